@@ -1,0 +1,81 @@
+//! The state of one wave: what an instruction reads and writes beside memory.
+
+use crate::isa::Operand;
+
+/// One register for all lanes. A wave32 uses the first 32.
+pub type VReg = [u32; 64];
+
+/// The registers of one wave.
+pub struct Wave {
+    /// GPU virtual address of the next instruction.
+    pub pc: u64,
+    /// Lanes: 32 or 64.
+    pub lanes: usize,
+    /// Scalar registers by operand code: 0-105 SGPRs, 106-107 VCC, 108-123 TTMPs, 124 NULL (stays 0),
+    /// 125 M0, 126-127 EXEC.
+    pub sgpr: [u32; 128],
+    pub scc: bool,
+    /// As many as the kernel descriptor grants.
+    pub vgpr: Vec<VReg>,
+    /// MODE: rounding and denormal modes as the kernel descriptor or `s_setreg`, `s_round_mode`,
+    /// `s_denorm_mode` left them (guide, 3.3 "MODE register": bits 0-3 round, 4-7 denorm, 8 DX10_CLAMP,
+    /// 9 IEEE).
+    pub mode: u32,
+}
+
+impl Wave {
+    pub fn exec(&self) -> u64 {
+        self.sgpr64(Operand::EXEC_LO)
+    }
+    /// Bits at and above `lanes` are dropped.
+    pub fn set_exec(&mut self, mask: u64) {
+        let mask = if self.lanes == 32 {
+            mask & 0xffff_ffff
+        } else {
+            mask
+        };
+        self.set_sgpr64(Operand::EXEC_LO, mask);
+    }
+    pub fn vcc(&self) -> u64 {
+        self.sgpr64(Operand::VCC_LO)
+    }
+    /// A pair of scalar registers; NULL reads 0.
+    pub fn sgpr64(&self, reg: Operand) -> u64 {
+        if reg == Operand::NULL {
+            return 0;
+        }
+        let n = reg.0 as usize;
+        u64::from(self.sgpr[n]) | u64::from(self.sgpr[n + 1]) << 32
+    }
+    /// A write to NULL is dropped.
+    pub fn set_sgpr64(&mut self, reg: Operand, value: u64) {
+        if reg == Operand::NULL {
+            return;
+        }
+        let n = reg.0 as usize;
+        self.sgpr[n] = value as u32;
+        self.sgpr[n + 1] = (value >> 32) as u32;
+    }
+    /// A lane mask (VCC, an SGPR or a pair, by the wave's size).
+    pub fn mask(&self, reg: Operand) -> u64 {
+        if self.lanes == 32 {
+            if reg == Operand::NULL {
+                0
+            } else {
+                u64::from(self.sgpr[reg.0 as usize])
+            }
+        } else {
+            self.sgpr64(reg)
+        }
+    }
+    pub fn set_mask(&mut self, reg: Operand, value: u64) {
+        if reg == Operand::NULL {
+            return;
+        }
+        if self.lanes == 32 {
+            self.sgpr[reg.0 as usize] = value as u32;
+        } else {
+            self.set_sgpr64(reg, value);
+        }
+    }
+}
