@@ -11,6 +11,7 @@ pub enum DecodeError {
 
 /// Decodes the instruction at the start of `words`.
 pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
-    let _ = words;
+    let word = words.first().ok_or(DecodeError::Short)?;
+    super::tables::lookup(super::Encoding::Sop1, word >> 8 & 0xff).ok_or(DecodeError::Unknown)?;
     Err(DecodeError::Unknown)
 }

@@ -7,7 +7,7 @@ mod decode;
 mod tables;
 
 pub use decode::{DecodeError, decode};
-pub use tables::Op;
+pub use tables::{Kind, Op, Spec};
 
 /// A microcode format (guide, 15.1 to 15.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
