@@ -1,1 +1,33 @@
-//! devprof
+//! devprof saves what GPU kernels counted.
+//!
+//! A HIP program built with clang's profile instrumentation keeps its counters in GPU memory. devprof finds them on
+//! every HSA agent, in every loaded code object, checks them, copies them back and writes `.profraw` files that
+//! `llvm-profdata` and `llvm-cov` read. It is linked in (`libdevprof.a`) or loaded beside the program (`libdevprof.so`).
+//!
+//! The way of the data, a module a stage:
+//!
+//! | stage | module |
+//! | --- | --- |
+//! | a trigger: exit, collect call, HSA's end | [`entry`] |
+//! | agents, loaded executables, bounds tables | [`discover`] |
+//! | every range inside a loaded segment | [`check`] |
+//! | device memory to pinned host memory | [`hsa::copy`] |
+//! | raw profile, version 10 or 11 | [`encode`], by the rules of [`format`] |
+//! | pattern, architecture, rename | [`place`], and [`merge`] for %m |
+//!
+//! [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
+
+mod build_id;
+mod check;
+mod discover;
+mod drain;
+mod encode;
+mod entry;
+mod format;
+mod host;
+mod hsa;
+mod merge;
+mod place;
+mod report;
+mod settings;
+mod signature;

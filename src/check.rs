@@ -1,0 +1,452 @@
+//! Second stage: nothing that a device says is believed before it is checked against the segments that HSA says are
+//! loaded. What passes is safe to copy; what does not is named.
+
+use crate::discover::Table;
+use crate::format::{COUNTER, Format, TableLayout, VARIANT_MASK, refused_variant};
+use byteorder::{ByteOrder, LittleEndian};
+use std::ops::Range;
+
+/// What is wrong with a code object's tables, records or names.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    #[error("{0} has {1} bytes; tables of 48, 56 and 72 bytes are known")]
+    TableSize(String, u64),
+    #[error("{name} lies at {address:#x}, outside the loaded segments")]
+    TableOutside { name: String, address: u64 },
+    #[error("{part} end before they begin ({start:#x} to {end:#x})")]
+    Backwards {
+        part: &'static str,
+        start: u64,
+        end: u64,
+    },
+    #[error("{part} at {start:#x} to {end:#x} lie outside the loaded segments")]
+    Outside {
+        part: &'static str,
+        start: u64,
+        end: u64,
+    },
+    #[error("{part} begin at {start:#x}, which is not aligned to 8 bytes")]
+    Unaligned { part: &'static str, start: u64 },
+    #[error("{part} take {size} bytes, which is no multiple of {unit}")]
+    Ragged {
+        part: &'static str,
+        size: u64,
+        unit: u64,
+    },
+    #[error("raw profile version {found} in a table whose layout belongs to version {expected}")]
+    Version { found: u64, expected: u64 },
+    #[error("a profile of kind '{0}', which cannot be kept for a device")]
+    Variant(String),
+    #[error("the names are damaged at byte {0}: {1}")]
+    Names(usize, &'static str),
+    #[error("none of the {0} records points into the counters")]
+    NoRecord(usize),
+}
+
+/// The bounds of one table's sections, all of them inside one loaded segment each. Device addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub layout: TableLayout,
+    pub names: Range<u64>,
+    pub counters: Range<u64>,
+    pub data: Range<u64>,
+    /// Empty where the raw version has none.
+    pub uniform: Range<u64>,
+    /// Where the raw version stands; `None` in the oldest layout.
+    pub version: Option<u64>,
+}
+
+impl Bounds {
+    pub fn format(&self) -> &'static Format {
+        self.layout.format()
+    }
+
+    /// Nothing was instrumented in this table's translation units.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty() && self.counters.is_empty()
+    }
+
+    /// The ranges to copy, the version's eight bytes last.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let version = self.version.map(|at| at..at + 8);
+        [
+            self.names.clone(),
+            self.counters.clone(),
+            self.data.clone(),
+            self.uniform.clone(),
+        ]
+        .into_iter()
+        .chain(version)
+        .filter(|range| !range.is_empty())
+    }
+}
+
+/// Whether `range` lies inside one segment.
+pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
+    segments
+        .iter()
+        .any(|segment| segment.start <= range.start && range.end <= segment.end)
+}
+
+/// Where the table itself lies, once its size is known to be one of a table and its bytes to be loaded.
+pub fn table(table: &Table, segments: &[Range<u64>]) -> Result<(TableLayout, Range<u64>), Defect> {
+    let layout = TableLayout::from_size(table.size)
+        .ok_or_else(|| Defect::TableSize(table.name.clone(), table.size))?;
+    let outside = || Defect::TableOutside {
+        name: table.name.clone(),
+        address: table.address,
+    };
+    let range = table.address..table.address.checked_add(table.size).ok_or_else(outside)?;
+    if inside(&range, segments) {
+        Ok((layout, range))
+    } else {
+        Err(outside())
+    }
+}
+
+/// The bounds that a table's bytes hold, checked. `bytes` has the size of the layout.
+pub fn bounds(
+    layout: TableLayout,
+    bytes: &[u8],
+    segments: &[Range<u64>],
+) -> Result<Bounds, Defect> {
+    let word = |n: usize| LittleEndian::read_u64(&bytes[8 * n..]);
+    let part = |part, n: usize| section(part, word(n)..word(n + 1), segments);
+    let (uniform, version) = match layout {
+        TableLayout::Plain => (0..0, None),
+        TableLayout::Versioned => (0..0, Some(word(6))),
+        TableLayout::Uniform => (part("the uniform counters", 6)?, Some(word(8))),
+    };
+    let bounds = Bounds {
+        layout,
+        names: part("the names", 0)?,
+        counters: part("the counters", 2)?,
+        data: part("the data records", 4)?,
+        uniform,
+        version,
+    };
+    let record = bounds.format().record as u64;
+    let size = bounds.data.end - bounds.data.start;
+    if !size.is_multiple_of(record) {
+        return Err(Defect::Ragged {
+            part: "the data records",
+            size,
+            unit: record,
+        });
+    }
+    for (part, range) in [
+        ("the counters", &bounds.counters),
+        ("the data records", &bounds.data),
+        ("the uniform counters", &bounds.uniform),
+    ] {
+        if !range.start.is_multiple_of(8) {
+            return Err(Defect::Unaligned {
+                part,
+                start: range.start,
+            });
+        }
+    }
+    if let Some(at) = bounds.version {
+        let end = at
+            .checked_add(8)
+            .filter(|&end| inside(&(at..end), segments));
+        end.ok_or(Defect::Outside {
+            part: "the raw version",
+            start: at,
+            end: at.saturating_add(8),
+        })?;
+    }
+    Ok(bounds)
+}
+
+fn section(
+    part: &'static str,
+    range: Range<u64>,
+    segments: &[Range<u64>],
+) -> Result<Range<u64>, Defect> {
+    let Range { start, end } = range;
+    if end < start {
+        return Err(Defect::Backwards { part, start, end });
+    }
+    // An empty section has no bytes that could lie anywhere: the linker gives it any address, or none.
+    if start == end {
+        return Ok(0..0);
+    }
+    if !inside(&range, segments) {
+        return Err(Defect::Outside { part, start, end });
+    }
+    Ok(range)
+}
+
+/// The raw version with its variant flags, checked against the layout and against the counters' size.
+/// `found` is the device's; `None` in the oldest layout, which has no place for it.
+pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
+    let expected = bounds.format().version;
+    let version = found.unwrap_or(expected);
+    if version & !VARIANT_MASK != expected {
+        return Err(Defect::Version {
+            found: version & !VARIANT_MASK,
+            expected,
+        });
+    }
+    if let Some(name) = refused_variant(version) {
+        return Err(Defect::Variant(name));
+    }
+    let counter = if version & crate::format::BYTE_COVERAGE != 0 {
+        1
+    } else {
+        COUNTER
+    };
+    for (part, range, unit) in [
+        ("the counters", &bounds.counters, counter),
+        ("the uniform counters", &bounds.uniform, COUNTER),
+    ] {
+        let size = range.end - range.start;
+        if !size.is_multiple_of(unit) {
+            return Err(Defect::Ragged { part, size, unit });
+        }
+    }
+    Ok(version)
+}
+
+/// The names section: chunks of (ULEB128 uncompressed size, ULEB128 compressed size or 0, bytes), padded with zeros
+/// between translation units (InstrProf.cpp of LLVM, "readAndDecodeStrings"). Uncompressed names must be UTF-8.
+pub fn names(bytes: &[u8]) -> Result<(), Defect> {
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == 0 {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let plain =
+            uleb128(bytes, &mut at).ok_or(Defect::Names(start, "a size that does not end"))?;
+        let packed =
+            uleb128(bytes, &mut at).ok_or(Defect::Names(start, "a size that does not end"))?;
+        let size = if packed == 0 { plain } else { packed };
+        let end = usize::try_from(size)
+            .ok()
+            .and_then(|size| at.checked_add(size))
+            .filter(|&end| end <= bytes.len())
+            .ok_or(Defect::Names(start, "a size beyond the section's end"))?;
+        if packed == 0
+            && let Err(error) = std::str::from_utf8(&bytes[at..end])
+        {
+            return Err(Defect::Names(at + error.valid_up_to(), "not UTF-8"));
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+fn uleb128(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        let low = u64::from(byte & 0x7f);
+        value |= low.checked_shl(shift).filter(|v| v >> shift == low)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENTS: &[Range<u64>] = &[0x1000..0x2000, 0x4000..0x5000];
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn good() -> [u64; 9] {
+        [
+            0x1100,
+            0x1121,
+            0x4000,
+            0x4030,
+            0x4060,
+            0x4060 + 2 * 72,
+            0x4030,
+            0x4060,
+            0x10f8,
+        ]
+    }
+
+    fn changed(n: usize, to: u64) -> Result<Bounds, Defect> {
+        let mut words = good();
+        words[n] = to;
+        bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS)
+    }
+
+    #[test]
+    fn a_good_table_gives_its_bounds() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&good()), SEGMENTS).unwrap();
+        assert_eq!(
+            (bounds.names, bounds.data),
+            (0x1100..0x1121, 0x4060..0x40f0)
+        );
+        assert_eq!(
+            (bounds.counters, bounds.uniform, bounds.version),
+            (0x4000..0x4030, 0x4030..0x4060, Some(0x10f8))
+        );
+    }
+
+    #[test]
+    fn sections_that_lie_are_refused() {
+        assert!(matches!(
+            changed(1, 0x10ff),
+            Err(Defect::Backwards {
+                part: "the names",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(1, 0x2001),
+            Err(Defect::Outside {
+                part: "the names",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(2, 0x3000),
+            Err(Defect::Outside {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(3, u64::MAX),
+            Err(Defect::Outside {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(2, 0x4001),
+            Err(Defect::Unaligned {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(5, 0x40ef),
+            Err(Defect::Ragged {
+                part: "the data records",
+                size: 143,
+                unit: 72
+            })
+        ));
+        assert!(matches!(
+            changed(7, 0x4020),
+            Err(Defect::Backwards {
+                part: "the uniform counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(8, 0x1ff9),
+            Err(Defect::Outside {
+                part: "the raw version",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(8, u64::MAX),
+            Err(Defect::Outside {
+                part: "the raw version",
+                ..
+            })
+        ));
+        // From one segment into the next is outside, too.
+        assert!(changed(0, 0x1000).is_ok());
+        let mut words = good();
+        (words[2], words[3]) = (0x1ff8, 0x4008);
+        assert!(matches!(
+            bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS),
+            Err(Defect::Outside { .. })
+        ));
+    }
+
+    #[test]
+    fn a_table_must_be_loaded_and_have_a_known_size() {
+        let symbol = |address, size| Table {
+            name: "t".into(),
+            address,
+            size,
+        };
+        assert_eq!(
+            table(&symbol(0x4000, 72), SEGMENTS),
+            Ok((TableLayout::Uniform, 0x4000..0x4048))
+        );
+        assert_eq!(
+            table(&symbol(0x4000, 64), SEGMENTS),
+            Err(Defect::TableSize("t".into(), 64))
+        );
+        for address in [0xff8, 0x1fc0, 0x3000, u64::MAX - 8] {
+            assert!(
+                matches!(
+                    table(&symbol(address, 72), SEGMENTS),
+                    Err(Defect::TableOutside { .. })
+                ),
+                "{address:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_version_must_fit_the_layout_and_its_flags_be_known() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&good()), SEGMENTS).unwrap();
+        assert_eq!(version(&bounds, Some(11)), Ok(11));
+        assert_eq!(version(&bounds, Some(11 | 1 << 56)), Ok(11 | 1 << 56));
+        assert_eq!(
+            version(&bounds, Some(10)),
+            Err(Defect::Version {
+                found: 10,
+                expected: 11
+            })
+        );
+        assert_eq!(
+            version(&bounds, Some(12)),
+            Err(Defect::Version {
+                found: 12,
+                expected: 11
+            })
+        );
+        assert_eq!(
+            version(&bounds, Some(11 | 1 << 63)),
+            Err(Defect::Variant("temporal".into()))
+        );
+        assert_eq!(
+            version(&bounds, Some(11 | 1 << 40)),
+            Err(Defect::Variant("flag 40".into()))
+        );
+    }
+
+    #[test]
+    fn names_are_chunks_that_end_inside_and_are_utf8() {
+        assert_eq!(names(b"\x04\x00main\0\0\0\x01\x00x"), Ok(()));
+        assert_eq!(
+            names(b"\x80\x01\x03\xff\xfe\xfd"),
+            Ok(()),
+            "compressed bytes are no text"
+        );
+        assert_eq!(
+            names(b"\x05\x00main"),
+            Err(Defect::Names(0, "a size beyond the section's end"))
+        );
+        assert_eq!(names(b"\x03\x00a\xffb"), Err(Defect::Names(3, "not UTF-8")));
+        assert_eq!(
+            names(b"\x01\x00a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00"),
+            { Err(Defect::Names(3, "a size that does not end")) }
+        );
+        assert_eq!(
+            names(b"\x80"),
+            Err(Defect::Names(0, "a size that does not end"))
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Every symbol that devprof exports, and the constructor. No panic leaves a function of this file.
+
+use crate::drain::{self, Outcome};
+use crate::hsa::{self, tool};
+use crate::settings::Settings;
+use crate::{host, report};
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Runs `work`; a panic in it, which would be a fault of ours, ends here.
+fn guarded<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        report::lost(
+            "an internal error, counters may be lost; please report it with the message above",
+        );
+        otherwise
+    })
+}
+
+fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(Settings::from_env)
+}
+
+/// The process that HSA belongs to, if it is alive: the one that loaded devprof, or a child that forked before HSA was.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// ROCr has loaded this copy as a tool, and tells it when HSA is shut down.
+static IS_TOOL: AtomicBool = AtomicBool::new(false);
+/// Set by each fork, for its child.
+static ALIVE_AT_FORK: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process may touch HSA.
+fn is_ours() -> bool {
+    PROCESS.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
+}
+
+/// A drain from an entry point: what became of it, or nothing lost where it is not ours to drain.
+fn drain(wait: bool) -> Outcome {
+    guarded(
+        Outcome {
+            written: 0,
+            lost: 1,
+        },
+        || {
+            if !is_ours() {
+                return Outcome::default();
+            }
+            // As a tool we hear of a shutdown in time; otherwise nobody may end HSA before the last drain.
+            drain::drain(settings(), wait, !IS_TOOL.load(Ordering::Relaxed))
+        },
+    )
+}
+
+/// Collects the counters of every loaded code object and writes or rewrites their files. LLVM's host runtime calls it
+/// when it writes its own profile; a program may call it at any time. 0, or -1 when something was lost, which has been
+/// said on stderr. (compiler-rt, InstrProfilingFile.c.)
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
+    if drain(true).lost == 0 { 0 } else { -1 }
+}
+
+/// For objects that were compiled for earlier device runtimes: devprof finds code objects without being told.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(_variable: *mut c_void) {}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
+    _status: c_int,
+    _module: *mut *mut c_void,
+    _image: *const c_void,
+) {
+}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut c_void) {}
+
+/// ROCr calls it when it loads the shared library as a tool, at the end of `hsa_init`. The library's own constructor
+/// ran before the program's, so its exit handler would come after HIP has unloaded the code objects; a handler
+/// registered now comes before.
+#[unsafe(no_mangle)]
+pub extern "C" fn OnLoad(
+    _table: *mut tool::ApiTable,
+    _version: u64,
+    _failed_tools: u64,
+    _failed_tool_names: *const *const c_char,
+) -> bool {
+    guarded(true, || {
+        if is_ours() {
+            IS_TOOL.store(true, Ordering::Relaxed);
+            register_exit();
+        }
+        true
+    })
+}
+
+/// ROCr calls it when HSA is shut down, while everything is still loaded.
+#[unsafe(no_mangle)]
+pub extern "C" fn OnUnload() {
+    // HIP may be half gone by now: no waiting for it.
+    drain(false);
+    guarded((), || {
+        if is_ours() {
+            drain::release();
+        }
+    });
+}
+
+fn register_exit() {
+    if !host::at_exit(at_exit) {
+        report::lost(
+            "cannot register an exit handler: device counters are only written on the collect call",
+        );
+    }
+}
+
+extern "C" fn at_exit() {
+    drain(true);
+}
+
+unsafe extern "C" fn before_fork() {
+    guarded((), || {
+        let alive = hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive()));
+        ALIVE_AT_FORK.store(alive, Ordering::Relaxed);
+    });
+}
+
+/// In the child. If HSA was alive, what is left of it here is the parent's and must not be touched, not even to ask.
+unsafe extern "C" fn in_child() {
+    guarded((), || {
+        drain::forget_parent();
+        let ours = !ALIVE_AT_FORK.load(Ordering::Relaxed);
+        PROCESS.store(if ours { std::process::id() } else { 0 }, Ordering::Relaxed);
+    });
+}
+
+/// Runs when the program or the library that holds devprof is loaded. Starts nothing.
+extern "C" fn constructor() {
+    guarded((), || {
+        if settings().disabled {
+            return;
+        }
+        PROCESS.store(std::process::id(), Ordering::Relaxed);
+        host::at_fork(before_fork, in_child);
+        register_exit();
+        // The shared library makes itself a tool, so that it hears of HSA's shutdown and of its start.
+        if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void)
+            && let Some(value) =
+                tool::with_tool(host::env("HSA_TOOLS_LIB").as_deref(), library.as_os_str())
+        {
+            host::set_env(c"HSA_TOOLS_LIB", &value);
+        }
+    });
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;

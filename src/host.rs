@@ -1,0 +1,108 @@
+//! The process that devprof is a guest of: its environment, its exit and its forks, LLVM's profile runtime in it.
+//! FFI to libc and to that runtime.
+
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// An environment variable. A set-user-id process has none for us: its environment is somebody else's.
+pub fn env(name: &str) -> Option<OsString> {
+    // SAFETY: getauxval only reads.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    std::env::var_os(name)
+}
+
+/// Sets an environment variable. Only for constructors, before the program has threads.
+pub fn set_env(name: &CStr, value: &OsStr) {
+    if let Ok(value) = CString::new(value.as_bytes()) {
+        // SAFETY: both are C strings. The constructor runs before the program's first thread.
+        unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) };
+    }
+}
+
+/// Runs `handler` when the process exits, before the handlers that are registered already. Where libc has no room for
+/// it, false.
+pub fn at_exit(handler: extern "C" fn()) -> bool {
+    // SAFETY: the handler is a function of this library, which is not unloaded before it runs: glibc runs the handlers
+    // of a library when that is closed.
+    unsafe { libc::atexit(handler) == 0 }
+}
+
+/// Runs `before` in a process that forks and `child` in the child.
+pub fn at_fork(before: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
+    // SAFETY: as in `at_exit`. When it fails, the process id still tells a child from its parent.
+    unsafe { libc::pthread_atfork(Some(before), None, Some(child)) };
+}
+
+/// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive
+/// in some executable.
+pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr fills `info` when it returns non-zero; the name is a C string that lives as long as the library.
+    let path = unsafe {
+        if libc::dladdr(address, info.as_mut_ptr()) == 0
+            || info.assume_init_ref().dli_fname.is_null()
+        {
+            return None;
+        }
+        CStr::from_ptr(info.assume_init_ref().dli_fname)
+    };
+    // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
+    let found = unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            return None;
+        }
+        let found = libc::dlsym(handle, symbol.as_ptr());
+        libc::dlclose(handle);
+        found
+    };
+    let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+    (found.cast_const() == address).then(|| std::fs::canonicalize(&path).unwrap_or(path))
+}
+
+// `__llvm_profile_get_filename` of compiler-rt's InstrProfilingFile.c, if the program is linked with it: a weak
+// reference, which is null where it is not.
+std::arch::global_asm!(
+    ".pushsection .data.rel.ro.devprof_host,\"aw\",@progbits",
+    ".weak __llvm_profile_get_filename",
+    ".hidden devprof_host_get_filename",
+    ".globl devprof_host_get_filename",
+    ".balign 8",
+    "devprof_host_get_filename:",
+    ".quad __llvm_profile_get_filename",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    static devprof_host_get_filename: Option<unsafe extern "C" fn() -> *const c_char>;
+}
+
+/// The file name that LLVM's host runtime would write to now, with its patterns expanded.
+pub fn host_profile_name() -> Option<OsString> {
+    // SAFETY: written by the linker and never after.
+    let get = unsafe { devprof_host_get_filename }?;
+    // SAFETY: it returns null or a C string from malloc that is ours (InstrProfiling.h).
+    unsafe {
+        let name = get();
+        if name.is_null() {
+            return None;
+        }
+        let owned = OsString::from_vec(CStr::from_ptr(name).to_bytes().to_vec());
+        libc::free(name.cast_mut().cast());
+        (!owned.is_empty()).then_some(owned)
+    }
+}
+
+/// The host's name, as `gethostname` has it.
+pub fn host_name() -> Option<OsString> {
+    let mut name = [0u8; 256];
+    // SAFETY: one byte less than there is, so that the last stays 0.
+    if unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0 {
+        return None;
+    }
+    let end = name.iter().position(|&b| b == 0)?;
+    Some(OsString::from_vec(name[..end].to_vec()))
+}

@@ -1,0 +1,309 @@
+//! Copies from device memory: one pinned staging buffer and one signal an agent, made on first use and kept for every
+//! later drain; asynchronous copies, one wait. Where pinned memory or the asynchronous copy cannot be had,
+//! `hsa_memory_copy` and then `hipMemcpy` do it one range at a time.
+
+use super::api::{Api, Error, ok};
+use super::hip;
+use super::types::*;
+use std::ffi::c_void;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How long a wait for copies goes on before it looks at the clock.
+const WAIT_SLICE: Duration = Duration::from_millis(100);
+
+/// Where copies from one agent land.
+pub struct Staging {
+    api: &'static Api,
+    gpu: AgentHandle,
+    /// The agent that the pinned memory belongs to, and its pool. `None`: there is no such pool.
+    host: Option<(AgentHandle, PoolHandle)>,
+    memory: Memory,
+    signal: Option<SignalHandle>,
+}
+
+enum Memory {
+    Pinned { base: *mut u8, size: usize },
+    Heap(Vec<u8>),
+}
+
+// SAFETY: the pinned memory belongs to this value alone, and HSA's functions may be called from any thread.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// `cpu` is the agent whose memory is used. Allocates nothing yet.
+    pub fn new(api: &'static Api, gpu: AgentHandle, cpu: Option<AgentHandle>) -> Staging {
+        let host = cpu.and_then(|cpu| pinned_pool(api, cpu).map(|pool| (cpu, pool)));
+        Staging {
+            api,
+            gpu,
+            host,
+            memory: Memory::Heap(Vec::new()),
+            signal: None,
+        }
+    }
+
+    /// Copies `ranges` of device memory, one after the other, into the buffer and gives the bytes of each: an error
+    /// for a range that could not be copied. Every range must lie in memory that is allocated on the agent. `Err` when
+    /// there is no memory to copy to, or the copies did not end within `limit`.
+    pub fn copy(&mut self, ranges: &[Range<u64>], limit: Duration) -> Result<Copied<'_>, Error> {
+        let mut offsets = Vec::with_capacity(ranges.len());
+        let mut end = 0usize;
+        for range in ranges {
+            offsets.push(end);
+            // Aligned to a cache line, as the device's copy kernels like it.
+            end = end
+                .checked_add((range.end - range.start) as usize)
+                .and_then(|end| end.checked_next_multiple_of(64))
+                .ok_or(Error::Call("hsa_amd_memory_pool_allocate", Status::ERROR))?;
+        }
+        self.reserve(end)?;
+        let mut failed = vec![None; ranges.len()];
+        match self.memory {
+            Memory::Pinned { base, .. } => {
+                self.copy_pinned(base, ranges, &offsets, &mut failed, limit)?
+            }
+            Memory::Heap(_) => {
+                // No error yet: the loop below makes the first attempt.
+                failed.fill(Some(Status::ERROR));
+            }
+        }
+        let base = self.base();
+        for ((range, &offset), failure) in ranges.iter().zip(&offsets).zip(&mut failed) {
+            if failure.is_some() {
+                let size = (range.end - range.start) as usize;
+                // SAFETY: `reserve` made room for `offset + size` bytes.
+                *failure = copy_one(self.api, unsafe { base.add(offset) }, range.start, size).err();
+            }
+        }
+        // SAFETY: the buffer has `end` bytes and nobody writes to it until the borrow ends: all copies are done.
+        let bytes = unsafe { std::slice::from_raw_parts(base, end) };
+        Ok(Copied {
+            bytes,
+            offsets,
+            failed,
+        })
+    }
+
+    fn base(&mut self) -> *mut u8 {
+        match &mut self.memory {
+            Memory::Pinned { base, .. } => *base,
+            Memory::Heap(bytes) => bytes.as_mut_ptr(),
+        }
+    }
+
+    /// Makes room for `size` bytes. The old buffer is kept when a larger one cannot be had and it would do.
+    fn reserve(&mut self, size: usize) -> Result<(), Error> {
+        let have = match &self.memory {
+            Memory::Pinned { size, .. } => *size,
+            Memory::Heap(bytes) => bytes.len(),
+        };
+        if size <= have && (have > 0 || size == 0) {
+            return Ok(());
+        }
+        let wanted = size
+            .checked_next_power_of_two()
+            .unwrap_or(size)
+            .max(1 << 16);
+        if let Some((cpu, pool)) = self.host
+            && let Ok(base) = self.allocate(cpu, pool, wanted)
+        {
+            let old = std::mem::replace(&mut self.memory, Memory::Pinned { base, size: wanted });
+            self.free(old);
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(size)
+            .map_err(|_| Error::Call("malloc", Status::ERROR))?;
+        bytes.resize(size, 0);
+        let old = std::mem::replace(&mut self.memory, Memory::Heap(bytes));
+        self.free(old);
+        Ok(())
+    }
+
+    fn allocate(&self, _cpu: AgentHandle, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
+        let mut base = std::ptr::null_mut::<c_void>();
+        // SAFETY: plain allocation from a pool that allows it.
+        ok("hsa_amd_memory_pool_allocate", unsafe {
+            (self.api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
+        })?;
+        // SAFETY: one agent, no flags, memory of a pool.
+        let status =
+            unsafe { (self.api.hsa_amd_agents_allow_access)(1, &self.gpu, std::ptr::null(), base) };
+        if let Err(error) = ok("hsa_amd_agents_allow_access", status) {
+            // SAFETY: allocated just above and used by nobody.
+            unsafe { (self.api.hsa_amd_memory_pool_free)(base) };
+            return Err(error);
+        }
+        Ok(base.cast())
+    }
+
+    fn free(&self, memory: Memory) {
+        if let Memory::Pinned { base, .. } = memory {
+            // SAFETY: allocated from a pool by `allocate`; all copies into it are done. A failure leaks it, which is
+            // all that can be done.
+            unsafe { (self.api.hsa_amd_memory_pool_free)(base.cast()) };
+        }
+    }
+
+    /// Copies all ranges at once and waits. A range whose copy was refused is marked in `failed`.
+    fn copy_pinned(
+        &mut self,
+        base: *mut u8,
+        ranges: &[Range<u64>],
+        offsets: &[usize],
+        failed: &mut [Option<Status>],
+        limit: Duration,
+    ) -> Result<(), Error> {
+        let Some((cpu, _)) = self.host else {
+            failed.fill(Some(Status::ERROR));
+            return Ok(());
+        };
+        let signal = self.signal()?;
+        // SAFETY: the signal is ours and no copy uses it now.
+        unsafe { (self.api.hsa_signal_store_relaxed)(signal, ranges.len() as SignalValue) };
+        let mut submitted = 0;
+        for ((range, &offset), failure) in ranges.iter().zip(offsets).zip(failed.iter_mut()) {
+            let size = (range.end - range.start) as usize;
+            // SAFETY: source inside the agent's allocated memory (the caller's promise), destination inside the
+            // buffer (`reserve`), both alive until the wait below is over.
+            let status = unsafe {
+                (self.api.hsa_amd_memory_async_copy)(
+                    base.add(offset).cast(),
+                    cpu,
+                    range.start as *const c_void,
+                    self.gpu,
+                    size,
+                    0,
+                    std::ptr::null(),
+                    signal,
+                )
+            };
+            if status == Status::SUCCESS {
+                submitted += 1;
+            } else {
+                *failure = Some(status);
+            }
+        }
+        // The copies that were refused leave the signal above 0 by their number.
+        let rest = (ranges.len() - submitted) as SignalValue;
+        let start = Instant::now();
+        loop {
+            // SAFETY: the signal is ours. The timeout is a hint in ticks of HSA's clock, at least a nanosecond each.
+            let value = unsafe {
+                (self.api.hsa_signal_wait_scacquire)(
+                    signal,
+                    SIGNAL_CONDITION_LT,
+                    rest + 1,
+                    WAIT_SLICE.as_nanos() as u64,
+                    WAIT_STATE_BLOCKED,
+                )
+            };
+            if value == rest {
+                return Ok(());
+            }
+            if value < rest {
+                // A copy that fails on its way makes the value negative; which one, HSA does not say.
+                failed.fill(Some(Status::ERROR));
+                return Ok(());
+            }
+            if start.elapsed() >= limit {
+                // The device may still write: neither buffer nor signal can be used or freed any more.
+                self.memory = Memory::Heap(Vec::new());
+                self.signal = None;
+                return Err(Error::Call(
+                    "waiting for hsa_amd_memory_async_copy",
+                    Status::ERROR,
+                ));
+            }
+        }
+    }
+
+    fn signal(&mut self) -> Result<SignalHandle, Error> {
+        if let Some(signal) = self.signal {
+            return Ok(signal);
+        }
+        let mut signal = SignalHandle(0);
+        // SAFETY: no consumers named: any agent may use it.
+        ok("hsa_signal_create", unsafe {
+            (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
+        })?;
+        self.signal = Some(signal);
+        Ok(signal)
+    }
+
+    /// Gives everything back to HSA. To be called while HSA is alive; a `Staging` that is dropped without it leaks.
+    pub fn release(mut self) {
+        let memory = std::mem::replace(&mut self.memory, Memory::Heap(Vec::new()));
+        self.free(memory);
+        if let Some(signal) = self.signal.take() {
+            // SAFETY: created by `signal`, and no copy uses it.
+            unsafe { (self.api.hsa_signal_destroy)(signal) };
+        }
+    }
+}
+
+/// The bytes of the ranges given to [`Staging::copy`], by their position there.
+pub struct Copied<'a> {
+    bytes: &'a [u8],
+    offsets: Vec<usize>,
+    failed: Vec<Option<Status>>,
+}
+
+impl<'a> Copied<'a> {
+    /// The bytes of range `n`, whose size is `size`.
+    pub fn get(&self, n: usize, size: usize) -> Result<&'a [u8], Error> {
+        match self.failed[n] {
+            None => Ok(&self.bytes[self.offsets[n]..][..size]),
+            Some(status) => Err(Error::Call(
+                "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
+                status,
+            )),
+        }
+    }
+}
+
+/// One range by the synchronous ways.
+fn copy_one(api: &Api, to: *mut u8, from: u64, size: usize) -> Result<(), Status> {
+    // SAFETY: `to` has room for `size` bytes, `from` lies in memory that is allocated on an agent.
+    let status = unsafe { (api.hsa_memory_copy)(to.cast(), from as *const c_void, size) };
+    if status == Status::SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    if unsafe { hip::copy_to_host(to.cast(), from as *const c_void, size) } {
+        Ok(())
+    } else {
+        Err(status)
+    }
+}
+
+/// A pool of fine-grained host memory that allows allocation.
+fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
+    struct Search<'a> {
+        api: &'a Api,
+        found: Option<PoolHandle>,
+    }
+    unsafe extern "C" fn visit(pool: PoolHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the search that `pinned_pool` passed, alive and not otherwise used during the call.
+        let search = unsafe { &mut *data.cast::<Search>() };
+        let (mut segment, mut flags, mut allowed) = (u32::MAX, 0u32, false);
+        let info = search.api.hsa_amd_memory_pool_get_info;
+        // SAFETY: the attributes are a 32-bit enumeration, a u32 and a bool.
+        let known = unsafe {
+            info(pool, POOL_INFO_SEGMENT, (&raw mut segment).cast()) == Status::SUCCESS
+                && info(pool, POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast()) == Status::SUCCESS
+                && info(pool, POOL_INFO_ALLOC_ALLOWED, (&raw mut allowed).cast()) == Status::SUCCESS
+        };
+        if known && segment == SEGMENT_GLOBAL && flags & POOL_FLAG_FINE_GRAINED != 0 && allowed {
+            search.found = Some(pool);
+            return Status::INFO_BREAK;
+        }
+        Status::SUCCESS
+    }
+    let mut search = Search { api, found: None };
+    // SAFETY: `visit` gets back the pointer given here. No pool found is an answer, whatever the status says.
+    unsafe { (api.hsa_amd_agent_iterate_memory_pools)(cpu, visit, (&raw mut search).cast()) };
+    search.found
+}

@@ -1,0 +1,273 @@
+//! What is loaded where: agents, loaded segments, symbols.
+
+use super::api::{Api, Error, ok};
+use super::types::*;
+use crate::discover::{Agent, Segment, Table, is_table_name};
+use std::ffi::c_void;
+
+/// An iteration of HSA's that collects into a vector: the first error ends it and is kept.
+struct Collect<'a, T> {
+    api: &'a Api,
+    found: Vec<T>,
+    error: Option<Error>,
+}
+
+impl<'a, T> Collect<'a, T> {
+    fn new(api: &'a Api) -> Self {
+        Collect {
+            api,
+            found: Vec::new(),
+            error: None,
+        }
+    }
+
+    fn step(&mut self, found: Result<Option<T>, Error>) -> Status {
+        match found {
+            Ok(found) => {
+                self.found.extend(found);
+                Status::SUCCESS
+            }
+            Err(error) => {
+                self.error = Some(error);
+                Status::INFO_BREAK
+            }
+        }
+    }
+
+    fn finish(self, what: &'static str, status: Status) -> Result<Vec<T>, Error> {
+        match self.error {
+            Some(error) => Err(error),
+            None => ok(what, status).map(|()| self.found),
+        }
+    }
+}
+
+/// The GPU agents, in HSA's order, and the first CPU agent.
+pub fn agents(api: &Api) -> Result<(Vec<Agent>, Option<AgentHandle>), Error> {
+    unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the collection that `agents` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<(u32, Agent)>>() };
+        let found = agent(collect.api, handle);
+        collect.step(found.map(Some))
+    }
+    let mut collect = Collect::<(u32, Agent)>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collect).cast()) };
+    let all = collect.finish("hsa_iterate_agents", status)?;
+    let cpu = all
+        .iter()
+        .find(|(device, _)| *device == DEVICE_TYPE_CPU)
+        .map(|(_, agent)| agent.handle);
+    let gpus = all
+        .into_iter()
+        .filter(|(device, _)| *device == DEVICE_TYPE_GPU)
+        .map(|(_, agent)| agent)
+        .collect();
+    Ok((gpus, cpu))
+}
+
+fn agent(api: &Api, handle: AgentHandle) -> Result<(u32, Agent), Error> {
+    let mut device = 0u32;
+    let mut name = [0u8; 64];
+    // SAFETY: the attribute is a 32-bit enumeration.
+    let status =
+        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_DEVICE, (&raw mut device).cast()) };
+    ok("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status)?;
+    // SAFETY: the attribute is char[64].
+    let status =
+        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
+    ok("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
+    let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+    Ok((
+        device,
+        Agent {
+            handle,
+            name: String::from_utf8_lossy(&name[..end]).into_owned(),
+        },
+    ))
+}
+
+/// All loaded segments of all code objects that belong to an agent.
+pub fn segments(api: &Api) -> Result<Vec<Segment>, Error> {
+    let query = api.loader()?.query_segment_descriptors;
+    const WHAT: &str = "hsa_ven_amd_loader_query_segment_descriptors";
+    // The number must match exactly, and another thread may load or unload between the two calls.
+    loop {
+        let mut count = 0usize;
+        // SAFETY: null with a count of 0 asks for the number (hsa_ven_amd_loader.h).
+        ok(WHAT, unsafe { query(std::ptr::null_mut(), &raw mut count) })?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut raw = Vec::<SegmentDescriptor>::new();
+        raw.try_reserve_exact(count)
+            .map_err(|_| Error::Call(WHAT, Status::ERROR))?;
+        // SAFETY: there is room for `count` descriptors.
+        let status = unsafe { query(raw.as_mut_ptr(), &raw mut count) };
+        if status == Status::INCOMPATIBLE_ARGUMENTS {
+            continue;
+        }
+        ok(WHAT, status)?;
+        // SAFETY: the call succeeded, which it does only when it has written exactly `count` descriptors.
+        unsafe { raw.set_len(count.min(raw.capacity())) };
+        return Ok(raw
+            .iter()
+            .filter(|d| d.agent.0 != 0)
+            .map(|d| Segment {
+                agent: d.agent,
+                executable: d.executable,
+                base: d.segment_base as u64,
+                size: d.segment_size as u64,
+            })
+            .collect());
+    }
+}
+
+/// The bounds tables among the variables of an executable on an agent.
+pub fn tables(
+    api: &Api,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+) -> Result<Vec<Table>, Error> {
+    unsafe extern "C" fn visit(
+        _: ExecutableHandle,
+        _: AgentHandle,
+        symbol: SymbolHandle,
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: `data` is the collection that `tables` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<Table>>() };
+        let found = table(collect.api, symbol);
+        collect.step(found)
+    }
+    let mut collect = Collect::<Table>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe {
+        (api.hsa_executable_iterate_agent_symbols)(
+            executable,
+            agent,
+            visit,
+            (&raw mut collect).cast(),
+        )
+    };
+    collect.finish("hsa_executable_iterate_agent_symbols", status)
+}
+
+fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
+    let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
+    // The names of kernels can be long, and only ours matter.
+    let mut buffer = [0u8; 256];
+    let mut long = Vec::new();
+    let name = match buffer.get_mut(..length) {
+        Some(name) => name,
+        None => {
+            long.try_reserve_exact(length)
+                .map_err(|_| Error::Call("hsa_executable_symbol_get_info", Status::ERROR))?;
+            long.resize(length, 0);
+            &mut long[..]
+        }
+    };
+    // SAFETY: the attribute is as many bytes as the length says (hsa.h, HSA_EXECUTABLE_SYMBOL_INFO_NAME).
+    let status = unsafe {
+        (api.hsa_executable_symbol_get_info)(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast())
+    };
+    ok(
+        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)",
+        status,
+    )?;
+    if !is_table_name(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
+        return Ok(None);
+    }
+    let mut address = 0u64;
+    // SAFETY: the attribute is a u64.
+    let status = unsafe {
+        (api.hsa_executable_symbol_get_info)(
+            symbol,
+            SYMBOL_INFO_VARIABLE_ADDRESS,
+            (&raw mut address).cast(),
+        )
+    };
+    ok(
+        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
+        status,
+    )?;
+    let size = u64::from(symbol_u32(api, symbol, SYMBOL_INFO_VARIABLE_SIZE)?);
+    Ok(Some(Table {
+        name: String::from_utf8_lossy(name).into_owned(),
+        address,
+        size,
+    }))
+}
+
+fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Error> {
+    let mut value = 0u32;
+    // SAFETY: the attributes that this file asks for here are 32-bit values.
+    let status =
+        unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
+    ok("hsa_executable_symbol_get_info", status).map(|()| value)
+}
+
+/// Where an executable's code object for an agent came from, for a message: its URI (`file://…#offset=…&size=…` or
+/// `memory://…`). `None` when the loader cannot say.
+pub fn describe(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Option<String> {
+    unsafe extern "C" fn visit(
+        _: ExecutableHandle,
+        object: LoadedCodeObjectHandle,
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: `data` is the collection that `describe` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<LoadedCodeObjectHandle>>() };
+        collect.step(Ok(Some(object)))
+    }
+    let loader = api.loader().ok()?;
+    let mut collect = Collect::<LoadedCodeObjectHandle>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe {
+        (loader.executable_iterate_loaded_code_objects)(
+            executable,
+            visit,
+            (&raw mut collect).cast(),
+        )
+    };
+    let info = loader.loaded_code_object_get_info;
+    for object in collect
+        .finish(
+            "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
+            status,
+        )
+        .ok()?
+    {
+        let (mut owner, mut length) = (AgentHandle(0), 0u32);
+        // SAFETY: the attribute is an hsa_agent_t.
+        let owned = unsafe {
+            info(
+                object,
+                LOADED_CODE_OBJECT_INFO_AGENT,
+                (&raw mut owner).cast(),
+            )
+        };
+        // SAFETY: the attribute is a u32.
+        let sized = unsafe {
+            info(
+                object,
+                LOADED_CODE_OBJECT_INFO_URI_LENGTH,
+                (&raw mut length).cast(),
+            )
+        };
+        if owned != Status::SUCCESS
+            || sized != Status::SUCCESS
+            || owner != agent
+            || length > 1 << 16
+        {
+            continue;
+        }
+        let mut uri = vec![0u8; length as usize];
+        // SAFETY: the attribute is as many bytes as the length says.
+        if unsafe { info(object, LOADED_CODE_OBJECT_INFO_URI, uri.as_mut_ptr().cast()) }
+            == Status::SUCCESS
+        {
+            return Some(String::from_utf8_lossy(&uri).into_owned());
+        }
+    }
+    None
+}

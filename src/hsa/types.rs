@@ -1,0 +1,133 @@
+//! The part of HSA's C interface that devprof uses. Names and numbers mirror `hsa/hsa.h`, `hsa/hsa_ext_amd.h` and
+//! `hsa/hsa_ven_amd_loader.h` of ROCr 7.2; handles are opaque 64-bit values there and here.
+
+use std::ffi::c_void;
+use std::fmt;
+
+/// `hsa_status_t`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// `HSA_STATUS_SUCCESS`.
+    pub const SUCCESS: Status = Status(0);
+    /// `HSA_STATUS_INFO_BREAK`: an iteration was ended by its callback.
+    pub const INFO_BREAK: Status = Status(1);
+    /// `HSA_STATUS_ERROR`.
+    pub const ERROR: Status = Status(0x1000);
+    /// `HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS`.
+    pub const INCOMPATIBLE_ARGUMENTS: Status = Status(0x100d);
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HSA status {:#x}", self.0)
+    }
+}
+
+macro_rules! handle {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub u64);
+    )*};
+}
+
+handle! {
+    /// `hsa_agent_t`.
+    AgentHandle,
+    /// `hsa_executable_t`.
+    ExecutableHandle,
+    /// `hsa_executable_symbol_t`.
+    SymbolHandle,
+    /// `hsa_loaded_code_object_t`.
+    LoadedCodeObjectHandle,
+    /// `hsa_signal_t`.
+    SignalHandle,
+    /// `hsa_amd_memory_pool_t`.
+    PoolHandle
+}
+
+/// `hsa_signal_value_t` of the large machine model.
+pub type SignalValue = i64;
+
+/// `HSA_SYSTEM_INFO_TIMESTAMP`: u64, ticks.
+pub const SYSTEM_INFO_TIMESTAMP: u32 = 2;
+/// `HSA_EXTENSION_AMD_LOADER`.
+pub const EXTENSION_AMD_LOADER: u16 = 0x201;
+/// `HSA_AGENT_INFO_NAME`: 64 bytes, zero-padded. For a GPU the target's name, such as `gfx1100`.
+pub const AGENT_INFO_NAME: u32 = 0;
+/// `HSA_AGENT_INFO_DEVICE`: a `hsa_device_type_t`.
+pub const AGENT_INFO_DEVICE: u32 = 17;
+/// `HSA_DEVICE_TYPE_CPU`.
+pub const DEVICE_TYPE_CPU: u32 = 0;
+/// `HSA_DEVICE_TYPE_GPU`.
+pub const DEVICE_TYPE_GPU: u32 = 1;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_TYPE`: a `hsa_symbol_kind_t`.
+pub const SYMBOL_INFO_TYPE: u32 = 0;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH`: u32.
+pub const SYMBOL_INFO_NAME_LENGTH: u32 = 1;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_NAME`: that many bytes, not terminated.
+pub const SYMBOL_INFO_NAME: u32 = 2;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE`: u32, bytes.
+pub const SYMBOL_INFO_VARIABLE_SIZE: u32 = 9;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS`: u64.
+pub const SYMBOL_INFO_VARIABLE_ADDRESS: u32 = 21;
+/// `HSA_SYMBOL_KIND_VARIABLE`.
+pub const SYMBOL_KIND_VARIABLE: u32 = 0;
+/// `HSA_AMD_MEMORY_POOL_INFO_SEGMENT`: a `hsa_amd_segment_t`.
+pub const POOL_INFO_SEGMENT: u32 = 0;
+/// `HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS`: u32.
+pub const POOL_INFO_GLOBAL_FLAGS: u32 = 1;
+/// `HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED`: bool.
+pub const POOL_INFO_ALLOC_ALLOWED: u32 = 5;
+/// `HSA_AMD_SEGMENT_GLOBAL`.
+pub const SEGMENT_GLOBAL: u32 = 0;
+/// `HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED`.
+pub const POOL_FLAG_FINE_GRAINED: u32 = 2;
+/// `HSA_SIGNAL_CONDITION_LT`.
+pub const SIGNAL_CONDITION_LT: u32 = 2;
+/// `HSA_WAIT_STATE_BLOCKED`.
+pub const WAIT_STATE_BLOCKED: u32 = 0;
+/// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH`: u32, bytes without a terminator.
+pub const LOADED_CODE_OBJECT_INFO_URI_LENGTH: u32 = 11;
+/// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI`: that many bytes, not terminated.
+pub const LOADED_CODE_OBJECT_INFO_URI: u32 = 12;
+/// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT`.
+pub const LOADED_CODE_OBJECT_INFO_AGENT: u32 = 3;
+
+/// `hsa_ven_amd_loader_segment_descriptor_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SegmentDescriptor {
+    /// 0 for a segment of a program code object, which belongs to no agent.
+    pub agent: AgentHandle,
+    pub executable: ExecutableHandle,
+    pub storage_type: u32,
+    pub storage_base: *const c_void,
+    pub storage_size: usize,
+    pub storage_offset: usize,
+    /// Device address.
+    pub segment_base: *const c_void,
+    /// Bytes.
+    pub segment_size: usize,
+}
+
+/// The first functions of `hsa_ven_amd_loader_1_03_pfn_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct LoaderTable {
+    pub query_host_address: usize,
+    pub query_segment_descriptors:
+        unsafe extern "C" fn(*mut SegmentDescriptor, *mut usize) -> Status,
+    pub query_executable: usize,
+    pub executable_iterate_loaded_code_objects: unsafe extern "C" fn(
+        ExecutableHandle,
+        unsafe extern "C" fn(ExecutableHandle, LoadedCodeObjectHandle, *mut c_void) -> Status,
+        *mut c_void,
+    ) -> Status,
+    pub loaded_code_object_get_info:
+        unsafe extern "C" fn(LoadedCodeObjectHandle, u32, *mut c_void) -> Status,
+}

@@ -1,0 +1,248 @@
+//! Last stage: where a profile goes, and how it gets there: whole, or not at all.
+
+use crate::host;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// LLVM's name where nobody gave one.
+const DEFAULT: &str = "default.profraw";
+
+/// A file name pattern with its specifiers expanded (LLVM's "Source-based Code Coverage", "Running the instrumented
+/// program").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    pub path: PathBuf,
+    /// %m or %Nm: several processes add up in the file.
+    pub merge: bool,
+    /// %c, which needs counters in host memory and is left out.
+    pub continuous: bool,
+}
+
+/// The values of the specifiers in this process.
+pub struct Values {
+    pub pid: u32,
+    pub host: OsString,
+    pub tmp: OsString,
+    /// Of the code object's functions, for %m: programs with different device code get different files.
+    pub signature: u64,
+    /// The code object's own build id in hexadecimal, for %b. The signature stands in where it has none.
+    pub binary_id: Option<String>,
+}
+
+impl Values {
+    pub fn now(signature: u64, binary_id: Option<&[u8]>) -> Values {
+        Values {
+            pid: std::process::id(),
+            host: host::host_name().unwrap_or_default(),
+            tmp: host::env("TMPDIR").unwrap_or_else(|| "/tmp".into()),
+            signature,
+            binary_id: binary_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
+        }
+    }
+}
+
+/// Expands `pattern`: %p process id, %h host, %t TMPDIR, %b the code object's build id, %m its signature, %Nm its
+/// signature and a pool of N files, %% a percent sign. As in LLVM, other specifiers vanish.
+pub fn expand(pattern: &OsStr, values: &Values) -> Destination {
+    let mut path = Vec::new();
+    let (mut merge, mut continuous) = (false, false);
+    let mut rest = pattern.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            path.push(byte);
+            continue;
+        }
+        let Some((&specifier, after)) = rest.split_first() else {
+            break;
+        };
+        rest = after;
+        match specifier {
+            b'%' => path.push(b'%'),
+            b'p' => path.extend(values.pid.to_string().bytes()),
+            b'h' => path.extend(values.host.as_bytes()),
+            b't' => {
+                path.extend(values.tmp.as_bytes());
+                path.push(b'/');
+            }
+            b'b' => match &values.binary_id {
+                Some(id) => path.extend(id.bytes()),
+                None => path.extend(values.signature.to_string().bytes()),
+            },
+            b'c' => continuous = true,
+            b'm' => {
+                merge = true;
+                path.extend(format!("{}_0", values.signature).bytes());
+            }
+            b'1'..=b'9' if rest.first() == Some(&b'm') => {
+                merge = true;
+                rest = &rest[1..];
+                let pool = values.pid % u32::from(specifier - b'0');
+                path.extend(format!("{}_{pool}", values.signature).bytes());
+            }
+            _ => {}
+        }
+    }
+    Destination {
+        path: PathBuf::from(OsString::from_vec(path)),
+        merge,
+        continuous,
+    }
+}
+
+/// The pattern to use: LLVM_PROFILE_FILE, else what LLVM's host runtime in this program would write to, else LLVM's
+/// default.
+pub fn pattern(setting: Option<&OsStr>) -> OsString {
+    match setting {
+        Some(pattern) => pattern.to_owned(),
+        // Expanded already: a percent sign in it is meant.
+        None => match host::host_profile_name() {
+            Some(name) => OsString::from_vec(
+                name.as_bytes()
+                    .iter()
+                    .flat_map(|&b| if b == b'%' { vec![b, b] } else { vec![b] })
+                    .collect(),
+            ),
+            None => DEFAULT.into(),
+        },
+    }
+}
+
+/// `path` with the architecture (and, from the second code object of one on, its number) before the file's name:
+/// `dir/<arch>[.<n>].<basename>`, as `__llvm_write_custom_profile` puts the target there.
+pub fn prefixed(path: &Path, arch: &str, n: usize) -> PathBuf {
+    let mut name = OsString::from(arch.split(':').next().unwrap_or(arch));
+    if n > 0 {
+        name.push(format!(".{n}"));
+    }
+    name.push(".");
+    name.push(path.file_name().unwrap_or(OsStr::new(DEFAULT)));
+    path.with_file_name(name)
+}
+
+/// Why a profile could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot make the directory {0}: {1}")]
+    Directory(PathBuf, std::io::Error),
+    #[error("cannot write {0}: {1}")]
+    Write(PathBuf, std::io::Error),
+    #[error("cannot read {0}, which the profile is to be added to: {1}")]
+    Read(PathBuf, std::io::Error),
+    #[error("cannot lock {0} to add to a file in it: {1}")]
+    Lock(PathBuf, std::io::Error),
+}
+
+/// Writes `bytes` to `path`: first under a hidden name beside it, then renamed, so that the final name always has a
+/// whole file. Missing directories are made, as LLVM does.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let directory = directory_of(path);
+    std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))?;
+    let whole = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".devprof-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(directory)?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    whole().map_err(|e| Error::Write(path.into(), e))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Holds the directory of `path` locked against other processes that add to files in it, while `change` gives the new
+/// content from the old one (`None`: there is no such file). Files are replaced by renaming, so the lock cannot be on
+/// the file itself. `false` when `change` wants the file left as it is.
+pub fn update(
+    path: &Path,
+    change: impl FnOnce(Option<Vec<u8>>) -> Option<Vec<u8>>,
+) -> Result<bool, Error> {
+    let directory = directory_of(path);
+    std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))?;
+    let lock = File::open(directory).map_err(|e| Error::Lock(directory.into(), e))?;
+    lock.lock().map_err(|e| Error::Lock(directory.into(), e))?;
+    let old = match std::fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) => return Err(Error::Read(path.into(), e)),
+    };
+    match change(old) {
+        Some(bytes) => write(path, &bytes).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Values {
+        Values {
+            pid: 4711,
+            host: "box".into(),
+            tmp: "/var/tmp".into(),
+            signature: 99,
+            binary_id: Some("0aff".into()),
+        }
+    }
+
+    fn expanded(pattern: &str) -> (String, bool) {
+        let to = expand(OsStr::new(pattern), &values());
+        (to.path.to_str().unwrap().to_owned(), to.merge)
+    }
+
+    #[test]
+    fn patterns_are_llvms() {
+        assert_eq!(expanded("a.profraw"), ("a.profraw".into(), false));
+        assert_eq!(
+            expanded("d/%p-%h.profraw"),
+            ("d/4711-box.profraw".into(), false)
+        );
+        assert_eq!(expanded("%t/x"), ("/var/tmp//x".into(), false));
+        assert_eq!(expanded("x-%m.profraw"), ("x-99_0.profraw".into(), true));
+        assert_eq!(expanded("x-%4m.profraw"), ("x-99_3.profraw".into(), true));
+        assert_eq!(expanded("x-%b"), ("x-0aff".into(), false));
+        assert_eq!(expanded("100%%.%q4%"), ("100%.4".into(), false));
+        assert!(expand(OsStr::new("%c%p"), &values()).continuous);
+    }
+
+    #[test]
+    fn the_architecture_goes_before_the_name_and_no_colon_with_it() {
+        assert_eq!(
+            prefixed(Path::new("a/b.profraw"), "gfx1100", 0),
+            Path::new("a/gfx1100.b.profraw")
+        );
+        assert_eq!(
+            prefixed(Path::new("b.profraw"), "gfx90a:xnack+", 2),
+            Path::new("gfx90a.2.b.profraw")
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_the_old_one_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/er/x.profraw");
+        write(&path, b"one").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        // A directory in the way of the final name: the rename fails.
+        let blocked = dir.path().join("blocked");
+        std::fs::create_dir_all(blocked.join("x")).unwrap();
+        assert!(matches!(write(&blocked, b"two"), Err(Error::Write(..))));
+        let names: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(names.len(), 2, "{names:?}");
+    }
+}

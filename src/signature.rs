@@ -1,0 +1,31 @@
+//! What makes two code objects the same for a profile: the functions that are counted, by name and structure. Stable
+//! from run to run and from machine to machine.
+
+use crate::encode::Sections;
+
+/// 64-bit FNV-1a over raw version, names, and each record's NameRef and FuncHash.
+pub struct Signature(u64);
+
+impl Signature {
+    pub fn new() -> Signature {
+        Signature(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub fn add(&mut self, sections: &Sections) {
+        self.bytes(&sections.version.to_le_bytes());
+        self.bytes(sections.names);
+        for record in sections.data.chunks_exact(sections.format.record) {
+            self.bytes(&record[..16]);
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    pub fn finish(self) -> u64 {
+        self.0
+    }
+}
