@@ -12,6 +12,14 @@
 //!
 //! What the model does not know ends the process with the place: it never guesses.
 
+mod code;
+pub mod dispatch;
 pub mod exec;
 pub mod isa;
+pub mod memory;
+pub mod queue;
+pub mod rocr;
+mod symbol;
+mod thread;
+pub mod topology;
 pub mod wave;

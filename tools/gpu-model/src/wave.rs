@@ -24,20 +24,16 @@ pub struct Wave {
 }
 
 impl Wave {
+    /// The active lanes. EXEC_HI has no part in a wave32.
     pub fn exec(&self) -> u64 {
-        self.sgpr64(Operand::EXEC_LO)
+        self.mask(Operand::EXEC_LO)
     }
     /// Bits at and above `lanes` are dropped.
     pub fn set_exec(&mut self, mask: u64) {
-        let mask = if self.lanes == 32 {
-            mask & 0xffff_ffff
-        } else {
-            mask
-        };
-        self.set_sgpr64(Operand::EXEC_LO, mask);
+        self.set_mask(Operand::EXEC_LO, mask);
     }
     pub fn vcc(&self) -> u64 {
-        self.sgpr64(Operand::VCC_LO)
+        self.mask(Operand::VCC_LO)
     }
     /// A pair of scalar registers; NULL reads 0.
     pub fn sgpr64(&self, reg: Operand) -> u64 {

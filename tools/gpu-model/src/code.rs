@@ -1,0 +1,185 @@
+//! Decoded instructions, kept by the program counter.
+//!
+//! Code objects get unloaded and their addresses reused, so what was decoded once holds only as long as the
+//! words in memory are the same: each page is compared with memory again before its first use in a dispatch.
+
+use std::collections::HashMap;
+
+use crate::exec::Fault;
+use crate::isa::{self, Inst};
+use crate::memory::View;
+
+const PAGE_WORDS: usize = 1024;
+const PAGE_BYTES: u64 = 4 * PAGE_WORDS as u64;
+
+struct Page {
+    number: u64,
+    /// When the words were last seen to be those of memory.
+    epoch: u64,
+    /// The part of the page that is allocated, in words.
+    valid: std::ops::Range<usize>,
+    words: Box<[u32; PAGE_WORDS]>,
+    decoded: Box<[Option<Inst>; PAGE_WORDS]>,
+}
+
+/// One thread's cache of decoded instructions.
+pub struct Code {
+    pages: Vec<Page>,
+    by_number: HashMap<u64, usize>,
+    current: usize,
+    epoch: u64,
+    /// The last instruction that reached from one page into the next; such a one is not kept.
+    straddling: Option<Inst>,
+}
+
+/// Pages to keep (an `Inst` is about 60 bytes, so a page is about 64 KiB).
+const MOST_PAGES: usize = 512;
+
+impl Code {
+    pub fn new() -> Code {
+        Code {
+            pages: Vec::new(),
+            by_number: HashMap::new(),
+            current: usize::MAX,
+            epoch: 0,
+            straddling: None,
+        }
+    }
+
+    /// From here on, memory may hold other code than before.
+    pub fn invalidate(&mut self) {
+        self.epoch += 1;
+        self.current = usize::MAX;
+    }
+
+    /// The instruction at `pc`.
+    #[inline]
+    pub fn fetch(&mut self, pc: u64, memory: &mut View) -> Result<&Inst, Fault> {
+        let current = self.current;
+        let hit = self
+            .pages
+            .get(current)
+            .is_some_and(|page| page.number == pc / PAGE_BYTES);
+        let index = if hit {
+            current
+        } else {
+            self.turn_to(pc, memory)?
+        };
+        let word = (pc % PAGE_BYTES / 4) as usize;
+        if self.pages[index].decoded[word].is_none() || !pc.is_multiple_of(4) {
+            return self.decode(index, pc, memory);
+        }
+        Ok(self.pages[index].decoded[word]
+            .as_ref()
+            .expect("seen to be there"))
+    }
+
+    #[cold]
+    fn turn_to(&mut self, pc: u64, memory: &mut View) -> Result<usize, Fault> {
+        let number = pc / PAGE_BYTES;
+        let known = self.by_number.get(&number).copied();
+        if let Some(index) = known
+            && self.pages[index].epoch == self.epoch
+            && self.pages[index].valid.contains(&word_of(pc))
+        {
+            self.current = index;
+            return Ok(index);
+        }
+        let (words, valid) = read_page(pc, memory)?;
+        let index = match known {
+            Some(index) => {
+                let page = &mut self.pages[index];
+                if page.words != words || page.valid != valid {
+                    page.decoded.fill(None);
+                    page.words = words;
+                    page.valid = valid;
+                }
+                page.epoch = self.epoch;
+                index
+            }
+            None => {
+                if self.pages.len() == MOST_PAGES {
+                    self.pages.clear();
+                    self.by_number.clear();
+                }
+                self.pages.push(Page {
+                    number,
+                    epoch: self.epoch,
+                    valid,
+                    words,
+                    decoded: Box::new([const { None }; PAGE_WORDS]),
+                });
+                self.by_number.insert(number, self.pages.len() - 1);
+                self.pages.len() - 1
+            }
+        };
+        self.current = index;
+        Ok(index)
+    }
+
+    #[cold]
+    fn decode(&mut self, index: usize, pc: u64, memory: &mut View) -> Result<&Inst, Fault> {
+        if !pc.is_multiple_of(4) {
+            return Err(Fault::Illegal);
+        }
+        let word = word_of(pc);
+        if !self.pages[index].valid.contains(&word) {
+            // What was read of the page ends at a gap; this place lies behind it.
+            self.invalidate();
+            let index = self.turn_to(pc, memory)?;
+            return self.decode(index, pc, memory);
+        }
+        let page = &mut self.pages[index];
+        let here = &page.words[word..page.valid.end];
+        if here.len() >= 3 {
+            let inst = isa::decode(here).map_err(|_| Fault::Illegal)?;
+            return Ok(page.decoded[word].insert(inst));
+        }
+        let mut words = here.to_vec();
+        while words.len() < 3 {
+            match memory.load_u32(pc + 4 * words.len() as u64) {
+                Ok(next) => words.push(next),
+                // The end of the code: the instruction may be a short one.
+                Err(_) => break,
+            }
+        }
+        let inst = isa::decode(&words).map_err(|_| Fault::Illegal)?;
+        if usize::from(inst.len) <= 4 * here.len() {
+            return Ok(page.decoded[word].insert(inst));
+        }
+        Ok(self.straddling.insert(inst))
+    }
+}
+
+fn word_of(pc: u64) -> usize {
+    (pc % PAGE_BYTES / 4) as usize
+}
+
+type Words = (Box<[u32; PAGE_WORDS]>, std::ops::Range<usize>);
+
+/// The words of the page around `pc`, as far as they are allocated without a gap.
+fn read_page(pc: u64, memory: &mut View) -> Result<Words, Fault> {
+    let start = pc / PAGE_BYTES * PAGE_BYTES;
+    let mut words = Box::new([0; PAGE_WORDS]);
+    if memory.load_dwords(start, &mut words[..]).is_ok() {
+        return Ok((words, 0..PAGE_WORDS));
+    }
+    let at = word_of(pc);
+    words[at] = memory.load_u32(start + 4 * at as u64)?;
+    let mut valid = at..at + 1;
+    while valid.start > 0 {
+        match memory.load_u32(start + 4 * (valid.start as u64 - 1)) {
+            Ok(word) => words[valid.start - 1] = word,
+            Err(_) => break,
+        }
+        valid.start -= 1;
+    }
+    while valid.end < PAGE_WORDS {
+        match memory.load_u32(start + 4 * valid.end as u64) {
+            Ok(word) => words[valid.end] = word,
+            Err(_) => break,
+        }
+        valid.end += 1;
+    }
+    Ok((words, valid))
+}

@@ -1,0 +1,261 @@
+//! One lane's access to memory, the same for global memory, LDS and the private segment: what moves between
+//! registers and bytes.
+
+use super::Fault;
+use super::atomic::{Atomic, apply32, apply64};
+use crate::memory::View;
+use crate::wave::VReg;
+
+/// Where bytes are.
+pub trait Place {
+    fn load_u8(&mut self, address: u64) -> Result<u8, Fault>;
+    fn load_u16(&mut self, address: u64) -> Result<u16, Fault>;
+    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault>;
+    fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault>;
+    fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault>;
+    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault>;
+    fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault>;
+    fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault>;
+}
+
+impl Place for View {
+    fn load_u8(&mut self, address: u64) -> Result<u8, Fault> {
+        View::load_u8(self, address)
+    }
+    fn load_u16(&mut self, address: u64) -> Result<u16, Fault> {
+        View::load_u16(self, address)
+    }
+    fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
+        View::load_dwords(self, address, into)
+    }
+    fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault> {
+        View::store_u8(self, address, value)
+    }
+    fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault> {
+        View::store_u16(self, address, value)
+    }
+    fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
+        View::store_dwords(self, address, from)
+    }
+    fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault> {
+        View::update_u32(self, address, change)
+    }
+    fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault> {
+        View::update_u64(self, address, change)
+    }
+}
+
+/// Bytes that only this thread uses: a workgroup's LDS, a lane's private segment.
+pub struct Local<'a> {
+    pub bytes: &'a mut [u8],
+    /// Which fault an access outside is, from offset, size and limit.
+    pub fault: fn(u64, usize, usize) -> Fault,
+}
+
+impl Local<'_> {
+    fn at(&mut self, offset: u64, size: usize) -> Result<&mut [u8], Fault> {
+        let limit = self.bytes.len();
+        usize::try_from(offset)
+            .ok()
+            .and_then(|start| self.bytes.get_mut(start..start.checked_add(size)?))
+            .ok_or_else(|| (self.fault)(offset, size, limit))
+    }
+    fn array<const N: usize>(&mut self, offset: u64) -> Result<&mut [u8; N], Fault> {
+        let bytes = self.at(offset, N)?;
+        Ok(bytes
+            .try_into()
+            .expect("`at` gives as many bytes as asked for"))
+    }
+}
+
+impl Place for Local<'_> {
+    fn load_u8(&mut self, offset: u64) -> Result<u8, Fault> {
+        Ok(self.array::<1>(offset)?[0])
+    }
+    fn load_u16(&mut self, offset: u64) -> Result<u16, Fault> {
+        self.array(offset).map(|bytes| u16::from_le_bytes(*bytes))
+    }
+    fn load_dwords(&mut self, offset: u64, into: &mut [u32]) -> Result<(), Fault> {
+        let bytes = self.at(offset, size_of_val(into))?;
+        for (dword, bytes) in into.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *dword = u32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+    fn store_u8(&mut self, offset: u64, value: u8) -> Result<(), Fault> {
+        self.array::<1>(offset)?[0] = value;
+        Ok(())
+    }
+    fn store_u16(&mut self, offset: u64, value: u16) -> Result<(), Fault> {
+        *self.array(offset)? = value.to_le_bytes();
+        Ok(())
+    }
+    fn store_dwords(&mut self, offset: u64, from: &[u32]) -> Result<(), Fault> {
+        let bytes = self.at(offset, size_of_val(from))?;
+        for (dword, bytes) in from.iter().zip(bytes.as_chunks_mut::<4>().0) {
+            *bytes = dword.to_le_bytes();
+        }
+        Ok(())
+    }
+    fn update_u32(
+        &mut self,
+        offset: u64,
+        mut change: impl FnMut(u32) -> u32,
+    ) -> Result<u32, Fault> {
+        if !offset.is_multiple_of(4) {
+            return Err(Fault::Alignment {
+                address: offset,
+                size: 4,
+            });
+        }
+        let bytes = self.array(offset)?;
+        let old = u32::from_le_bytes(*bytes);
+        *bytes = change(old).to_le_bytes();
+        Ok(old)
+    }
+    fn update_u64(
+        &mut self,
+        offset: u64,
+        mut change: impl FnMut(u64) -> u64,
+    ) -> Result<u64, Fault> {
+        if !offset.is_multiple_of(8) {
+            return Err(Fault::Alignment {
+                address: offset,
+                size: 8,
+            });
+        }
+        let bytes = self.array(offset)?;
+        let old = u64::from_le_bytes(*bytes);
+        *bytes = change(old).to_le_bytes();
+        Ok(old)
+    }
+}
+
+/// Which part of the destination a load of less than a dword writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// All of it.
+    Whole,
+    /// D16: the low half; the high one keeps its value.
+    Low,
+    High,
+}
+
+/// What an instruction does with one lane's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A byte or two.
+    LoadNarrow {
+        size: u8,
+        signed: bool,
+        half: Half,
+    },
+    /// So many dwords.
+    Load(usize),
+    /// A byte or two, from the high half of the register if `high`.
+    StoreNarrow {
+        size: u8,
+        high: bool,
+    },
+    Store(usize),
+    /// On 64 bits if `wide`.
+    Atomic {
+        op: Atomic,
+        wide: bool,
+    },
+}
+
+/// The vector registers of an access, by number.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// `None`: an atomic operation without return.
+    pub dst: Option<usize>,
+    pub data: usize,
+    /// The second data operand of an atomic operation that has one.
+    pub second: usize,
+}
+
+fn pair(vgpr: &[VReg], first: usize, lane: usize) -> u64 {
+    u64::from(vgpr[first][lane]) | u64::from(vgpr[first + 1][lane]) << 32
+}
+
+/// Does one lane's access. The registers have been checked to exist.
+#[inline]
+pub fn perform(
+    place: &mut impl Place,
+    access: Access,
+    address: u64,
+    vgpr: &mut [VReg],
+    regs: Registers,
+    lane: usize,
+) -> Result<(), Fault> {
+    match access {
+        Access::LoadNarrow { size, signed, half } => {
+            let Some(dst) = regs.dst else {
+                return Err(Fault::Unknown);
+            };
+            let value = match (size, signed) {
+                (1, false) => u32::from(place.load_u8(address)?),
+                (1, true) => place.load_u8(address)? as i8 as u32,
+                (_, false) => u32::from(place.load_u16(address)?),
+                (_, true) => place.load_u16(address)? as i16 as u32,
+            };
+            let to = &mut vgpr[dst][lane];
+            *to = match half {
+                Half::Whole => value,
+                Half::Low => *to & 0xffff_0000 | value & 0xffff,
+                Half::High => *to & 0xffff | value << 16,
+            };
+        }
+        Access::Load(dwords) => {
+            let Some(dst) = regs.dst else {
+                return Err(Fault::Unknown);
+            };
+            let mut data = [0; 4];
+            place.load_dwords(address, &mut data[..dwords])?;
+            for (n, dword) in data[..dwords].iter().enumerate() {
+                vgpr[dst + n][lane] = *dword;
+            }
+        }
+        Access::StoreNarrow { size, high } => {
+            let value = vgpr[regs.data][lane] >> if high { 16 } else { 0 };
+            match size {
+                1 => place.store_u8(address, value as u8)?,
+                _ => place.store_u16(address, value as u16)?,
+            }
+        }
+        Access::Store(dwords) => {
+            let mut data = [0; 4];
+            for (n, dword) in data[..dwords].iter_mut().enumerate() {
+                *dword = vgpr[regs.data + n][lane];
+            }
+            place.store_dwords(address, &data[..dwords])?;
+        }
+        Access::Atomic { op, wide: false } => {
+            let data = vgpr[regs.data][lane];
+            let second = if op.has_second() {
+                vgpr[regs.second][lane]
+            } else {
+                0
+            };
+            let old = place.update_u32(address, |old| apply32(op, old, data, second))?;
+            if let Some(dst) = regs.dst {
+                vgpr[dst][lane] = old;
+            }
+        }
+        Access::Atomic { op, wide: true } => {
+            let data = pair(vgpr, regs.data, lane);
+            let second = if op.has_second() {
+                pair(vgpr, regs.second, lane)
+            } else {
+                0
+            };
+            let old = place.update_u64(address, |old| apply64(op, old, data, second))?;
+            if let Some(dst) = regs.dst {
+                vgpr[dst][lane] = old as u32;
+                vgpr[dst + 1][lane] = (old >> 32) as u32;
+            }
+        }
+    }
+    Ok(())
+}

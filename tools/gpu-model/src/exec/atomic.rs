@@ -1,0 +1,129 @@
+//! What the atomic operations of LDS and of global memory make of an old value.
+
+/// An atomic operation; the widths and the places are the callers' affair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomic {
+    Add,
+    Sub,
+    /// Subtract, but not below zero.
+    ClampedSub,
+    ReverseSub,
+    Inc,
+    Dec,
+    MinSigned,
+    MaxSigned,
+    MinUnsigned,
+    MaxUnsigned,
+    And,
+    Or,
+    Xor,
+    /// `(old & !data) | second`
+    MaskOr,
+    Swap,
+    /// The data if the old value equals the second operand.
+    CompareSwap,
+    /// The same, compared as floats.
+    CompareSwapFloat,
+    /// `flush`: denormals, going in and coming out, are zeros.
+    AddFloat {
+        flush: bool,
+    },
+    MinFloat,
+    MaxFloat,
+    /// `old - data` where that is not below zero, else `old + second`.
+    Wrap,
+}
+
+impl Atomic {
+    /// Whether it has a second data operand.
+    pub fn has_second(self) -> bool {
+        use Atomic::*;
+        matches!(self, MaskOr | CompareSwap | CompareSwapFloat | Wrap)
+    }
+}
+
+macro_rules! apply {
+    ($name:ident, $unsigned:ty, $signed:ty, $float:ty) => {
+        /// The new value.
+        pub fn $name(op: Atomic, old: $unsigned, data: $unsigned, second: $unsigned) -> $unsigned {
+            let float = <$float>::from_bits;
+            match op {
+                Atomic::Add => old.wrapping_add(data),
+                Atomic::Sub => old.wrapping_sub(data),
+                Atomic::ClampedSub => old.saturating_sub(data),
+                Atomic::ReverseSub => data.wrapping_sub(old),
+                Atomic::Inc => {
+                    if old >= data {
+                        0
+                    } else {
+                        old + 1
+                    }
+                }
+                Atomic::Dec => {
+                    if old == 0 || old > data {
+                        data
+                    } else {
+                        old - 1
+                    }
+                }
+                Atomic::MinSigned => (old as $signed).min(data as $signed) as $unsigned,
+                Atomic::MaxSigned => (old as $signed).max(data as $signed) as $unsigned,
+                Atomic::MinUnsigned => old.min(data),
+                Atomic::MaxUnsigned => old.max(data),
+                Atomic::And => old & data,
+                Atomic::Or => old | data,
+                Atomic::Xor => old ^ data,
+                Atomic::MaskOr => old & !data | second,
+                Atomic::Swap => data,
+                Atomic::CompareSwap => {
+                    if old == second {
+                        data
+                    } else {
+                        old
+                    }
+                }
+                Atomic::CompareSwapFloat => {
+                    if float(old) == float(second) {
+                        data
+                    } else {
+                        old
+                    }
+                }
+                Atomic::AddFloat { flush } => {
+                    let flushed = |value: $float| {
+                        if flush && value.is_subnormal() {
+                            (0.0 as $float).copysign(value)
+                        } else {
+                            value
+                        }
+                    };
+                    flushed(flushed(float(old)) + flushed(float(data))).to_bits()
+                }
+                Atomic::MinFloat => {
+                    if float(data) < float(old) {
+                        data
+                    } else {
+                        old
+                    }
+                }
+                Atomic::MaxFloat => {
+                    if float(data) > float(old) {
+                        data
+                    } else {
+                        old
+                    }
+                }
+                Atomic::Wrap => {
+                    if old >= data {
+                        old - data
+                    } else {
+                        old.wrapping_add(second)
+                    }
+                }
+            }
+        }
+    };
+}
+
+apply!(apply32, u32, i32, f32);
+apply!(apply64, u64, i64, f64);

@@ -1,0 +1,305 @@
+//! DS: the workgroup's local data share, and the lane permutations that go through its crossbar.
+
+use super::access::{Access, Half, Local, Place, Registers, perform};
+use super::atomic::Atomic;
+use super::flat::outside_lds;
+use super::{Fault, lanes, vgprs};
+use crate::isa::{Inst, Op};
+use crate::wave::{VReg, Wave};
+
+/// Where a lane's address comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Address {
+    /// The address register and the offset.
+    Register,
+    /// M0, the offset and the lane's number.
+    Lane,
+}
+
+/// How often a two-address form counts its offsets' unit.
+const STRIDE: u64 = 64;
+
+enum Does {
+    /// One access a lane.
+    One(Access, Address),
+    /// Two accesses a lane, each with an offset of its own that counts elements, times this.
+    Two(Pair, u64),
+    /// Adds (or subtracts) the number of active lanes, once a wave.
+    Count {
+        up: bool,
+    },
+    Permute(fn(&VReg, &VReg, u64, usize) -> VReg),
+    Swizzle,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    Load,
+    Store,
+    Exchange,
+}
+
+fn does(wave: &Wave, op: Op) -> Result<Does, Fault> {
+    use Op::*;
+    let narrow = |size, signed, half| {
+        Does::One(Access::LoadNarrow { size, signed, half }, Address::Register)
+    };
+    let store = |size, high| Does::One(Access::StoreNarrow { size, high }, Address::Register);
+    // The width of an atomic operation, or of a load or store, is that of its data.
+    let bits = op.operands().src[1].bits(32);
+    let atomic = |op| {
+        Does::One(
+            Access::Atomic {
+                op,
+                wide: bits == 64,
+            },
+            Address::Register,
+        )
+    };
+    Ok(match op {
+        DS_LOAD_U8 => narrow(1, false, Half::Whole),
+        DS_LOAD_I8 => narrow(1, true, Half::Whole),
+        DS_LOAD_U16 => narrow(2, false, Half::Whole),
+        DS_LOAD_I16 => narrow(2, true, Half::Whole),
+        DS_LOAD_U8_D16 => narrow(1, false, Half::Low),
+        DS_LOAD_I8_D16 => narrow(1, true, Half::Low),
+        DS_LOAD_U16_D16 => narrow(2, false, Half::Low),
+        DS_LOAD_U8_D16_HI => narrow(1, false, Half::High),
+        DS_LOAD_I8_D16_HI => narrow(1, true, Half::High),
+        DS_LOAD_U16_D16_HI => narrow(2, false, Half::High),
+        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => Does::One(
+            Access::Load(op.operands().dst[0].bits(32) / 32),
+            Address::Register,
+        ),
+        DS_LOAD_ADDTID_B32 => Does::One(Access::Load(1), Address::Lane),
+        DS_STORE_B8 => store(1, false),
+        DS_STORE_B16 => store(2, false),
+        DS_STORE_B8_D16_HI => store(1, true),
+        DS_STORE_B16_D16_HI => store(2, true),
+        DS_STORE_B32 | DS_STORE_B64 | DS_STORE_B96 | DS_STORE_B128 => {
+            Does::One(Access::Store(bits / 32), Address::Register)
+        }
+        DS_STORE_ADDTID_B32 => Does::One(Access::Store(1), Address::Lane),
+        DS_LOAD_2ADDR_B32 | DS_LOAD_2ADDR_B64 => Does::Two(Pair::Load, 1),
+        DS_LOAD_2ADDR_STRIDE64_B32 | DS_LOAD_2ADDR_STRIDE64_B64 => Does::Two(Pair::Load, STRIDE),
+        DS_STORE_2ADDR_B32 | DS_STORE_2ADDR_B64 => Does::Two(Pair::Store, 1),
+        DS_STORE_2ADDR_STRIDE64_B32 | DS_STORE_2ADDR_STRIDE64_B64 => Does::Two(Pair::Store, STRIDE),
+        DS_STOREXCHG_2ADDR_RTN_B32 | DS_STOREXCHG_2ADDR_RTN_B64 => Does::Two(Pair::Exchange, 1),
+        DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32 | DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64 => {
+            Does::Two(Pair::Exchange, STRIDE)
+        }
+        DS_ADD_U32 | DS_ADD_RTN_U32 | DS_ADD_U64 | DS_ADD_RTN_U64 => atomic(Atomic::Add),
+        DS_SUB_U32 | DS_SUB_RTN_U32 | DS_SUB_U64 | DS_SUB_RTN_U64 => atomic(Atomic::Sub),
+        DS_RSUB_U32 | DS_RSUB_RTN_U32 | DS_RSUB_U64 | DS_RSUB_RTN_U64 => atomic(Atomic::ReverseSub),
+        DS_INC_U32 | DS_INC_RTN_U32 | DS_INC_U64 | DS_INC_RTN_U64 => atomic(Atomic::Inc),
+        DS_DEC_U32 | DS_DEC_RTN_U32 | DS_DEC_U64 | DS_DEC_RTN_U64 => atomic(Atomic::Dec),
+        DS_MIN_I32 | DS_MIN_RTN_I32 | DS_MIN_I64 | DS_MIN_RTN_I64 => atomic(Atomic::MinSigned),
+        DS_MAX_I32 | DS_MAX_RTN_I32 | DS_MAX_I64 | DS_MAX_RTN_I64 => atomic(Atomic::MaxSigned),
+        DS_MIN_U32 | DS_MIN_RTN_U32 | DS_MIN_U64 | DS_MIN_RTN_U64 => atomic(Atomic::MinUnsigned),
+        DS_MAX_U32 | DS_MAX_RTN_U32 | DS_MAX_U64 | DS_MAX_RTN_U64 => atomic(Atomic::MaxUnsigned),
+        DS_AND_B32 | DS_AND_RTN_B32 | DS_AND_B64 | DS_AND_RTN_B64 => atomic(Atomic::And),
+        DS_OR_B32 | DS_OR_RTN_B32 | DS_OR_B64 | DS_OR_RTN_B64 => atomic(Atomic::Or),
+        DS_XOR_B32 | DS_XOR_RTN_B32 | DS_XOR_B64 | DS_XOR_RTN_B64 => atomic(Atomic::Xor),
+        DS_MSKOR_B32 | DS_MSKOR_RTN_B32 | DS_MSKOR_B64 | DS_MSKOR_RTN_B64 => atomic(Atomic::MaskOr),
+        DS_STOREXCHG_RTN_B32 | DS_STOREXCHG_RTN_B64 => atomic(Atomic::Swap),
+        DS_CMPSTORE_B32 | DS_CMPSTORE_RTN_B32 | DS_CMPSTORE_B64 | DS_CMPSTORE_RTN_B64 => {
+            atomic(Atomic::CompareSwap)
+        }
+        DS_CMPSTORE_F32 | DS_CMPSTORE_RTN_F32 | DS_CMPSTORE_F64 | DS_CMPSTORE_RTN_F64 => {
+            atomic(Atomic::CompareSwapFloat)
+        }
+        DS_MIN_F32 | DS_MIN_RTN_F32 | DS_MIN_F64 | DS_MIN_RTN_F64 => atomic(Atomic::MinFloat),
+        DS_MAX_F32 | DS_MAX_RTN_F32 | DS_MAX_F64 | DS_MAX_RTN_F64 => atomic(Atomic::MaxFloat),
+        DS_ADD_F32 | DS_ADD_RTN_F32 => atomic(Atomic::AddFloat {
+            // FP_DENORM of MODE, the bits for f32.
+            flush: wave.mode >> 4 & 3 == 0,
+        }),
+        DS_WRAP_RTN_B32 => atomic(Atomic::Wrap),
+        DS_APPEND => Does::Count { up: true },
+        DS_CONSUME => Does::Count { up: false },
+        DS_PERMUTE_B32 => Does::Permute(permute),
+        DS_BPERMUTE_B32 => Does::Permute(bpermute),
+        DS_SWIZZLE_B32 => Does::Swizzle,
+        _ => return Err(Fault::Unknown),
+    })
+}
+
+/// Each active lane sends its data to the lane that `to` names, in units of bytes. A wave64 is two times 32 lanes
+/// here: a lane reaches only its own half.
+fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+    let mut out = [0; 64];
+    for lane in lanes(exec) {
+        let target = to[lane].wrapping_add(offset as u32) / 4 % 32;
+        out[lane & 32 | target as usize] = data[lane];
+    }
+    out
+}
+
+/// Each active lane fetches from the lane that `from` names, in the same half.
+fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+    let mut out = [0; 64];
+    for lane in lanes(exec) {
+        let source = from[lane].wrapping_add(offset as u32) / 4 % 32;
+        let source = lane & 32 | source as usize;
+        if exec >> source & 1 == 1 {
+            out[lane] = data[source];
+        }
+    }
+    out
+}
+
+/// The lane that `lane` reads in a swizzle (guide, "DS_SWIZZLE_B32").
+fn swizzle_source(lane: usize, pattern: usize) -> usize {
+    let within = lane & 31;
+    let source = if pattern >= 0xe000 {
+        // FFT: bits reversed above those that the mask keeps.
+        let mask = pattern & 31;
+        let reversed = usize::from((within as u8).reverse_bits() >> 3);
+        reversed >> mask.count_ones() | within & mask
+    } else if pattern >= 0xc000 {
+        // Rotate those bits of the number that the mask leaves.
+        let (mask, by) = (pattern & 31, pattern >> 5 & 31);
+        let turned = if pattern >> 10 & 1 == 0 {
+            within + by
+        } else {
+            within.wrapping_sub(by)
+        };
+        within & mask | turned & 31 & !mask
+    } else if pattern >> 15 == 1 {
+        within & !3 | pattern >> (2 * (within & 3)) & 3
+    } else {
+        (within & pattern & 31 | pattern >> 5 & 31) ^ pattern >> 10 & 31
+    };
+    lane & 32 | source
+}
+
+pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault> {
+    if inst.flag {
+        return Err(Fault::Unknown);
+    }
+    let exec = wave.exec();
+    let spec = inst.op.operands();
+    let dst_dwords = spec.dst[0].bits(32) / 32;
+    let data_dwords = spec.src[1].bits(32) / 32;
+    let dst = if dst_dwords > 0 {
+        Some(vgprs(wave, inst.dst, dst_dwords)?)
+    } else {
+        None
+    };
+    let data = if data_dwords > 0 {
+        vgprs(wave, inst.src[1], data_dwords)?
+    } else {
+        0
+    };
+    let second = if spec.src[2].bits(32) > 0 {
+        vgprs(wave, inst.src[2], data_dwords)?
+    } else {
+        0
+    };
+    let mut local = Local {
+        bytes: lds,
+        fault: outside_lds,
+    };
+    let offset = inst.imm as u32 & 0xffff;
+    match does(wave, inst.op)? {
+        Does::One(access, Address::Register) => {
+            let address = vgprs(wave, inst.src[0], 1)?;
+            let regs = Registers { dst, data, second };
+            for lane in lanes(exec) {
+                let address = wave.vgpr[address][lane].wrapping_add(offset);
+                perform(
+                    &mut local,
+                    access,
+                    u64::from(address),
+                    &mut wave.vgpr,
+                    regs,
+                    lane,
+                )?;
+            }
+        }
+        Does::One(access, Address::Lane) => {
+            let base = (wave.sgpr[125] & 0xffff) + offset;
+            let regs = Registers { dst, data, second };
+            for lane in lanes(exec) {
+                let address = u64::from(base) + 4 * lane as u64;
+                perform(&mut local, access, address, &mut wave.vgpr, regs, lane)?;
+            }
+        }
+        Does::Two(pair, stride) => {
+            let address = vgprs(wave, inst.src[0], 1)?;
+            let dwords = if pair == Pair::Load {
+                dst_dwords / 2
+            } else {
+                data_dwords
+            };
+            let unit = 4 * dwords as u64 * stride;
+            let places = [
+                unit * u64::from(inst.imm as u8),
+                unit * u64::from(inst.imm2),
+            ];
+            for lane in lanes(exec) {
+                let base = u64::from(wave.vgpr[address][lane]);
+                let mut old = [0; 4];
+                if pair != Pair::Store {
+                    for (n, place) in places.iter().enumerate() {
+                        local.load_dwords(base + place, &mut old[n * dwords..][..dwords])?;
+                    }
+                }
+                if pair != Pair::Load {
+                    for (from, place) in [data, second].into_iter().zip(places) {
+                        let mut new = [0; 2];
+                        for (n, dword) in new[..dwords].iter_mut().enumerate() {
+                            *dword = wave.vgpr[from + n][lane];
+                        }
+                        local.store_dwords(base + place, &new[..dwords])?;
+                    }
+                }
+                if let Some(dst) = dst {
+                    for (n, dword) in old[..2 * dwords].iter().enumerate() {
+                        wave.vgpr[dst + n][lane] = *dword;
+                    }
+                }
+            }
+        }
+        Does::Count { up } => {
+            let address = u64::from((wave.sgpr[125] & 0xffff) + offset);
+            let count = exec.count_ones();
+            if count == 0 {
+                return Ok(());
+            }
+            let old = local.update_u32(address, |old| {
+                if up {
+                    old.wrapping_add(count)
+                } else {
+                    old.wrapping_sub(count)
+                }
+            })?;
+            let dst = dst.ok_or(Fault::Unknown)?;
+            for lane in lanes(exec) {
+                wave.vgpr[dst][lane] = old;
+            }
+        }
+        Does::Permute(permute) => {
+            let address = vgprs(wave, inst.src[0], 1)?;
+            let out = permute(&wave.vgpr[address], &wave.vgpr[data], exec, offset as usize);
+            let dst = dst.ok_or(Fault::Unknown)?;
+            for lane in lanes(exec) {
+                wave.vgpr[dst][lane] = out[lane];
+            }
+        }
+        Does::Swizzle => {
+            // The data is in the first source field.
+            let source = wave.vgpr[vgprs(wave, inst.src[0], 1)?];
+            let dst = dst.ok_or(Fault::Unknown)?;
+            for lane in lanes(exec) {
+                let from = swizzle_source(lane, offset as usize);
+                wave.vgpr[dst][lane] = if exec >> from & 1 == 1 {
+                    source[from]
+                } else {
+                    0
+                };
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,629 @@
+//! Scalar arithmetic and control flow: SOP1, SOP2, SOPC, SOPK, SOPP.
+
+use super::{Fault, Flow, clock_ticks, scalar32, scalar64};
+use crate::isa::{Inst, Op, Operand};
+use crate::wave::Wave;
+
+fn set32(wave: &mut Wave, reg: Operand, value: u32) -> Result<(), Fault> {
+    if reg != Operand::NULL {
+        wave.sgpr[reg.as_sgpr().ok_or(Fault::Unknown)?] = value;
+    }
+    Ok(())
+}
+
+fn set64(wave: &mut Wave, reg: Operand, value: u64) -> Result<(), Fault> {
+    match reg.as_sgpr() {
+        Some(n) if n == 105 || n == 123 || n == 127 => return Err(Fault::Sgpr(n + 1)),
+        None if reg != Operand::NULL => return Err(Fault::Unknown),
+        _ => wave.set_sgpr64(reg, value),
+    }
+    Ok(())
+}
+
+/// A 64-bit source of an operation on signed numbers.
+fn signed64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i64, Fault> {
+    if operand == Operand::LITERAL {
+        return Ok(i64::from(inst.literal as i32));
+    }
+    Ok(scalar64(wave, inst, operand)? as i64)
+}
+
+/// The SGPR that `m0` more than `reg` names.
+fn indexed(reg: Operand, m0: u32, count: usize) -> Result<Operand, Fault> {
+    let n = reg.as_sgpr().ok_or(Fault::Unknown)? as u64 + u64::from(m0);
+    if n + count as u64 > 106 {
+        return Err(Fault::Sgpr(n as usize + count - 1));
+    }
+    Ok(Operand(n as u16))
+}
+
+fn branch(wave: &mut Wave, imm: i32) {
+    wave.pc = wave.pc.wrapping_add_signed(i64::from(imm) * 4);
+}
+
+fn replicate(value: u32) -> u64 {
+    (0..32).fold(0, |wide, bit| {
+        wide | (u64::from(value >> bit & 1) * 3) << (2 * bit)
+    })
+}
+
+/// One bit for each quad of lanes: whether any of the four is set.
+fn quads(value: u64) -> u64 {
+    (0..16).fold(0, |mask, quad| {
+        mask | u64::from(value >> (4 * quad) & 15 != 0) << quad
+    })
+}
+
+/// The whole quad wherever any of its lanes is set.
+fn whole_quads(value: u64) -> u64 {
+    (0..16).fold(0, |mask, quad| {
+        mask | (u64::from(value >> (4 * quad) & 15 != 0) * 15) << (4 * quad)
+    })
+}
+
+fn first_bit(count: u32, width: u32) -> u32 {
+    if count == width { u32::MAX } else { count }
+}
+
+/// Leading bits that equal the sign bit.
+fn sign_bits(value: i64, width: u32) -> u32 {
+    let wide = (value ^ (value >> 63)) as u64;
+    first_bit(wide.leading_zeros() - (64 - width), width)
+}
+
+/// An operation on the exec mask.
+struct ExecMask {
+    /// The new mask, from the source and EXEC.
+    combine: fn(u64, u64) -> u64,
+    /// Whether the destination gets the old mask; otherwise the new one.
+    saves: bool,
+}
+
+fn exec_mask(op: Op) -> Option<ExecMask> {
+    use Op::*;
+    let save = |combine| ExecMask {
+        combine,
+        saves: true,
+    };
+    let write = |combine| ExecMask {
+        combine,
+        saves: false,
+    };
+    Some(match op {
+        S_AND_SAVEEXEC_B32 | S_AND_SAVEEXEC_B64 => save(|s, e| s & e),
+        S_OR_SAVEEXEC_B32 | S_OR_SAVEEXEC_B64 => save(|s, e| s | e),
+        S_XOR_SAVEEXEC_B32 | S_XOR_SAVEEXEC_B64 => save(|s, e| s ^ e),
+        S_NAND_SAVEEXEC_B32 | S_NAND_SAVEEXEC_B64 => save(|s, e| !(s & e)),
+        S_NOR_SAVEEXEC_B32 | S_NOR_SAVEEXEC_B64 => save(|s, e| !(s | e)),
+        S_XNOR_SAVEEXEC_B32 | S_XNOR_SAVEEXEC_B64 => save(|s, e| !(s ^ e)),
+        S_AND_NOT0_SAVEEXEC_B32 | S_AND_NOT0_SAVEEXEC_B64 => save(|s, e| !s & e),
+        S_OR_NOT0_SAVEEXEC_B32 | S_OR_NOT0_SAVEEXEC_B64 => save(|s, e| !s | e),
+        S_AND_NOT1_SAVEEXEC_B32 | S_AND_NOT1_SAVEEXEC_B64 => save(|s, e| s & !e),
+        S_OR_NOT1_SAVEEXEC_B32 | S_OR_NOT1_SAVEEXEC_B64 => save(|s, e| s | !e),
+        S_AND_NOT0_WREXEC_B32 | S_AND_NOT0_WREXEC_B64 => write(|s, e| !s & e),
+        S_AND_NOT1_WREXEC_B32 | S_AND_NOT1_WREXEC_B64 => write(|s, e| s & !e),
+        _ => return None,
+    })
+}
+
+pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
+    use Op::*;
+    let s = inst.src[0];
+    let dst = inst.dst;
+    let get32 = |wave: &Wave| scalar32(wave, inst, s);
+    let get64 = |wave: &Wave| scalar64(wave, inst, s);
+
+    if let Some(op) = exec_mask(inst.op) {
+        let narrow = inst.op.operands().dst[0].bits(32) == 32;
+        let (old, new);
+        if narrow {
+            old = u64::from(wave.sgpr[126]);
+            new = (op.combine)(u64::from(get32(wave)?), old) & 0xffff_ffff;
+            wave.sgpr[126] = new as u32;
+            set32(wave, dst, if op.saves { old } else { new } as u32)?;
+        } else {
+            old = wave.sgpr64(Operand::EXEC_LO);
+            new = (op.combine)(get64(wave)?, old);
+            wave.set_sgpr64(Operand::EXEC_LO, new);
+            set64(wave, dst, if op.saves { old } else { new })?;
+        }
+        wave.scc = new != 0;
+        return Ok(());
+    }
+
+    match inst.op {
+        S_MOV_B32 => {
+            let value = get32(wave)?;
+            set32(wave, dst, value)
+        }
+        S_MOV_B64 => {
+            let value = get64(wave)?;
+            set64(wave, dst, value)
+        }
+        S_CMOV_B32 => {
+            let value = get32(wave)?;
+            if wave.scc {
+                set32(wave, dst, value)?;
+            }
+            Ok(())
+        }
+        S_CMOV_B64 => {
+            let value = get64(wave)?;
+            if wave.scc {
+                set64(wave, dst, value)?;
+            }
+            Ok(())
+        }
+        S_BREV_B32 => {
+            let value = get32(wave)?.reverse_bits();
+            set32(wave, dst, value)
+        }
+        S_BREV_B64 => {
+            let value = get64(wave)?.reverse_bits();
+            set64(wave, dst, value)
+        }
+        S_CTZ_I32_B32 => {
+            let value = first_bit(get32(wave)?.trailing_zeros(), 32);
+            set32(wave, dst, value)
+        }
+        S_CTZ_I32_B64 => {
+            let value = first_bit(get64(wave)?.trailing_zeros(), 64);
+            set32(wave, dst, value)
+        }
+        S_CLZ_I32_U32 => {
+            let value = first_bit(get32(wave)?.leading_zeros(), 32);
+            set32(wave, dst, value)
+        }
+        S_CLZ_I32_U64 => {
+            let value = first_bit(get64(wave)?.leading_zeros(), 64);
+            set32(wave, dst, value)
+        }
+        S_CLS_I32 => {
+            let value = sign_bits(i64::from(get32(wave)? as i32), 32);
+            set32(wave, dst, value)
+        }
+        S_CLS_I32_I64 => {
+            let value = sign_bits(signed64(wave, inst, s)?, 64);
+            set32(wave, dst, value)
+        }
+        S_SEXT_I32_I8 => {
+            let value = get32(wave)? as i8 as u32;
+            set32(wave, dst, value)
+        }
+        S_SEXT_I32_I16 => {
+            let value = get32(wave)? as i16 as u32;
+            set32(wave, dst, value)
+        }
+        S_BITSET0_B32 | S_BITSET1_B32 => {
+            let bit = 1 << (get32(wave)? & 31);
+            let old = scalar32(wave, inst, dst)?;
+            let new = if inst.op == S_BITSET1_B32 {
+                old | bit
+            } else {
+                old & !bit
+            };
+            set32(wave, dst, new)
+        }
+        S_BITSET0_B64 | S_BITSET1_B64 => {
+            let bit = 1 << (get32(wave)? & 63);
+            let old = scalar64(wave, inst, dst)?;
+            let new = if inst.op == S_BITSET1_B64 {
+                old | bit
+            } else {
+                old & !bit
+            };
+            set64(wave, dst, new)
+        }
+        S_BITREPLICATE_B64_B32 => {
+            let value = replicate(get32(wave)?);
+            set64(wave, dst, value)
+        }
+        S_ABS_I32 => {
+            let value = (get32(wave)? as i32).wrapping_abs() as u32;
+            wave.scc = value != 0;
+            set32(wave, dst, value)
+        }
+        S_BCNT0_I32_B32 | S_BCNT1_I32_B32 | S_BCNT0_I32_B64 | S_BCNT1_I32_B64 => {
+            let value = match inst.op {
+                S_BCNT0_I32_B32 => get32(wave)?.count_zeros(),
+                S_BCNT1_I32_B32 => get32(wave)?.count_ones(),
+                S_BCNT0_I32_B64 => get64(wave)?.count_zeros(),
+                _ => get64(wave)?.count_ones(),
+            };
+            wave.scc = value != 0;
+            set32(wave, dst, value)
+        }
+        S_QUADMASK_B32 | S_WQM_B32 | S_NOT_B32 => {
+            let value = get32(wave)?;
+            let value = match inst.op {
+                S_QUADMASK_B32 => quads(u64::from(value)) as u32,
+                S_WQM_B32 => whole_quads(u64::from(value)) as u32,
+                _ => !value,
+            };
+            wave.scc = value != 0;
+            set32(wave, dst, value)
+        }
+        S_QUADMASK_B64 | S_WQM_B64 | S_NOT_B64 => {
+            let value = get64(wave)?;
+            let value = match inst.op {
+                S_QUADMASK_B64 => quads(value),
+                S_WQM_B64 => whole_quads(value),
+                _ => !value,
+            };
+            wave.scc = value != 0;
+            set64(wave, dst, value)
+        }
+        S_MOVRELS_B32 => {
+            let value = scalar32(wave, inst, indexed(s, wave.sgpr[125], 1)?)?;
+            set32(wave, dst, value)
+        }
+        S_MOVRELS_B64 => {
+            let value = scalar64(wave, inst, indexed(s, wave.sgpr[125], 2)?)?;
+            set64(wave, dst, value)
+        }
+        S_MOVRELD_B32 => {
+            let value = get32(wave)?;
+            let to = indexed(dst, wave.sgpr[125], 1)?;
+            set32(wave, to, value)
+        }
+        S_MOVRELD_B64 => {
+            let value = get64(wave)?;
+            let to = indexed(dst, wave.sgpr[125], 2)?;
+            set64(wave, to, value)
+        }
+        S_MOVRELSD_2_B32 => {
+            let m0 = wave.sgpr[125];
+            let value = scalar32(wave, inst, indexed(s, m0 & 0x3ff, 1)?)?;
+            let to = indexed(dst, m0 >> 16 & 0x3ff, 1)?;
+            set32(wave, to, value)
+        }
+        S_GETPC_B64 => {
+            let pc = wave.pc;
+            set64(wave, dst, pc)
+        }
+        S_SETPC_B64 => {
+            wave.pc = get64(wave)?;
+            Ok(())
+        }
+        S_SWAPPC_B64 => {
+            let target = get64(wave)?;
+            let back = wave.pc;
+            set64(wave, dst, back)?;
+            wave.pc = target;
+            Ok(())
+        }
+        // Which message is in the source field as a number, not as an operand.
+        S_SENDMSG_RTN_B64 if s.0 == 131 => set64(wave, dst, clock_ticks()),
+        S_SENDMSG_RTN_B32 if s.0 == 131 => set32(wave, dst, clock_ticks() as u32),
+        _ => Err(Fault::Unknown),
+    }
+}
+
+pub fn sop2(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
+    use Op::*;
+    let [s0, s1, _] = inst.src;
+    let dst = inst.dst;
+
+    match inst.op {
+        S_LSHL_B64 | S_LSHR_B64 | S_ASHR_I64 => {
+            let by = scalar32(wave, inst, s1)? & 63;
+            let value = match inst.op {
+                S_LSHL_B64 => scalar64(wave, inst, s0)? << by,
+                S_LSHR_B64 => scalar64(wave, inst, s0)? >> by,
+                _ => (signed64(wave, inst, s0)? >> by) as u64,
+            };
+            wave.scc = value != 0;
+            return set64(wave, dst, value);
+        }
+        S_BFE_U64 | S_BFE_I64 => {
+            let field = scalar32(wave, inst, s1)?;
+            let (offset, width) = (field & 63, field >> 16 & 127);
+            let value = if inst.op == S_BFE_U64 {
+                let value = scalar64(wave, inst, s0)? >> offset;
+                match width {
+                    0 => 0,
+                    1..64 => value & ((1 << width) - 1),
+                    _ => value,
+                }
+            } else {
+                let value = signed64(wave, inst, s0)? >> offset;
+                match width {
+                    0 => 0,
+                    1..64 => (value << (64 - width) >> (64 - width)) as u64,
+                    _ => value as u64,
+                }
+            };
+            wave.scc = value != 0;
+            return set64(wave, dst, value);
+        }
+        S_BFM_B64 => {
+            let ones = scalar32(wave, inst, s0)? & 63;
+            let by = scalar32(wave, inst, s1)? & 63;
+            return set64(wave, dst, ((1u64 << ones) - 1) << by);
+        }
+        S_CSELECT_B64 => {
+            let value = scalar64(wave, inst, if wave.scc { s0 } else { s1 })?;
+            return set64(wave, dst, value);
+        }
+        S_AND_B64 | S_OR_B64 | S_XOR_B64 | S_NAND_B64 | S_NOR_B64 | S_XNOR_B64 | S_AND_NOT1_B64
+        | S_OR_NOT1_B64 => {
+            let a = scalar64(wave, inst, s0)?;
+            let b = scalar64(wave, inst, s1)?;
+            let value = match inst.op {
+                S_AND_B64 => a & b,
+                S_OR_B64 => a | b,
+                S_XOR_B64 => a ^ b,
+                S_NAND_B64 => !(a & b),
+                S_NOR_B64 => !(a | b),
+                S_XNOR_B64 => !(a ^ b),
+                S_AND_NOT1_B64 => a & !b,
+                _ => a | !b,
+            };
+            wave.scc = value != 0;
+            return set64(wave, dst, value);
+        }
+        _ => {}
+    }
+
+    let a = scalar32(wave, inst, s0)?;
+    let b = scalar32(wave, inst, s1)?;
+    let carry = u64::from(wave.scc);
+    let shifted_add = |by: u32| {
+        let sum = (u64::from(a) << by) + u64::from(b);
+        (sum as u32, Some(sum >> 32 != 0))
+    };
+    let not_zero = |value: u32| (value, Some(value != 0));
+    let (value, scc) = match inst.op {
+        S_ADD_U32 => {
+            let (sum, over) = a.overflowing_add(b);
+            (sum, Some(over))
+        }
+        S_SUB_U32 => {
+            let (difference, under) = a.overflowing_sub(b);
+            (difference, Some(under))
+        }
+        S_ADD_I32 => {
+            let (sum, over) = (a as i32).overflowing_add(b as i32);
+            (sum as u32, Some(over))
+        }
+        S_SUB_I32 => {
+            let (difference, over) = (a as i32).overflowing_sub(b as i32);
+            (difference as u32, Some(over))
+        }
+        S_ADDC_U32 => {
+            let sum = u64::from(a) + u64::from(b) + carry;
+            (sum as u32, Some(sum >> 32 != 0))
+        }
+        S_SUBB_U32 => (
+            a.wrapping_sub(b).wrapping_sub(carry as u32),
+            Some(u64::from(b) + carry > u64::from(a)),
+        ),
+        S_ABSDIFF_I32 => not_zero((a.wrapping_sub(b) as i32).wrapping_abs() as u32),
+        S_LSHL_B32 => not_zero(a << (b & 31)),
+        S_LSHR_B32 => not_zero(a >> (b & 31)),
+        S_ASHR_I32 => not_zero((a as i32 >> (b & 31)) as u32),
+        S_LSHL1_ADD_U32 => shifted_add(1),
+        S_LSHL2_ADD_U32 => shifted_add(2),
+        S_LSHL3_ADD_U32 => shifted_add(3),
+        S_LSHL4_ADD_U32 => shifted_add(4),
+        S_MIN_I32 => ((a as i32).min(b as i32) as u32, Some((a as i32) < b as i32)),
+        S_MIN_U32 => (a.min(b), Some(a < b)),
+        S_MAX_I32 => ((a as i32).max(b as i32) as u32, Some(a as i32 >= b as i32)),
+        S_MAX_U32 => (a.max(b), Some(a >= b)),
+        S_AND_B32 => not_zero(a & b),
+        S_OR_B32 => not_zero(a | b),
+        S_XOR_B32 => not_zero(a ^ b),
+        S_NAND_B32 => not_zero(!(a & b)),
+        S_NOR_B32 => not_zero(!(a | b)),
+        S_XNOR_B32 => not_zero(!(a ^ b)),
+        S_AND_NOT1_B32 => not_zero(a & !b),
+        S_OR_NOT1_B32 => not_zero(a | !b),
+        S_BFE_U32 => {
+            let (offset, width) = (b & 31, b >> 16 & 127);
+            not_zero(match width {
+                0 => 0,
+                1..32 => a >> offset & ((1 << width) - 1),
+                _ => a >> offset,
+            })
+        }
+        S_BFE_I32 => {
+            let (offset, width) = (b & 31, b >> 16 & 127);
+            let value = a as i32 >> offset;
+            not_zero(match width {
+                0 => 0,
+                1..32 => (value << (32 - width) >> (32 - width)) as u32,
+                _ => value as u32,
+            })
+        }
+        S_BFM_B32 => (((1u32 << (a & 31)) - 1) << (b & 31), None),
+        S_MUL_I32 => (a.wrapping_mul(b), None),
+        S_MUL_HI_U32 => (((u64::from(a) * u64::from(b)) >> 32) as u32, None),
+        S_MUL_HI_I32 => (
+            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
+            None,
+        ),
+        S_CSELECT_B32 => (if wave.scc { a } else { b }, None),
+        S_PACK_LL_B32_B16 => (b << 16 | a & 0xffff, None),
+        S_PACK_LH_B32_B16 => (b & 0xffff_0000 | a & 0xffff, None),
+        S_PACK_HH_B32_B16 => (b & 0xffff_0000 | a >> 16, None),
+        S_PACK_HL_B32_B16 => (b << 16 | a >> 16, None),
+        _ => return Err(Fault::Unknown),
+    };
+    if let Some(scc) = scc {
+        wave.scc = scc;
+    }
+    set32(wave, dst, value)
+}
+
+pub fn sopc(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
+    use Op::*;
+    let [s0, s1, _] = inst.src;
+    let a = |wave: &Wave| scalar32(wave, inst, s0);
+    let b = |wave: &Wave| scalar32(wave, inst, s1);
+    let signed = |wave: &Wave| Ok::<_, Fault>((a(wave)? as i32, b(wave)? as i32));
+    wave.scc = match inst.op {
+        S_CMP_EQ_I32 | S_CMP_EQ_U32 => a(wave)? == b(wave)?,
+        S_CMP_LG_I32 | S_CMP_LG_U32 => a(wave)? != b(wave)?,
+        S_CMP_GT_I32 => signed(wave).map(|(a, b)| a > b)?,
+        S_CMP_GE_I32 => signed(wave).map(|(a, b)| a >= b)?,
+        S_CMP_LT_I32 => signed(wave).map(|(a, b)| a < b)?,
+        S_CMP_LE_I32 => signed(wave).map(|(a, b)| a <= b)?,
+        S_CMP_GT_U32 => a(wave)? > b(wave)?,
+        S_CMP_GE_U32 => a(wave)? >= b(wave)?,
+        S_CMP_LT_U32 => a(wave)? < b(wave)?,
+        S_CMP_LE_U32 => a(wave)? <= b(wave)?,
+        S_BITCMP0_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 0,
+        S_BITCMP1_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 1,
+        S_BITCMP0_B64 => scalar64(wave, inst, s0)? >> (b(wave)? & 63) & 1 == 0,
+        S_BITCMP1_B64 => scalar64(wave, inst, s0)? >> (b(wave)? & 63) & 1 == 1,
+        S_CMP_EQ_U64 => scalar64(wave, inst, s0)? == scalar64(wave, inst, s1)?,
+        S_CMP_LG_U64 => scalar64(wave, inst, s0)? != scalar64(wave, inst, s1)?,
+        _ => return Err(Fault::Unknown),
+    };
+    Ok(())
+}
+
+/// Hardware registers by number (guide, "Hardware registers").
+mod hwreg {
+    pub const MODE: u32 = 1;
+    pub const HW_ID1: u32 = 23;
+    pub const HW_ID2: u32 = 24;
+    pub const SHADER_CYCLES: u32 = 29;
+}
+
+/// The bits of MODE that the model keeps: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
+const MODE_BITS: u32 = 0x80_03ff;
+
+fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
+    let imm = imm as u32;
+    let mask = u32::MAX >> (31 - (imm >> 11 & 31));
+    (imm & 63, imm >> 6 & 31, mask)
+}
+
+fn set_hwreg(wave: &mut Wave, imm: i32, value: u32) -> Result<(), Fault> {
+    let (register, offset, mask) = hwreg_fields(imm);
+    let mask = mask << offset;
+    if register != hwreg::MODE || mask & !MODE_BITS & 0x7fff_ffff & (value << offset) != 0 {
+        return Err(Fault::Unknown);
+    }
+    wave.mode = wave.mode & !mask | value << offset & mask;
+    Ok(())
+}
+
+pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
+    use Op::*;
+    let dst = inst.dst;
+    let imm = inst.imm;
+    let unsigned = imm as u16 as u32;
+    match inst.op {
+        S_VERSION | S_WAITCNT_VSCNT | S_WAITCNT_VMCNT | S_WAITCNT_EXPCNT | S_WAITCNT_LGKMCNT => {
+            return Ok(());
+        }
+        S_MOVK_I32 => return set32(wave, dst, imm as u32),
+        S_CMOVK_I32 => {
+            if wave.scc {
+                set32(wave, dst, imm as u32)?;
+            }
+            return Ok(());
+        }
+        S_GETREG_B32 => {
+            let (register, offset, mask) = hwreg_fields(imm);
+            let value = match register {
+                hwreg::MODE => wave.mode,
+                // Which compute unit: the model's waves all run on the first.
+                hwreg::HW_ID1 | hwreg::HW_ID2 => 0,
+                hwreg::SHADER_CYCLES => clock_ticks() as u32 & 0xf_ffff,
+                _ => return Err(Fault::Unknown),
+            };
+            return set32(wave, dst, value >> offset & mask);
+        }
+        S_SETREG_IMM32_B32 => return set_hwreg(wave, imm, inst.literal),
+        S_CALL_B64 => {
+            let back = wave.pc;
+            set64(wave, dst, back)?;
+            branch(wave, imm);
+            return Ok(());
+        }
+        _ => {}
+    }
+    // The register is read, wherever the assembler writes it.
+    let register = if inst.src[0] == Operand::NONE {
+        dst
+    } else {
+        inst.src[0]
+    };
+    let value = scalar32(wave, inst, register)?;
+    let signed = value as i32;
+    wave.scc = match inst.op {
+        S_CMPK_EQ_I32 => signed == imm,
+        S_CMPK_LG_I32 => signed != imm,
+        S_CMPK_GT_I32 => signed > imm,
+        S_CMPK_GE_I32 => signed >= imm,
+        S_CMPK_LT_I32 => signed < imm,
+        S_CMPK_LE_I32 => signed <= imm,
+        S_CMPK_EQ_U32 => value == unsigned,
+        S_CMPK_LG_U32 => value != unsigned,
+        S_CMPK_GT_U32 => value > unsigned,
+        S_CMPK_GE_U32 => value >= unsigned,
+        S_CMPK_LT_U32 => value < unsigned,
+        S_CMPK_LE_U32 => value <= unsigned,
+        S_ADDK_I32 => {
+            let (sum, over) = signed.overflowing_add(imm);
+            set32(wave, dst, sum as u32)?;
+            over
+        }
+        S_MULK_I32 => return set32(wave, dst, signed.wrapping_mul(imm) as u32),
+        S_SETREG_B32 => return set_hwreg(wave, imm, value),
+        _ => return Err(Fault::Unknown),
+    };
+    Ok(())
+}
+
+pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
+    use Op::*;
+    let taken = match inst.op {
+        S_BRANCH => true,
+        S_CBRANCH_SCC0 => !wave.scc,
+        S_CBRANCH_SCC1 => wave.scc,
+        S_CBRANCH_VCCZ => wave.mask(Operand::VCC_LO) == 0,
+        S_CBRANCH_VCCNZ => wave.mask(Operand::VCC_LO) != 0,
+        S_CBRANCH_EXECZ => wave.exec() == 0,
+        S_CBRANCH_EXECNZ => wave.exec() != 0,
+        // No debugger.
+        S_CBRANCH_CDBGSYS
+        | S_CBRANCH_CDBGUSER
+        | S_CBRANCH_CDBGSYS_OR_USER
+        | S_CBRANCH_CDBGSYS_AND_USER => false,
+        S_NOP
+        | S_CLAUSE
+        | S_DELAY_ALU
+        | S_WAITCNT
+        | S_WAITCNT_DEPCTR
+        | S_WAIT_IDLE
+        | S_SETPRIO
+        | S_SET_INST_PREFETCH_DISTANCE
+        | S_WAKEUP => false,
+        S_SLEEP => return Ok(Flow::Yield),
+        S_BARRIER => return Ok(Flow::Barrier),
+        S_ENDPGM => return Ok(Flow::End),
+        S_ICACHE_INV => return Ok(Flow::Refetch),
+        S_ROUND_MODE => {
+            wave.mode = wave.mode & !0xf | inst.imm as u32 & 0xf;
+            false
+        }
+        S_DENORM_MODE => {
+            wave.mode = wave.mode & !0xf0 | (inst.imm as u32 & 0xf) << 4;
+            false
+        }
+        // Deallocating registers early (3) is a hint at the end of a kernel.
+        S_SENDMSG if inst.imm as u16 == 3 => false,
+        // llvm.debugtrap; with no debugger attached AMD's trap handler goes on behind it.
+        S_TRAP if inst.imm as u8 == 3 => false,
+        S_TRAP => return Err(Fault::Trap(inst.imm as u8)),
+        _ => return Err(Fault::Unknown),
+    };
+    if taken {
+        branch(wave, inst.imm);
+    }
+    Ok(Flow::Next)
+}

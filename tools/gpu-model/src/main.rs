@@ -1,0 +1,41 @@
+//! `gpu-model`: what a program needs beside the library to run on the model.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use gpu_model::topology;
+
+const USAGE: &str = "usage: gpu-model topology DIR [--gfx gfx1100]
+
+Writes the topology tree of the modelled GPU to DIR. Then run a HIP or HSA program with
+HSA_MODEL_TOPOLOGY=DIR HSA_MODEL_LIB=/path/to/libgpu_model.so HSA_ENABLE_INTERRUPT=0 HSA_ENABLE_SDMA=0.
+GPU_MODEL_STATS=1 prints at exit what has been executed.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (directory, gfx) = match arguments[..] {
+        ["topology", directory] => (directory, "gfx1100"),
+        ["topology", directory, "--gfx", gfx] => (directory, gfx),
+        ["-h" | "--help"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let Some(target) = topology::TARGETS.iter().find(|target| target.name == gfx) else {
+        let known: Vec<&str> = topology::TARGETS.iter().map(|t| t.name).collect();
+        eprintln!("gpu-model: no model of {gfx}; known: {}", known.join(", "));
+        return ExitCode::FAILURE;
+    };
+    match topology::create(Path::new(directory), *target) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gpu-model: cannot write the topology to {directory}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

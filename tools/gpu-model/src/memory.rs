@@ -1,0 +1,415 @@
+//! GPU memory as waves see it: which address ranges are allocated, and accesses that are checked against them.
+//!
+//! The bytes themselves belong to whoever allocated them (ROCr, or the user of the library); GPU virtual
+//! address `a` lies at host address `base + a`. Host threads and waves of several queues use the same bytes at
+//! once, so every access here is an atomic one of the host: naturally aligned ones never tear, and an atomic
+//! instruction of the GPU is one of the host.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::exec::Fault;
+
+/// High half of a flat address that means the workgroup's LDS.
+pub const LDS_APERTURE: u32 = 0x4000_0000;
+/// High half of a flat address that means the lane's private segment.
+pub const SCRATCH_APERTURE: u32 = 0x5000_0000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: u64,
+    end: u64,
+    writable: bool,
+}
+
+const NOWHERE: Span = Span {
+    start: 1,
+    end: 0,
+    writable: false,
+};
+
+impl Span {
+    fn holds(&self, address: u64, size: usize) -> bool {
+        address >= self.start && address < self.end && self.end - address >= size as u64
+    }
+}
+
+/// The registry of what is allocated.
+#[derive(Debug, Default)]
+pub struct Memory {
+    base: AtomicUsize,
+    /// By start; no two overlap.
+    spans: RwLock<BTreeMap<u64, Span>>,
+    /// Counts changes, so that a [`View`] knows when what it remembers is old.
+    generation: AtomicU64,
+}
+
+impl Memory {
+    /// Nothing is allocated yet; GPU address 0 is at host address `base`.
+    pub fn new(base: usize) -> Arc<Memory> {
+        let memory = Memory::default();
+        memory.set_base(base);
+        Arc::new(memory)
+    }
+
+    pub fn set_base(&self, base: usize) {
+        self.base.store(base, Release);
+        self.generation.fetch_add(1, AcqRel);
+    }
+
+    /// Makes a range accessible.
+    ///
+    /// # Safety
+    /// The host bytes behind the range must stay mapped, readable (and writable if `writable`) until
+    /// [`Memory::freed`] names the range and waves that were running then have come to their end, and may be
+    /// used by others only in ways that allow for concurrent atomic accesses.
+    pub unsafe fn allocated(&self, address: u64, size: u64, writable: bool) {
+        let Some(end) = address.checked_add(size) else {
+            return;
+        };
+        if size == 0 {
+            return;
+        }
+        let mut spans = self.spans.write().unwrap_or_else(PoisonError::into_inner);
+        cut(&mut spans, address, end);
+        spans.insert(
+            address,
+            Span {
+                start: address,
+                end,
+                writable,
+            },
+        );
+        self.generation.fetch_add(1, AcqRel);
+    }
+
+    /// Takes a range away.
+    pub fn freed(&self, address: u64, size: u64) {
+        let mut spans = self.spans.write().unwrap_or_else(PoisonError::into_inner);
+        cut(&mut spans, address, address.saturating_add(size));
+        self.generation.fetch_add(1, AcqRel);
+    }
+
+    /// Changes whenever something is allocated or freed.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Acquire)
+    }
+
+    /// The widest allocated range around `address`; neighbours of the same kind count as one.
+    fn span(&self, address: u64) -> Option<Span> {
+        let spans = self.spans.read().unwrap_or_else(PoisonError::into_inner);
+        let mut span = *spans.range(..=address).next_back()?.1;
+        if address >= span.end {
+            return None;
+        }
+        for (_, before) in spans.range(..span.start).rev() {
+            if before.end != span.start || before.writable != span.writable {
+                break;
+            }
+            span.start = before.start;
+        }
+        for (_, after) in spans.range(span.end..) {
+            if after.start != span.end || after.writable != span.writable {
+                break;
+            }
+            span.end = after.end;
+        }
+        Some(span)
+    }
+
+    /// The part of the allocated ranges around `address` that lies within one allocation.
+    pub fn allocation(&self, address: u64) -> Option<std::ops::Range<u64>> {
+        let spans = self.spans.read().unwrap_or_else(PoisonError::into_inner);
+        let span = spans.range(..=address).next_back()?.1;
+        (address < span.end).then_some(span.start..span.end)
+    }
+}
+
+fn cut(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
+    let touched: Vec<Span> = spans
+        .range(..end)
+        .rev()
+        .map(|(_, span)| *span)
+        .take_while(|span| span.end > start)
+        .collect();
+    for span in touched {
+        spans.remove(&span.start);
+        if span.start < start {
+            spans.insert(span.start, Span { end: start, ..span });
+        }
+        if span.end > end {
+            spans.insert(end, Span { start: end, ..span });
+        }
+    }
+}
+
+/// One thread's way to memory: remembers the ranges that were used last.
+pub struct View {
+    memory: Arc<Memory>,
+    base: usize,
+    generation: u64,
+    recent: [Span; 8],
+    oldest: usize,
+}
+
+macro_rules! access {
+    ($load:ident, $store:ident, $int:ty, $atomic:ty) => {
+        pub fn $load(&mut self, address: u64) -> Result<$int, Fault> {
+            let place = self.place(address, size_of::<$int>(), false)?;
+            if address.is_multiple_of(size_of::<$int>() as u64) {
+                // SAFETY: the range is allocated, so mapped and readable by `Memory::allocated`'s contract,
+                // and aligned.
+                return Ok(unsafe { (*place.cast::<$atomic>()).load(Acquire) });
+            }
+            let mut bytes = [0; size_of::<$int>()];
+            for (n, byte) in bytes.iter_mut().enumerate() {
+                // SAFETY: as above; `n` stays inside the checked size.
+                *byte = unsafe { (*place.add(n).cast::<AtomicU8>()).load(Relaxed) };
+            }
+            Ok(<$int>::from_le_bytes(bytes))
+        }
+
+        pub fn $store(&mut self, address: u64, value: $int) -> Result<(), Fault> {
+            let place = self.place(address, size_of::<$int>(), true)?;
+            if address.is_multiple_of(size_of::<$int>() as u64) {
+                // SAFETY: the range is allocated as writable, and aligned.
+                unsafe { (*place.cast::<$atomic>()).store(value, Release) };
+                return Ok(());
+            }
+            for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+                // SAFETY: as above; `n` stays inside the checked size.
+                unsafe { (*place.add(n).cast::<AtomicU8>()).store(byte, Relaxed) };
+            }
+            Ok(())
+        }
+    };
+}
+
+impl View {
+    pub fn new(memory: Arc<Memory>) -> View {
+        let mut view = View {
+            base: 0,
+            generation: 0,
+            recent: [NOWHERE; 8],
+            oldest: 0,
+            memory,
+        };
+        view.forget();
+        view
+    }
+
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    #[cold]
+    fn forget(&mut self) {
+        self.generation = self.memory.generation();
+        self.base = self.memory.base.load(Acquire);
+        self.recent = [NOWHERE; 8];
+    }
+
+    /// The host address of an access, if all of it is allocated.
+    #[inline]
+    fn place(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
+        if self.generation != self.memory.generation() {
+            self.forget();
+        }
+        for span in &self.recent {
+            if span.holds(address, size) && (span.writable || !write) {
+                return Ok(self.base.wrapping_add(address as usize) as *mut u8);
+            }
+        }
+        self.find(address, size, write)
+    }
+
+    #[cold]
+    fn find(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
+        let fault = Fault::Memory {
+            address,
+            size,
+            write,
+            lane: None,
+        };
+        let end = address.checked_add(size as u64).ok_or(fault.clone())?;
+        let mut at = address;
+        while at < end {
+            match self.memory.span(at) {
+                Some(span) if span.writable || !write => {
+                    self.recent[self.oldest] = span;
+                    self.oldest = (self.oldest + 1) % self.recent.len();
+                    at = span.end;
+                }
+                _ => return Err(fault),
+            }
+        }
+        Ok(self.base.wrapping_add(address as usize) as *mut u8)
+    }
+
+    access!(load_u8, store_u8, u8, AtomicU8);
+    access!(load_u16, store_u16, u16, AtomicU16);
+    access!(load_u32, store_u32, u32, AtomicU32);
+    access!(load_u64, store_u64, u64, AtomicU64);
+
+    /// `into.len()` dwords from `address` on.
+    pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
+        let size = size_of_val(into);
+        let place = self.place(address, size, false)?;
+        if address.is_multiple_of(4) {
+            for (n, dword) in into.iter_mut().enumerate() {
+                // SAFETY: all of the range is allocated and `n` stays inside it; aligned.
+                *dword = unsafe { (*place.add(4 * n).cast::<AtomicU32>()).load(Acquire) };
+            }
+            return Ok(());
+        }
+        for (n, dword) in into.iter_mut().enumerate() {
+            *dword = self.load_u32(address + 4 * n as u64)?;
+        }
+        Ok(())
+    }
+
+    pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
+        let place = self.place(address, size_of_val(from), true)?;
+        if address.is_multiple_of(4) {
+            for (n, dword) in from.iter().enumerate() {
+                // SAFETY: all of the range is allocated as writable and `n` stays inside it; aligned.
+                unsafe { (*place.add(4 * n).cast::<AtomicU32>()).store(*dword, Release) };
+            }
+            return Ok(());
+        }
+        for (n, dword) in from.iter().enumerate() {
+            self.store_u32(address + 4 * n as u64, *dword)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the dword at `address` by what `change` makes of it, in one atomic step; the old value.
+    pub fn update_u32(
+        &mut self,
+        address: u64,
+        mut change: impl FnMut(u32) -> u32,
+    ) -> Result<u32, Fault> {
+        if !address.is_multiple_of(4) {
+            return Err(Fault::Alignment { address, size: 4 });
+        }
+        let place = self.place(address, 4, true)?;
+        // SAFETY: allocated as writable, and aligned.
+        let word = unsafe { &*place.cast::<AtomicU32>() };
+        let mut old = word.load(Relaxed);
+        while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
+            old = now;
+        }
+        Ok(old)
+    }
+
+    /// [`View::update_u32`] for 64 bits.
+    pub fn update_u64(
+        &mut self,
+        address: u64,
+        mut change: impl FnMut(u64) -> u64,
+    ) -> Result<u64, Fault> {
+        if !address.is_multiple_of(8) {
+            return Err(Fault::Alignment { address, size: 8 });
+        }
+        let place = self.place(address, 8, true)?;
+        // SAFETY: allocated as writable, and aligned.
+        let word = unsafe { &*place.cast::<AtomicU64>() };
+        let mut old = word.load(Relaxed);
+        while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
+            old = now;
+        }
+        Ok(old)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(address: u64, size: usize, write: bool) -> Fault {
+        Fault::Memory {
+            address,
+            size,
+            write,
+            lane: None,
+        }
+    }
+
+    /// 64 bytes at GPU address 0x1000, 32 read-only ones behind them, then nothing.
+    fn small() -> (Box<[u64; 16]>, Arc<Memory>) {
+        let bytes = Box::new([0u64; 16]);
+        let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1000));
+        // SAFETY: the box outlives the memory in every test.
+        unsafe {
+            memory.allocated(0x1000, 64, true);
+            memory.allocated(0x1040, 32, false);
+        }
+        (bytes, memory)
+    }
+
+    #[test]
+    fn accesses_reach_the_bytes_at_base_plus_address() {
+        let (bytes, memory) = small();
+        let mut view = View::new(memory);
+        view.store_u32(0x1008, 0x1122_3344).unwrap();
+        view.store_u8(0x100c, 0x55).unwrap();
+        assert_eq!(bytes[1], 0x55_1122_3344);
+        assert_eq!(view.load_u16(0x1009).unwrap(), 0x2233);
+        view.store_dwords(0x1011, &[0x0403_0201, 5]).unwrap();
+        assert_eq!(bytes[2], 0x0000_0504_0302_0100);
+        let mut back = [0; 2];
+        view.load_dwords(0x1011, &mut back).unwrap();
+        assert_eq!(back, [0x0403_0201, 5]);
+    }
+
+    #[test]
+    fn an_access_outside_what_was_allocated_is_a_fault() {
+        let (_bytes, memory) = small();
+        let mut view = View::new(memory.clone());
+        assert_eq!(view.load_u32(0xffe), Err(fault(0xffe, 4, false)));
+        assert_eq!(view.load_u8(0x1060), Err(fault(0x1060, 1, false)));
+        assert_eq!(view.load_u64(0x105c), Err(fault(0x105c, 8, false)));
+        assert_eq!(view.store_u32(0x1040, 1), Err(fault(0x1040, 4, true)));
+        assert_eq!(
+            view.load_u64(u64::MAX - 3),
+            Err(fault(u64::MAX - 3, 8, false))
+        );
+        assert!(view.load_u64(0x103c).is_ok(), "across two neighbours");
+        assert_eq!(view.store_u64(0x103c, 1), Err(fault(0x103c, 8, true)));
+        memory.freed(0x1010, 16);
+        assert_eq!(view.load_u32(0x1010), Err(fault(0x1010, 4, false)));
+        assert_eq!(view.load_u32(0x101c), Err(fault(0x101c, 4, false)));
+        assert!(view.load_u32(0x100c).is_ok());
+        assert!(view.load_u32(0x1020).is_ok());
+    }
+
+    #[test]
+    fn updates_are_atomic_between_threads() {
+        let (bytes, memory) = small();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut view = View::new(memory.clone());
+                    for _ in 0..10_000 {
+                        view.update_u32(0x1004, |old| old + 1).unwrap();
+                        view.update_u64(0x1008, |old| old + 1).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(bytes[0], 40_000 << 32);
+        assert_eq!(bytes[1], 40_000);
+        let mut view = View::new(memory);
+        assert_eq!(
+            view.update_u64(0x1004, |old| old),
+            Err(Fault::Alignment {
+                address: 0x1004,
+                size: 8
+            })
+        );
+    }
+}

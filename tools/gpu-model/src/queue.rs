@@ -1,0 +1,400 @@
+//! A queue's packet processor: AQL packets in order, as the HSA Platform System Architecture Specification and
+//! AMD's vendor packets have them.
+//!
+//! A packet is done before the next one is looked at, so the barrier bit asks for nothing more. Each queue has a
+//! thread of its own, which looks for packets less and less often while there are none.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::dispatch::{self, Gpu, Packet};
+use crate::exec::{Fault, clock_ticks};
+use crate::memory::View;
+use crate::thread;
+
+/// Where a queue's parts are, as GPU virtual addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    pub ring: u64,
+    /// Packets that the ring holds.
+    pub packets: u64,
+    /// The index of the next packet to be written, counted from the queue's start.
+    pub write_index: u64,
+    pub read_index: u64,
+    /// The `amd_queue_t`, for kernels that read it; 0 if there is none.
+    pub queue: u64,
+}
+
+/// What the model needs of the program around it.
+pub trait Host: Send + Sync + 'static {
+    /// Tells whoever waits for the event that a signal has changed.
+    fn set_event(&self, event: u32);
+    /// A packet could not be done. The queue's thread ends after this call.
+    fn failed(&self, error: &Error);
+}
+
+/// Why a packet could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Dispatch(#[from] dispatch::Error),
+    #[error("queue {queue:#x}, packet {index}: {what}")]
+    Packet {
+        queue: u64,
+        index: u64,
+        what: String,
+    },
+}
+
+struct Shared {
+    gpu: Arc<Gpu>,
+    host: Arc<dyn Host>,
+    info: Info,
+    stop: AtomicBool,
+    bell: Mutex<bool>,
+    rung: Condvar,
+}
+
+/// A queue whose packets are being processed. Dropping it stops that, in the middle of a kernel if need be.
+pub struct Queue {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Queue {
+    pub fn start(gpu: Arc<Gpu>, host: Arc<dyn Host>, info: Info) -> Queue {
+        let shared = Arc::new(Shared {
+            gpu,
+            host,
+            info,
+            stop: AtomicBool::new(false),
+            bell: Mutex::new(false),
+            rung: Condvar::new(),
+        });
+        let thread = thread::spawn("gpu-model queue", {
+            let shared = shared.clone();
+            move || {
+                if let Err(error) = Processor::new(&shared).run() {
+                    shared.host.failed(&error);
+                }
+            }
+        });
+        Queue {
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    /// Says that there may be new packets. Without it they are found a little later.
+    pub fn ring(&self) {
+        *self
+            .shared
+            .bell
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.rung.notify_one();
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Release);
+        self.ring();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            unreachable!("a panic in a thread of the model ends the process");
+        }
+    }
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Acquire)
+    }
+
+    /// Waits until somebody rings, but no longer than is sensible after being idle for `idle`.
+    fn wait(&self, idle: Duration) {
+        let pause = match idle.as_micros() {
+            0..50 => {
+                std::thread::yield_now();
+                return;
+            }
+            50..2_000 => Duration::from_micros(20),
+            2_000..100_000 => Duration::from_micros(100),
+            100_000..1_000_000 => Duration::from_micros(500),
+            _ => Duration::from_millis(2),
+        };
+        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut bell, _) = self
+            .rung
+            .wait_timeout_while(bell, pause, |rung| !*rung)
+            .unwrap_or_else(PoisonError::into_inner);
+        *bell = false;
+    }
+}
+
+/// Packet types, and AMD's formats of vendor specific packets.
+mod packet {
+    pub const VENDOR_SPECIFIC: u8 = 0;
+    pub const INVALID: u8 = 1;
+    pub const KERNEL_DISPATCH: u8 = 2;
+    pub const BARRIER_AND: u8 = 3;
+    pub const BARRIER_OR: u8 = 5;
+    pub const AMD_PM4_IB: u8 = 1;
+    pub const AMD_BARRIER_VALUE: u8 = 2;
+    pub const SIZE: u64 = 64;
+}
+
+/// PM4 commands that only concern caches and ordering, of which the model has none.
+mod pm4 {
+    pub const NOP: u32 = 0x10;
+    pub const INDIRECT_BUFFER: u32 = 0x3f;
+    pub const ACQUIRE_MEM: u32 = 0x58;
+}
+
+/// Offsets in an `amd_signal_t`.
+mod signal {
+    pub const VALUE: u64 = 8;
+    pub const EVENT_MAILBOX: u64 = 16;
+    pub const EVENT_ID: u64 = 24;
+    pub const START: u64 = 32;
+    pub const END: u64 = 40;
+}
+
+/// What became of a packet.
+enum Done {
+    Yes {
+        start: u64,
+    },
+    /// What it waits for has not happened.
+    NotYet,
+}
+
+/// What goes wrong with a packet, before queue and index are added.
+enum Failure {
+    Dispatch(dispatch::Error),
+    Other(String),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::Other(fault.to_string())
+    }
+}
+
+struct Processor<'a> {
+    shared: &'a Shared,
+    memory: View,
+    next: u64,
+}
+
+impl Processor<'_> {
+    fn new(shared: &Shared) -> Processor<'_> {
+        Processor {
+            shared,
+            memory: View::new(shared.gpu.memory().clone()),
+            next: 0,
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Error> {
+        let info = self.shared.info;
+        self.next = self.guarded(|this| Ok(this.memory.load_u64(info.read_index)?))?;
+        let mut idle_since = Instant::now();
+        while !self.shared.stopped() {
+            match self.guarded(Self::step) {
+                Ok(true) => idle_since = Instant::now(),
+                Ok(false) => self.shared.wait(idle_since.elapsed()),
+                Err(Error::Dispatch(dispatch::Error::Stopped)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn guarded<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Error> {
+        work(self).map_err(|failure| match failure {
+            Failure::Dispatch(error) => Error::Dispatch(error),
+            Failure::Other(what) => Error::Packet {
+                queue: self.shared.info.ring,
+                index: self.next,
+                what,
+            },
+        })
+    }
+
+    /// Does the next packet, if there is one and it need not wait.
+    fn step(&mut self) -> Result<bool, Failure> {
+        let info = self.shared.info;
+        if self.next == self.memory.load_u64(info.write_index)? {
+            return Ok(false);
+        }
+        let address = info.ring + self.next % info.packets * packet::SIZE;
+        let header = self.memory.load_u16(address)?;
+        let done = match header as u8 {
+            packet::INVALID => Done::NotYet,
+            packet::KERNEL_DISPATCH => self.kernel(address)?,
+            packet::BARRIER_AND => self.barrier(address, true)?,
+            packet::BARRIER_OR => self.barrier(address, false)?,
+            packet::VENDOR_SPECIFIC => match self.memory.load_u8(address + 2)? {
+                packet::AMD_PM4_IB => self.pm4(address)?,
+                packet::AMD_BARRIER_VALUE => self.barrier_value(address)?,
+                other => return Err(unsupported("vendor packet format", other)),
+            },
+            other => return Err(unsupported("packet type", other)),
+        };
+        let Done::Yes { start } = done else {
+            return Ok(false);
+        };
+        let completion = self.memory.load_u64(address + 56)?;
+        self.memory.store_u16(address, u16::from(packet::INVALID))?;
+        self.next += 1;
+        self.memory.store_u64(info.read_index, self.next)?;
+        if completion != 0 {
+            self.complete(completion, start)?;
+        }
+        Ok(true)
+    }
+
+    fn complete(&mut self, at: u64, start: u64) -> Result<(), Failure> {
+        let memory = &mut self.memory;
+        // The signal may be gone as soon as its value says that all is done.
+        let mailbox = memory.load_u64(at + signal::EVENT_MAILBOX)?;
+        let event = memory.load_u32(at + signal::EVENT_ID)?;
+        memory.store_u64(at + signal::START, start)?;
+        memory.store_u64(at + signal::END, clock_ticks())?;
+        memory.update_u64(at + signal::VALUE, |value| value.wrapping_sub(1))?;
+        if mailbox != 0 {
+            memory.store_u64(mailbox, u64::from(event))?;
+        }
+        if event != 0 {
+            self.shared.host.set_event(event);
+        }
+        Ok(())
+    }
+
+    fn kernel(&mut self, address: u64) -> Result<Done, Failure> {
+        let mut words = [0; 16];
+        self.memory.load_dwords(address, &mut words)?;
+        let long = |n: usize| u64::from(words[n]) | u64::from(words[n + 1]) << 32;
+        let dimensions = words[0] >> 16 & 3;
+        let in_use = |d: usize| (d as u32) < dimensions;
+        let workgroup = [
+            (words[1] & 0xffff) as u16,
+            (words[1] >> 16) as u16,
+            (words[2] & 0xffff) as u16,
+        ];
+        let packet = Packet {
+            workgroup_size: std::array::from_fn(|d| if in_use(d) { workgroup[d] } else { 1 }),
+            grid_size: std::array::from_fn(|d| if in_use(d) { words[3 + d] } else { 1 }),
+            private_segment_size: words[6],
+            group_segment_size: words[7],
+            kernel_object: long(8),
+            kernarg_address: long(10),
+            address,
+            queue: self.shared.info.queue,
+            id: self.next,
+        };
+        let start = clock_ticks();
+        self.shared
+            .gpu
+            .dispatch(&packet, || self.shared.stopped())
+            .map_err(Failure::Dispatch)?;
+        Ok(Done::Yes { start })
+    }
+
+    fn value(&mut self, of: u64) -> Result<i64, Failure> {
+        Ok(self.memory.load_u64(of + signal::VALUE)? as i64)
+    }
+
+    fn barrier(&mut self, address: u64, all: bool) -> Result<Done, Failure> {
+        let start = clock_ticks();
+        let (mut awaited, mut met) = (0, 0);
+        for n in 0..5 {
+            let dependency = self.memory.load_u64(address + 8 + 8 * n)?;
+            if dependency != 0 {
+                awaited += 1;
+                met += i32::from(self.value(dependency)? == 0);
+            }
+        }
+        let enough = if all {
+            met == awaited
+        } else {
+            met > 0 || awaited == 0
+        };
+        Ok(if enough {
+            Done::Yes { start }
+        } else {
+            Done::NotYet
+        })
+    }
+
+    /// `hsa_amd_barrier_value_packet_t`
+    fn barrier_value(&mut self, address: u64) -> Result<Done, Failure> {
+        let start = clock_ticks();
+        let on = self.memory.load_u64(address + 8)?;
+        let reference = self.memory.load_u64(address + 16)? as i64;
+        let mask = self.memory.load_u64(address + 24)? as i64;
+        let condition = self.memory.load_u32(address + 32)?;
+        let met = if on == 0 {
+            true
+        } else {
+            let value = self.value(on)? & mask;
+            match condition {
+                0 => value == reference,
+                1 => value != reference,
+                2 => value < reference,
+                3 => value >= reference,
+                other => return Err(unsupported("barrier condition", other)),
+            }
+        };
+        Ok(if met {
+            Done::Yes { start }
+        } else {
+            Done::NotYet
+        })
+    }
+
+    /// A jump to a buffer of PM4 commands.
+    fn pm4(&mut self, address: u64) -> Result<Done, Failure> {
+        let start = clock_ticks();
+        let mut jump = [0; 4];
+        self.memory.load_dwords(address + 4, &mut jump)?;
+        if opcode(jump[0]) != pm4::INDIRECT_BUFFER {
+            return Err(unsupported(
+                "PM4 command in a packet",
+                format!("{:#x}", jump[0]),
+            ));
+        }
+        let buffer = u64::from(jump[1] & !3) | u64::from(jump[2] & 0xffff) << 32;
+        let words = u64::from(jump[3] & 0xf_ffff);
+        let mut at = 0;
+        while at < words {
+            let command = self.memory.load_u32(buffer + 4 * at)?;
+            let length = match (command >> 30, opcode(command)) {
+                (3, pm4::NOP) if command >> 16 & 0x3fff == 0x3fff => 1,
+                (3, pm4::NOP | pm4::ACQUIRE_MEM) => u64::from(command >> 16 & 0x3fff) + 2,
+                (2, _) => 1,
+                _ => return Err(unsupported("PM4 command", format!("{command:#x}"))),
+            };
+            at += length;
+        }
+        Ok(Done::Yes { start })
+    }
+}
+
+fn opcode(command: u32) -> u32 {
+    command >> 8 & 0xff
+}
+
+fn unsupported(what: &str, value: impl fmt::Display) -> Failure {
+    Failure::Other(format!("{what} {value} is not modelled"))
+}

@@ -1,0 +1,208 @@
+//! The KFD topology tree that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
+//!
+//! Shape and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The GPU has what an
+//! RX 7900 has in each compute unit, but only eight of these: programs size their grids by their number.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// A GPU that the model can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub name: &'static str,
+    gfx_target_version: u32,
+    device_id: u32,
+    /// AMDGPU_FAMILY_GC_11_0_0
+    family_id: u32,
+}
+
+pub const TARGETS: &[Target] = &[Target {
+    name: "gfx1100",
+    gfx_target_version: 11_00_00,
+    device_id: 0x744c,
+    family_id: 145,
+}];
+
+const COMPUTE_UNITS: u64 = 8;
+const SIMDS_PER_COMPUTE_UNIT: u64 = 2;
+const VRAM: u64 = 8 << 30;
+
+type Properties<'a> = &'a [(&'a str, u64)];
+
+fn write(path: &Path, properties: Properties<'_>) -> io::Result<()> {
+    let text: String = properties
+        .iter()
+        .map(|(name, value)| format!("{name} {value}\n"))
+        .collect();
+    write_text(path, &text)
+}
+
+fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text)
+}
+
+/// Writes the tree for `target` to `root`; `generation_id` comes last, so that its presence means all is there.
+pub fn create(root: &Path, target: Target) -> io::Result<()> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    write(
+        &root.join("system_properties"),
+        &[("platform_oem", 0), ("platform_id", 0), ("platform_rev", 0)],
+    )?;
+
+    let cpu = root.join("nodes/0");
+    write_text(&cpu.join("gpu_id"), "0\n")?;
+    write_text(&cpu.join("name"), "\n")?;
+    write(
+        &cpu.join("properties"),
+        &[
+            ("cpu_cores_count", cpus),
+            ("simd_count", 0),
+            ("mem_banks_count", 1),
+            ("caches_count", 0),
+            ("io_links_count", 1),
+            ("p2p_links_count", 0),
+            ("cpu_core_id_base", 0),
+            ("simd_id_base", 0),
+            ("max_waves_per_simd", 0),
+            ("lds_size_in_kb", 0),
+            ("gds_size_in_kb", 0),
+            ("num_gws", 0),
+            ("wave_front_size", 0),
+            ("array_count", 0),
+            ("simd_arrays_per_engine", 0),
+            ("cu_per_simd_array", 0),
+            ("simd_per_cu", 0),
+            ("max_slots_scratch_cu", 0),
+            ("gfx_target_version", 0),
+            ("vendor_id", 0),
+            ("device_id", 0),
+            ("location_id", 0),
+            ("domain", 0),
+            ("drm_render_minor", 0),
+            ("hive_id", 0),
+            ("num_sdma_engines", 0),
+            ("num_sdma_xgmi_engines", 0),
+            ("num_sdma_queues_per_engine", 0),
+            ("num_cp_queues", 0),
+            ("max_engine_clk_ccompute", 2000),
+        ],
+    )?;
+    write(
+        &cpu.join("mem_banks/0/properties"),
+        &[
+            ("heap_type", 0),
+            ("size_in_bytes", 16 << 30),
+            ("flags", 0),
+            ("width", 64),
+            ("mem_clk_max", 2400),
+        ],
+    )?;
+    write(&cpu.join("io_links/0/properties"), &link(0, 1))?;
+
+    let gpu = root.join("nodes/1");
+    // ROCr's model mode wants the node's number and one.
+    write_text(&gpu.join("gpu_id"), "2\n")?;
+    write_text(&gpu.join("name"), &format!("{} model\n", target.name))?;
+    write(
+        &gpu.join("properties"),
+        &[
+            ("cpu_cores_count", 0),
+            ("simd_count", COMPUTE_UNITS * SIMDS_PER_COMPUTE_UNIT),
+            ("mem_banks_count", 1),
+            ("caches_count", 2),
+            ("io_links_count", 1),
+            ("p2p_links_count", 0),
+            ("cpu_core_id_base", 0),
+            ("simd_id_base", 0x8000_0000),
+            ("max_waves_per_simd", 16),
+            ("lds_size_in_kb", 64),
+            ("gds_size_in_kb", 0),
+            ("num_gws", 64),
+            ("wave_front_size", 32),
+            ("array_count", 1),
+            ("simd_arrays_per_engine", 1),
+            ("cu_per_simd_array", COMPUTE_UNITS),
+            ("simd_per_cu", SIMDS_PER_COMPUTE_UNIT),
+            ("max_slots_scratch_cu", 32),
+            ("gfx_target_version", target.gfx_target_version.into()),
+            ("vendor_id", 0x1002),
+            ("device_id", target.device_id.into()),
+            ("location_id", 0x300),
+            ("domain", 0),
+            ("drm_render_minor", 128),
+            ("hive_id", 0),
+            ("num_sdma_engines", 2),
+            ("num_sdma_xgmi_engines", 0),
+            ("num_sdma_queues_per_engine", 6),
+            ("num_cp_queues", 8),
+            ("max_engine_clk_fcompute", 2500),
+            ("local_mem_size", 0),
+            ("fw_version", 80),
+            ("capability", CAPABILITY),
+            ("debug_prop", 0),
+            ("sdma_fw_version", 8),
+            ("unique_id", 0x6770_756d_6f64_656c),
+            ("num_xcc", 1),
+            ("family_id", target.family_id.into()),
+            ("max_engine_clk_ccompute", 2000),
+        ],
+    )?;
+    write(
+        &gpu.join("mem_banks/0/properties"),
+        &[
+            ("heap_type", 1),
+            ("size_in_bytes", VRAM),
+            ("flags", 0),
+            ("width", 384),
+            ("mem_clk_max", 1249),
+        ],
+    )?;
+    for (number, (level, kilobytes)) in [(1, 32), (2, 6144)].into_iter().enumerate() {
+        let cache = gpu.join(format!("caches/{number}/properties"));
+        write(
+            &cache,
+            &[
+                ("processor_id_low", 0x8000_0000),
+                ("level", level),
+                ("size", kilobytes),
+                ("cache_line_size", 128),
+                ("cache_lines_per_tag", 1),
+                ("association", 16),
+                ("latency", 0),
+                // HSA_CACHE_TYPE_DATA and HSA_CACHE_TYPE_HSACU
+                ("type", 9),
+            ],
+        )?;
+        let mut text = fs::read_to_string(&cache)?;
+        text.push_str("sibling_map 1\n");
+        fs::write(&cache, text)?;
+    }
+    write(&gpu.join("io_links/0/properties"), &link(1, 0))?;
+    write_text(&root.join("generation_id"), "1\n")
+}
+
+/// HSA_CAPABILITY: queue sizes are powers of two (bit 3), doorbells of type 2 (bits 12 and 13). Bit 30 would make
+/// ROCr ask for a debugger runtime, which its model mode does not have.
+const CAPABILITY: u64 = 1 << 3 | 2 << 12;
+
+/// A PCI Express link.
+fn link(from: u64, to: u64) -> [(&'static str, u64); 12] {
+    [
+        ("type", 2),
+        ("version_major", 0),
+        ("version_minor", 0),
+        ("node_from", from),
+        ("node_to", to),
+        ("weight", 20),
+        ("min_latency", 0),
+        ("max_latency", 0),
+        ("min_bandwidth", 0),
+        ("max_bandwidth", 0),
+        ("recommended_transfer_size", 0),
+        ("flags", 1),
+    ]
+}
