@@ -1,0 +1,37 @@
+"""Prints a C++ program that compiles only if the numbers and layouts in src/hsa/types.rs are those of HSA's headers.
+
+Each constant there has the header's name for it in backquotes, first thing in its comment.
+"""
+
+import re
+import sys
+
+source = open(sys.argv[1]).read()
+print("#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>")
+constants = re.findall(
+    r"/// `(HSA_\w+)`[^\n]*\n(?:\s*///[^\n]*\n)*\s*pub const \w+: \w+ = (?:Status\()?(\w+)\)?;", source
+)
+expected = len(re.findall(r"\bconst \w+: (?:u16|u32|Status) =", source))
+if len(constants) != expected:
+    sys.exit(f"{len(constants)} of {expected} constants name their origin in the header")
+for name, value in constants:
+    print(f'static_assert({name} == {value}, "{name}");')
+
+fields = re.search(r"pub struct SegmentDescriptor \{(.*?)\}", source, re.S)[1]
+offset = 0
+for name, kind in re.findall(r"pub (\w+): ([^,]+),", fields):
+    size = {"u32": 4}.get(kind, 8)
+    offset = (offset + size - 1) // size * size
+    header = {
+        "storage_type": "code_object_storage_type",
+        "storage_base": "code_object_storage_base",
+        "storage_size": "code_object_storage_size",
+        "storage_offset": "code_object_storage_offset",
+    }.get(name, name)
+    print(f'static_assert(offsetof(hsa_ven_amd_loader_segment_descriptor_t, {header}) == {offset}, "{name}");')
+    offset += size
+print(f"static_assert(sizeof(hsa_ven_amd_loader_segment_descriptor_t) == {(offset + 7) // 8 * 8});")
+
+functions = re.search(r"pub struct LoaderTable \{(.*?)\n\}", source, re.S)[1]
+for place, name in enumerate(re.findall(r"pub (\w+):", functions)):
+    print(f'static_assert(offsetof(hsa_ven_amd_loader_1_01_pfn_t, hsa_ven_amd_loader_{name}) == {8 * place}, "{name}");')

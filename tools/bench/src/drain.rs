@@ -1,0 +1,139 @@
+//! The collect call with N distinct instrumented code objects loaded: devprof beside LLVM 23's own runtime, both as an
+//! archive in the same program, on the GPU model. Static images and modules from files.
+
+use crate::{in_root, median, repo};
+use clap::Args;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+#[derive(Args)]
+pub struct Options {
+    /// Numbers of code objects
+    #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
+    counts: Vec<usize>,
+    /// Runs of each program, of which the median counts
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+}
+
+/// What one run of a program printed, and the device profiles that it left.
+struct Run {
+    first_ms: f64,
+    second_ms: f64,
+    files: usize,
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    let most = options.counts.iter().copied().max().ok_or("no counts given")?;
+    let dir = repo().join("target/bench/drain");
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    build(&dir, most, &options.counts)?;
+    println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    for way in ["static", "modules"] {
+        for &count in &options.counts {
+            let (mut llvm, mut ours) = (Vec::new(), Vec::new());
+            for _ in 0..options.runs {
+                llvm.push(once(&dir, way, "llvm", count)?);
+                ours.push(once(&dir, way, "devprof", count)?);
+            }
+            for (who, runs) in [("LLVM", &llvm), ("devprof", &ours)] {
+                if let Some(run) = runs.iter().find(|run| run.files < count) {
+                    eprintln!("bench: {who} left {} profiles of {count} code objects ({way})", run.files);
+                }
+            }
+            let of = |runs: &[Run], part: fn(&Run) -> f64| median(runs.iter().map(part).collect());
+            let (peer, first) = (of(&llvm, |run| run.first_ms), of(&ours, |run| run.first_ms));
+            let again = of(&ours, |run| run.second_ms);
+            println!(
+                "| {way} | {count} | {peer:.2} ms | {first:.2} ms | {again:.2} ms | {:.1} |",
+                peer / first
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Compiles what is missing: the code objects once, a program of each kind.
+fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
+    let (dir, programs) = (dir.display(), repo().join("tools/bench/programs"));
+    let dist = repo().join("target/dist/libdevprof.a");
+    if !dist.exists() {
+        return Err(format!("no {}: run tools/build-runtime", dist.display()));
+    }
+    let (programs, dist) = (programs.display(), dist.display());
+    let mut script = format!(
+        "cd {dir}
+flags='-x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -fprofile-instr-generate \
+-Xarch_device -mllvm=--offload-pgo-sampling=0 -I{programs}'
+export flags
+seq 0 {last} | xargs -P 2 -I '{{}}' sh -c '
+    [ -s {{}}.hsafb ] || {{
+        clang++-23 $flags -DN={{}} -c {programs}/kernel.hip -o {{}}.o
+        llvm-objcopy --dump-section .hip_fatbin={{}}.hsafb {{}}.o /dev/null
+    }}'
+clang++-23 $flags -c {programs}/drain.hip -o modules.o
+clang++-23 -fprofile-instr-generate --hip-link modules.o -o modules-llvm -lamdhip64
+clang++-23 -fprofile-instr-generate --hip-link modules.o {dist} -o modules-devprof -lamdhip64
+",
+        last = most - 1
+    );
+    for &count in counts {
+        let mut launches = String::new();
+        for n in 0..count {
+            let _ = writeln!(launches, "void launch_{n}(int *);");
+        }
+        let _ = writeln!(launches, "static void (*launches[])(int *) = {{");
+        for n in 0..count {
+            let _ = writeln!(launches, "launch_{n},");
+        }
+        launches.push_str("};\n");
+        let header = repo().join(format!("target/bench/drain/launches-{count}.h"));
+        fs::write(&header, launches).map_err(|e| format!("cannot write {}: {e}", header.display()))?;
+        let _ = write!(
+            script,
+            "clang++-23 $flags -DLAUNCHES='\"{header}\"' -c {programs}/drain.hip -o static-{count}.o
+objects=$(seq -f %g.o 0 {last})
+clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects -o static-{count}-llvm -lamdhip64
+clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects {dist} -o static-{count}-devprof -lamdhip64
+",
+            header = header.display(),
+            last = count - 1
+        );
+    }
+    in_root(&script).map(|_| ())
+}
+
+fn once(dir: &Path, way: &str, who: &str, count: usize) -> Result<Run, String> {
+    let out = tempdir(dir)?;
+    let (program, arguments) = match way {
+        "static" => (format!("static-{count}-{who}"), String::new()),
+        _ => (format!("modules-{who}"), format!("$(seq -f %g.hsafb 0 {})", count - 1)),
+    };
+    let output = in_root(&format!(
+        "cd {}; LLVM_PROFILE_FILE={}/x.profraw ./{program} {arguments}",
+        dir.display(),
+        out.display()
+    ))?;
+    let numbers: Vec<f64> = output.split_whitespace().map(|word| word.parse().unwrap_or(f64::NAN)).collect();
+    let [first, second, ..] = numbers[..] else {
+        return Err(format!("{program} printed {output:?}"));
+    };
+    let files = fs::read_dir(&out)
+        .map_err(|e| format!("cannot read {}: {e}", out.display()))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("gfx"))
+        .count();
+    fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
+    Ok(Run { first_ms: first / 1e6, second_ms: second / 1e6, files })
+}
+
+fn tempdir(dir: &Path) -> Result<std::path::PathBuf, String> {
+    let out = dir.join("out");
+    if out.exists() {
+        fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
+    }
+    fs::create_dir(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    Ok(out)
+}

@@ -1,0 +1,63 @@
+//! Measures devprof beside its peers: both in one run, alternating, as ratios of medians. Absolute times say something
+//! about the machine and the GPU model only.
+
+mod drain;
+mod model;
+
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+#[derive(Parser)]
+#[command(about)]
+struct Cli {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The collect call with N instrumented code objects loaded, beside LLVM 23's runtime
+    Drain(drain::Options),
+    /// Lane-instructions a second of the GPU model
+    Model(model::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().what {
+        What::Drain(options) => drain::run(&options),
+        What::Model(options) => model::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The checkout that this binary was built in.
+fn repo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap_or_else(|_| ".".into())
+}
+
+/// Runs a bash script in the root, on the GPU model; its standard output.
+fn in_root(script: &str) -> Result<String, String> {
+    let output = Command::new(repo().join("tools/rocm-env"))
+        .args(["run", "--", "bash", "-euc", script])
+        .current_dir(repo())
+        .output()
+        .map_err(|e| format!("cannot start tools/rocm-env: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("{} in the root:\n{script}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    String::from_utf8(output.stdout).map_err(|e| e.to_string())
+}
+
+/// The middle one, or the mean of the two middle ones.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
