@@ -11,9 +11,10 @@ extern char **environ;
 enum { NODES = 16, STACK_WORDS = 8192 };
 
 __attribute__((noinline)) static void fill_stack(void) {
-    volatile unsigned words[STACK_WORDS];
+    unsigned words[STACK_WORDS];
     for (unsigned i = 0; i < STACK_WORDS; i++)
         words[i] = NODES;
+    __asm__ volatile("" : : "r"(words) : "memory");
 }
 
 char *getenv(const char *name) {

@@ -1,0 +1,71 @@
+# Prints a raw profile as it is: header, then each record with its counters, without llvm-profdata's help. Tests use
+# it for what llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
+import struct
+import sys
+
+HEADERS = {
+    10: "magic version binary_ids data padding_before_counters counters padding_after_counters bitmap"
+    " padding_after_bitmap names counters_delta bitmap_delta names_delta vtables vnames value_kind_last",
+    11: "magic version binary_ids data padding_before_counters counters padding_after_counters bitmap"
+    " padding_after_bitmap uniform_counters padding_after_uniform_counters uniform_counters_delta names"
+    " counters_delta bitmap_delta names_delta vtables vnames value_kind_last",
+}
+RECORDS = {10: "<QQqqQQI3HI", 11: "<QQqqqQQI3HHI"}
+
+
+def fail(text):
+    sys.exit(f"{path}: {text}")
+
+
+def show(raw):
+    """Prints the profile at the start of raw and returns its length."""
+    if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
+        fail("no raw profile of 64 bits")
+    version = struct.unpack_from("<Q", raw, 8)[0]
+    number = version & 0xFFFFFFFF
+    if number not in HEADERS:
+        fail(f"raw version {number}")
+    fields = HEADERS[number].split()
+    h = dict(zip(fields, struct.unpack_from(f"<{len(fields)}Q", raw)))
+    print("version", number, "flags", hex(version >> 32 << 32))
+    at = 8 * len(fields)
+    end = at + h["binary_ids"]
+    while at < end:
+        (length,) = struct.unpack_from("<Q", raw, at)
+        print("binary id", raw[at + 8 : at + 8 + length].hex())
+        at += 8 + (length + 7) // 8 * 8
+    size = struct.calcsize(RECORDS[number])
+    data = at
+    counters = data + h["data"] * size + h["padding_before_counters"]
+    bitmap = counters + 8 * h["counters"] + h["padding_after_counters"]
+    uniform = bitmap + h["bitmap"] + h["padding_after_bitmap"]
+    names = uniform
+    if number == 11:
+        names += 8 * h["uniform_counters"] + h["padding_after_uniform_counters"]
+    length = names + (h["names"] + 7) // 8 * 8
+    if length > len(raw):
+        fail(f"{len(raw)} bytes, its header says {length}")
+    print("records", h["data"])
+    for i in range(h["data"]):
+        record = struct.unpack_from(RECORDS[number], raw, data + i * size)
+        if number == 11:
+            _, _, counter_ptr, uniform_ptr, _, _, _, count, *_, wave_size, _ = record
+        else:
+            _, _, counter_ptr, _, _, _, count, *_ = record
+        # A record's pointers are relative to the record, the deltas are the sections' distance from the first.
+        at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
+        values = list(struct.unpack_from(f"<{count}Q", raw, at))
+        line = f"record {i}: counters {values}"
+        if number == 11:
+            delta = h["uniform_counters_delta"]
+            at = uniform + uniform_ptr - (delta - i * size - (1 << 64 if delta >> 63 else 0))
+            line += f" uniform {list(struct.unpack_from(f'<{count}Q', raw, at))} wave size {wave_size}"
+        print(line)
+    return length
+
+
+path = sys.argv[1]
+with open(path, "rb") as file:
+    contents = file.read()
+while contents:
+    contents = contents[show(contents) :]
