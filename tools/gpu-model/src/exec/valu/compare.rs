@@ -1,0 +1,87 @@
+//! Comparisons: `v_cmp` writes a bit per lane to a scalar register, `v_cmpx` to EXEC.
+
+use half::f16;
+
+use super::float::Float;
+use super::lanes::{Alu, Carried, Value, ballot};
+use crate::exec::Fault;
+
+/// Runs the comparison with the opcode `code` of VOPC. Its bits say what it does (guide, 16.9): bit 7 "writes EXEC",
+/// bits 6 to 4 the type, and the low ones the condition, one bit each for less, equal, greater and unordered.
+pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
+    // For floats the clamp bit asks for exceptions, which nobody collects; for others it is ignored.
+    alu.clamp = false;
+    let condition = code & 0xf;
+    let bits = match code & 0x7f {
+        0x7d => class::<f16, u16>(alu)?,
+        0x7e => class::<f32, u32>(alu)?,
+        0x7f => class::<f64, u32>(alu)?,
+        0x00..=0x0f => relation::<f16>(alu, condition)?,
+        0x10..=0x1f => relation::<f32>(alu, condition)?,
+        0x20..=0x2f => relation::<f64>(alu, condition)?,
+        0x30..=0x37 => relation::<i16>(alu, condition)?,
+        0x38..=0x3f => relation::<u16>(alu, condition & 7)?,
+        0x40..=0x47 => relation::<i32>(alu, condition)?,
+        0x48..=0x4f => relation::<u32>(alu, condition & 7)?,
+        0x50..=0x57 => relation::<i64>(alu, condition)?,
+        0x58..=0x5f => relation::<u64>(alu, condition & 7)?,
+        _ => return Err(Fault::Unknown),
+    };
+    if code & 0x80 != 0 {
+        alu.wave.set_exec(bits & alu.active);
+        Ok(())
+    } else {
+        alu.store_mask(alu.dst, bits)
+    }
+}
+
+fn relation<T: Value + PartialOrd>(alu: &mut Alu, condition: u16) -> Result<u64, Fault> {
+    let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
+    let (a, b) = (T::fetch(alu, 0, &mut a)?, T::fetch(alu, 1, &mut b)?);
+    let asks = |bit: u16| condition >> bit & 1 != 0;
+    let (less, equal, greater, unordered) = (asks(0), asks(1), asks(2), asks(3));
+    let mut flags = [false; 64];
+    for i in 0..alu.lanes() {
+        let (a, b) = (T::of(a[i]), T::of(b[i]));
+        let (lt, eq, gt) = (a < b, a == b, a > b);
+        flags[i] = (lt & less) | (eq & equal) | (gt & greater) | (!(lt | eq | gt) & unordered);
+    }
+    Ok(ballot(&flags))
+}
+
+/// Whether the float is of one of the classes whose bits the second source has.
+fn class<T: Float, M: Value + Into<u32>>(alu: &mut Alu) -> Result<u64, Fault>
+where
+    Carried<T>: Value,
+{
+    let mut a = [<Carried<T> as Value>::Raw::default(); 64];
+    let mut b = [M::Raw::default(); 64];
+    let a = Carried::<T>::fetch(alu, 0, &mut a)?;
+    let b = M::fetch(alu, 1, &mut b)?;
+    let mut flags = [false; 64];
+    for i in 0..alu.lanes() {
+        let classes: u32 = M::of(b[i]).into();
+        flags[i] = classes >> class_of(Carried::<T>::of(a[i]).0) & 1 != 0;
+    }
+    Ok(ballot(&flags))
+}
+
+fn class_of<T: Float>(value: T) -> u32 {
+    if value.is_nan() {
+        return if value.is_signaling() { 0 } else { 1 };
+    }
+    let (negative, positive) = if value.is_infinite() {
+        (2, 9)
+    } else if value.is_zero() {
+        (5, 6)
+    } else if value.is_denormal() {
+        (4, 7)
+    } else {
+        (3, 8)
+    };
+    if value.is_negative() {
+        negative
+    } else {
+        positive
+    }
+}

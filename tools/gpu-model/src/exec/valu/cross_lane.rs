@@ -1,0 +1,154 @@
+//! Operations between lanes, and those that choose their registers by M0.
+
+use super::lanes::{Alu, Carried};
+use crate::exec::{Fault, scalar32};
+use crate::isa::Operand;
+
+impl Alu<'_> {
+    fn m0(&self) -> usize {
+        self.wave.sgpr[usize::from(Operand::M0.0)] as usize
+    }
+
+    /// Source `i` as a value that all lanes share.
+    fn scalar_source(&self, i: usize) -> Result<u32, Fault> {
+        scalar32(self.wave, self.inst, self.src[i])
+    }
+
+    fn source_register(&self) -> Result<usize, Fault> {
+        self.src[0].as_vgpr().ok_or(Fault::Unknown)
+    }
+
+    fn write_scalar(&mut self, value: u32) -> Result<(), Fault> {
+        if self.dst == Operand::NULL {
+            return Ok(());
+        }
+        let n = self.dst.as_sgpr().ok_or(Fault::Unknown)?;
+        self.wave.sgpr[n] = value;
+        Ok(())
+    }
+
+    pub fn readfirstlane(&mut self) -> Result<(), Fault> {
+        let exec = self.wave.exec();
+        let lane = if exec == 0 { 0 } else { exec.trailing_zeros() };
+        let value = self.vgpr(self.source_register()?)?[lane as usize];
+        self.write_scalar(value)
+    }
+
+    pub fn readlane(&mut self) -> Result<(), Fault> {
+        let lane = self.scalar_source(1)? as usize % self.lanes();
+        let value = self.vgpr(self.source_register()?)?[lane];
+        self.write_scalar(value)
+    }
+
+    pub fn writelane(&mut self) -> Result<(), Fault> {
+        let value = self.scalar_source(0)?;
+        let lane = self.scalar_source(1)? as usize % self.lanes();
+        let n = self.destination()?;
+        self.vgpr_mut(n)?[lane] = value;
+        Ok(())
+    }
+
+    /// Gathers within each row of 16, or from the row beside it. OP_SEL stands for "fetch inactive" and "bound
+    /// control".
+    pub fn permlane16(&mut self, beside: bool) -> Result<(), Fault> {
+        let select = u64::from(self.scalar_source(1)?) | u64::from(self.scalar_source(2)?) << 32;
+        let (fetch_inactive, zero) = (self.high_half(0), self.high_half(1));
+        if self.opsel & !0b11 != 0 || self.clamp {
+            return Err(Fault::Unknown);
+        }
+        let exec = self.wave.exec();
+        let from = *self.vgpr(self.source_register()?)?;
+        let mut gathered = [0; 64];
+        for (lane, gathered) in gathered.iter_mut().enumerate().take(self.lanes()) {
+            let row = if beside { (lane / 16) ^ 1 } else { lane / 16 };
+            let source = row * 16 + (select >> (4 * (lane % 16)) & 15) as usize;
+            if fetch_inactive || exec >> source & 1 != 0 {
+                *gathered = from[source];
+            } else if !zero {
+                self.active &= !(1 << lane);
+            }
+        }
+        let n = self.destination()?;
+        self.write_register(n, &gathered)
+    }
+
+    /// Exchanges the halves of a wave64; does nothing to a wave32.
+    pub fn permlane64(&mut self) -> Result<(), Fault> {
+        if self.wave.lanes == 32 {
+            return Ok(());
+        }
+        let mut exchanged = *self.vgpr(self.source_register()?)?;
+        exchanged.rotate_left(32);
+        let n = self.destination()?;
+        self.write_register(n, &exchanged)
+    }
+
+    fn swap_registers(&mut self, a: usize, b: usize) -> Result<(), Fault> {
+        let (in_a, in_b) = (*self.vgpr(a)?, *self.vgpr(b)?);
+        self.write_register(a, &in_b)?;
+        self.write_register(b, &in_a)
+    }
+
+    pub fn swap(&mut self) -> Result<(), Fault> {
+        let (a, b) = (self.destination()?, self.source_register()?);
+        self.swap_registers(a, b)
+    }
+
+    pub fn swap_halves(&mut self) -> Result<(), Fault> {
+        let (a, b) = (self.destination()?, self.source_register()?);
+        let shift = |high| if high { 16 } else { 0 };
+        let (at_a, at_b) = (shift(self.high_half(3)), shift(self.high_half(0)));
+        for lane in 0..self.lanes() {
+            if self.active >> lane & 1 == 0 {
+                continue;
+            }
+            let in_a = self.vgpr(a)?[lane] >> at_a & 0xffff;
+            let in_b = self.vgpr(b)?[lane] >> at_b & 0xffff;
+            let word = &mut self.vgpr_mut(a)?[lane];
+            *word = *word & !(0xffff << at_a) | in_b << at_a;
+            let word = &mut self.vgpr_mut(b)?[lane];
+            *word = *word & !(0xffff << at_b) | in_a << at_b;
+        }
+        Ok(())
+    }
+
+    pub fn swaprel(&mut self) -> Result<(), Fault> {
+        let a = self.destination()? + (self.m0() >> 16 & 0x3ff);
+        let b = self.source_register()? + (self.m0() & 0x3ff);
+        self.swap_registers(a, b)
+    }
+
+    /// A move whose registers have offsets. DPP, of which the guide does not say what it would mean here, is not
+    /// modelled.
+    pub fn movrel(&mut self, source_offset: usize, destination_offset: usize) -> Result<(), Fault> {
+        if self.has_dpp() {
+            return Err(Fault::Unknown);
+        }
+        for (operand, offset) in [
+            (&mut self.src[0], source_offset),
+            (&mut self.dst, destination_offset),
+        ] {
+            if offset == 0 {
+                continue;
+            }
+            let n = operand.as_vgpr().ok_or(Fault::Unknown)? + offset;
+            if n >= self.wave.vgpr.len() {
+                return Err(Fault::Vgpr(n));
+            }
+            *operand = Operand::vgpr(n as u16);
+        }
+        self.map1(|a: Carried<f32>| a)
+    }
+    pub fn movrels(&mut self) -> Result<(), Fault> {
+        self.movrel(self.m0(), 0)
+    }
+    pub fn movreld(&mut self) -> Result<(), Fault> {
+        self.movrel(0, self.m0())
+    }
+    pub fn movrelsd(&mut self) -> Result<(), Fault> {
+        self.movrel(self.m0(), self.m0())
+    }
+    pub fn movrelsd_2(&mut self) -> Result<(), Fault> {
+        self.movrel(self.m0() & 0x3ff, self.m0() >> 16 & 0x3ff)
+    }
+}

@@ -1,0 +1,612 @@
+//! Floats of 16, 32 and 64 bits: the MODE register's rounding and denormals, and the exact arithmetic behind every
+//! rounding mode that the host's own instructions do not have.
+
+use half::f16;
+
+use super::lanes::{Alu, Carried, Value};
+use crate::exec::Fault;
+
+/// The MODE register (guide, 3.3).
+#[derive(Clone, Copy)]
+pub struct Mode(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    Nearest,
+    Up,
+    Down,
+    Zero,
+}
+
+impl Mode {
+    /// `wide` takes the field of doubles and halves.
+    pub fn round(self, wide: bool) -> Round {
+        [Round::Nearest, Round::Up, Round::Down, Round::Zero]
+            [(self.0 >> if wide { 2 } else { 0 } & 3) as usize]
+    }
+    pub fn flushes_input(self, wide: bool) -> bool {
+        self.0 >> if wide { 6 } else { 4 } & 1 == 0
+    }
+    pub fn flushes_output(self, wide: bool) -> bool {
+        self.0 >> if wide { 7 } else { 5 } & 1 == 0
+    }
+    /// Clamping makes 0 of a NaN.
+    pub fn dx10_clamp(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+    /// Minimum and maximum quiet and return a signaling NaN.
+    pub fn ieee(self) -> bool {
+        self.0 >> 9 & 1 != 0
+    }
+}
+
+/// An IEEE format.
+pub trait Float: Value + PartialOrd {
+    /// Whether MODE's field for doubles and halves counts, not the one for singles.
+    const WIDE_MODE: bool;
+    const WIDTH: u32;
+    /// Mantissa bits that are stored.
+    const MANTISSA: u32;
+    /// The exponent of the smallest normal number.
+    const MIN_EXPONENT: i32;
+    fn bits(self) -> u64;
+    fn from_bits64(bits: u64) -> Self;
+    fn to_f64(self) -> f64;
+    /// To nearest, ties to even.
+    fn from_f64(value: f64) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn fma(self, b: Self, c: Self) -> Self;
+
+    fn infinity(negative: bool) -> Self {
+        Self::from_bits64(((1 << (Self::WIDTH - 1 - Self::MANTISSA)) - 1) << Self::MANTISSA)
+            .signed(negative)
+    }
+    /// With the given sign.
+    fn signed(self, negative: bool) -> Self {
+        let sign = 1 << (Self::WIDTH - 1);
+        Self::from_bits64(self.bits() & !sign | if negative { sign } else { 0 })
+    }
+    fn zero(negative: bool) -> Self {
+        Self::from_bits64(0).signed(negative)
+    }
+    fn is_negative(self) -> bool {
+        self.bits() >> (Self::WIDTH - 1) != 0
+    }
+    fn magnitude(self) -> u64 {
+        self.bits() & !(1 << (Self::WIDTH - 1))
+    }
+    fn negated(self) -> Self {
+        self.signed(!self.is_negative())
+    }
+    fn is_zero(self) -> bool {
+        self.magnitude() == 0
+    }
+    fn is_nan(self) -> bool {
+        self.magnitude() > Self::infinity(false).bits()
+    }
+    fn is_finite(self) -> bool {
+        self.magnitude() < Self::infinity(false).bits()
+    }
+    fn is_infinite(self) -> bool {
+        self.magnitude() == Self::infinity(false).bits()
+    }
+    fn is_signaling(self) -> bool {
+        self.is_nan() && self.bits() >> (Self::MANTISSA - 1) & 1 == 0
+    }
+    fn quieted(self) -> Self {
+        Self::from_bits64(self.bits() | 1 << (Self::MANTISSA - 1))
+    }
+    fn is_denormal(self) -> bool {
+        self.magnitude().wrapping_sub(1) < (1 << Self::MANTISSA) - 1
+    }
+    /// The stored exponent, bias and all.
+    fn biased_exponent(self) -> i32 {
+        (self.magnitude() >> Self::MANTISSA) as i32
+    }
+    /// A zero of the same sign in place of a denormal.
+    fn flushed(self) -> Self {
+        if self.is_denormal() {
+            Self::zero(self.is_negative())
+        } else {
+            self
+        }
+    }
+    /// To [0, 1].
+    fn clamped(self, dx10: bool) -> Self {
+        if self.is_nan() {
+            if dx10 { Self::zero(false) } else { self }
+        } else if self.is_negative() {
+            Self::zero(false)
+        } else if self.to_f64() > 1.0 {
+            Self::from_f64(1.0)
+        } else {
+            self
+        }
+    }
+}
+
+macro_rules! host_floats {
+    ($($type:ident $wide:literal $bits:literal $mantissa:literal $min:literal;)*) => {$(
+        impl Float for $type {
+            const WIDE_MODE: bool = $wide;
+            const WIDTH: u32 = $bits;
+            const MANTISSA: u32 = $mantissa;
+            const MIN_EXPONENT: i32 = $min;
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.to_bits())
+            }
+            fn from_bits64(bits: u64) -> Self {
+                $type::from_bits(bits as _)
+            }
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn from_f64(value: f64) -> Self {
+                value as $type
+            }
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+            fn mul(self, other: Self) -> Self {
+                self * other
+            }
+            fn div(self, other: Self) -> Self {
+                self / other
+            }
+            fn fma(self, b: Self, c: Self) -> Self {
+                self.mul_add(b, c)
+            }
+        }
+    )*};
+}
+
+host_floats! {
+    f32 false 32 23 -126;
+    f64 true 64 52 -1022;
+}
+
+impl Float for f16 {
+    const WIDE_MODE: bool = true;
+    const WIDTH: u32 = 16;
+    const MANTISSA: u32 = 10;
+    const MIN_EXPONENT: i32 = -14;
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+    fn from_bits64(bits: u64) -> Self {
+        f16::from_bits(bits as u16)
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self.to_f32())
+    }
+    fn from_f64(value: f64) -> Self {
+        f16::from_f32(odd_single(value))
+    }
+    // Sums, products and quotients of halves lose nothing that counts in a single, nor fused ones in a double: the second
+    // rounding cannot meet a tie that the first one made.
+    fn add(self, other: Self) -> Self {
+        f16::from_f32(self.to_f32() + other.to_f32())
+    }
+    fn mul(self, other: Self) -> Self {
+        f16::from_f32(self.to_f32() * other.to_f32())
+    }
+    fn div(self, other: Self) -> Self {
+        f16::from_f32(self.to_f32() / other.to_f32())
+    }
+    fn fma(self, b: Self, c: Self) -> Self {
+        f16::from_f64(self.to_f64() * b.to_f64() + c.to_f64())
+    }
+}
+
+/// A single rounded to odd: rounding that to a format with fewer bits is as good as rounding `value`.
+pub fn odd_single(value: f64) -> f32 {
+    let single = value as f32;
+    let back = f64::from(single);
+    if !value.is_finite() || back == value {
+        return single;
+    }
+    let toward_zero = single.to_bits() - u32::from(back.abs() > value.abs());
+    f32::from_bits(toward_zero | 1)
+}
+
+/// A finite number as significand times a power of two.
+#[derive(Clone, Copy)]
+struct Parts {
+    negative: bool,
+    significand: u128,
+    exponent: i32,
+}
+
+fn parts<T: Float>(value: T) -> Parts {
+    let stored = value.magnitude() & ((1 << T::MANTISSA) - 1);
+    let biased = value.biased_exponent();
+    let (significand, biased) = if biased == 0 {
+        (stored, 1)
+    } else {
+        (stored | 1 << T::MANTISSA, biased)
+    };
+    Parts {
+        negative: value.is_negative(),
+        significand: u128::from(significand),
+        exponent: biased - 1 + T::MIN_EXPONENT - T::MANTISSA as i32,
+    }
+}
+
+/// The float nearest in the given direction to `significand` × 2^`exponent`; the lowest bit of a significand
+/// longer than the format's may stand for all that was cut off below it.
+pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round: Round) -> T {
+    if significand == 0 {
+        return T::zero(negative);
+    }
+    let length = 128 - significand.leading_zeros() as i32;
+    let mantissa = T::MANTISSA as i32;
+    let lowest = T::MIN_EXPONENT - mantissa;
+    let ulp = (exponent + length - 1 - mantissa).max(lowest);
+    let shift = ulp - exponent;
+    let kept = if shift <= 0 {
+        significand << -shift
+    } else {
+        let (kept, rest, half) = if shift < 128 {
+            let rest = significand & ((1 << shift) - 1);
+            (significand >> shift, rest, 1 << (shift - 1))
+        } else {
+            (0, 1, 2)
+        };
+        let up = match round {
+            Round::Nearest => rest > half || rest == half && kept & 1 != 0,
+            Round::Up => rest != 0 && !negative,
+            Round::Down => rest != 0 && negative,
+            Round::Zero => false,
+        };
+        kept + u128::from(up)
+    };
+    // The implicit bit, and a carry out of rounding, add themselves to the exponent.
+    let magnitude = (((ulp - lowest) as u128) << mantissa) + kept;
+    let infinity = T::infinity(false).bits();
+    let magnitude = if magnitude < u128::from(infinity) {
+        magnitude as u64
+    } else {
+        let to_infinity = match round {
+            Round::Nearest => true,
+            Round::Up => !negative,
+            Round::Down => negative,
+            Round::Zero => false,
+        };
+        infinity - u64::from(!to_infinity)
+    };
+    T::from_bits64(magnitude).signed(negative)
+}
+
+/// `a * b + c`, times 2^`scale`, rounded once.
+pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
+    if !a.is_finite() || !b.is_finite() || !c.is_finite() {
+        return a.fma(b, c);
+    }
+    let (a, b, c) = (parts(a), parts(b), parts(c));
+    let product = Parts {
+        negative: a.negative != b.negative,
+        significand: a.significand * b.significand,
+        exponent: a.exponent + b.exponent,
+    };
+    let exact_zero = |negative: bool| T::zero(negative);
+    if product.significand == 0 && c.significand == 0 {
+        let negative = if product.negative == c.negative {
+            c.negative
+        } else {
+            round == Round::Down
+        };
+        return exact_zero(negative);
+    }
+    if product.significand == 0 || c.significand == 0 {
+        let one = if c.significand == 0 { product } else { c };
+        return encode(one.negative, one.significand, one.exponent + scale, round);
+    }
+    // Both with their highest bit at 125: no sum overflows, and after a shift of two or more at most one bit
+    // cancels, so the bit that stands for the lost ones stays below the rounding.
+    let (product, c) = (aligned(product), aligned(c));
+    let (large, small) = if product.exponent >= c.exponent {
+        (product, c)
+    } else {
+        (c, product)
+    };
+    let shift = (large.exponent - small.exponent) as u32;
+    let addend = if shift < 128 {
+        let lost = small.significand & ((1 << shift) - 1) != 0;
+        small.significand >> shift | u128::from(lost)
+    } else {
+        1
+    };
+    let (negative, sum) = if large.negative == small.negative {
+        (large.negative, large.significand + addend)
+    } else if large.significand == addend {
+        return exact_zero(round == Round::Down);
+    } else if large.significand > addend {
+        (large.negative, large.significand - addend)
+    } else {
+        (small.negative, addend - large.significand)
+    };
+    encode(negative, sum, large.exponent + scale, round)
+}
+
+fn aligned(number: Parts) -> Parts {
+    let shift = number.significand.leading_zeros() - 2;
+    Parts {
+        significand: number.significand << shift,
+        exponent: number.exponent - shift as i32,
+        ..number
+    }
+}
+
+/// `value` × 2^`power`.
+pub fn scale<T: Float>(value: T, power: i32, round: Round) -> T {
+    if !value.is_finite() || value.is_zero() {
+        return if value.is_nan() {
+            value.quieted()
+        } else {
+            value
+        };
+    }
+    let Parts {
+        negative,
+        significand,
+        exponent,
+    } = parts(value);
+    // No format's exponents are further apart than this.
+    let power = power.clamp(-5000, 5000);
+    encode(negative, significand, exponent + power, round)
+}
+
+/// From one format to another.
+pub fn convert<S: Float, D: Float>(value: S, round: Round) -> D {
+    if round == Round::Nearest || !value.is_finite() {
+        return D::from_f64(value.to_f64());
+    }
+    let Parts {
+        negative,
+        significand,
+        exponent,
+    } = parts(value);
+    encode(negative, significand, exponent, round)
+}
+
+/// The power of two that makes a significand in [0.5, 1) of the value; 0 for zero, infinities and NaN.
+pub fn frexp_exponent<T: Float>(value: T) -> i32 {
+    if !value.is_finite() || value.is_zero() {
+        return 0;
+    }
+    let number = parts(value);
+    number.exponent + 128 - number.significand.leading_zeros() as i32
+}
+
+pub fn frexp_mantissa<T: Float>(value: T) -> T {
+    scale(value, -frexp_exponent(value), Round::Nearest)
+}
+
+/// Minimum, with -0 below +0; of a number and a quiet NaN the number.
+pub fn min<T: Float>(a: T, b: T, ieee: bool) -> T {
+    pick(a, b, ieee, a < b || a == b && a.is_negative())
+}
+
+pub fn max<T: Float>(a: T, b: T, ieee: bool) -> T {
+    pick(a, b, ieee, a > b || a == b && !a.is_negative())
+}
+
+fn pick<T: Float>(a: T, b: T, ieee: bool, first: bool) -> T {
+    if ieee && a.is_signaling() {
+        a.quieted()
+    } else if ieee && b.is_signaling() {
+        b.quieted()
+    } else if b.is_nan() || first {
+        a
+    } else {
+        b
+    }
+}
+
+pub fn med3<T: Float>(a: T, b: T, c: T, ieee: bool) -> T {
+    if a.is_nan() || b.is_nan() || c.is_nan() {
+        return min(min(a, b, ieee), c, ieee);
+    }
+    let largest = max(max(a, b, ieee), c, ieee);
+    if largest == a {
+        max(b, c, ieee)
+    } else if largest == b {
+        max(a, c, ieee)
+    } else {
+        max(a, b, ieee)
+    }
+}
+
+/// Which rounding to an integer.
+#[derive(Clone, Copy)]
+pub enum Integral {
+    Trunc,
+    Ceil,
+    Floor,
+    NearestEven,
+}
+
+pub fn integral<T: Float>(value: T, how: Integral) -> T {
+    let wide = value.to_f64();
+    // Exact: the integers next to a number of a format are numbers of that format.
+    T::from_f64(match how {
+        Integral::Trunc => wide.trunc(),
+        Integral::Ceil => wide.ceil(),
+        Integral::Floor => wide.floor(),
+        Integral::NearestEven => wide.round_ties_even(),
+    })
+}
+
+/// What is above the next integer below; always less than 1.
+pub fn fract<T: Float>(value: T, round: Round) -> T {
+    let floor = integral(value, Integral::Floor).negated();
+    let rest = fma(value, T::from_f64(1.0), floor, 0, round);
+    let below_one = T::from_bits64(T::from_f64(1.0).bits() - 1);
+    if rest > below_one { below_one } else { rest }
+}
+
+impl Alu<'_> {
+    pub fn add<T: Float>(&mut self) -> Result<(), Fault> {
+        match self.round::<T>() {
+            Round::Nearest => self.map2(|a: T, b: T| a.add(b)),
+            round => self.map2(|a: T, b: T| sum(a, b, round)),
+        }
+    }
+    pub fn sub<T: Float>(&mut self) -> Result<(), Fault> {
+        match self.round::<T>() {
+            Round::Nearest => self.map2(|a: T, b: T| a.add(b.negated())),
+            round => self.map2(|a: T, b: T| sum(a, b.negated(), round)),
+        }
+    }
+    pub fn subrev<T: Float>(&mut self) -> Result<(), Fault> {
+        match self.round::<T>() {
+            Round::Nearest => self.map2(|a: T, b: T| b.add(a.negated())),
+            round => self.map2(|a: T, b: T| sum(b, a.negated(), round)),
+        }
+    }
+    pub fn mul<T: Float>(&mut self) -> Result<(), Fault> {
+        match self.round::<T>() {
+            Round::Nearest => self.map2(|a: T, b: T| a.mul(b)),
+            round => self.map2(|a: T, b: T| product(a, b, round)),
+        }
+    }
+    pub fn fma<T: Float>(&mut self) -> Result<(), Fault> {
+        match self.round::<T>() {
+            Round::Nearest => self.fma_nearest::<T>(),
+            round => self.map3(|a: T, b: T, c: T| fma(a, b, c, 0, round)),
+        }
+    }
+    pub fn fmac<T: Float>(&mut self) -> Result<(), Fault> {
+        self.accumulate();
+        self.fma::<T>()
+    }
+
+    /// The commonest float operation gets the host's own instruction where the host has one.
+    fn fma_nearest<T: Float>(&mut self) -> Result<(), Fault> {
+        let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
+        let (mut c, mut d) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
+        let a = T::fetch(self, 0, &mut a)?;
+        let b = T::fetch(self, 1, &mut b)?;
+        let c = T::fetch(self, 2, &mut c)?;
+        fma_lanes::<T>(a, b, c, &mut d, self.lanes());
+        T::store(self, &mut d)
+    }
+
+    /// A product that is 0 when a factor is, whatever the other one.
+    pub fn mul_dx9(&mut self) -> Result<(), Fault> {
+        let round = self.round::<f32>();
+        self.map2(|a: f32, b: f32| {
+            if a.is_zero() || b.is_zero() {
+                0.0
+            } else {
+                product(a, b, round)
+            }
+        })
+    }
+    pub fn fma_dx9(&mut self) -> Result<(), Fault> {
+        let round = self.round::<f32>();
+        self.map3(|a: f32, b: f32, c: f32| {
+            if a.is_zero() || b.is_zero() {
+                c
+            } else {
+                fma(a, b, c, 0, round)
+            }
+        })
+    }
+
+    pub fn integral<T: Float>(&mut self, how: Integral) -> Result<(), Fault> {
+        self.map1(|a: T| integral(a, how))
+    }
+    pub fn fract<T: Float>(&mut self) -> Result<(), Fault> {
+        let round = self.round::<T>();
+        self.map1(|a: T| fract(a, round))
+    }
+    pub fn ldexp<T: Float, I: Value + Into<i32>>(&mut self) -> Result<(), Fault> {
+        let round = self.round::<T>();
+        self.map2(|a: T, power: I| scale(a, power.into(), round))
+    }
+    pub fn frexp_mantissa<T: Float>(&mut self) -> Result<(), Fault> {
+        self.map1(|a: T| frexp_mantissa(a))
+    }
+
+    /// An operation of two sources that only picks one: input denormals count, output ones are kept.
+    pub fn pick2<T: Float>(&mut self, f: impl Fn(T, T, bool) -> T) -> Result<(), Fault> {
+        let ieee = self.mode.ieee();
+        self.keep_denormal_results();
+        self.map2(|a: T, b: T| f(a, b, ieee))
+    }
+    pub fn pick3<T: Float>(&mut self, f: impl Fn(T, T, T, bool) -> T) -> Result<(), Fault> {
+        let ieee = self.mode.ieee();
+        self.keep_denormal_results();
+        self.map3(|a: T, b: T, c: T| f(a, b, c, ieee))
+    }
+    pub fn keep_denormal_results(&mut self) {
+        if self.inst.omod == 0 {
+            self.mode.0 |= 0b1010_0000;
+        }
+    }
+
+    pub fn cndmask<T: Float>(&mut self) -> Result<(), Fault>
+    where
+        Carried<T>: Value,
+    {
+        let mask = self.mask_source(2)?;
+        self.map2_lane(
+            |lane, a: Carried<T>, b: Carried<T>| {
+                if mask >> lane & 1 != 0 { b } else { a }
+            },
+        )
+    }
+}
+
+fn sum<T: Float>(a: T, b: T, round: Round) -> T {
+    fma(a, T::from_f64(1.0), b, 0, round)
+}
+
+pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
+    // A zero of the product's own sign changes nothing, in no mode.
+    fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
+}
+
+fn fma_lanes<T: Float>(
+    a: &[T::Raw; 64],
+    b: &[T::Raw; 64],
+    c: &[T::Raw; 64],
+    d: &mut [T::Raw; 64],
+    n: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: the processor has both features.
+        return unsafe { fma_lanes_fma::<T>(a, b, c, d, n) };
+    }
+    fma_lanes_any::<T>(a, b, c, d, n);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn fma_lanes_fma<T: Float>(
+    a: &[T::Raw; 64],
+    b: &[T::Raw; 64],
+    c: &[T::Raw; 64],
+    d: &mut [T::Raw; 64],
+    n: usize,
+) {
+    fma_lanes_any::<T>(a, b, c, d, n);
+}
+
+#[inline(always)]
+fn fma_lanes_any<T: Float>(
+    a: &[T::Raw; 64],
+    b: &[T::Raw; 64],
+    c: &[T::Raw; 64],
+    d: &mut [T::Raw; 64],
+    n: usize,
+) {
+    for i in 0..n.min(64) {
+        d[i] = T::of(a[i]).fma(T::of(b[i]), T::of(c[i])).raw();
+    }
+}

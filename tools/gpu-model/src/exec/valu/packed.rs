@@ -1,0 +1,394 @@
+//! Two 16-bit operations in one (VOP3P), sums of products of small numbers, and the fused multiply-add of mixed
+//! formats. OP_SEL and OP_SEL_HI choose the halves, NEG_LO and NEG_HI their signs.
+
+use half::{bf16, f16};
+
+use super::convert::pack;
+use super::float::{Float, Round, convert, fma};
+use super::integer::Integer;
+use super::lanes::{Alu, Lanes, Value, inline_f16};
+use crate::exec::Fault;
+use crate::isa::{Encoding, Operand};
+
+/// Both halves of a packed source, each in the low bits.
+struct Halves {
+    low: Lanes<u32>,
+    high: Lanes<u32>,
+}
+
+/// What an inline constant is to a packed source.
+#[derive(Clone, Copy, PartialEq)]
+enum Inline {
+    /// 32 bits, the integers extended with their sign.
+    Word,
+    /// A half float in the low half (guide, 7.5.1).
+    Low,
+    /// A half float in both halves.
+    Both,
+    /// The guide and LLVM disagree.
+    Refused,
+}
+
+fn is_inline(operand: Operand) -> bool {
+    (128..=248).contains(&operand.0)
+}
+
+impl Alu<'_> {
+    /// The 32 bits of a packed source.
+    fn packed_word(&self, i: usize, inline: Inline) -> Result<Lanes<u32>, Fault> {
+        let operand = self.src[i];
+        let mut buffer = [0; 64];
+        if !is_inline(operand) || inline == Inline::Word {
+            return Ok(*self.source32(i, &mut buffer)?);
+        }
+        let half = if operand.0 >= 240 {
+            inline_f16(operand).to_bits()
+        } else {
+            self.source32(i, &mut buffer)?[0] as u16
+        };
+        match inline {
+            Inline::Low if operand.0 < 240 => Ok(*self.source32(i, &mut buffer)?),
+            Inline::Low => Ok([pack(half, 0); 64]),
+            Inline::Both => Ok([pack(half, half); 64]),
+            Inline::Word | Inline::Refused => Err(Fault::Unknown),
+        }
+    }
+
+    /// The halves that the instruction selects of source `i`.
+    fn halves(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
+        let word = self.packed_word(i, inline)?;
+        // VOP2 has no fields for the choice.
+        let (low, high) = if self.inst.enc == Encoding::Vop3p {
+            (self.opsel >> i & 1, self.inst.opsel_hi >> i & 1)
+        } else {
+            (0, 1)
+        };
+        Ok(Halves {
+            low: word.map(|word| word >> (16 * low) & 0xffff),
+            high: word.map(|word| word >> (16 * high) & 0xffff),
+        })
+    }
+
+    fn half_floats(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
+        let mut halves = self.halves(i, inline)?;
+        let (neg_low, neg_high) = self.modifiers(i);
+        let flush = self.mode.flushes_input(true);
+        for (lanes, neg) in [(&mut halves.low, neg_low), (&mut halves.high, neg_high)] {
+            for half in lanes.iter_mut() {
+                *half ^= u32::from(neg) << 15;
+                if flush {
+                    *half = f16::of(*half).flushed().raw();
+                }
+            }
+        }
+        Ok(halves)
+    }
+
+    /// `f` over both halves of `sources` sources.
+    fn packed_float(
+        &mut self,
+        sources: usize,
+        inline: Inline,
+        f: impl Fn(f16, f16, f16) -> f16,
+    ) -> Result<(), Fault> {
+        let a = self.half_floats(0, inline)?;
+        let b = self.half_floats(1, inline)?;
+        let c = match sources {
+            3 => self.half_floats(2, inline)?,
+            _ => Halves {
+                low: [0; 64],
+                high: [0; 64],
+            },
+        };
+        let (flush, dx10) = (self.mode.flushes_output(true), self.mode.dx10_clamp());
+        let clamp = self.saturates();
+        let finish = |value: f16| {
+            let value = if flush { value.flushed() } else { value };
+            if clamp { value.clamped(dx10) } else { value }
+        };
+        let mut d = [0; 64];
+        for (i, d) in d.iter_mut().enumerate().take(self.lanes()) {
+            let low = f(f16::of(a.low[i]), f16::of(b.low[i]), f16::of(c.low[i]));
+            let high = f(f16::of(a.high[i]), f16::of(b.high[i]), f16::of(c.high[i]));
+            *d = pack(finish(low).to_bits(), finish(high).to_bits());
+        }
+        self.write_whole(&d)
+    }
+
+    /// As above for integers: an exact result of 64 bits that wraps, or saturates with the clamp bit.
+    fn packed_integer<T: Integer<Raw = u32> + Into<i64>>(
+        &mut self,
+        sources: usize,
+        f: impl Fn(i64, i64, i64) -> i64,
+    ) -> Result<(), Fault> {
+        if self.inst.neg != 0 || self.inst.abs != 0 {
+            return Err(Fault::Unknown);
+        }
+        let a = self.halves(0, Inline::Word)?;
+        let b = self.halves(1, Inline::Word)?;
+        let c = match sources {
+            3 => self.halves(2, Inline::Word)?,
+            _ => Halves {
+                low: [0; 64],
+                high: [0; 64],
+            },
+        };
+        let saturate = self.saturates();
+        let one = |a: u32, b: u32, c: u32| {
+            let exact = f(T::of(a).into(), T::of(b).into(), T::of(c).into());
+            let result = if saturate {
+                T::saturated(exact)
+            } else {
+                T::wrapped(exact)
+            };
+            result.raw() as u16
+        };
+        let mut d = [0; 64];
+        for (i, d) in d.iter_mut().enumerate().take(self.lanes()) {
+            let low = one(a.low[i], b.low[i], c.low[i]);
+            *d = pack(low, one(a.high[i], b.high[i], c.high[i]));
+        }
+        self.write_whole(&d)
+    }
+
+    pub fn pk_i16(&mut self, f: impl Fn(i64, i64) -> i64) -> Result<(), Fault> {
+        self.packed_integer::<i16>(2, |a, b, _| f(a, b))
+    }
+    pub fn pk_u16(&mut self, f: impl Fn(i64, i64) -> i64) -> Result<(), Fault> {
+        self.packed_integer::<u16>(2, |a, b, _| f(a, b))
+    }
+    pub fn pk_mad_i16(&mut self) -> Result<(), Fault> {
+        self.packed_integer::<i16>(3, |a, b, c| a * b + c)
+    }
+    pub fn pk_mad_u16(&mut self) -> Result<(), Fault> {
+        self.packed_integer::<u16>(3, |a, b, c| a * b + c)
+    }
+
+    pub fn pk_add_f16(&mut self) -> Result<(), Fault> {
+        match self.round::<f16>() {
+            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| Float::add(a, b)),
+            round => self.packed_float(2, Inline::Low, |a, b, _| fma(a, f16::ONE, b, 0, round)),
+        }
+    }
+    pub fn pk_mul_f16(&mut self) -> Result<(), Fault> {
+        let round = self.round::<f16>();
+        match round {
+            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| Float::mul(a, b)),
+            _ => self.packed_float(2, Inline::Low, |a, b, _| super::float::product(a, b, round)),
+        }
+    }
+    pub fn pk_fma_f16(&mut self) -> Result<(), Fault> {
+        self.pk_fma(Inline::Low)
+    }
+    pub fn pk_fmac_f16(&mut self) -> Result<(), Fault> {
+        self.accumulate();
+        self.pk_fma(Inline::Both)
+    }
+    fn pk_fma(&mut self, inline: Inline) -> Result<(), Fault> {
+        match self.round::<f16>() {
+            Round::Nearest => self.packed_float(3, inline, Float::fma),
+            round => self.packed_float(3, inline, |a, b, c| fma(a, b, c, 0, round)),
+        }
+    }
+    pub fn pk_pick_f16(&mut self, f: impl Fn(f16, f16, bool) -> f16) -> Result<(), Fault> {
+        let ieee = self.mode.ieee();
+        self.keep_denormal_results();
+        self.packed_float(2, Inline::Low, |a, b, _| f(a, b, ieee))
+    }
+
+    /// Writes 32 bits of each lane, whatever OP_SEL says of the sources.
+    fn write_whole(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
+        let n = self.destination()?;
+        self.write_register(n, lanes)
+    }
+
+    /// The sum of two products of half floats and a single.
+    pub fn dot2_f32_f16(&mut self) -> Result<(), Fault> {
+        self.dot2(Inline::Refused, |half| f16::from_bits(half).to_f32())
+    }
+    pub fn dot2_f32_bf16(&mut self) -> Result<(), Fault> {
+        self.dot2(Inline::Refused, |half| bf16::from_bits(half).to_f32())
+    }
+    pub fn dot2acc_f32_f16(&mut self) -> Result<(), Fault> {
+        self.accumulate();
+        self.dot2(Inline::Both, |half| f16::from_bits(half).to_f32())
+    }
+    pub fn dot2acc_f32_bf16(&mut self) -> Result<(), Fault> {
+        self.accumulate();
+        self.dot2(Inline::Refused, |half| bf16::from_bits(half).to_f32())
+    }
+
+    fn dot2(&mut self, inline: Inline, single: impl Fn(u16) -> f32) -> Result<(), Fault> {
+        if self.modifiers(2) != (false, false) {
+            return Err(Fault::Unknown);
+        }
+        // Clamping is not for float dot products (guide, 7.2.3.1).
+        self.clamp = false;
+        let (a, b) = (
+            self.signed_halves(0, inline)?,
+            self.signed_halves(1, inline)?,
+        );
+        let mut c = [0; 64];
+        let c = self.source32(2, &mut c)?;
+        let mut d = [0; 64];
+        let product = |a: u32, b: u32| single(a as u16) * single(b as u16);
+        for i in 0..self.lanes() {
+            let sum = f32::from_bits(c[i]) + product(a.low[i], b.low[i]);
+            d[i] = (sum + product(a.high[i], b.high[i])).to_bits();
+        }
+        self.write_whole(&d)
+    }
+
+    /// The halves of a float source of any 16-bit format, negated as NEG says.
+    fn signed_halves(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
+        let mut halves = self.halves(i, inline)?;
+        let (neg_low, neg_high) = self.modifiers(i);
+        halves.low = halves.low.map(|half| half ^ u32::from(neg_low) << 15);
+        halves.high = halves.high.map(|half| half ^ u32::from(neg_high) << 15);
+        Ok(halves)
+    }
+
+    /// The sum of two products and a third source, all of 16 bits, each step rounded to nearest.
+    pub fn dot2_f16(&mut self) -> Result<(), Fault> {
+        self.dot2_16(f16::from_bits, f16::to_bits, Float::mul, Float::add)
+    }
+    /// As above for brain floats, whose denormals are flushed (guide, 7.2.4).
+    pub fn dot2_bf16(&mut self) -> Result<(), Fault> {
+        let flush = |value: bf16| {
+            let normal = value.to_bits() & 0x7f80 != 0;
+            bf16::from_bits(if normal {
+                value.to_bits()
+            } else {
+                value.to_bits() & 0x8000
+            })
+        };
+        self.dot2_16(
+            |bits| flush(bf16::from_bits(bits)),
+            bf16::to_bits,
+            |a, b| flush(a * b),
+            |a, b| flush(a + b),
+        )
+    }
+    fn dot2_16<T: Copy>(
+        &mut self,
+        of: impl Fn(u16) -> T,
+        bits: impl Fn(T) -> u16,
+        mul: impl Fn(T, T) -> T,
+        add: impl Fn(T, T) -> T,
+    ) -> Result<(), Fault> {
+        if self.inst.neg != 0 || self.inst.abs != 0 || is_inline(self.src[2]) {
+            return Err(Fault::Unknown);
+        }
+        self.clamp = false;
+        let (a, b) = (
+            self.packed_word(0, Inline::Both)?,
+            self.packed_word(1, Inline::Both)?,
+        );
+        let mut c = [0; 64];
+        let c = u16::fetch(self, 2, &mut c)?;
+        let mut d = [0; 64];
+        let half = |word: u32, shift: u32| of((word >> shift) as u16);
+        for i in 0..self.lanes() {
+            let low = mul(half(a[i], 0), half(b[i], 0));
+            let high = mul(half(a[i], 16), half(b[i], 16));
+            d[i] = u32::from(bits(add(add(low, high), half(c[i], 0))));
+        }
+        u16::store(self, &mut d)
+    }
+
+    /// The sum of products of the `WIDTH`-bit parts of two words and a third word. NEG says which of them are signed.
+    pub fn dot_integer(&mut self, width: u32, may_be_signed: bool) -> Result<(), Fault> {
+        let signed = if may_be_signed { self.inst.neg } else { 0 };
+        if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 || signed != self.inst.neg {
+            return Err(Fault::Unknown);
+        }
+        let saturate = self.saturates();
+        let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
+        let a = self.source32(0, &mut a)?;
+        let b = self.source32(1, &mut b)?;
+        let c = self.source32(2, &mut c)?;
+        let mut d = [0; 64];
+        for lane in 0..self.lanes() {
+            let start = if may_be_signed {
+                i64::from(c[lane] as i32)
+            } else {
+                i64::from(c[lane])
+            };
+            let sum = (0..32 / width).fold(start, |sum, i| {
+                sum + part(a[lane], i, width, signed & 1 != 0)
+                    * part(b[lane], i, width, signed & 2 != 0)
+            });
+            d[lane] = match (saturate, may_be_signed) {
+                (false, _) => u32::wrapped(sum),
+                (true, true) => i32::saturated(sum).raw(),
+                (true, false) => u32::saturated(sum),
+            };
+        }
+        self.write_whole(&d)
+    }
+
+    /// Source `i` of a mixed operation: a single, or with OP_SEL_HI a half of either half.
+    fn mixed(&self, i: usize) -> Result<Lanes<f32>, Fault> {
+        let (neg, abs) = self.modifiers(i);
+        let mut word = [0; 64];
+        let mut singles = if self.inst.opsel_hi >> i & 1 == 0 {
+            let flush = self.mode.flushes_input(false);
+            let word = self.source32(i, &mut word)?;
+            word.map(|word| {
+                let value = f32::from_bits(word);
+                if flush { value.flushed() } else { value }
+            })
+        } else {
+            if is_inline(self.src[i]) && self.high_half(i) {
+                return Err(Fault::Unknown);
+            }
+            let shift = if self.high_half(i) { 16 } else { 0 };
+            let flush = self.mode.flushes_input(true);
+            self.packed_word(i, Inline::Low)?.map(|word| {
+                let value = f16::from_bits((word >> shift) as u16);
+                if flush { value.flushed() } else { value }.to_f32()
+            })
+        };
+        for single in &mut singles {
+            let magnitude = if abs { single.abs() } else { *single };
+            *single = if neg { -magnitude } else { magnitude };
+        }
+        Ok(singles)
+    }
+
+    fn mixed_fma(&self) -> Result<Lanes<f32>, Fault> {
+        let (a, b, c) = (self.mixed(0)?, self.mixed(1)?, self.mixed(2)?);
+        let round = self.round::<f32>();
+        let mut d = [0.0; 64];
+        for i in 0..self.lanes() {
+            d[i] = fma(a[i], b[i], c[i], 0, round);
+        }
+        Ok(d)
+    }
+
+    pub fn fma_mix_f32(&mut self) -> Result<(), Fault> {
+        let mut d = self.mixed_fma()?.map(f32::to_bits);
+        self.opsel = 0;
+        f32::store(self, &mut d)
+    }
+
+    /// The result as a half float in either half of the destination.
+    pub fn fma_mix_f16(&mut self, high: bool) -> Result<(), Fault> {
+        let round = self.round::<f16>();
+        let mut d = self
+            .mixed_fma()?
+            .map(|d| convert::<f32, f16>(d, round).raw());
+        self.opsel = if high { 0b1000 } else { 0 };
+        f16::store(self, &mut d)
+    }
+}
+
+/// The `i`th part of a word.
+pub fn part(word: u32, i: u32, width: u32, signed: bool) -> i64 {
+    let top = word << (32 - width * (i + 1));
+    if signed {
+        i64::from(top as i32 >> (32 - width))
+    } else {
+        i64::from(top >> (32 - width))
+    }
+}
