@@ -1,17 +1,707 @@
-//! Instruction words to [`Inst`]. (Placeholder until the decoder lands.)
-use super::Inst;
+//! Instruction words to [`Inst`], by the tables.
+//!
+//! Only what an assembler would write is accepted: a modifier that the operation does not have, a register range
+//! that is not aligned or leaves the file, a field that must be zero and is not are all [`DecodeError::Unknown`],
+//! for what the hardware makes of them is not documented.
 
+use super::tables::{Spec, flag, lookup};
+use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+
+/// Why words are no instruction.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DecodeError {
-    #[error("no such instruction")]
+    #[error("no instruction of gfx1100 that the model knows")]
     Unknown,
     #[error("the instruction is cut off")]
     Short,
 }
 
+use DecodeError::{Short, Unknown};
+
 /// Decodes the instruction at the start of `words`.
 pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words.first().ok_or(DecodeError::Short)?;
-    super::tables::lookup(super::Encoding::Sop1, word >> 8 & 0xff).ok_or(DecodeError::Unknown)?;
-    Err(DecodeError::Unknown)
+    let word = *words.first().ok_or(Short)?;
+    match word >> 23 {
+        0b1_0111_1101 => return sop1(words),
+        0b1_0111_1110 => return sopc(words),
+        0b1_0111_1111 => return sopp(words),
+        _ => {}
+    }
+    match word >> 28 {
+        0b1011 => return sopk(words),
+        0b1000..=0b1010 => return sop2(words),
+        _ => {}
+    }
+    match word >> 25 {
+        0b011_1111 => return vop1(words),
+        0b011_1110 => return vopc(words),
+        0..0b100_0000 => return vop2(words),
+        _ => {}
+    }
+    match word >> 26 {
+        0b110010 => vopd(words),
+        0b110011 if word >> 23 == 0b1_1001_1000 => vop3p(words),
+        0b110101 => vop3(words),
+        0b110110 => ds(words),
+        0b110111 => flat(words),
+        0b111101 => smem(words),
+        _ => Err(Unknown),
+    }
+}
+
+fn field(word: u32, low: u32, width: u32) -> u32 {
+    word >> low & ((1 << width) - 1)
+}
+
+fn bit(word: u32, n: u32) -> bool {
+    word >> n & 1 != 0
+}
+
+fn sign_extend(value: u32, width: u32) -> i32 {
+    (value << (32 - width)) as i32 >> (32 - width)
+}
+
+/// `Ok` if the fields, which the operation does not use, are zero.
+fn unused(fields: u32) -> Result<(), DecodeError> {
+    if fields == 0 { Ok(()) } else { Err(Unknown) }
+}
+
+/// Where an operand field may point.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum File {
+    Scalar,
+    Any,
+}
+
+/// Whether `code` may stand for an operand of this kind.
+fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
+    use Kind::*;
+    let operand = Operand(code as u16);
+    let vgpr_only = matches!(kind, V16 | V32 | V64 | V128 | V256);
+    let register_only = matches!(kind, R32 | R64 | MASK | NULL);
+    let constant = !vgpr_only && !register_only;
+    let ok = match code {
+        _ if kind == NULL => operand == Operand::NULL,
+        0..=127 => !vgpr_only && kind != ACC && scalar_range(kind, code),
+        128..=208 | 240..=248 => constant,
+        255 => constant && !matches!(kind, ACC | LANE),
+        235..=238 | 253 => constant && kind != ACC,
+        256..=511 => {
+            let registers = kind.bits(64).div_ceil(32) as u32;
+            let vector = !register_only && !matches!(kind, S32 | LANE);
+            file == File::Any && vector && code + registers <= 512
+        }
+        _ => false,
+    };
+    if ok { Ok(operand) } else { Err(Unknown) }
+}
+
+/// Whether an operand of this kind may start at this scalar register: pairs are even, wider ones multiples of
+/// four, and none leaves its file.
+fn scalar_range(kind: Kind, code: u32) -> bool {
+    let registers = match kind {
+        // One or two, by the wave's size.
+        Kind::MASK => return code != 125,
+        kind => kind.bits(64).div_ceil(32) as u32,
+    };
+    if registers == 1 || code == 124 {
+        return true;
+    }
+    let end = code + registers;
+    code.is_multiple_of(registers.min(4))
+        && match code {
+            0..=107 => end <= 108,
+            108..=123 => end <= 124,
+            126 => registers == 2,
+            _ => false,
+        }
+}
+
+/// An instruction that is being decoded.
+struct Decoder<'a> {
+    words: &'a [u32],
+    /// How many words were used.
+    used: usize,
+    spec: &'static Spec,
+    inst: Inst,
+    has_literal: bool,
+}
+
+impl<'a> Decoder<'a> {
+    /// `size`: how many words there are without literal and DPP control.
+    fn new(
+        words: &'a [u32],
+        size: usize,
+        enc: Encoding,
+        op: Option<Op>,
+    ) -> Result<Self, DecodeError> {
+        let op = op.ok_or(Unknown)?;
+        if words.len() < size {
+            return Err(Short);
+        }
+        Ok(Decoder {
+            words,
+            used: size,
+            spec: op.operands(),
+            inst: blank(op, enc),
+            has_literal: false,
+        })
+    }
+
+    fn finish(mut self) -> Result<Inst, DecodeError> {
+        self.inst.len = 4 * self.used as u8;
+        Ok(self.inst)
+    }
+
+    fn next(&mut self) -> Result<u32, DecodeError> {
+        let word = *self.words.get(self.used).ok_or(Short)?;
+        self.used += 1;
+        Ok(word)
+    }
+
+    /// Several operands may name the literal; it is there once.
+    fn literal(&mut self) -> Result<Operand, DecodeError> {
+        if !self.has_literal {
+            self.inst.literal = self.next()?;
+            self.has_literal = true;
+        }
+        Ok(Operand::LITERAL)
+    }
+
+    fn operand(&mut self, kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
+        let operand = check(kind, code, file)?;
+        if operand == Operand::LITERAL {
+            self.literal()?;
+        }
+        Ok(operand)
+    }
+
+    fn source(&mut self, i: usize, code: u32, file: File) -> Result<(), DecodeError> {
+        self.inst.src[i] = self.operand(self.spec.src[i], code, file)?;
+        Ok(())
+    }
+
+    /// A scalar destination of seven bits, or nothing if the operation has none.
+    fn scalar_dst(&mut self, code: u32) -> Result<(), DecodeError> {
+        if self.spec.dst[0] == Kind::NONE {
+            return unused(code);
+        }
+        self.inst.dst = check(self.spec.dst[0], code, File::Scalar)?;
+        Ok(())
+    }
+
+    /// A VGPR of a format without true16, where `kind` says how many, or nothing.
+    fn vgpr(&self, kind: Kind, n: u32) -> Result<Operand, DecodeError> {
+        if kind == Kind::NONE {
+            return unused(n).map(|()| Operand::NONE);
+        }
+        check(kind, 256 + n, File::Any)
+    }
+
+    /// An operand of VOP1, VOP2 or VOPC. A true16 one has the half it means in its number.
+    /// `opsel`: the operand's bit in OP_SEL.
+    fn half(&mut self, kind: Kind, code: u32, opsel: u8) -> Result<Operand, DecodeError> {
+        if kind.is_true16() && code >= 256 + 128 {
+            self.inst.opsel |= 1 << opsel;
+            return self.operand(kind, code - 128, File::Any);
+        }
+        self.operand(kind, code, File::Any)
+    }
+
+    /// Source 0 of VOP1, VOP2 and VOPC, and the DPP control that may stand behind.
+    fn source0_e32(&mut self, code: u32) -> Result<(), DecodeError> {
+        let kind = self.spec.src[0];
+        let code = match code {
+            250 => {
+                let word = self.dpp16()?;
+                let (neg, abs) = (
+                    bit(word, 20) as u8 | (bit(word, 22) as u8) << 1,
+                    bit(word, 21) as u8 | (bit(word, 23) as u8) << 1,
+                );
+                self.source_modifiers(neg, abs)?;
+                256 + field(word, 0, 8)
+            }
+            233 | 234 => 256 + self.dpp8(code == 234)?,
+            code => code,
+        };
+        self.inst.src[0] = self.half(kind, code, 0)?;
+        Ok(())
+    }
+
+    fn dpp16(&mut self) -> Result<u32, DecodeError> {
+        if !self.spec.has_dpp() {
+            return Err(Unknown);
+        }
+        let word = self.next()?;
+        let ctrl = field(word, 8, 9) as u16;
+        match ctrl {
+            0..=0xff | 0x101..=0x10f | 0x111..=0x11f | 0x121..=0x12f => {}
+            0x140 | 0x141 | 0x150..=0x16f => {}
+            _ => return Err(Unknown),
+        }
+        unused(field(word, 17, 1))?;
+        self.inst.dpp = Dpp::Dpp16 {
+            ctrl,
+            row_mask: field(word, 28, 4) as u8,
+            bank_mask: field(word, 24, 4) as u8,
+            bound_ctrl: bit(word, 19),
+            fi: bit(word, 18),
+        };
+        Ok(word)
+    }
+
+    /// The control word of DPP8; gives the number of the VGPR.
+    fn dpp8(&mut self, fi: bool) -> Result<u32, DecodeError> {
+        if !self.spec.has_dpp() {
+            return Err(Unknown);
+        }
+        let word = self.next()?;
+        self.inst.dpp = Dpp::Dpp8 { sel: word >> 8, fi };
+        Ok(field(word, 0, 8))
+    }
+
+    /// Sets NEG and ABS, which only float sources have.
+    fn source_modifiers(&mut self, neg: u8, abs: u8) -> Result<(), DecodeError> {
+        for (i, kind) in self.spec.src.iter().enumerate() {
+            if (neg | abs) >> i & 1 != 0 && !kind.is_float() {
+                return Err(Unknown);
+            }
+        }
+        self.inst.neg = neg;
+        self.inst.abs = abs;
+        Ok(())
+    }
+
+    /// The sources of VOP3, VOP3SD and VOP3P, which all have them in the same fields of the second word.
+    fn sources_e64(&mut self, word: u32) -> Result<(), DecodeError> {
+        for i in 0..3 {
+            let code = field(word, 9 * i as u32, 9);
+            let kind = self.spec.src[i];
+            if kind == Kind::NONE {
+                // Assemblers of old write SGPR 0 there, those of today the constant 0.
+                if code != 0 && code != 128 {
+                    return Err(Unknown);
+                }
+                continue;
+            }
+            let code = match code {
+                250 if i == 0 => {
+                    let control = self.dpp16()?;
+                    unused(field(control, 20, 4))?;
+                    256 + field(control, 0, 8)
+                }
+                233 | 234 if i == 0 => 256 + self.dpp8(code == 234)?,
+                code => code,
+            };
+            if self.inst.dpp != Dpp::None && (code == 255 || i == 1 && code < 256) {
+                return Err(Unknown);
+            }
+            self.source(i, code, File::Any)?;
+        }
+        Ok(())
+    }
+
+    fn output_modifiers(&mut self, clamp: bool, omod: u32) -> Result<(), DecodeError> {
+        if clamp && !self.spec.has_clamp() || omod != 0 && !self.spec.has_omod() {
+            return Err(Unknown);
+        }
+        self.inst.clamp = clamp;
+        self.inst.omod = omod as u8;
+        Ok(())
+    }
+}
+
+fn blank(op: Op, enc: Encoding) -> Inst {
+    Inst {
+        op,
+        enc,
+        len: 0,
+        dst: Operand::NONE,
+        dst2: Operand::NONE,
+        src: [Operand::NONE; 3],
+        literal: 0,
+        neg: 0,
+        abs: 0,
+        opsel: 0,
+        opsel_hi: 0,
+        clamp: false,
+        omod: 0,
+        imm: 0,
+        imm2: 0,
+        glc: false,
+        slc: false,
+        dlc: false,
+        flag: false,
+        dpp: Dpp::None,
+        dual: None,
+    }
+}
+
+fn sop1(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Sop1, field(word, 8, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Sop1, op)?;
+    d.scalar_dst(field(word, 16, 7))?;
+    let code = field(word, 0, 8);
+    match d.spec.src[0] {
+        Kind::NONE => unused(code)?,
+        kind if kind.is_immediate() => d.inst.imm = code as i32,
+        _ => d.source(0, code, File::Scalar)?,
+    }
+    d.finish()
+}
+
+fn sop2(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Sop2, field(word, 23, 7));
+    let mut d = Decoder::new(words, 1, Encoding::Sop2, op)?;
+    d.scalar_dst(field(word, 16, 7))?;
+    d.source(0, field(word, 0, 8), File::Scalar)?;
+    d.source(1, field(word, 8, 8), File::Scalar)?;
+    d.finish()
+}
+
+fn sopc(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Sopc, field(word, 16, 7));
+    let mut d = Decoder::new(words, 1, Encoding::Sopc, op)?;
+    d.source(0, field(word, 0, 8), File::Scalar)?;
+    d.source(1, field(word, 8, 8), File::Scalar)?;
+    d.finish()
+}
+
+fn sopk(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Sopk, field(word, 23, 5));
+    let mut d = Decoder::new(words, 1, Encoding::Sopk, op)?;
+    let sdst = field(word, 16, 7);
+    match d.spec.src[0] {
+        Kind::K32 => {
+            d.inst.src[0] = d.literal()?;
+            unused(sdst)?;
+        }
+        kind if kind.is_immediate() => d.scalar_dst(sdst)?,
+        _ => d.source(0, sdst, File::Scalar)?,
+    }
+    d.inst.imm = sign_extend(word, 16);
+    d.finish()
+}
+
+fn sopp(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Sopp, field(word, 16, 7));
+    let mut d = Decoder::new(words, 1, Encoding::Sopp, op)?;
+    if d.spec.src[0] == Kind::NONE {
+        unused(field(word, 0, 16))?;
+    }
+    d.inst.imm = sign_extend(word, 16);
+    d.finish()
+}
+
+fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Smem, field(word, 18, 8));
+    let mut d = Decoder::new(words, 2, Encoding::Smem, op)?;
+    let second = words[1];
+    unused(field(word, 15, 3) | field(second, 21, 4))?;
+    if d.spec.dst[0] == Kind::NONE {
+        unused(word & 0x3_ffff | second)?;
+        return d.finish();
+    }
+    // M0 and EXEC cannot be loaded.
+    let sdata = field(word, 6, 7);
+    if sdata > 124 {
+        return Err(Unknown);
+    }
+    d.scalar_dst(sdata)?;
+    d.source(0, 2 * field(word, 0, 6), File::Scalar)?;
+    d.source(1, field(second, 25, 7), File::Scalar)?;
+    d.inst.imm = sign_extend(second, 21);
+    d.inst.glc = bit(word, 14);
+    d.inst.dlc = bit(word, 13);
+    d.finish()
+}
+
+fn vop1(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Vop1, field(word, 9, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vop1, op)?;
+    let (vdst, src0) = (field(word, 17, 8), field(word, 0, 9));
+    if d.spec.src[0] == Kind::NONE {
+        unused(vdst | src0)?;
+        return d.finish();
+    }
+    if d.spec.dst[0] == Kind::S32 {
+        d.inst.dst = readlane_dst(vdst)?;
+    } else {
+        d.inst.dst = d.half(d.spec.dst[0], 256 + vdst, 3)?;
+    }
+    d.source0_e32(src0)?;
+    d.finish()
+}
+
+/// SDST of `v_readlane` and `v_readfirstlane`, in a field of eight bits.
+fn readlane_dst(code: u32) -> Result<Operand, DecodeError> {
+    if code > 127 || code == 125 {
+        return Err(Unknown);
+    }
+    check(Kind::S32, code, File::Scalar)
+}
+
+fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Vop2, field(word, 25, 6));
+    let mut d = Decoder::new(words, 1, Encoding::Vop2, op)?;
+    d.inst.dst = d.half(d.spec.dst[0], 256 + field(word, 17, 8), 3)?;
+    d.source0_e32(field(word, 0, 9))?;
+    let mut vsrc1 = Some(256 + field(word, 9, 8));
+    for i in 1..3 {
+        d.inst.src[i] = match d.spec.src[i] {
+            Kind::NONE => continue,
+            Kind::MASK => Operand::VCC_LO,
+            Kind::K32 | Kind::K16 => d.literal()?,
+            kind => d.half(kind, vsrc1.take().ok_or(Unknown)?, i as u8)?,
+        };
+    }
+    if d.spec.dst[1] == Kind::MASK {
+        d.inst.dst2 = Operand::VCC_LO;
+    }
+    d.finish()
+}
+
+fn vopc(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Vopc, field(word, 17, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vopc, op)?;
+    d.inst.dst = if d.spec.dst[0] == Kind::EXEC {
+        Operand::EXEC_LO
+    } else {
+        Operand::VCC_LO
+    };
+    d.source0_e32(field(word, 0, 9))?;
+    d.inst.src[1] = d.half(d.spec.src[1], 256 + field(word, 9, 8), 1)?;
+    d.finish()
+}
+
+fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let code = field(word, 16, 10);
+    let derived = match code {
+        0..=0xff => lookup(Encoding::Vopc, code),
+        0x100..=0x13f => lookup(Encoding::Vop2, code - 0x100),
+        0x180..=0x1ff => lookup(Encoding::Vop1, code - 0x180),
+        _ => None,
+    };
+    let op = derived
+        .filter(|op| op.operands().has_e64())
+        .or_else(|| lookup(Encoding::Vop3, code))
+        .or_else(|| lookup(Encoding::Vop3Sd, code));
+    let mut d = Decoder::new(words, 2, Encoding::Vop3, op)?;
+    let second = words[1];
+    let (vdst, omod, neg) = (
+        field(word, 0, 8),
+        field(second, 27, 2),
+        field(second, 29, 3) as u8,
+    );
+    d.output_modifiers(bit(word, 15), omod)?;
+    if d.spec.dst[1] == Kind::MASK {
+        d.inst.enc = Encoding::Vop3Sd;
+        d.inst.dst = d.vgpr(d.spec.dst[0], vdst)?;
+        d.inst.dst2 = check(Kind::MASK, field(word, 8, 7), File::Scalar)?;
+        d.source_modifiers(neg, 0)?;
+    } else {
+        d.inst.dst = match d.spec.dst[0] {
+            Kind::NONE => unused(vdst).map(|()| Operand::NONE)?,
+            Kind::MASK if vdst < 128 => check(Kind::MASK, vdst, File::Scalar)?,
+            Kind::EXEC if vdst == 126 => Operand::EXEC_LO,
+            Kind::MASK | Kind::EXEC => return Err(Unknown),
+            Kind::S32 => readlane_dst(vdst)?,
+            kind => d.vgpr(kind, vdst)?,
+        };
+        d.source_modifiers(neg, field(word, 8, 3) as u8)?;
+        d.inst.opsel = field(word, 11, 4) as u8;
+        if d.inst.opsel & !opsel_bits(&d.inst, d.spec) != 0 {
+            return Err(Unknown);
+        }
+    }
+    d.sources_e64(second)?;
+    d.finish()
+}
+
+/// The bits of OP_SEL that mean something.
+fn opsel_bits(inst: &Inst, spec: &Spec) -> u8 {
+    // There they are FI and BOUND_CTRL.
+    if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+        return 0b11;
+    }
+    let mut bits = (spec.dst[0].is_true16() as u8) << 3;
+    for (i, kind) in spec.src.iter().enumerate() {
+        bits |= (kind.is_true16() as u8) << i;
+    }
+    bits
+}
+
+fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Vop3p, field(word, 16, 7));
+    let mut d = Decoder::new(words, 2, Encoding::Vop3p, op)?;
+    let second = words[1];
+    d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 0, 8))?;
+    d.output_modifiers(bit(word, 15), 0)?;
+    d.inst.neg = field(second, 29, 3) as u8;
+    d.inst.abs = field(word, 8, 3) as u8;
+    d.inst.opsel = field(word, 11, 3) as u8;
+    d.inst.opsel_hi = (field(second, 27, 2) | field(word, 14, 1) << 2) as u8;
+    let present = d.spec.present_sources();
+    if !d.spec.has_op_sel() {
+        unused(d.inst.opsel.into())?;
+    }
+    unused(u32::from(
+        (d.inst.neg | d.inst.abs | d.inst.opsel) & !present,
+    ))?;
+    d.sources_e64(second)?;
+    d.finish()
+}
+
+fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    // The first sixteen operations are those that the X half can have.
+    let x = lookup(Encoding::Vopd, field(word, 22, 4));
+    let y = lookup(Encoding::Vopd, field(word, 17, 5)).ok_or(Unknown)?;
+    let mut d = Decoder::new(words, 2, Encoding::Vopd, x)?;
+    let second = words[1];
+    let vdstx = field(second, 24, 8);
+    // The destinations are of different banks: Y's lowest bit is the opposite of X's.
+    let vdsty = field(second, 17, 7) << 1 | !vdstx & 1;
+    d.inst.dst = Operand::vgpr(vdstx as u16);
+    d.inst.src = dual_sources(
+        &mut d,
+        x.ok_or(Unknown)?,
+        field(word, 0, 9),
+        field(word, 9, 8),
+    )?;
+    let src = dual_sources(&mut d, y, field(second, 0, 9), field(second, 9, 8))?;
+    d.inst.dual = Some(Dual {
+        op: y,
+        dst: Operand::vgpr(vdsty as u16),
+        src,
+    });
+    d.finish()
+}
+
+fn dual_sources(
+    d: &mut Decoder,
+    op: Op,
+    src0: u32,
+    vsrc1: u32,
+) -> Result<[Operand; 3], DecodeError> {
+    let spec = op.operands();
+    let mut sources = [Operand::NONE; 3];
+    sources[0] = d.operand(spec.src[0], src0, File::Any)?;
+    let mut vsrc1 = Some(vsrc1);
+    for (source, &kind) in sources.iter_mut().zip(&spec.src).skip(1) {
+        *source = match kind {
+            Kind::NONE => continue,
+            Kind::MASK => Operand::VCC_LO,
+            Kind::K32 => d.literal()?,
+            kind => d.vgpr(kind, vsrc1.take().ok_or(Unknown)?)?,
+        };
+    }
+    unused(vsrc1.unwrap_or(0))?;
+    Ok(sources)
+}
+
+fn ds(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Ds, field(word, 18, 8));
+    let mut d = Decoder::new(words, 2, Encoding::Ds, op)?;
+    let second = words[1];
+    unused(field(word, 16, 1))?;
+    d.inst.flag = bit(word, 17);
+    if d.inst.flag && d.spec.has(flag::LDS) || !d.inst.flag && d.spec.has(flag::GDS) {
+        return Err(Unknown);
+    }
+    if d.spec.has_two_offsets() {
+        d.inst.imm = field(word, 0, 8) as i32;
+        d.inst.imm2 = field(word, 8, 8) as u8;
+    } else {
+        d.inst.imm = field(word, 0, 16) as i32;
+    }
+    for i in 0..3 {
+        d.inst.src[i] = d.vgpr(d.spec.src[i], field(second, 8 * i as u32, 8))?;
+    }
+    d.inst.dst = d.vgpr(d.spec.dst[0], field(second, 24, 8))?;
+    d.finish()
+}
+
+fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let enc = match field(word, 16, 2) {
+        0 => Encoding::Flat,
+        1 => Encoding::Scratch,
+        2 => Encoding::Global,
+        _ => return Err(Unknown),
+    };
+    unused(field(word, 25, 1))?;
+    let op = lookup(enc, field(word, 18, 7));
+    let mut d = Decoder::new(words, 2, enc, op)?;
+    let second = words[1];
+    let (addr, data, saddr, sve, vdst) = (
+        field(second, 0, 8),
+        field(second, 8, 8),
+        field(second, 16, 7),
+        bit(second, 23),
+        field(second, 24, 8),
+    );
+    d.inst.glc = bit(word, 14);
+    d.inst.slc = bit(word, 15);
+    d.inst.dlc = bit(word, 13);
+    d.inst.flag = sve;
+    let saddr = Operand(saddr as u16);
+    let address = match enc {
+        Encoding::Flat => {
+            if saddr != Operand::NULL || sve || bit(word, 12) {
+                return Err(Unknown);
+            }
+            d.spec.src[0]
+        }
+        Encoding::Global => {
+            unused(sve.into())?;
+            if saddr == Operand::NULL {
+                d.spec.src[0]
+            } else {
+                // EXEC cannot be the base.
+                if saddr == Operand::EXEC_LO {
+                    return Err(Unknown);
+                }
+                d.inst.src[2] = check(Kind::R64, saddr.0.into(), File::Scalar)?;
+                // Then the VGPR is a 32-bit offset.
+                match d.spec.src[0] {
+                    Kind::NONE => Kind::NONE,
+                    _ => Kind::V32,
+                }
+            }
+        }
+        _ => {
+            if saddr == Operand::EXEC_HI {
+                return Err(Unknown);
+            }
+            if saddr != Operand::NULL {
+                d.inst.src[2] = saddr;
+            }
+            if sve { Kind::V32 } else { Kind::NONE }
+        }
+    };
+    d.inst.imm = sign_extend(word, 13);
+    d.inst.src[0] = d.vgpr(address, addr)?;
+    d.inst.src[1] = d.vgpr(d.spec.src[1], data)?;
+    // An atomic gives the old value back only with GLC.
+    let is_atomic = d.spec.src[1] != Kind::NONE;
+    let returned = if is_atomic && !d.inst.glc {
+        Kind::NONE
+    } else {
+        d.spec.dst[0]
+    };
+    d.inst.dst = d.vgpr(returned, vdst)?;
+    d.finish()
 }

@@ -5,6 +5,7 @@
 
 mod decode;
 mod tables;
+mod text;
 
 pub use decode::{DecodeError, decode};
 pub use tables::{Kind, Op, Spec};
@@ -100,7 +101,8 @@ pub enum Dpp {
 pub struct Dual {
     pub op: Op,
     pub dst: Operand,
-    pub src: [Operand; 2],
+    /// As [`Inst::src`]: `v_dual_fmaak` and `v_dual_fmamk` have the literal, `v_dual_cndmask` VCC in its place.
+    pub src: [Operand; 3],
 }
 
 /// A decoded instruction.
@@ -113,9 +115,11 @@ pub struct Inst {
     pub enc: Encoding,
     /// Bytes: 4, 8 or 12.
     pub len: u8,
-    /// SDST, VDST, SDATA of a load, VDST of DS and FLAT.
+    /// SDST, VDST, SDATA of a load, VDST of DS and FLAT (NONE for an atomic without GLC). `v_cmp_*_e32` has VCC
+    /// here, `v_cmpx` EXEC. An SDST field that is only read (`s_cmpk`, `s_setreg_b32`, `s_waitcnt_vscnt`) is in
+    /// `src[0]` instead.
     pub dst: Operand,
-    /// SDST of VOP3SD.
+    /// SDST of VOP3SD, and VCC for the VOP2 forms that write it.
     pub dst2: Operand,
     /// In the assembler's order of sources. SMEM: sbase, soffset. DS: addr, data0, data1.
     /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE where the form has none).

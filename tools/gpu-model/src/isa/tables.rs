@@ -2,8 +2,8 @@
 //! the text output and the executors share. Opcodes are those of the RDNA3 guide, chapter 15; an operation that
 //! LLVM's gfx11 does not have is not here.
 //!
-//! A row reads `opcode NAME: destinations = sources;`, in the assembler's order. A `_e64` form of VOP1, VOP2 and
-//! VOPC has no row of its own: it is opcode 0x180, 0x100 and 0 further up in VOP3.
+//! A row reads `opcode NAME: destinations = sources | flags;`, operands in the assembler's order. The `_e64` forms
+//! of VOP1, VOP2 and VOPC have no rows of their own: in VOP3 their opcodes are 0x180, 0x100 and 0 further up.
 
 use super::Encoding;
 
@@ -39,11 +39,21 @@ pub enum Kind {
     PKU16,
     /// 32 bits of a scalar register or constant, where other operands of the operation are vectors.
     S32,
-    /// A VGPR (or several), where the field could name others too.
+    /// S32, but no literal: a lane's number.
+    LANE,
+    /// A scalar register (or a pair), where the field could name constants too.
+    R32,
+    R64,
+    /// NULL and nothing else.
+    NULL,
+    /// A VGPR (or half of one, or several), where the field could name others too.
+    V16,
     V32,
     V64,
     V128,
     V256,
+    /// A source of `v_fma_mix`: OP_SEL_HI says whether it is an f32 or one of two f16.
+    MIX,
     /// A matrix accumulator: eight VGPRs in wave32, four in wave64.
     ACC,
     /// A bit for each lane: one scalar register in wave32, a pair in wave64.
@@ -55,6 +65,7 @@ pub enum Kind {
     K16,
     /// SIMM16, by how the assembler writes it.
     IMM,
+    DEC,
     HEX,
     LABEL,
     HWREG,
@@ -70,28 +81,60 @@ impl Kind {
     pub const fn bits(self, lanes: usize) -> usize {
         use Kind::*;
         match self {
-            B16 | F16 | BF16 | I16 | U16 | K16 => 16,
-            B32 | F32 | I32 | U32 | PKF16 | PKBF16 | PKI16 | PKU16 | S32 | V32 | K32 => 32,
-            B64 | F64 | I64 | U64 | V64 => 64,
+            B16 | F16 | BF16 | I16 | U16 | V16 | K16 => 16,
+            B32 | F32 | I32 | U32 | PKF16 | PKBF16 | PKI16 | PKU16 | S32 | LANE | R32 | NULL
+            | V32 | MIX | K32 => 32,
+            B64 | F64 | I64 | U64 | R64 | V64 => 64,
             B96 => 96,
             B128 | V128 => 128,
             B256 | V256 => 256,
             B512 => 512,
             ACC => 8192 / lanes,
             MASK | EXEC => lanes,
-            NONE | IMM | HEX | LABEL | HWREG | MSG | WAITCNT | DELAY | DEPCTR | EVENT => 0,
+            NONE | IMM | DEC | HEX | LABEL | HWREG | MSG | WAITCNT | DELAY | DEPCTR | EVENT => 0,
         }
     }
     /// Whether the operand is half a VGPR in the VALU formats.
     pub const fn is_true16(self) -> bool {
         use Kind::*;
-        matches!(self, B16 | F16 | BF16 | I16 | U16)
+        matches!(self, B16 | F16 | BF16 | I16 | U16 | V16)
     }
-    /// Whether the operand is a float or packed floats.
+    /// Whether the operand is a float or packed floats, so that NEG and ABS apply to it.
     pub const fn is_float(self) -> bool {
         use Kind::*;
-        matches!(self, F16 | BF16 | F32 | F64 | PKF16 | PKBF16)
+        matches!(self, F16 | BF16 | F32 | F64 | PKF16 | PKBF16 | MIX)
     }
+    /// Whether SIMM16 holds it.
+    pub const fn is_immediate(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            IMM | DEC | HEX | LABEL | HWREG | MSG | WAITCNT | DELAY | DEPCTR | EVENT
+        )
+    }
+}
+
+/// What the operand kinds of a row leave open. Of the output modifiers, a row with none of the first three has
+/// those that follow from its kinds: OMOD and CLAMP for a float result, CLAMP for a comparison of floats and in
+/// VOP3P.
+pub(super) mod flag {
+    pub const PLAIN: u16 = 1;
+    pub const CLAMP: u16 = 1 << 1;
+    pub const OMOD: u16 = 1 << 2;
+    /// There is no VOP3 form.
+    pub const NO_E64: u16 = 1 << 3;
+    /// No DPP, for another reason than an operand of 64 bits or more.
+    pub const NO_DPP: u16 = 1 << 4;
+    /// DPP in VOP3P, where most have none.
+    pub const DPP: u16 = 1 << 9;
+    /// VOP3P: OP_SEL and OP_SEL_HI count although no source is packed.
+    pub const OP_SEL: u16 = 1 << 5;
+    /// DS: OFFSET0 and OFFSET1 are two offsets, not one of 16 bits.
+    pub const TWO_OFFSETS: u16 = 1 << 6;
+    /// DS: only with the GDS bit.
+    pub const GDS: u16 = 1 << 7;
+    /// DS: only without the GDS bit.
+    pub const LDS: u16 = 1 << 8;
 }
 
 /// A row of the tables.
@@ -105,6 +148,63 @@ pub struct Spec {
     /// VDST or SDST; then VOP3SD's SDST.
     pub dst: [Kind; 2],
     pub src: [Kind; 3],
+    flags: u16,
+}
+
+impl Spec {
+    pub(super) const fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+    /// Whether VOP1, VOP2 and VOPC operations have a VOP3 form too.
+    pub fn has_e64(&self) -> bool {
+        !self.has(flag::NO_E64) && self.src[0] != Kind::NONE
+    }
+    /// Whether the VOP3 form has OMOD.
+    pub fn has_omod(&self) -> bool {
+        if self.has(flag::PLAIN | flag::CLAMP | flag::OMOD) {
+            return self.has(flag::OMOD);
+        }
+        self.format != Encoding::Vop3p && self.dst[0].is_float()
+    }
+    /// Whether the VOP3 form has CLAMP.
+    pub fn has_clamp(&self) -> bool {
+        if self.has(flag::PLAIN | flag::CLAMP | flag::OMOD) {
+            return self.has(flag::CLAMP);
+        }
+        let compares_floats =
+            matches!(self.dst[0], Kind::MASK | Kind::EXEC) && self.src[0].is_float();
+        self.format == Encoding::Vop3p || self.dst[0].is_float() || compares_floats
+    }
+    /// Whether source 0 can come through DPP.
+    pub fn has_dpp(&self) -> bool {
+        let wide = |kinds: &[Kind]| {
+            kinds
+                .iter()
+                .any(|&kind| kind != Kind::MASK && kind.bits(32) > 32)
+        };
+        if self.format == Encoding::Vop3p {
+            return self.has(flag::DPP);
+        }
+        !self.has(flag::NO_DPP) && !wide(&self.dst) && !wide(&self.src)
+    }
+    /// DS: whether there are two offsets.
+    pub fn has_two_offsets(&self) -> bool {
+        self.has(flag::TWO_OFFSETS)
+    }
+    /// DS: whether the operation is for the GDS alone.
+    pub fn is_gds(&self) -> bool {
+        self.has(flag::GDS)
+    }
+    /// VOP3P: whether OP_SEL and OP_SEL_HI mean something.
+    pub fn has_op_sel(&self) -> bool {
+        use Kind::*;
+        self.has(flag::OP_SEL) || matches!(self.src[0], PKF16 | PKBF16 | PKI16 | PKU16 | MIX)
+    }
+    /// A bit for each source that the operation has.
+    pub(super) fn present_sources(&self) -> u8 {
+        let bit = |i: usize| u8::from(self.src[i] != Kind::NONE) << i;
+        bit(0) | bit(1) | bit(2)
+    }
 }
 
 const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
@@ -118,7 +218,7 @@ const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
 }
 
 macro_rules! operations {
-    ($($format:ident { $($code:literal $name:ident : $($dst:ident)* = $($src:ident)* ;)* })*) => {
+    ($($format:ident { $($code:literal $name:ident : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)+)? ;)* })*) => {
         /// An operation, by its mnemonic without encoding suffix.
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,6 +236,7 @@ macro_rules! operations {
             code: $code,
             dst: first(&[$(Kind::$dst),*]),
             src: first(&[$(Kind::$src),*]),
+            flags: 0 $($(| flag::$flag)+)?,
         },)*)*];
 
         const CODES: [(Encoding, u16); Op::ALL.len()] = [$($((Encoding::$format, $code),)*)*];
@@ -231,15 +332,15 @@ operations! {
         0x35 S_AND_NOT0_WREXEC_B64: U64 = U64;
         0x36 S_AND_NOT1_WREXEC_B32: U32 = U32;
         0x37 S_AND_NOT1_WREXEC_B64: U64 = U64;
-        0x40 S_MOVRELS_B32: B32 = B32;
-        0x41 S_MOVRELS_B64: B64 = B64;
+        0x40 S_MOVRELS_B32: B32 = R32;
+        0x41 S_MOVRELS_B64: B64 = R64;
         0x42 S_MOVRELD_B32: B32 = B32;
         0x43 S_MOVRELD_B64: B64 = B64;
-        0x44 S_MOVRELSD_2_B32: B32 = B32;
+        0x44 S_MOVRELSD_2_B32: B32 = R32;
         0x47 S_GETPC_B64: B64 =;
-        0x48 S_SETPC_B64: = B64;
+        0x48 S_SETPC_B64: = R64;
         0x49 S_SWAPPC_B64: B64 = B64;
-        0x4a S_RFE_B64: = B64;
+        0x4a S_RFE_B64: = R64;
         0x4c S_SENDMSG_RTN_B32: B32 = MSG;
         0x4d S_SENDMSG_RTN_B64: B64 = MSG;
     }
@@ -319,7 +420,7 @@ operations! {
     }
     Sopk {
         0x00 S_MOVK_I32: B32 = HEX;
-        0x01 S_VERSION: = IMM;
+        0x01 S_VERSION: = HEX;
         0x02 S_CMOVK_I32: B32 = HEX;
         0x03 S_CMPK_EQ_I32: = I32 HEX;
         0x04 S_CMPK_LG_I32: = I32 HEX;
@@ -336,15 +437,15 @@ operations! {
         0x0f S_ADDK_I32: B32 = HEX;
         0x10 S_MULK_I32: B32 = HEX;
         0x11 S_GETREG_B32: B32 = HWREG;
-        0x12 S_SETREG_B32: = HWREG B32;
-        0x13 S_SETREG_IMM32_B32: = HWREG K32;
+        0x12 S_SETREG_B32: = B32 HWREG;
+        0x13 S_SETREG_IMM32_B32: = K32 HWREG;
         0x14 S_CALL_B64: B64 = LABEL;
         0x16 S_SUBVECTOR_LOOP_BEGIN: B32 = LABEL;
         0x17 S_SUBVECTOR_LOOP_END: B32 = LABEL;
-        0x18 S_WAITCNT_VSCNT: = I32 HEX;
-        0x19 S_WAITCNT_VMCNT: = I32 HEX;
-        0x1a S_WAITCNT_EXPCNT: = I32 HEX;
-        0x1b S_WAITCNT_LGKMCNT: = I32 HEX;
+        0x18 S_WAITCNT_VSCNT: = NULL HEX;
+        0x19 S_WAITCNT_VMCNT: = NULL HEX;
+        0x1a S_WAITCNT_EXPCNT: = NULL HEX;
+        0x1b S_WAITCNT_LGKMCNT: = NULL HEX;
     }
     Sopp {
         0x00 S_NOP: = IMM;
@@ -373,7 +474,7 @@ operations! {
         0x28 S_CBRANCH_CDBGUSER: = LABEL;
         0x29 S_CBRANCH_CDBGSYS_OR_USER: = LABEL;
         0x2a S_CBRANCH_CDBGSYS_AND_USER: = LABEL;
-        0x30 S_ENDPGM: = IMM;
+        0x30 S_ENDPGM: = DEC;
         0x31 S_ENDPGM_SAVED: =;
         0x32 S_ENDPGM_ORDERED_PS_DONE: =;
         0x34 S_WAKEUP: =;
@@ -402,19 +503,19 @@ operations! {
         0x21 S_DCACHE_INV: =;
     }
     Vop1 {
-        0x00 V_NOP: =;
+        0x00 V_NOP: = | NO_DPP;
         0x01 V_MOV_B32: B32 = B32;
-        0x02 V_READFIRSTLANE_B32: S32 = V32;
-        0x03 V_CVT_I32_F64: I32 = F64;
+        0x02 V_READFIRSTLANE_B32: S32 = V32 | NO_E64 NO_DPP;
+        0x03 V_CVT_I32_F64: I32 = F64 | CLAMP OMOD;
         0x04 V_CVT_F64_I32: F64 = I32;
         0x05 V_CVT_F32_I32: F32 = I32;
         0x06 V_CVT_F32_U32: F32 = U32;
-        0x07 V_CVT_U32_F32: U32 = F32;
-        0x08 V_CVT_I32_F32: I32 = F32;
+        0x07 V_CVT_U32_F32: U32 = F32 | CLAMP OMOD;
+        0x08 V_CVT_I32_F32: I32 = F32 | CLAMP OMOD;
         0x0a V_CVT_F16_F32: F16 = F32;
         0x0b V_CVT_F32_F16: F32 = F16;
-        0x0c V_CVT_NEAREST_I32_F32: I32 = F32;
-        0x0d V_CVT_FLOOR_I32_F32: I32 = F32;
+        0x0c V_CVT_NEAREST_I32_F32: I32 = F32 | CLAMP;
+        0x0d V_CVT_FLOOR_I32_F32: I32 = F32 | CLAMP;
         0x0e V_CVT_OFF_F32_I4: F32 = I32;
         0x0f V_CVT_F32_F64: F32 = F64;
         0x10 V_CVT_F64_F32: F64 = F32;
@@ -422,13 +523,13 @@ operations! {
         0x12 V_CVT_F32_UBYTE1: F32 = U32;
         0x13 V_CVT_F32_UBYTE2: F32 = U32;
         0x14 V_CVT_F32_UBYTE3: F32 = U32;
-        0x15 V_CVT_U32_F64: U32 = F64;
+        0x15 V_CVT_U32_F64: U32 = F64 | CLAMP OMOD;
         0x16 V_CVT_F64_U32: F64 = U32;
         0x17 V_TRUNC_F64: F64 = F64;
         0x18 V_CEIL_F64: F64 = F64;
         0x19 V_RNDNE_F64: F64 = F64;
         0x1a V_FLOOR_F64: F64 = F64;
-        0x1b V_PIPEFLUSH: =;
+        0x1b V_PIPEFLUSH: = | NO_DPP;
         0x1c V_MOV_B16: B16 = B16;
         0x20 V_FRACT_F32: F32 = F32;
         0x21 V_TRUNC_F32: F32 = F32;
@@ -451,26 +552,26 @@ operations! {
         0x39 V_CLZ_I32_U32: I32 = U32;
         0x3a V_CTZ_I32_B32: I32 = U32;
         0x3b V_CLS_I32: I32 = I32;
-        0x3c V_FREXP_EXP_I32_F64: I32 = F64;
+        0x3c V_FREXP_EXP_I32_F64: I32 = F64 | CLAMP OMOD;
         0x3d V_FREXP_MANT_F64: F64 = F64;
         0x3e V_FRACT_F64: F64 = F64;
-        0x3f V_FREXP_EXP_I32_F32: I32 = F32;
+        0x3f V_FREXP_EXP_I32_F32: I32 = F32 | CLAMP;
         0x40 V_FREXP_MANT_F32: F32 = F32;
-        0x42 V_MOVRELD_B32: B32 = B32;
+        0x42 V_MOVRELD_B32: V32 = B32;
         0x43 V_MOVRELS_B32: V32 = V32;
         0x44 V_MOVRELSD_B32: V32 = V32;
         0x48 V_MOVRELSD_2_B32: V32 = V32;
         0x50 V_CVT_F16_U16: F16 = U16;
         0x51 V_CVT_F16_I16: F16 = I16;
-        0x52 V_CVT_U16_F16: U16 = F16;
-        0x53 V_CVT_I16_F16: I16 = F16;
+        0x52 V_CVT_U16_F16: U16 = F16 | CLAMP OMOD;
+        0x53 V_CVT_I16_F16: I16 = F16 | CLAMP OMOD;
         0x54 V_RCP_F16: F16 = F16;
         0x55 V_SQRT_F16: F16 = F16;
         0x56 V_RSQ_F16: F16 = F16;
         0x57 V_LOG_F16: F16 = F16;
         0x58 V_EXP_F16: F16 = F16;
         0x59 V_FREXP_MANT_F16: F16 = F16;
-        0x5a V_FREXP_EXP_I16_F16: I16 = F16;
+        0x5a V_FREXP_EXP_I16_F16: I16 = F16 | CLAMP OMOD;
         0x5b V_FLOOR_F16: F16 = F16;
         0x5c V_CEIL_F16: F16 = F16;
         0x5d V_TRUNC_F16: F16 = F16;
@@ -479,28 +580,28 @@ operations! {
         0x60 V_SIN_F16: F16 = F16;
         0x61 V_COS_F16: F16 = F16;
         0x62 V_SAT_PK_U8_I16: B16 = PKI16;
-        0x63 V_CVT_NORM_I16_F16: I16 = F16;
-        0x64 V_CVT_NORM_U16_F16: U16 = F16;
-        0x65 V_SWAP_B32: V32 = V32;
-        0x66 V_SWAP_B16: B16 = B16;
-        0x67 V_PERMLANE64_B32: V32 = V32;
-        0x68 V_SWAPREL_B32: V32 = V32;
+        0x63 V_CVT_NORM_I16_F16: I16 = F16 | CLAMP OMOD;
+        0x64 V_CVT_NORM_U16_F16: U16 = F16 | CLAMP OMOD;
+        0x65 V_SWAP_B32: V32 = V32 | NO_E64 NO_DPP;
+        0x66 V_SWAP_B16: V16 = V16 | NO_E64 NO_DPP;
+        0x67 V_PERMLANE64_B32: V32 = V32 | NO_E64 NO_DPP;
+        0x68 V_SWAPREL_B32: V32 = V32 | NO_E64 NO_DPP;
         0x69 V_NOT_B16: U16 = U16;
         0x6a V_CVT_I32_I16: I32 = I16;
         0x6b V_CVT_U32_U16: U32 = U16;
     }
     Vop2 {
-        0x01 V_CNDMASK_B32: B32 = B32 B32 MASK;
-        0x02 V_DOT2ACC_F32_F16: F32 = PKF16 PKF16;
+        0x01 V_CNDMASK_B32: B32 = F32 F32 MASK;
+        0x02 V_DOT2ACC_F32_F16: F32 = PKF16 PKF16 | NO_E64;
         0x03 V_ADD_F32: F32 = F32 F32;
         0x04 V_SUB_F32: F32 = F32 F32;
         0x05 V_SUBREV_F32: F32 = F32 F32;
-        0x06 V_FMAC_DX9_ZERO_F32: F32 = F32 F32;
+        0x06 V_FMAC_DX9_ZERO_F32: F32 = F32 F32 | NO_DPP;
         0x07 V_MUL_DX9_ZERO_F32: F32 = F32 F32;
         0x08 V_MUL_F32: F32 = F32 F32;
-        0x09 V_MUL_I32_I24: I32 = I32 I32;
+        0x09 V_MUL_I32_I24: I32 = I32 I32 | CLAMP;
         0x0a V_MUL_HI_I32_I24: I32 = I32 I32;
-        0x0b V_MUL_U32_U24: U32 = U32 U32;
+        0x0b V_MUL_U32_U24: U32 = U32 U32 | CLAMP;
         0x0c V_MUL_HI_U32_U24: U32 = U32 U32;
         0x0f V_MIN_F32: F32 = F32 F32;
         0x10 V_MAX_F32: F32 = F32 F32;
@@ -515,27 +616,27 @@ operations! {
         0x1c V_OR_B32: U32 = U32 U32;
         0x1d V_XOR_B32: U32 = U32 U32;
         0x1e V_XNOR_B32: U32 = U32 U32;
-        0x20 V_ADD_CO_CI_U32: U32 MASK = U32 U32 MASK;
-        0x21 V_SUB_CO_CI_U32: U32 MASK = U32 U32 MASK;
-        0x22 V_SUBREV_CO_CI_U32: U32 MASK = U32 U32 MASK;
-        0x25 V_ADD_NC_U32: U32 = U32 U32;
-        0x26 V_SUB_NC_U32: U32 = U32 U32;
-        0x27 V_SUBREV_NC_U32: U32 = U32 U32;
+        0x20 V_ADD_CO_CI_U32: U32 MASK = U32 U32 MASK | CLAMP;
+        0x21 V_SUB_CO_CI_U32: U32 MASK = U32 U32 MASK | CLAMP;
+        0x22 V_SUBREV_CO_CI_U32: U32 MASK = U32 U32 MASK | CLAMP;
+        0x25 V_ADD_NC_U32: U32 = U32 U32 | CLAMP;
+        0x26 V_SUB_NC_U32: U32 = U32 U32 | CLAMP;
+        0x27 V_SUBREV_NC_U32: U32 = U32 U32 | CLAMP;
         0x2b V_FMAC_F32: F32 = F32 F32;
-        0x2c V_FMAMK_F32: F32 = F32 K32 F32;
-        0x2d V_FMAAK_F32: F32 = F32 F32 K32;
+        0x2c V_FMAMK_F32: F32 = F32 K32 F32 | NO_E64 NO_DPP;
+        0x2d V_FMAAK_F32: F32 = F32 F32 K32 | NO_E64 NO_DPP;
         0x2f V_CVT_PK_RTZ_F16_F32: PKF16 = F32 F32;
         0x32 V_ADD_F16: F16 = F16 F16;
         0x33 V_SUB_F16: F16 = F16 F16;
         0x34 V_SUBREV_F16: F16 = F16 F16;
         0x35 V_MUL_F16: F16 = F16 F16;
         0x36 V_FMAC_F16: F16 = F16 F16;
-        0x37 V_FMAMK_F16: F16 = F16 K16 F16;
-        0x38 V_FMAAK_F16: F16 = F16 F16 K16;
+        0x37 V_FMAMK_F16: F16 = F16 K16 F16 | NO_E64 NO_DPP;
+        0x38 V_FMAAK_F16: F16 = F16 F16 K16 | NO_E64 NO_DPP;
         0x39 V_MAX_F16: F16 = F16 F16;
         0x3a V_MIN_F16: F16 = F16 F16;
         0x3b V_LDEXP_F16: F16 = F16 I16;
-        0x3c V_PK_FMAC_F16: PKF16 = PKF16 PKF16;
+        0x3c V_PK_FMAC_F16: PKF16 = PKF16 PKF16 | NO_E64 NO_DPP;
     }
     Vopc {
         0x00 V_CMP_F_F16: MASK = F16 F16;
@@ -630,9 +731,9 @@ operations! {
         0x5d V_CMP_NE_U64: MASK = U64 U64;
         0x5e V_CMP_GE_U64: MASK = U64 U64;
         0x5f V_CMP_T_U64: MASK = U64 U64;
-        0x7d V_CMP_CLASS_F16: MASK = F16 U16;
-        0x7e V_CMP_CLASS_F32: MASK = F32 U32;
-        0x7f V_CMP_CLASS_F64: MASK = F64 U32;
+        0x7d V_CMP_CLASS_F16: MASK = F16 U16 | PLAIN;
+        0x7e V_CMP_CLASS_F32: MASK = F32 U32 | PLAIN;
+        0x7f V_CMP_CLASS_F64: MASK = F64 U32 | PLAIN;
         0x80 V_CMPX_F_F16: EXEC = F16 F16;
         0x81 V_CMPX_LT_F16: EXEC = F16 F16;
         0x82 V_CMPX_EQ_F16: EXEC = F16 F16;
@@ -725,14 +826,14 @@ operations! {
         0xdd V_CMPX_NE_U64: EXEC = U64 U64;
         0xde V_CMPX_GE_U64: EXEC = U64 U64;
         0xdf V_CMPX_T_U64: EXEC = U64 U64;
-        0xfd V_CMPX_CLASS_F16: EXEC = F16 U16;
-        0xfe V_CMPX_CLASS_F32: EXEC = F32 U32;
-        0xff V_CMPX_CLASS_F64: EXEC = F64 U32;
+        0xfd V_CMPX_CLASS_F16: EXEC = F16 U16 | PLAIN;
+        0xfe V_CMPX_CLASS_F32: EXEC = F32 U32 | PLAIN;
+        0xff V_CMPX_CLASS_F64: EXEC = F64 U32 | PLAIN;
     }
     Vop3 {
-        0x209 V_FMA_DX9_ZERO_F32: F32 = F32 F32 F32;
-        0x20a V_MAD_I32_I24: I32 = I32 I32 I32;
-        0x20b V_MAD_U32_U24: U32 = U32 U32 U32;
+        0x209 V_FMA_DX9_ZERO_F32: F32 = F32 F32 F32 | NO_DPP;
+        0x20a V_MAD_I32_I24: I32 = I32 I32 I32 | CLAMP;
+        0x20b V_MAD_U32_U24: U32 = U32 U32 U32 | CLAMP;
         0x20c V_CUBEID_F32: F32 = F32 F32 F32;
         0x20d V_CUBESC_F32: F32 = F32 F32 F32;
         0x20e V_CUBETC_F32: F32 = F32 F32 F32;
@@ -743,8 +844,8 @@ operations! {
         0x213 V_FMA_F32: F32 = F32 F32 F32;
         0x214 V_FMA_F64: F64 = F64 F64 F64;
         0x215 V_LERP_U8: U32 = B32 B32 B32;
-        0x216 V_ALIGNBIT_B32: U32 = U32 U32 U16;
-        0x217 V_ALIGNBYTE_B32: U32 = U32 U32 U16;
+        0x216 V_ALIGNBIT_B32: U32 = U32 U32 U16 | CLAMP;
+        0x217 V_ALIGNBYTE_B32: U32 = U32 U32 U16 | CLAMP;
         0x218 V_MULLIT_F32: F32 = F32 F32 F32;
         0x219 V_MIN3_F32: F32 = F32 F32 F32;
         0x21a V_MIN3_I32: I32 = I32 I32 I32;
@@ -755,46 +856,46 @@ operations! {
         0x21f V_MED3_F32: F32 = F32 F32 F32;
         0x220 V_MED3_I32: I32 = I32 I32 I32;
         0x221 V_MED3_U32: U32 = U32 U32 U32;
-        0x222 V_SAD_U8: U32 = B32 B32 U32;
-        0x223 V_SAD_HI_U8: U32 = B32 B32 U32;
-        0x224 V_SAD_U16: U32 = PKU16 PKU16 U32;
-        0x225 V_SAD_U32: U32 = U32 U32 U32;
-        0x226 V_CVT_PK_U8_F32: B32 = F32 B32 B32;
-        0x227 V_DIV_FIXUP_F32: F32 = F32 F32 F32;
+        0x222 V_SAD_U8: U32 = B32 B32 U32 | CLAMP;
+        0x223 V_SAD_HI_U8: U32 = B32 B32 U32 | CLAMP;
+        0x224 V_SAD_U16: U32 = PKU16 PKU16 U32 | CLAMP;
+        0x225 V_SAD_U32: U32 = U32 U32 U32 | CLAMP;
+        0x226 V_CVT_PK_U8_F32: B32 = F32 B32 B32 | CLAMP;
+        0x227 V_DIV_FIXUP_F32: F32 = F32 F32 F32 | NO_DPP;
         0x228 V_DIV_FIXUP_F64: F64 = F64 F64 F64;
-        0x237 V_DIV_FMAS_F32: F32 = F32 F32 F32;
+        0x237 V_DIV_FMAS_F32: F32 = F32 F32 F32 | NO_DPP;
         0x238 V_DIV_FMAS_F64: F64 = F64 F64 F64;
-        0x239 V_MSAD_U8: U32 = B32 B32 B32;
-        0x23a V_QSAD_PK_U16_U8: B64 = B64 B32 B64;
-        0x23b V_MQSAD_PK_U16_U8: B64 = B64 B32 B64;
-        0x23d V_MQSAD_U32_U8: B128 = B64 B32 B128;
+        0x239 V_MSAD_U8: U32 = B32 B32 B32 | CLAMP;
+        0x23a V_QSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
+        0x23b V_MQSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
+        0x23d V_MQSAD_U32_U8: B128 = B64 B32 B128 | CLAMP;
         0x240 V_XOR3_B32: U32 = U32 U32 U32;
-        0x241 V_MAD_U16: U16 = U16 U16 U16;
+        0x241 V_MAD_U16: U16 = U16 U16 U16 | CLAMP;
         0x244 V_PERM_B32: B32 = B32 B32 B32;
         0x245 V_XAD_U32: U32 = U32 U32 U32;
         0x246 V_LSHL_ADD_U32: U32 = U32 U32 U32;
         0x247 V_ADD_LSHL_U32: U32 = U32 U32 U32;
         0x248 V_FMA_F16: F16 = F16 F16 F16;
         0x249 V_MIN3_F16: F16 = F16 F16 F16;
-        0x24a V_MIN3_I16: I16 = I16 I16 I16;
-        0x24b V_MIN3_U16: U16 = U16 U16 U16;
+        0x24a V_MIN3_I16: I16 = I16 I16 I16 | CLAMP;
+        0x24b V_MIN3_U16: U16 = U16 U16 U16 | CLAMP;
         0x24c V_MAX3_F16: F16 = F16 F16 F16;
-        0x24d V_MAX3_I16: I16 = I16 I16 I16;
-        0x24e V_MAX3_U16: U16 = U16 U16 U16;
+        0x24d V_MAX3_I16: I16 = I16 I16 I16 | CLAMP;
+        0x24e V_MAX3_U16: U16 = U16 U16 U16 | CLAMP;
         0x24f V_MED3_F16: F16 = F16 F16 F16;
-        0x250 V_MED3_I16: I16 = I16 I16 I16;
-        0x251 V_MED3_U16: U16 = U16 U16 U16;
-        0x253 V_MAD_I16: I16 = I16 I16 I16;
+        0x250 V_MED3_I16: I16 = I16 I16 I16 | CLAMP;
+        0x251 V_MED3_U16: U16 = U16 U16 U16 | CLAMP;
+        0x253 V_MAD_I16: I16 = I16 I16 I16 | CLAMP;
         0x254 V_DIV_FIXUP_F16: F16 = F16 F16 F16;
         0x255 V_ADD3_U32: U32 = U32 U32 U32;
         0x256 V_LSHL_OR_B32: U32 = U32 U32 U32;
         0x257 V_AND_OR_B32: U32 = U32 U32 U32;
         0x258 V_OR3_B32: U32 = U32 U32 U32;
-        0x259 V_MAD_U32_U16: U32 = U16 U16 U32;
-        0x25a V_MAD_I32_I16: I32 = I16 I16 I32;
-        0x25b V_PERMLANE16_B32: V32 = V32 S32 S32;
-        0x25c V_PERMLANEX16_B32: V32 = V32 S32 S32;
-        0x25d V_CNDMASK_B16: B16 = B16 B16 MASK;
+        0x259 V_MAD_U32_U16: U32 = U16 U16 U32 | CLAMP;
+        0x25a V_MAD_I32_I16: I32 = I16 I16 I32 | CLAMP;
+        0x25b V_PERMLANE16_B32: V32 = V32 S32 S32 | NO_DPP;
+        0x25c V_PERMLANEX16_B32: V32 = V32 S32 S32 | NO_DPP;
+        0x25d V_CNDMASK_B16: B16 = F16 F16 MASK;
         0x25e V_MAXMIN_F32: F32 = F32 F32 F32;
         0x25f V_MINMAX_F32: F32 = F32 F32 F32;
         0x260 V_MAXMIN_F16: F16 = F16 F16 F16;
@@ -803,41 +904,41 @@ operations! {
         0x263 V_MINMAX_U32: U32 = U32 U32 U32;
         0x264 V_MAXMIN_I32: I32 = I32 I32 I32;
         0x265 V_MINMAX_I32: I32 = I32 I32 I32;
-        0x266 V_DOT2_F16_F16: F16 = PKF16 PKF16 F16;
-        0x267 V_DOT2_BF16_BF16: BF16 = PKBF16 PKBF16 BF16;
-        0x303 V_ADD_NC_U16: U16 = U16 U16;
-        0x304 V_SUB_NC_U16: U16 = U16 U16;
+        0x266 V_DOT2_F16_F16: F16 = PKF16 PKF16 F16 | PLAIN;
+        0x267 V_DOT2_BF16_BF16: BF16 = PKBF16 PKBF16 BF16 | PLAIN;
+        0x303 V_ADD_NC_U16: U16 = U16 U16 | CLAMP;
+        0x304 V_SUB_NC_U16: U16 = U16 U16 | CLAMP;
         0x305 V_MUL_LO_U16: U16 = U16 U16;
-        0x306 V_CVT_PK_I16_F32: PKI16 = F32 F32;
-        0x307 V_CVT_PK_U16_F32: PKU16 = F32 F32;
+        0x306 V_CVT_PK_I16_F32: PKI16 = F32 F32 | CLAMP;
+        0x307 V_CVT_PK_U16_F32: PKU16 = F32 F32 | CLAMP;
         0x309 V_MAX_U16: U16 = U16 U16;
         0x30a V_MAX_I16: I16 = I16 I16;
         0x30b V_MIN_U16: U16 = U16 U16;
         0x30c V_MIN_I16: I16 = I16 I16;
-        0x30d V_ADD_NC_I16: I16 = I16 I16;
-        0x30e V_SUB_NC_I16: I16 = I16 I16;
-        0x311 V_PACK_B32_F16: B32 = F16 F16;
-        0x312 V_CVT_PK_NORM_I16_F16: PKI16 = F16 F16;
-        0x313 V_CVT_PK_NORM_U16_F16: PKU16 = F16 F16;
+        0x30d V_ADD_NC_I16: I16 = I16 I16 | CLAMP;
+        0x30e V_SUB_NC_I16: I16 = I16 I16 | CLAMP;
+        0x311 V_PACK_B32_F16: B32 = F16 F16 | CLAMP;
+        0x312 V_CVT_PK_NORM_I16_F16: PKI16 = F16 F16 | CLAMP;
+        0x313 V_CVT_PK_NORM_U16_F16: PKU16 = F16 F16 | CLAMP;
         0x31c V_LDEXP_F32: F32 = F32 I32;
         0x31d V_BFM_B32: U32 = U32 U32;
         0x31e V_BCNT_U32_B32: U32 = U32 U32;
         0x31f V_MBCNT_LO_U32_B32: U32 = U32 U32;
         0x320 V_MBCNT_HI_U32_B32: U32 = U32 U32;
-        0x321 V_CVT_PK_NORM_I16_F32: PKI16 = F32 F32;
-        0x322 V_CVT_PK_NORM_U16_F32: PKU16 = F32 F32;
+        0x321 V_CVT_PK_NORM_I16_F32: PKI16 = F32 F32 | CLAMP;
+        0x322 V_CVT_PK_NORM_U16_F32: PKU16 = F32 F32 | CLAMP;
         0x323 V_CVT_PK_U16_U32: PKU16 = U32 U32;
         0x324 V_CVT_PK_I16_I32: PKI16 = I32 I32;
-        0x325 V_SUB_NC_I32: I32 = I32 I32;
-        0x326 V_ADD_NC_I32: I32 = I32 I32;
+        0x325 V_SUB_NC_I32: I32 = I32 I32 | CLAMP;
+        0x326 V_ADD_NC_I32: I32 = I32 I32 | CLAMP;
         0x327 V_ADD_F64: F64 = F64 F64;
         0x328 V_MUL_F64: F64 = F64 F64;
         0x329 V_MIN_F64: F64 = F64 F64;
         0x32a V_MAX_F64: F64 = F64 F64;
         0x32b V_LDEXP_F64: F64 = F64 I32;
-        0x32c V_MUL_LO_U32: U32 = U32 U32;
-        0x32d V_MUL_HI_U32: U32 = U32 U32;
-        0x32e V_MUL_HI_I32: I32 = I32 I32;
+        0x32c V_MUL_LO_U32: U32 = U32 U32 | NO_DPP;
+        0x32d V_MUL_HI_U32: U32 = U32 U32 | NO_DPP;
+        0x32e V_MUL_HI_I32: I32 = I32 I32 | NO_DPP;
         0x32f V_TRIG_PREOP_F64: F64 = F64 B32;
         0x338 V_LSHLREV_B16: B16 = U16 B16;
         0x339 V_LSHRREV_B16: B16 = U16 B16;
@@ -845,20 +946,20 @@ operations! {
         0x33c V_LSHLREV_B64: U64 = U32 U64;
         0x33d V_LSHRREV_B64: U64 = U32 U64;
         0x33e V_ASHRREV_I64: I64 = U32 I64;
-        0x360 V_READLANE_B32: S32 = V32 S32;
-        0x361 V_WRITELANE_B32: V32 = S32 S32;
+        0x360 V_READLANE_B32: S32 = V32 LANE | NO_DPP;
+        0x361 V_WRITELANE_B32: V32 = S32 LANE | NO_DPP;
         0x362 V_AND_B16: U16 = U16 U16;
         0x363 V_OR_B16: U16 = U16 U16;
         0x364 V_XOR_B16: U16 = U16 U16;
     }
     Vop3Sd {
-        0x2fc V_DIV_SCALE_F32: F32 MASK = F32 F32 F32;
+        0x2fc V_DIV_SCALE_F32: F32 MASK = F32 F32 F32 | NO_DPP;
         0x2fd V_DIV_SCALE_F64: F64 MASK = F64 F64 F64;
-        0x2fe V_MAD_U64_U32: U64 MASK = U32 U32 U64;
-        0x2ff V_MAD_I64_I32: I64 MASK = I32 I32 I64;
-        0x300 V_ADD_CO_U32: U32 MASK = U32 U32;
-        0x301 V_SUB_CO_U32: U32 MASK = U32 U32;
-        0x302 V_SUBREV_CO_U32: U32 MASK = U32 U32;
+        0x2fe V_MAD_U64_U32: U64 MASK = U32 U32 U64 | CLAMP;
+        0x2ff V_MAD_I64_I32: I64 MASK = I32 I32 I64 | CLAMP;
+        0x300 V_ADD_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x301 V_SUB_CO_U32: U32 MASK = U32 U32 | CLAMP;
+        0x302 V_SUBREV_CO_U32: U32 MASK = U32 U32 | CLAMP;
     }
     Vop3p {
         0x00 V_PK_MAD_I16: PKI16 = PKI16 PKI16 PKI16;
@@ -880,19 +981,19 @@ operations! {
         0x10 V_PK_MUL_F16: PKF16 = PKF16 PKF16;
         0x11 V_PK_MIN_F16: PKF16 = PKF16 PKF16;
         0x12 V_PK_MAX_F16: PKF16 = PKF16 PKF16;
-        0x13 V_DOT2_F32_F16: F32 = PKF16 PKF16 F32;
+        0x13 V_DOT2_F32_F16: F32 = PKF16 PKF16 F32 | DPP;
         0x16 V_DOT4_I32_IU8: I32 = B32 B32 I32;
         0x17 V_DOT4_U32_U8: U32 = B32 B32 U32;
         0x18 V_DOT8_I32_IU4: I32 = B32 B32 I32;
         0x19 V_DOT8_U32_U4: U32 = B32 B32 U32;
-        0x1a V_DOT2_F32_BF16: F32 = PKBF16 PKBF16 F32;
-        0x20 V_FMA_MIX_F32: F32 = B32 B32 B32;
-        0x21 V_FMA_MIXLO_F16: F16 = B32 B32 B32;
-        0x22 V_FMA_MIXHI_F16: F16 = B32 B32 B32;
-        0x40 V_WMMA_F32_16X16X16_F16: ACC = V256 V256 ACC;
-        0x41 V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC;
-        0x42 V_WMMA_F16_16X16X16_F16: ACC = V256 V256 ACC;
-        0x43 V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC;
+        0x1a V_DOT2_F32_BF16: F32 = PKBF16 PKBF16 F32 | DPP;
+        0x20 V_FMA_MIX_F32: F32 = MIX MIX MIX | DPP;
+        0x21 V_FMA_MIXLO_F16: B32 = MIX MIX MIX | DPP;
+        0x22 V_FMA_MIXHI_F16: B32 = MIX MIX MIX | DPP;
+        0x40 V_WMMA_F32_16X16X16_F16: ACC = V256 V256 ACC | PLAIN;
+        0x41 V_WMMA_F32_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN;
+        0x42 V_WMMA_F16_16X16X16_F16: ACC = V256 V256 ACC | PLAIN OP_SEL;
+        0x43 V_WMMA_BF16_16X16X16_BF16: ACC = V256 V256 ACC | PLAIN OP_SEL;
         0x44 V_WMMA_I32_16X16X16_IU8: ACC = V128 V128 ACC;
         0x45 V_WMMA_I32_16X16X16_IU4: ACC = V64 V64 ACC;
     }
@@ -930,19 +1031,19 @@ operations! {
         0x0b DS_XOR_B32: = B32 B32;
         0x0c DS_MSKOR_B32: = B32 B32 B32;
         0x0d DS_STORE_B32: = B32 B32;
-        0x0e DS_STORE_2ADDR_B32: = B32 B32 B32;
-        0x0f DS_STORE_2ADDR_STRIDE64_B32: = B32 B32 B32;
+        0x0e DS_STORE_2ADDR_B32: = B32 B32 B32 | TWO_OFFSETS;
+        0x0f DS_STORE_2ADDR_STRIDE64_B32: = B32 B32 B32 | TWO_OFFSETS;
         0x10 DS_CMPSTORE_B32: = B32 B32 B32;
         0x11 DS_CMPSTORE_F32: = B32 B32 B32;
         0x12 DS_MIN_F32: = B32 B32;
         0x13 DS_MAX_F32: = B32 B32;
         0x15 DS_ADD_F32: = B32 B32;
-        0x18 DS_GWS_SEMA_RELEASE_ALL: =;
-        0x19 DS_GWS_INIT: = B32;
-        0x1a DS_GWS_SEMA_V: =;
-        0x1b DS_GWS_SEMA_BR: = B32;
-        0x1c DS_GWS_SEMA_P: =;
-        0x1d DS_GWS_BARRIER: = B32;
+        0x18 DS_GWS_SEMA_RELEASE_ALL: = | GDS;
+        0x19 DS_GWS_INIT: = B32 | GDS;
+        0x1a DS_GWS_SEMA_V: = | GDS;
+        0x1b DS_GWS_SEMA_BR: = B32 | GDS;
+        0x1c DS_GWS_SEMA_P: = | GDS;
+        0x1d DS_GWS_BARRIER: = B32 | GDS;
         0x1e DS_STORE_B8: = B32 B32;
         0x1f DS_STORE_B16: = B32 B32;
         0x20 DS_ADD_RTN_U32: B32 = B32 B32;
@@ -959,8 +1060,8 @@ operations! {
         0x2b DS_XOR_RTN_B32: B32 = B32 B32;
         0x2c DS_MSKOR_RTN_B32: B32 = B32 B32 B32;
         0x2d DS_STOREXCHG_RTN_B32: B32 = B32 B32;
-        0x2e DS_STOREXCHG_2ADDR_RTN_B32: B64 = B32 B32 B32;
-        0x2f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32: B64 = B32 B32 B32;
+        0x2e DS_STOREXCHG_2ADDR_RTN_B32: B64 = B32 B32 B32 | TWO_OFFSETS;
+        0x2f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32: B64 = B32 B32 B32 | TWO_OFFSETS;
         0x30 DS_CMPSTORE_RTN_B32: B32 = B32 B32 B32;
         0x31 DS_CMPSTORE_RTN_F32: B32 = B32 B32 B32;
         0x32 DS_MIN_RTN_F32: B32 = B32 B32;
@@ -968,15 +1069,15 @@ operations! {
         0x34 DS_WRAP_RTN_B32: B32 = B32 B32 B32;
         0x35 DS_SWIZZLE_B32: B32 = B32;
         0x36 DS_LOAD_B32: B32 = B32;
-        0x37 DS_LOAD_2ADDR_B32: B64 = B32;
-        0x38 DS_LOAD_2ADDR_STRIDE64_B32: B64 = B32;
+        0x37 DS_LOAD_2ADDR_B32: B64 = B32 | TWO_OFFSETS;
+        0x38 DS_LOAD_2ADDR_STRIDE64_B32: B64 = B32 | TWO_OFFSETS;
         0x39 DS_LOAD_I8: B32 = B32;
         0x3a DS_LOAD_U8: B32 = B32;
         0x3b DS_LOAD_I16: B32 = B32;
         0x3c DS_LOAD_U16: B32 = B32;
         0x3d DS_CONSUME: B32 =;
         0x3e DS_APPEND: B32 =;
-        0x3f DS_ORDERED_COUNT: B32 = B32;
+        0x3f DS_ORDERED_COUNT: B32 = B32 | GDS;
         0x40 DS_ADD_U64: = B32 B64;
         0x41 DS_SUB_U64: = B32 B64;
         0x42 DS_RSUB_U64: = B32 B64;
@@ -991,8 +1092,8 @@ operations! {
         0x4b DS_XOR_B64: = B32 B64;
         0x4c DS_MSKOR_B64: = B32 B64 B64;
         0x4d DS_STORE_B64: = B32 B64;
-        0x4e DS_STORE_2ADDR_B64: = B32 B64 B64;
-        0x4f DS_STORE_2ADDR_STRIDE64_B64: = B32 B64 B64;
+        0x4e DS_STORE_2ADDR_B64: = B32 B64 B64 | TWO_OFFSETS;
+        0x4f DS_STORE_2ADDR_STRIDE64_B64: = B32 B64 B64 | TWO_OFFSETS;
         0x50 DS_CMPSTORE_B64: = B32 B64 B64;
         0x51 DS_CMPSTORE_F64: = B32 B64 B64;
         0x52 DS_MIN_F64: = B32 B64;
@@ -1011,18 +1112,18 @@ operations! {
         0x6b DS_XOR_RTN_B64: B64 = B32 B64;
         0x6c DS_MSKOR_RTN_B64: B64 = B32 B64 B64;
         0x6d DS_STOREXCHG_RTN_B64: B64 = B32 B64;
-        0x6e DS_STOREXCHG_2ADDR_RTN_B64: B128 = B32 B64 B64;
-        0x6f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64: B128 = B32 B64 B64;
+        0x6e DS_STOREXCHG_2ADDR_RTN_B64: B128 = B32 B64 B64 | TWO_OFFSETS;
+        0x6f DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64: B128 = B32 B64 B64 | TWO_OFFSETS;
         0x70 DS_CMPSTORE_RTN_B64: B64 = B32 B64 B64;
         0x71 DS_CMPSTORE_RTN_F64: B64 = B32 B64 B64;
         0x72 DS_MIN_RTN_F64: B64 = B32 B64;
         0x73 DS_MAX_RTN_F64: B64 = B32 B64;
         0x76 DS_LOAD_B64: B64 = B32;
-        0x77 DS_LOAD_2ADDR_B64: B128 = B32;
-        0x78 DS_LOAD_2ADDR_STRIDE64_B64: B128 = B32;
+        0x77 DS_LOAD_2ADDR_B64: B128 = B32 | TWO_OFFSETS;
+        0x78 DS_LOAD_2ADDR_STRIDE64_B64: B128 = B32 | TWO_OFFSETS;
         0x79 DS_ADD_RTN_F32: B32 = B32 B32;
-        0x7a DS_ADD_GS_REG_RTN: B64 = B32;
-        0x7b DS_SUB_GS_REG_RTN: B64 = B32;
+        0x7a DS_ADD_GS_REG_RTN: B64 = NONE B32 | GDS;
+        0x7b DS_SUB_GS_REG_RTN: B64 = NONE B32 | GDS;
         0x7e DS_CONDXCHG32_RTN_B64: B64 = B32 B64;
         0xa0 DS_STORE_B8_D16_HI: = B32 B32;
         0xa1 DS_STORE_B16_D16_HI: = B32 B32;
@@ -1032,11 +1133,11 @@ operations! {
         0xa5 DS_LOAD_I8_D16_HI: B32 = B32;
         0xa6 DS_LOAD_U16_D16: B32 = B32;
         0xa7 DS_LOAD_U16_D16_HI: B32 = B32;
-        0xad DS_BVH_STACK_RTN_B32: B32 = B32 B32 B128;
+        0xad DS_BVH_STACK_RTN_B32: B32 = B32 B32 B128 | LDS;
         0xb0 DS_STORE_ADDTID_B32: = NONE B32;
         0xb1 DS_LOAD_ADDTID_B32: B32 =;
-        0xb2 DS_PERMUTE_B32: B32 = B32 B32;
-        0xb3 DS_BPERMUTE_B32: B32 = B32 B32;
+        0xb2 DS_PERMUTE_B32: B32 = B32 B32 | LDS;
+        0xb3 DS_BPERMUTE_B32: B32 = B32 B32 | LDS;
         0xde DS_STORE_B96: = B32 B96;
         0xdf DS_STORE_B128: = B32 B128;
         0xfe DS_LOAD_B96: B96 = B32;

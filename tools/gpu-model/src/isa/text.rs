@@ -1,0 +1,674 @@
+//! [`Inst`] as LLVM's assembler writes it for gfx1100: what fault messages show.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use super::tables::Spec;
+use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+
+impl Display for Inst {
+    /// As in wave32. A lane mask in wave64 needs [`Inst::text`].
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        write(f, self, 32)
+    }
+}
+
+impl Inst {
+    /// The instruction's text in a wave of `lanes` lanes.
+    pub fn text(&self, lanes: usize) -> impl Display {
+        struct Text<'a>(&'a Inst, usize);
+        impl Display for Text<'_> {
+            fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+                write(f, self.0, self.1)
+            }
+        }
+        Text(self, lanes)
+    }
+}
+
+fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
+    let spec = inst.op.operands();
+    write_mnemonic(f, spec.name)?;
+    f.write_str(suffix(inst, spec))?;
+    let mut list = List {
+        f,
+        inst,
+        lanes,
+        first: true,
+    };
+    match inst.enc {
+        Encoding::Flat | Encoding::Global | Encoding::Scratch => list.flat(spec)?,
+        Encoding::Smem => list.smem(spec)?,
+        Encoding::Sopk => list.sopk(spec)?,
+        Encoding::Vopd => {
+            list.half(spec, inst.dst, &inst.src)?;
+            if let Some(Dual { op, dst, src }) = &inst.dual {
+                let spec = op.operands();
+                list.f.write_str(" :: ")?;
+                write_mnemonic(list.f, spec.name)?;
+                list.first = true;
+                list.half(spec, *dst, src)?;
+            }
+        }
+        _ => list.operands(spec)?,
+    }
+    let f = list.f;
+    match inst.enc {
+        Encoding::Vop3 | Encoding::Vop3Sd => vop3_modifiers(f, inst, spec)?,
+        Encoding::Vop3p => vop3p_modifiers(f, inst, spec)?,
+        Encoding::Ds => ds_modifiers(f, inst, spec)?,
+        Encoding::Flat | Encoding::Global | Encoding::Scratch if inst.imm != 0 => {
+            write!(f, " offset:{}", inst.imm)?;
+        }
+        _ => {}
+    }
+    for (set, name) in [(inst.glc, " glc"), (inst.slc, " slc"), (inst.dlc, " dlc")] {
+        if set {
+            f.write_str(name)?;
+        }
+    }
+    dpp_control(f, inst.dpp)
+}
+
+fn write_mnemonic(f: &mut Formatter, name: &str) -> fmt::Result {
+    name.chars()
+        .try_for_each(|c| f.write_char(c.to_ascii_lowercase()))
+}
+
+/// The ending that tells the encodings of an operation apart.
+fn suffix(inst: &Inst, spec: &Spec) -> &'static str {
+    let dpp = inst.dpp != Dpp::None;
+    let has_e64 = spec.has_e64();
+    match inst.enc {
+        Encoding::Vopc if dpp => "",
+        Encoding::Vop1 | Encoding::Vop2 if dpp => "_dpp",
+        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if has_e64 => "_e32",
+        Encoding::Vop3 | Encoding::Vop3Sd | Encoding::Vop3p if dpp => "_e64_dpp",
+        Encoding::Vop3 | Encoding::Vop3Sd => match spec.format {
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc if has_e64 => "_e64",
+            _ => "",
+        },
+        _ => "",
+    }
+}
+
+/// Writes operands with commas between them.
+struct List<'a, 'f> {
+    f: &'a mut Formatter<'f>,
+    inst: &'a Inst,
+    lanes: usize,
+    first: bool,
+}
+
+impl List<'_, '_> {
+    fn comma(&mut self) -> fmt::Result {
+        self.f.write_str(if self.first { " " } else { ", " })?;
+        self.first = false;
+        Ok(())
+    }
+
+    fn operand(&mut self, kind: Kind, operand: Operand) -> fmt::Result {
+        self.comma()?;
+        write_operand(self.f, self.inst, kind, operand, self.lanes)
+    }
+
+    fn immediate(&mut self, kind: Kind) -> fmt::Result {
+        let imm = self.inst.imm as u16;
+        if kind == Kind::DEC && imm == 0 {
+            return Ok(());
+        }
+        self.comma()?;
+        write_immediate(self.f, kind, imm)
+    }
+
+    fn operands(&mut self, spec: &Spec) -> fmt::Result {
+        let inst = self.inst;
+        for (i, (&kind, operand)) in spec.dst.iter().zip([inst.dst, inst.dst2]).enumerate() {
+            if !matches!(kind, Kind::NONE | Kind::EXEC) {
+                self.comma()?;
+                self.register(kind, operand, i == 0 && inst.opsel & 8 != 0)?;
+            }
+        }
+        for (i, &kind) in spec.src.iter().enumerate() {
+            if kind.is_immediate() {
+                self.immediate(kind)?;
+            } else if kind != Kind::NONE {
+                self.comma()?;
+                self.source(i, kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A register, and which half of it if the operand is true16.
+    fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
+        write_operand(self.f, self.inst, kind, operand, self.lanes)?;
+        if kind.is_true16() && operand.as_vgpr().is_some() {
+            self.f.write_str(if high { ".h" } else { ".l" })?;
+        }
+        Ok(())
+    }
+
+    /// A source with its NEG and ABS.
+    fn source(&mut self, i: usize, kind: Kind) -> fmt::Result {
+        let inst = self.inst;
+        let packed = inst.enc == Encoding::Vop3p && kind != Kind::MIX;
+        let has = |bits: u8| !packed && bits >> i & 1 != 0;
+        let (neg, abs) = (has(inst.neg), has(inst.abs));
+        // -1 would be an integer.
+        let number = matches!(inst.src[i].0, 128..=208 | 240..=248 | 255);
+        let call = neg && !abs && number;
+        self.f.write_str(match (call, neg) {
+            (true, _) => "neg(",
+            (_, true) => "-",
+            _ => "",
+        })?;
+        self.f.write_str(if abs { "|" } else { "" })?;
+        self.register(kind, inst.src[i], inst.opsel >> i & 1 != 0)?;
+        self.f.write_str(if abs { "|" } else { "" })?;
+        self.f.write_str(if call { ")" } else { "" })
+    }
+
+    /// One half of VOPD; VCC is not written there.
+    fn half(&mut self, spec: &Spec, dst: Operand, src: &[Operand; 3]) -> fmt::Result {
+        self.operand(spec.dst[0], dst)?;
+        for (&kind, &operand) in spec.src.iter().zip(src) {
+            if !matches!(kind, Kind::NONE | Kind::MASK) {
+                self.operand(kind, operand)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// SOPK's SDST field that is read comes second in `s_setreg`.
+    fn sopk(&mut self, spec: &Spec) -> fmt::Result {
+        if spec.src[1] != Kind::HWREG {
+            return self.operands(spec);
+        }
+        self.immediate(Kind::HWREG)?;
+        if spec.src[0] == Kind::K32 {
+            self.comma()?;
+            return write_small(self.f, self.inst.literal);
+        }
+        self.operand(spec.src[0], self.inst.src[0])
+    }
+
+    fn smem(&mut self, spec: &Spec) -> fmt::Result {
+        if spec.dst[0] == Kind::NONE {
+            return Ok(());
+        }
+        let inst = self.inst;
+        self.operand(spec.dst[0], inst.dst)?;
+        self.operand(spec.src[0], inst.src[0])?;
+        let (sign, offset) = (if inst.imm < 0 { "-" } else { "" }, inst.imm.unsigned_abs());
+        if inst.src[1] == Operand::NULL && offset != 0 {
+            self.comma()?;
+            return write!(self.f, "{sign}{offset:#x}");
+        }
+        self.operand(spec.src[1], inst.src[1])?;
+        if offset != 0 {
+            write!(self.f, " offset:{sign}{offset:#x}")?;
+        }
+        Ok(())
+    }
+
+    /// `off` stands for an address part that is not there.
+    fn flat(&mut self, spec: &Spec) -> fmt::Result {
+        let inst = self.inst;
+        let [addr, data, saddr] = inst.src;
+        if inst.dst != Operand::NONE {
+            self.operand(spec.dst[0], inst.dst)?;
+        }
+        if addr != Operand::NONE {
+            let wide = spec.src[0] == Kind::B64 && saddr == Operand::NONE;
+            self.operand(if wide { Kind::V64 } else { Kind::V32 }, addr)?;
+        } else if inst.enc == Encoding::Scratch {
+            self.comma()?;
+            self.f.write_str("off")?;
+        }
+        if data != Operand::NONE {
+            self.operand(spec.src[1], data)?;
+        }
+        if saddr != Operand::NONE {
+            let global = inst.enc == Encoding::Global;
+            self.operand(if global { Kind::R64 } else { Kind::R32 }, saddr)?;
+        } else if inst.enc != Encoding::Flat {
+            self.comma()?;
+            self.f.write_str("off")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_operand(
+    f: &mut Formatter,
+    inst: &Inst,
+    kind: Kind,
+    operand: Operand,
+    lanes: usize,
+) -> fmt::Result {
+    let count = kind.bits(lanes).div_ceil(32);
+    let code = operand.0;
+    match code {
+        0..=127 => write_scalar(f, usize::from(code), count),
+        128..=192 => write!(f, "{}", code - 128),
+        193..=208 => write!(f, "{}", 192 - i32::from(code)),
+        235 => f.write_str("src_shared_base"),
+        236 => f.write_str("src_shared_limit"),
+        237 => f.write_str("src_private_base"),
+        238 => f.write_str("src_private_limit"),
+        240 => f.write_str("0.5"),
+        241 => f.write_str("-0.5"),
+        242 => f.write_str("1.0"),
+        243 => f.write_str("-1.0"),
+        244 => f.write_str("2.0"),
+        245 => f.write_str("-2.0"),
+        246 => f.write_str("4.0"),
+        247 => f.write_str("-4.0"),
+        248 if kind.bits(lanes) == 64 => f.write_str("0.15915494309189532"),
+        248 => f.write_str("0.15915494"),
+        253 => f.write_str("src_scc"),
+        // LLVM does not trust inline constants there.
+        255 if inst.op == Op::V_PK_FMAC_F16 => write!(f, "{:#x}", inst.literal),
+        255 => write_literal(f, kind, inst.literal),
+        256.. if operand != Operand::NONE => write_range(f, "v", usize::from(code) - 256, count),
+        _ => write!(f, "<operand {code}>"),
+    }
+}
+
+fn write_range(f: &mut Formatter, file: &str, first: usize, count: usize) -> fmt::Result {
+    if count <= 1 {
+        write!(f, "{file}{first}")
+    } else {
+        write!(f, "{file}[{first}:{}]", first + count - 1)
+    }
+}
+
+fn write_scalar(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
+    let end = code + count;
+    match code {
+        124 => f.write_str("null"),
+        106 if count == 2 => f.write_str("vcc"),
+        126 if count == 2 => f.write_str("exec"),
+        0..=105 if end <= 106 => write_range(f, "s", code, count),
+        108..=123 if end <= 124 => write_range(f, "ttmp", code - 108, count),
+        106 => f.write_str("vcc_lo"),
+        107 => f.write_str("vcc_hi"),
+        125 => f.write_str("m0"),
+        126 => f.write_str("exec_lo"),
+        127 => f.write_str("exec_hi"),
+        // SGPRs that go on in VCC.
+        _ => {
+            for n in code..end {
+                f.write_char(if n == code { '[' } else { ',' })?;
+                write_scalar(f, n, 1)?;
+            }
+            f.write_char(']')
+        }
+    }
+}
+
+/// A literal that could have been an inline constant has to be marked.
+fn write_literal(f: &mut Formatter, kind: Kind, value: u32) -> fmt::Result {
+    use Kind::*;
+    let small = |v: i32| (-16..=64).contains(&v);
+    let marked = match kind {
+        K32 | K16 => false,
+        B16 | I16 | U16 | PKI16 | PKU16 => small(value as i32),
+        F16 | MIX => value > 0xffff || small(i32::from(value as i16)) || is_f16_constant(value),
+        BF16 => value > 0xffff || small(i32::from(value as i16)) || is_bf16_constant(value),
+        PKF16 => small(value as i32) || is_f16_constant(value),
+        PKBF16 => small(value as i32) || is_bf16_constant(value),
+        F64 => value == 0 || is_f64_constant(value),
+        B64 | I64 | U64 => value <= 64,
+        _ => small(value as i32) || is_f32_constant(value),
+    };
+    let value = match kind {
+        B16 | I16 | U16 if !marked => value & 0xffff,
+        _ => value,
+    };
+    if marked {
+        write!(f, "lit({value:#x})")
+    } else {
+        write!(f, "{value:#x}")
+    }
+}
+
+/// 0.5, 1, 2, 4 and 1/(2 pi), and the first four negated, in their bits.
+fn is_f32_constant(value: u32) -> bool {
+    matches!(
+        value & 0x7fff_ffff,
+        0x3f00_0000 | 0x3f80_0000 | 0x4000_0000 | 0x4080_0000
+    ) || value == 0x3e22_f983
+}
+
+fn is_f16_constant(value: u32) -> bool {
+    matches!(value & !0x8000, 0x3800 | 0x3c00 | 0x4000 | 0x4400) || value == 0x3118
+}
+
+fn is_bf16_constant(value: u32) -> bool {
+    matches!(value & !0x8000, 0x3f00 | 0x3f80 | 0x4000 | 0x4080) || value == 0x3e22
+}
+
+/// `high`: the high half; the low one of 1/(2 pi) is not zero.
+fn is_f64_constant(high: u32) -> bool {
+    matches!(
+        high & 0x7fff_ffff,
+        0x3fe0_0000 | 0x3ff0_0000 | 0x4000_0000 | 0x4010_0000
+    )
+}
+
+/// Decimal if it would make an inline constant, else hexadecimal.
+fn write_small(f: &mut Formatter, value: u32) -> fmt::Result {
+    if value <= 64 {
+        write!(f, "{value}")
+    } else {
+        write!(f, "{value:#x}")
+    }
+}
+
+fn write_immediate(f: &mut Formatter, kind: Kind, imm: u16) -> fmt::Result {
+    match kind {
+        Kind::HEX => write!(f, "{imm:#x}"),
+        Kind::DEC | Kind::LABEL => write!(f, "{imm}"),
+        Kind::HWREG => hwreg(f, imm),
+        Kind::MSG => message(f, imm),
+        Kind::WAITCNT => waitcnt(f, imm),
+        Kind::DELAY => delay(f, imm),
+        Kind::DEPCTR => depctr(f, imm),
+        Kind::EVENT if imm < 2 => write!(f, "{{ dont_wait_export_ready: {imm} }}"),
+        Kind::EVENT => write!(f, "{imm:#x}"),
+        _ => write_small(f, imm.into()),
+    }
+}
+
+fn hwreg(f: &mut Formatter, imm: u16) -> fmt::Result {
+    let (id, offset, size) = (imm & 63, imm >> 6 & 31, (imm >> 11) + 1);
+    let name = match id {
+        1 => "MODE",
+        2 => "STATUS",
+        3 => "TRAPSTS",
+        5 => "GPR_ALLOC",
+        6 => "LDS_ALLOC",
+        7 => "IB_STS",
+        15 => "SH_MEM_BASES",
+        18 => "PERF_SNAPSHOT_PC_LO",
+        19 => "PERF_SNAPSHOT_PC_HI",
+        20 => "FLAT_SCR_LO",
+        21 => "FLAT_SCR_HI",
+        23 => "HW_ID1",
+        24 => "HW_ID2",
+        27 => "PERF_SNAPSHOT_DATA",
+        29 => "SHADER_CYCLES",
+        _ => "",
+    };
+    if name.is_empty() {
+        write!(f, "hwreg({id}")?;
+    } else {
+        write!(f, "hwreg(HW_REG_{name}")?;
+    }
+    if (offset, size) != (0, 32) {
+        write!(f, ", {offset}, {size}")?;
+    }
+    f.write_char(')')
+}
+
+fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
+    let name = match imm & 0xff {
+        1 => "INTERRUPT",
+        2 => "HS_TESSFACTOR",
+        3 => "DEALLOC_VGPRS",
+        5 => "STALL_WAVE_GEN",
+        6 => "HALT_WAVES",
+        9 => "GS_ALLOC_REQ",
+        0x80 => "RTN_GET_DOORBELL",
+        0x81 => "RTN_GET_DDID",
+        0x82 => "RTN_GET_TMA",
+        0x83 => "RTN_GET_REALTIME",
+        0x84 => "RTN_SAVE_WAVE",
+        0x85 => "RTN_GET_TBA",
+        0x86 => "RTN_GET_TBA_TO_PC",
+        _ if imm < 0x100 => return write!(f, "sendmsg({imm}, 0, 0)"),
+        _ => return write!(f, "{imm}"),
+    };
+    write!(f, "sendmsg(MSG_{name})")
+}
+
+/// Counters that are waited for; those at their maximum are not written unless all are.
+fn waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
+    counters(
+        f,
+        "",
+        &[
+            ("vmcnt", imm >> 10, 63),
+            ("expcnt", imm & 7, 7),
+            ("lgkmcnt", imm >> 4 & 63, 63),
+        ],
+    )
+}
+
+fn depctr(f: &mut Formatter, imm: u16) -> fmt::Result {
+    if imm & 0x60 != 0 {
+        return write!(f, "{imm:#x}");
+    }
+    counters(
+        f,
+        "depctr_",
+        &[
+            ("hold_cnt", imm >> 7 & 1, 1),
+            ("sa_sdst", imm & 1, 1),
+            ("va_vdst", imm >> 12, 15),
+            ("va_sdst", imm >> 9 & 7, 7),
+            ("va_ssrc", imm >> 8 & 1, 1),
+            ("va_vcc", imm >> 1 & 1, 1),
+            ("vm_vsrc", imm >> 2 & 7, 7),
+        ],
+    )
+}
+
+fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, u16, u16)]) -> fmt::Result {
+    let none = fields.iter().all(|(_, value, max)| value == max);
+    let mut space = "";
+    for (name, value, max) in fields {
+        if none || value != max {
+            write!(f, "{space}{prefix}{name}({value})")?;
+            space = " ";
+        }
+    }
+    Ok(())
+}
+
+fn delay(f: &mut Formatter, imm: u16) -> fmt::Result {
+    const ID: [&str; 12] = [
+        "NO_DEP",
+        "VALU_DEP_1",
+        "VALU_DEP_2",
+        "VALU_DEP_3",
+        "VALU_DEP_4",
+        "TRANS32_DEP_1",
+        "TRANS32_DEP_2",
+        "TRANS32_DEP_3",
+        "FMA_ACCUM_CYCLE_1",
+        "SALU_CYCLE_1",
+        "SALU_CYCLE_2",
+        "SALU_CYCLE_3",
+    ];
+    const SKIP: [&str; 6] = ["SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4"];
+    let mut bar = "";
+    for (name, value, names) in [
+        ("instid0", imm & 15, &ID[..]),
+        ("instskip", imm >> 4 & 7, &SKIP[..]),
+        ("instid1", imm >> 7 & 15, &ID[..]),
+    ] {
+        if value != 0 {
+            let invalid = format!("/* invalid {} value */", name.trim_end_matches(['0', '1']));
+            let text = names
+                .get(usize::from(value))
+                .unwrap_or(&invalid.as_str())
+                .to_string();
+            write!(f, "{bar}{name}({text})")?;
+            bar = " | ";
+        }
+    }
+    if bar.is_empty() {
+        f.write_char('0')
+    } else {
+        Ok(())
+    }
+}
+
+fn bits(f: &mut Formatter, name: &str, value: u8, count: usize) -> fmt::Result {
+    write!(f, " {name}:[")?;
+    for i in 0..count {
+        write!(f, "{}{}", if i == 0 { "" } else { "," }, value >> i & 1)?;
+    }
+    f.write_char(']')
+}
+
+fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
+    let sources = spec.present_sources().count_ones() as usize;
+    // The names of VGPRs tell their halves; those of other sources do not.
+    let untold = (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
+    if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+        if inst.opsel != 0 {
+            bits(f, "op_sel", inst.opsel, 2)?;
+        }
+    } else if untold {
+        let destination = (inst.opsel >> 3 & 1) << sources;
+        bits(f, "op_sel", inst.opsel & 7 | destination, sources + 1)?;
+    }
+    clamp(f, inst)?;
+    f.write_str(match inst.omod {
+        0 => "",
+        1 => " mul:2",
+        2 => " mul:4",
+        _ => " div:2",
+    })
+}
+
+fn clamp(f: &mut Formatter, inst: &Inst) -> fmt::Result {
+    f.write_str(if inst.clamp { " clamp" } else { "" })
+}
+
+fn vop3p_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
+    let count = spec.present_sources().count_ones() as usize;
+    let all = spec.present_sources();
+    let mix = spec.src[0] == Kind::MIX;
+    if inst.opsel != 0 {
+        bits(f, "op_sel", inst.opsel, count)?;
+    }
+    let default = if mix { 0 } else { all };
+    if spec.has_op_sel() && inst.opsel_hi & all != default {
+        bits(f, "op_sel_hi", inst.opsel_hi, count)?;
+    }
+    if !mix {
+        for (name, value) in [("neg_lo", inst.neg), ("neg_hi", inst.abs)] {
+            if value != 0 {
+                bits(f, name, value, count)?;
+            }
+        }
+    }
+    clamp(f, inst)
+}
+
+fn ds_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
+    if spec.has_two_offsets() {
+        for (name, value) in [("offset0", inst.imm), ("offset1", inst.imm2.into())] {
+            if value != 0 {
+                write!(f, " {name}:{value}")?;
+            }
+        }
+    } else if inst.imm != 0 {
+        f.write_str(" offset:")?;
+        if inst.op == Op::DS_SWIZZLE_B32 {
+            swizzle(f, inst.imm as u16)?;
+        } else {
+            write!(f, "{}", inst.imm)?;
+        }
+    }
+    f.write_str(if inst.flag { " gds" } else { "" })
+}
+
+/// The pattern of `ds_swizzle`, by the name of its purpose where it has one.
+fn swizzle(f: &mut Formatter, imm: u16) -> fmt::Result {
+    let low = imm & 31;
+    match imm >> 13 {
+        0b111 => return write!(f, "swizzle(FFT,{low})"),
+        0b110 => return write!(f, "swizzle(ROTATE,{},{})", imm >> 10 & 1, imm >> 5 & 31),
+        _ => {}
+    }
+    if imm >> 8 == 0x80 {
+        let lane = |i: u16| imm >> (2 * i) & 3;
+        let (a, b, c, d) = (lane(0), lane(1), lane(2), lane(3));
+        return write!(f, "swizzle(QUAD_PERM,{a},{b},{c},{d})");
+    }
+    if imm >= 0x8000 {
+        return write!(f, "{imm}");
+    }
+    let (and, or, xor) = (low, imm >> 5 & 31, imm >> 10 & 31);
+    if (and, or) == (31, 0) && xor.count_ones() == 1 {
+        return write!(f, "swizzle(SWAP,{xor})");
+    }
+    if (and, or) == (31, 0) && xor != 0 && (xor + 1).is_power_of_two() {
+        return write!(f, "swizzle(REVERSE,{})", xor + 1);
+    }
+    let group = 32 - and;
+    if xor == 0 && group > 1 && group.is_power_of_two() && or < group {
+        return write!(f, "swizzle(BROADCAST,{group},{or})");
+    }
+    f.write_str("swizzle(BITMASK_PERM,\"")?;
+    for i in (0..5).rev() {
+        let of = |mask: u16| mask >> i & 1;
+        // What the bit of a lane's number becomes, from 0 and from 1.
+        let result = |lane: u16| (lane & of(and) | of(or)) ^ of(xor);
+        f.write_char(match (result(0), result(1)) {
+            (0, 0) => '0',
+            (1, 1) => '1',
+            (0, _) => 'p',
+            _ => 'i',
+        })?;
+    }
+    f.write_str("\")")
+}
+
+fn dpp_control(f: &mut Formatter, dpp: Dpp) -> fmt::Result {
+    let fi = match dpp {
+        Dpp::None => return Ok(()),
+        Dpp::Dpp8 { sel, fi } => {
+            f.write_str(" dpp8:[")?;
+            for i in 0..8 {
+                write!(f, "{}{}", if i == 0 { "" } else { "," }, sel >> (3 * i) & 7)?;
+            }
+            f.write_char(']')?;
+            fi
+        }
+        Dpp::Dpp16 {
+            ctrl,
+            row_mask,
+            bank_mask,
+            bound_ctrl,
+            fi,
+        } => {
+            let n = ctrl & 15;
+            match ctrl >> 4 {
+                0..=0xf => {
+                    let lane = |i: u16| ctrl >> (2 * i) & 3;
+                    let (a, b, c, d) = (lane(0), lane(1), lane(2), lane(3));
+                    write!(f, " quad_perm:[{a},{b},{c},{d}]")?;
+                }
+                0x10 => write!(f, " row_shl:{n}")?,
+                0x11 => write!(f, " row_shr:{n}")?,
+                0x12 => write!(f, " row_ror:{n}")?,
+                0x14 if n == 0 => f.write_str(" row_mirror")?,
+                0x14 => f.write_str(" row_half_mirror")?,
+                0x15 => write!(f, " row_share:{n}")?,
+                _ => write!(f, " row_xmask:{n}")?,
+            }
+            write!(f, " row_mask:{row_mask:#x} bank_mask:{bank_mask:#x}")?;
+            if bound_ctrl {
+                f.write_str(" bound_ctrl:1")?;
+            }
+            fi
+        }
+    };
+    f.write_str(if fi { " fi:1" } else { "" })
+}
