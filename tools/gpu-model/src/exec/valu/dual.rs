@@ -12,44 +12,41 @@ pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     if wave.lanes != 32 {
         return Err(Fault::Unknown);
     }
-    // X names the constant of `v_dual_fmamk` between its registers, Y leaves it out.
-    let second = if inst.op == Op::V_DUAL_FMAMK_F32 {
-        2
-    } else {
-        1
-    };
     let mut alu = Alu::new(wave, inst)?;
 
     let n = inst.dst.as_vgpr().ok_or(Fault::Unknown)?;
     let before = *alu.vgpr(n)?;
-    half(&mut alu, inst.op, inst.dst, [inst.src[0], inst.src[second]])?;
+    half(&mut alu, inst.op, inst.dst, inst.src)?;
     let after = std::mem::replace(alu.vgpr_mut(n)?, before);
     half(&mut alu, y.op, y.dst, y.src)?;
     *alu.vgpr_mut(n)? = after;
     Ok(())
 }
 
-fn half(alu: &mut Alu, op: Op, dst: Operand, [a, b]: [Operand; 2]) -> Result<(), Fault> {
+fn half(alu: &mut Alu, op: Op, dst: Operand, mut src: [Operand; 3]) -> Result<(), Fault> {
     use Op::*;
-    let constant = Operand::LITERAL;
-    let (op, src) = match op {
-        V_DUAL_FMAC_F32 => (V_FMAC_F32, [a, b, dst]),
-        V_DUAL_FMAAK_F32 => (V_FMAAK_F32, [a, b, constant]),
-        V_DUAL_FMAMK_F32 => (V_FMAMK_F32, [a, constant, b]),
-        V_DUAL_MUL_F32 => (V_MUL_F32, [a, b, dst]),
-        V_DUAL_ADD_F32 => (V_ADD_F32, [a, b, dst]),
-        V_DUAL_SUB_F32 => (V_SUB_F32, [a, b, dst]),
-        V_DUAL_SUBREV_F32 => (V_SUBREV_F32, [a, b, dst]),
-        V_DUAL_MUL_DX9_ZERO_F32 => (V_MUL_DX9_ZERO_F32, [a, b, dst]),
-        V_DUAL_MOV_B32 => (V_MOV_B32, [a, b, dst]),
-        V_DUAL_CNDMASK_B32 => (V_CNDMASK_B32, [a, b, Operand::VCC_LO]),
-        V_DUAL_MAX_F32 => (V_MAX_F32, [a, b, dst]),
-        V_DUAL_MIN_F32 => (V_MIN_F32, [a, b, dst]),
-        V_DUAL_DOT2ACC_F32_F16 => (V_DOT2ACC_F32_F16, [a, b, dst]),
-        V_DUAL_DOT2ACC_F32_BF16 => (V_DUAL_DOT2ACC_F32_BF16, [a, b, dst]),
-        V_DUAL_ADD_NC_U32 => (V_ADD_NC_U32, [a, b, dst]),
-        V_DUAL_LSHLREV_B32 => (V_LSHLREV_B32, [a, b, dst]),
-        V_DUAL_AND_B32 => (V_AND_B32, [a, b, dst]),
+    // The addend of the operations that accumulate.
+    if src[2] == Operand::NONE {
+        src[2] = dst;
+    }
+    let op = match op {
+        V_DUAL_FMAC_F32 => V_FMAC_F32,
+        V_DUAL_FMAAK_F32 => V_FMAAK_F32,
+        V_DUAL_FMAMK_F32 => V_FMAMK_F32,
+        V_DUAL_MUL_F32 => V_MUL_F32,
+        V_DUAL_ADD_F32 => V_ADD_F32,
+        V_DUAL_SUB_F32 => V_SUB_F32,
+        V_DUAL_SUBREV_F32 => V_SUBREV_F32,
+        V_DUAL_MUL_DX9_ZERO_F32 => V_MUL_DX9_ZERO_F32,
+        V_DUAL_MOV_B32 => V_MOV_B32,
+        V_DUAL_CNDMASK_B32 => V_CNDMASK_B32,
+        V_DUAL_MAX_F32 => V_MAX_F32,
+        V_DUAL_MIN_F32 => V_MIN_F32,
+        V_DUAL_DOT2ACC_F32_F16 => V_DOT2ACC_F32_F16,
+        V_DUAL_DOT2ACC_F32_BF16 => V_DUAL_DOT2ACC_F32_BF16,
+        V_DUAL_ADD_NC_U32 => V_ADD_NC_U32,
+        V_DUAL_LSHLREV_B32 => V_LSHLREV_B32,
+        V_DUAL_AND_B32 => V_AND_B32,
         _ => return Err(Fault::Unknown),
     };
     (alu.src, alu.dst) = (src, dst);
