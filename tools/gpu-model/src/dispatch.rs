@@ -532,7 +532,7 @@ impl Run {
             entry: self.kernel.entry,
             pc: wave.pc,
             words: words[..count].to_vec(),
-            text: inst.map(|inst| format!("{:?}", inst.op)),
+            text: inst.map(|inst| inst.to_string()),
             fault,
             workgroup: group.id,
             wave: number,

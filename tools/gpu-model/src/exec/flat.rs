@@ -224,3 +224,229 @@ fn in_lane(fault: Fault, lane: usize) -> Fault {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scratch;
+    use super::super::testing::{inst, wave};
+    use super::*;
+    use crate::isa::Op;
+    use crate::memory::{Memory, View};
+
+    /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 private bytes a lane.
+    struct Bench {
+        bytes: Box<[u32; 64]>,
+        memory: View,
+        lds: Vec<u8>,
+        scratch: Scratch,
+        wave: Wave,
+    }
+
+    impl Bench {
+        fn new(lanes: usize) -> Bench {
+            let bytes = Box::new([0u32; 64]);
+            let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1_0000));
+            // SAFETY: the bytes live as long as the memory.
+            unsafe { memory.allocated(0x1_0000, 256, true) };
+            Bench {
+                bytes,
+                memory: View::new(memory),
+                lds: vec![0; 64],
+                scratch: Scratch::new(32, lanes),
+                wave: wave(lanes),
+            }
+        }
+        fn run(&mut self, inst: &Inst) -> Result<(), Fault> {
+            let mut around = Surroundings {
+                memory: &mut self.memory,
+                lds: &mut self.lds,
+                scratch: &mut self.scratch,
+            };
+            execute(&mut self.wave, inst, &mut around)
+        }
+        fn address(&mut self, lane: usize, address: u64) {
+            self.wave.vgpr[0][lane] = address as u32;
+            self.wave.vgpr[1][lane] = (address >> 32) as u32;
+        }
+    }
+
+    /// address v0 (and v1), data v2, destination v8.
+    fn memory(op: Op, enc: Encoding, offset: i32) -> Inst {
+        let mut inst = inst(op, enc);
+        inst.src = [Operand::vgpr(0), Operand::vgpr(2), Operand::NONE];
+        inst.dst = Operand::vgpr(8);
+        inst.imm = offset;
+        inst
+    }
+
+    #[test]
+    fn loads_of_every_width() {
+        use Op::*;
+        let mut bench = Bench::new(32);
+        bench.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
+        bench.wave.set_exec(2);
+        bench.address(1, 0x1_0020);
+        for (op, offset, count, expected) in [
+            (GLOBAL_LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
+            (GLOBAL_LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
+            (GLOBAL_LOAD_U16, -15, 1, [0x99aa, 0, 0, 0]),
+            (GLOBAL_LOAD_I16, -14, 1, [0xffff_8899, 0, 0, 0]),
+            (GLOBAL_LOAD_B32, -16, 1, [0x8899_aabb, 0, 0, 0]),
+            (GLOBAL_LOAD_B64, -16, 2, [0x8899_aabb, 2, 0, 0]),
+            (GLOBAL_LOAD_B96, -16, 3, [0x8899_aabb, 2, 3, 0]),
+            (GLOBAL_LOAD_B128, -16, 4, [0x8899_aabb, 2, 3, 4]),
+            (GLOBAL_LOAD_D16_HI_U8, -16, 1, [0x00bb_7777, 0, 0, 0]),
+            (GLOBAL_LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
+            (GLOBAL_LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
+        ] {
+            bench.wave.vgpr[8][1] = 0x7777_7777;
+            bench.run(&memory(op, Encoding::Global, offset)).unwrap();
+            let loaded: Vec<u32> = (8..8 + count).map(|n| bench.wave.vgpr[n][1]).collect();
+            assert_eq!(loaded, expected[..count], "{op:?}");
+        }
+    }
+
+    #[test]
+    fn stores_of_every_width() {
+        use Op::*;
+        let mut bench = Bench::new(32);
+        bench.wave.set_exec(1);
+        bench.address(0, 0x1_0000);
+        for (n, value) in [0x1122_3344, 6, 7, 8].into_iter().enumerate() {
+            bench.wave.vgpr[2 + n][0] = value;
+        }
+        for (op, expected) in [
+            (GLOBAL_STORE_B8, [0x44, 0, 0, 0]),
+            (GLOBAL_STORE_B16, [0x3344, 0, 0, 0]),
+            (GLOBAL_STORE_B32, [0x1122_3344, 0, 0, 0]),
+            (GLOBAL_STORE_B64, [0x1122_3344, 6, 0, 0]),
+            (GLOBAL_STORE_B96, [0x1122_3344, 6, 7, 0]),
+            (GLOBAL_STORE_B128, [0x1122_3344, 6, 7, 8]),
+            (GLOBAL_STORE_D16_HI_B8, [0x22, 0, 0, 0]),
+            (GLOBAL_STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
+        ] {
+            bench.bytes.fill(0);
+            bench.run(&memory(op, Encoding::Global, 16)).unwrap();
+            assert_eq!(bench.bytes[4..8], expected, "{op:?}");
+            assert_eq!(bench.bytes[8], 0, "{op:?}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_base_takes_a_32_bit_offset() {
+        let mut bench = Bench::new(64);
+        bench.bytes[9] = 77;
+        bench.wave.set_exec(1 << 40);
+        bench
+            .wave
+            .set_sgpr64(Operand(4), 0x1_0024_u64.wrapping_sub(0xffff_fff0));
+        bench.wave.vgpr[0][40] = 0xffff_ffe8;
+        let mut inst = memory(Op::GLOBAL_LOAD_B32, Encoding::Global, 8);
+        inst.src[2] = Operand(4);
+        bench.run(&inst).unwrap();
+        assert_eq!(bench.wave.vgpr[8][40], 77);
+    }
+
+    #[test]
+    fn flat_addresses_reach_lds_and_private_memory_through_their_apertures() {
+        let mut bench = Bench::new(32);
+        bench.wave.set_exec(0b111);
+        bench.address(0, 0x1_0040);
+        bench.address(1, 0x4000_0000_0000_0008);
+        bench.address(2, 0x5000_0000_0000_000c);
+        bench.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
+        let store = memory(Op::FLAT_STORE_B32, Encoding::Flat, 4);
+        bench.run(&store).unwrap();
+        assert_eq!(bench.bytes[17], 5);
+        assert_eq!(bench.lds[12], 6);
+        bench
+            .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
+            .unwrap();
+        assert_eq!(bench.wave.vgpr[8][..3], [5, 6, 7]);
+        // The same private dword by a scratch instruction, from a scalar and a vector offset.
+        let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
+        scratch.src[2] = Operand(4);
+        scratch.flag = true;
+        bench.wave.sgpr[4] = 8;
+        bench.wave.vgpr[0][2] = 4;
+        bench.wave.set_exec(0b100);
+        bench.run(&scratch).unwrap();
+        assert_eq!(bench.wave.vgpr[8][2], 7);
+        // Without SVE the vector offset does not count; the other lane has memory of its own.
+        scratch.flag = false;
+        scratch.imm = 8;
+        bench.wave.set_exec(0b110);
+        bench.run(&scratch).unwrap();
+        assert_eq!(bench.wave.vgpr[8][1..3], [0, 7]);
+        scratch.imm = 24;
+        assert_eq!(
+            bench.run(&scratch),
+            Err(Fault::Scratch {
+                offset: 32,
+                size: 4,
+                limit: 32
+            })
+        );
+    }
+
+    #[test]
+    fn atomics_return_the_old_value_only_with_glc() {
+        let mut bench = Bench::new(32);
+        bench.wave.set_exec(0b11);
+        bench.address(0, 0x1_0000);
+        bench.address(1, 0x1_0000);
+        bench.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
+        let mut add = memory(Op::GLOBAL_ATOMIC_ADD_U32, Encoding::Global, 0);
+        add.dst = Operand::NONE;
+        bench.run(&add).unwrap();
+        assert_eq!(bench.bytes[0], 11);
+        add.glc = true;
+        add.dst = Operand::vgpr(8);
+        bench.run(&add).unwrap();
+        assert_eq!(bench.bytes[0], 22);
+        assert_eq!(bench.wave.vgpr[8][..2], [11, 16]);
+        // Compare and swap: data, then the value to compare with.
+        let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
+        swap.glc = true;
+        bench.wave.set_exec(1);
+        bench.bytes[2..4].copy_from_slice(&[1, 2]);
+        for (n, value) in [7, 8, 1, 2].into_iter().enumerate() {
+            bench.wave.vgpr[2 + n][0] = value;
+        }
+        bench.run(&swap).unwrap();
+        assert_eq!(bench.bytes[2..4], [7, 8]);
+        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (1, 2));
+        bench.run(&swap).unwrap();
+        assert_eq!(bench.bytes[2..4], [7, 8]);
+        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (7, 8));
+        bench.address(0, 0x1_0002);
+        assert_eq!(
+            bench.run(&add),
+            Err(Fault::Alignment {
+                address: 0x1_0002,
+                size: 4
+            })
+        );
+    }
+
+    #[test]
+    fn a_fault_names_the_first_lane_that_is_outside() {
+        let mut bench = Bench::new(32);
+        bench.wave.set_exec(0b1010);
+        bench.address(1, 0x1_00fc);
+        bench.address(3, 0x1_00fd);
+        assert_eq!(
+            bench.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
+            Err(Fault::Memory {
+                address: 0x1_00fd,
+                size: 4,
+                write: false,
+                lane: Some(3)
+            })
+        );
+        // A register that the kernel was not granted.
+        let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
+        wide.dst = Operand::vgpr(30);
+        assert_eq!(bench.run(&wide), Err(Fault::Vgpr(33)));
+    }
+}

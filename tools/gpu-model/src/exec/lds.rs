@@ -303,3 +303,210 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{inst, wave};
+    use super::*;
+    use crate::isa::{Encoding, Operand};
+
+    /// address v0, data v2 (and v4), destination v8.
+    fn ds(op: Op, offset: i32, offset1: u8) -> Inst {
+        let mut inst = inst(op, Encoding::Ds);
+        inst.src = [Operand::vgpr(0), Operand::vgpr(2), Operand::vgpr(4)];
+        inst.dst = Operand::vgpr(8);
+        inst.imm = offset;
+        inst.imm2 = offset1;
+        inst
+    }
+
+    fn dword(lds: &[u8], at: usize) -> u32 {
+        u32::from_le_bytes(lds[at..at + 4].try_into().unwrap())
+    }
+
+    #[test]
+    fn narrow_accesses_extend_and_keep_halves() {
+        use Op::*;
+        let mut lds = [0u8; 64];
+        lds[5] = 0x80;
+        lds[6] = 0x91;
+        for (op, offset, before, after) in [
+            (DS_LOAD_U8, 5, 7, 0x80),
+            (DS_LOAD_I8, 5, 7, 0xffff_ff80),
+            (DS_LOAD_U16, 5, 7, 0x9180),
+            (DS_LOAD_I16, 5, 7, 0xffff_9180),
+            (DS_LOAD_U8_D16, 5, 0x1111_2222, 0x1111_0080),
+            (DS_LOAD_I8_D16_HI, 5, 0x1111_2222, 0xff80_2222),
+            (DS_LOAD_U16_D16_HI, 5, 0x1111_2222, 0x9180_2222),
+            (DS_LOAD_B32, 4, 0, 0x0091_8000),
+        ] {
+            let mut wave = wave(32);
+            wave.set_exec(1);
+            wave.vgpr[8][0] = before;
+            wave.vgpr[8][1] = 99;
+            execute(&mut wave, &ds(op, offset, 0), &mut lds).unwrap();
+            assert_eq!(wave.vgpr[8][..2], [after, 99], "{op:?}");
+        }
+        let mut wave = wave(32);
+        wave.set_exec(1);
+        wave.vgpr[2][0] = 0xaabb_ccdd;
+        execute(&mut wave, &ds(DS_STORE_B8_D16_HI, 8, 0), &mut lds).unwrap();
+        execute(&mut wave, &ds(DS_STORE_B16_D16_HI, 10, 0), &mut lds).unwrap();
+        assert_eq!(dword(&lds, 8), 0xaabb_00bb);
+    }
+
+    #[test]
+    fn two_address_forms_count_elements() {
+        use Op::*;
+        let mut lds = vec![0u8; 4096];
+        let mut wave = wave(32);
+        wave.set_exec(0b10);
+        wave.vgpr[0][1] = 8;
+        for (n, value) in [(2, 0xa), (3, 0xb), (4, 0xc), (5, 0xd)] {
+            wave.vgpr[n][1] = value;
+        }
+        execute(&mut wave, &ds(DS_STORE_2ADDR_B64, 1, 3), &mut lds).unwrap();
+        assert_eq!(
+            [16, 20, 32, 36].map(|at| dword(&lds, at)),
+            [0xa, 0xb, 0xc, 0xd]
+        );
+        execute(&mut wave, &ds(DS_STORE_2ADDR_STRIDE64_B32, 1, 2), &mut lds).unwrap();
+        assert_eq!([264, 520].map(|at| dword(&lds, at)), [0xa, 0xc]);
+        execute(&mut wave, &ds(DS_LOAD_2ADDR_B64, 1, 3), &mut lds).unwrap();
+        assert_eq!(
+            [8, 9, 10, 11].map(|n| wave.vgpr[n][1]),
+            [0xa, 0xb, 0xc, 0xd]
+        );
+        execute(&mut wave, &ds(DS_STOREXCHG_2ADDR_RTN_B32, 6, 7), &mut lds).unwrap();
+        assert_eq!([32, 36].map(|at| dword(&lds, at)), [0xa, 0xc]);
+        assert_eq!([8, 9].map(|n| wave.vgpr[n][1]), [0xc, 0xd]);
+    }
+
+    #[test]
+    fn atomic_operations_go_lane_by_lane() {
+        use Op::*;
+        // operation, old value, data, second operand; new value. Two lanes do it on one place.
+        #[rustfmt::skip]
+        let cases: &[(Op, u32, [u32; 2], u32, u32)] = &[
+            (DS_ADD_RTN_U32, 5, [1, 2], 0, 8),
+            (DS_SUB_RTN_U32, 5, [1, 2], 0, 2),
+            (DS_RSUB_RTN_U32, 5, [1, 2], 0, 6),
+            (DS_INC_RTN_U32, 2, [2, 2], 0, 1),
+            (DS_DEC_RTN_U32, 1, [9, 9], 0, 9),
+            (DS_MIN_RTN_I32, 5, [0xffff_fffe, 7], 0, 0xffff_fffe),
+            (DS_MAX_RTN_I32, 5, [0xffff_fffe, 7], 0, 7),
+            (DS_MIN_RTN_U32, 5, [0xffff_fffe, 7], 0, 5),
+            (DS_MAX_RTN_U32, 5, [0xffff_fffe, 7], 0, 0xffff_fffe),
+            (DS_AND_RTN_B32, 0xff, [0xf1, 0x1f], 0, 0x11),
+            (DS_OR_RTN_B32, 1, [2, 4], 0, 7),
+            (DS_XOR_RTN_B32, 1, [3, 4], 0, 6),
+            (DS_MSKOR_RTN_B32, 0xff, [0x0f, 0xf0], 0x100, 0x100),
+            (DS_STOREXCHG_RTN_B32, 1, [2, 3], 0, 3),
+            (DS_CMPSTORE_RTN_B32, 7, [9, 10], 7, 9),
+            (DS_WRAP_RTN_B32, 5, [3, 3], 10, 12),
+            (DS_ADD_RTN_F32, 0x3f80_0000, [0x3f80_0000, 0x4000_0000], 0, 0x4080_0000),
+            (DS_MAX_RTN_F32, 0x3f80_0000, [0xc000_0000, 0x4000_0000], 0, 0x4000_0000),
+            (DS_MIN_RTN_F32, 0x3f80_0000, [0xc000_0000, 0x4000_0000], 0, 0xc000_0000),
+        ];
+        for &(op, old, data, second, new) in cases {
+            let mut lds = [0u8; 16];
+            lds[4..8].copy_from_slice(&old.to_le_bytes());
+            let mut wave = wave(32);
+            wave.set_exec(0b11);
+            wave.vgpr[2][..2].copy_from_slice(&data);
+            wave.vgpr[4][..2].copy_from_slice(&[second; 2]);
+            execute(&mut wave, &ds(op, 4, 0), &mut lds).unwrap();
+            assert_eq!(dword(&lds, 4), new, "{op:?}");
+            assert_eq!(wave.vgpr[8][0], old, "{op:?}");
+        }
+        let mut lds = [0xffu8; 16];
+        let mut wave = wave(32);
+        wave.set_exec(0b11);
+        wave.vgpr[2][..2].copy_from_slice(&[1, 0]);
+        wave.vgpr[3][..2].copy_from_slice(&[0, 1]);
+        execute(&mut wave, &ds(DS_ADD_RTN_U64, 8, 0), &mut lds).unwrap();
+        assert_eq!([8, 12].map(|at| dword(&lds, at)), [0, 1]);
+        assert_eq!([8, 9].map(|n| wave.vgpr[n][1]), [0, 0]);
+    }
+
+    #[test]
+    fn append_and_consume_count_active_lanes_once() {
+        let mut lds = [0u8; 32];
+        let mut wave = wave(32);
+        wave.set_exec(0b1011);
+        wave.sgpr[125] = 16;
+        execute(&mut wave, &ds(Op::DS_APPEND, 4, 0), &mut lds).unwrap();
+        execute(&mut wave, &ds(Op::DS_APPEND, 4, 0), &mut lds).unwrap();
+        assert_eq!(dword(&lds, 20), 6);
+        assert_eq!(wave.vgpr[8][..4], [3, 3, 0, 3]);
+        execute(&mut wave, &ds(Op::DS_CONSUME, 4, 0), &mut lds).unwrap();
+        assert_eq!((dword(&lds, 20), wave.vgpr[8][3]), (3, 6));
+    }
+
+    #[test]
+    fn permutations_stay_in_their_half() {
+        let mut wave = wave(64);
+        for lane in 0..64 {
+            wave.vgpr[0][lane] = 4 * ((lane as u32 + 1) % 64);
+            wave.vgpr[2][lane] = 100 + lane as u32;
+        }
+        execute(&mut wave, &ds(Op::DS_BPERMUTE_B32, 0, 0), &mut []).unwrap();
+        assert_eq!(
+            [0, 30, 31, 32, 63].map(|n| wave.vgpr[8][n]),
+            [101, 131, 100, 133, 132]
+        );
+        execute(&mut wave, &ds(Op::DS_PERMUTE_B32, 0, 0), &mut []).unwrap();
+        assert_eq!(
+            [1, 31, 0, 33, 32].map(|n| wave.vgpr[8][n]),
+            [100, 130, 131, 132, 163]
+        );
+        // An inactive lane is read as 0.
+        wave.set_exec(!2);
+        execute(&mut wave, &ds(Op::DS_BPERMUTE_B32, 0, 0), &mut []).unwrap();
+        assert_eq!(wave.vgpr[8][0], 0);
+    }
+
+    #[test]
+    fn swizzles_as_the_assembler_names_them() {
+        // pattern, lane, the lane that it reads
+        for (pattern, lane, source) in [
+            // swizzle(QUAD_PERM, 3, 2, 1, 0)
+            (0x801b, 5, 6),
+            (0x801b, 40, 43),
+            // swizzle(SWAP, 16), swizzle(REVERSE, 8), swizzle(BROADCAST, 4, 1)
+            (0x401f, 3, 19),
+            (0x1c1f, 9, 14),
+            (0x003c, 6, 5),
+            // swizzle(ROTATE, 0, 3), swizzle(ROTATE, 1, 3)
+            (0xc060, 30, 1),
+            (0xc460, 1, 30),
+            // swizzle(FFT, 0): bits reversed
+            (0xe000, 1, 16),
+        ] {
+            assert_eq!(
+                swizzle_source(lane, pattern),
+                source,
+                "{pattern:#x}, lane {lane}"
+            );
+        }
+    }
+
+    #[test]
+    fn outside_the_workgroups_bytes_is_a_fault() {
+        let mut lds = [0u8; 16];
+        let mut wave = wave(32);
+        wave.set_exec(1);
+        wave.vgpr[0][0] = 13;
+        assert_eq!(
+            execute(&mut wave, &ds(Op::DS_LOAD_B32, 0, 0), &mut lds),
+            Err(Fault::Lds {
+                offset: 13,
+                size: 4,
+                limit: 16
+            })
+        );
+        let mut gds = ds(Op::DS_LOAD_B32, 0, 0);
+        gds.flag = true;
+        assert_eq!(execute(&mut wave, &gds, &mut lds), Err(Fault::Unknown));
+    }
+}

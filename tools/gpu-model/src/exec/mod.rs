@@ -10,6 +10,8 @@ mod flat;
 mod lds;
 mod salu;
 mod smem;
+#[cfg(test)]
+mod testing;
 pub mod valu;
 
 /// Why a wave cannot go on. Whoever runs the wave adds kernel, program counter and words.

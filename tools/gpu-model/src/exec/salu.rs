@@ -292,9 +292,9 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             wave.pc = target;
             Ok(())
         }
-        // Which message is in the source field as a number, not as an operand.
-        S_SENDMSG_RTN_B64 if s.0 == 131 => set64(wave, dst, clock_ticks()),
-        S_SENDMSG_RTN_B32 if s.0 == 131 => set32(wave, dst, clock_ticks() as u32),
+        // MSG_RTN_GET_REALTIME
+        S_SENDMSG_RTN_B64 if inst.imm == 131 => set64(wave, dst, clock_ticks()),
+        S_SENDMSG_RTN_B32 if inst.imm == 131 => set32(wave, dst, clock_ticks() as u32),
         _ => Err(Fault::Unknown),
     }
 }
@@ -626,4 +626,210 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
         branch(wave, inst.imm);
     }
     Ok(Flow::Next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{inst, wave};
+    use super::*;
+    use crate::isa::Encoding;
+
+    /// Runs an operation on s0 and s1 (or their pairs at s0 and s2), destination s4.
+    fn run(
+        op: Op,
+        a: u64,
+        b: u64,
+        scc: bool,
+        execute: fn(&mut Wave, &Inst) -> Result<(), Fault>,
+    ) -> (u64, bool) {
+        let mut wave = wave(32);
+        wave.set_sgpr64(Operand(0), a);
+        wave.set_sgpr64(Operand(2), b);
+        wave.scc = scc;
+        let mut inst = inst(op, Encoding::Sop2);
+        inst.dst = Operand(4);
+        inst.src = [Operand(0), Operand(2), Operand::NONE];
+        execute(&mut wave, &inst).unwrap_or_else(|fault| panic!("{op:?}: {fault}"));
+        (wave.sgpr64(Operand(4)), wave.scc)
+    }
+
+    const NEG: u64 = 0x8000_0000;
+
+    #[test]
+    fn operations_on_two_sources() {
+        use Op::*;
+        // operation, sources, SCC before, destination, SCC after
+        #[rustfmt::skip]
+        let cases: &[(Op, u64, u64, bool, u64, bool)] = &[
+            (S_ADD_U32, 0xffff_ffff, 1, false, 0, true),
+            (S_ADD_U32, 7, 8, true, 15, false),
+            (S_SUB_U32, 3, 5, false, 0xffff_fffe, true),
+            (S_ADD_I32, 0x7fff_ffff, 1, false, NEG, true),
+            (S_ADD_I32, 0xffff_ffff, 1, true, 0, false),
+            (S_SUB_I32, NEG, 1, false, 0x7fff_ffff, true),
+            (S_ADDC_U32, 0xffff_ffff, 0, true, 0, true),
+            (S_ADDC_U32, 1, 1, true, 3, false),
+            (S_SUBB_U32, 5, 5, true, 0xffff_ffff, true),
+            (S_SUBB_U32, 5, 4, true, 0, false),
+            (S_ABSDIFF_I32, 3, 10, false, 7, true),
+            (S_LSHL_B32, 1, 33, false, 2, true),
+            (S_LSHR_B32, NEG, 31, false, 1, true),
+            (S_ASHR_I32, NEG, 31, false, 0xffff_ffff, true),
+            (S_LSHL_B64, 1, 40, false, 1 << 40, true),
+            (S_LSHR_B64, 1 << 63, 63, false, 1, true),
+            (S_ASHR_I64, 1 << 63, 63, false, u64::MAX, true),
+            (S_LSHL1_ADD_U32, NEG, 5, false, 5, true),
+            (S_LSHL4_ADD_U32, 3, 2, true, 50, false),
+            (S_MIN_I32, 0xffff_ffff, 1, false, 0xffff_ffff, true),
+            (S_MIN_U32, 0xffff_ffff, 1, true, 1, false),
+            (S_MAX_I32, 0xffff_ffff, 1, true, 1, false),
+            (S_MAX_U32, 4, 4, false, 4, true),
+            (S_NAND_B32, 0xff, 0x0f, false, 0xffff_fff0, true),
+            (S_AND_NOT1_B64, u64::MAX, 0xff, false, !0xff, true),
+            (S_OR_NOT1_B64, 0, u64::MAX, true, 0, false),
+            (S_XNOR_B64, 5, 5, false, u64::MAX, true),
+            (S_BFE_U32, 0xabcd_1234, 8 << 16 | 4, false, 0x23, true),
+            (S_BFE_U32, 0xabcd_1234, 0, true, 0, false),
+            (S_BFE_U32, 0xabcd_1234, 32 << 16, false, 0xabcd_1234, true),
+            (S_BFE_I32, 0x0000_0f00, 4 << 16 | 8, false, 0xffff_ffff, true),
+            (S_BFE_U64, 0xff00_0000_0000, 8 << 16 | 40, false, 0xff, true),
+            (S_BFE_I64, 0xff00_0000_0000, 8 << 16 | 40, false, u64::MAX, true),
+            (S_BFM_B32, 4, 8, false, 0xf00, false),
+            (S_BFM_B64, 33, 4, true, 0x1f_ffff_fff0, true),
+            (S_MUL_I32, 0xffff_ffff, 7, false, 0xffff_fff9, false),
+            (S_MUL_HI_U32, 0xffff_ffff, 0xffff_ffff, false, 0xffff_fffe, false),
+            (S_MUL_HI_I32, 0xffff_ffff, 0xffff_ffff, false, 0, false),
+            (S_CSELECT_B32, 1, 2, true, 1, true),
+            (S_CSELECT_B64, 1, 2 << 32, false, 2 << 32, false),
+            (S_PACK_LL_B32_B16, 0x1111_2222, 0x3333_4444, false, 0x4444_2222, false),
+            (S_PACK_LH_B32_B16, 0x1111_2222, 0x3333_4444, false, 0x3333_2222, false),
+            (S_PACK_HH_B32_B16, 0x1111_2222, 0x3333_4444, false, 0x3333_1111, false),
+            (S_PACK_HL_B32_B16, 0x1111_2222, 0x3333_4444, false, 0x4444_1111, false),
+        ];
+        for &(op, a, b, before, value, after) in cases {
+            assert_eq!(run(op, a, b, before, sop2), (value, after), "{op:?}");
+        }
+    }
+
+    #[test]
+    fn operations_on_one_source() {
+        use Op::*;
+        #[rustfmt::skip]
+        let cases: &[(Op, u64, u64, bool)] = &[
+            (S_MOV_B64, 0x1_0000_0002, 0x1_0000_0002, false),
+            (S_BREV_B32, 1, NEG, false),
+            (S_BREV_B64, 1, 1 << 63, false),
+            (S_CTZ_I32_B32, 0, 0xffff_ffff, false),
+            (S_CTZ_I32_B32, 0x10, 4, false),
+            (S_CTZ_I32_B64, 1 << 40, 40, false),
+            (S_CLZ_I32_U32, 1, 31, false),
+            (S_CLZ_I32_U64, 1, 63, false),
+            (S_CLZ_I32_U64, 0, 0xffff_ffff, false),
+            // The guide's own examples.
+            (S_CLS_I32, 0x0000_cccc, 16, false),
+            (S_CLS_I32, 0xffff_3333, 16, false),
+            (S_CLS_I32, 0x7fff_ffff, 1, false),
+            (S_CLS_I32, 0xffff_ffff, 0xffff_ffff, false),
+            (S_CLS_I32_I64, 1 << 62, 1, false),
+            (S_SEXT_I32_I8, 0x80, 0xffff_ff80, false),
+            (S_SEXT_I32_I16, 0x18000, 0xffff_8000, false),
+            (S_BITSET1_B32, 35, 8, false),
+            (S_BITREPLICATE_B64_B32, 0x8000_0005, 0xc000_0000_0000_0033, false),
+            (S_ABS_I32, 0xffff_fffb, 5, true),
+            (S_BCNT0_I32_B32, 0xffff_fff0, 4, true),
+            (S_BCNT1_I32_B64, u64::MAX, 64, true),
+            (S_QUADMASK_B32, 0x1000_0020, 0x82, true),
+            (S_WQM_B64, 1 << 61 | 1, 0xf000_0000_0000_000f, true),
+            (S_NOT_B32, 0xffff_ffff, 0, false),
+            (S_NOT_B64, 0xffff_ffff, 0xffff_ffff_0000_0000, true),
+        ];
+        for &(op, a, value, scc) in cases {
+            assert_eq!(run(op, a, 0, false, sop1), (value, scc), "{op:?} {a:#x}");
+        }
+    }
+
+    #[test]
+    fn saveexec_keeps_the_old_mask_and_wrexec_the_new_one() {
+        let mut wave = wave(32);
+        wave.set_exec(0b1100);
+        wave.sgpr[0] = 0b1010;
+        let mut inst = inst(Op::S_AND_SAVEEXEC_B32, Encoding::Sop1);
+        inst.dst = Operand(4);
+        inst.src[0] = Operand(0);
+        sop1(&mut wave, &inst).unwrap();
+        assert_eq!(
+            (wave.sgpr[4], wave.exec(), wave.scc),
+            (0b1100, 0b1000, true)
+        );
+        inst.op = Op::S_AND_NOT1_WREXEC_B32;
+        sop1(&mut wave, &inst).unwrap();
+        assert_eq!(
+            (wave.sgpr[4], wave.exec(), wave.scc),
+            (0b0010, 0b0010, true)
+        );
+    }
+
+    #[test]
+    fn branches_count_words_from_the_next_instruction() {
+        let mut wave = wave(32);
+        wave.pc = 0x1004;
+        let mut inst = inst(Op::S_CBRANCH_SCC1, Encoding::Sopp);
+        inst.imm = -2;
+        assert_eq!(sopp(&mut wave, &inst), Ok(Flow::Next));
+        assert_eq!(wave.pc, 0x1004);
+        wave.scc = true;
+        sopp(&mut wave, &inst).unwrap();
+        assert_eq!(wave.pc, 0xffc);
+        inst.op = Op::S_CALL_B64;
+        inst.dst = Operand(30);
+        inst.imm = 16;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!((wave.pc, wave.sgpr[30]), (0x103c, 0xffc));
+        inst.op = Op::S_SETPC_B64;
+        inst.src[0] = Operand(30);
+        sop1(&mut wave, &inst).unwrap();
+        assert_eq!(wave.pc, 0xffc);
+    }
+
+    #[test]
+    fn a_wave32_looks_at_the_low_half_of_vcc_and_exec() {
+        for (lanes, taken) in [(32, true), (64, false)] {
+            let mut wave = wave(lanes);
+            wave.set_sgpr64(Operand::VCC_LO, 1 << 32);
+            wave.pc = 4;
+            let mut inst = inst(Op::S_CBRANCH_VCCZ, Encoding::Sopp);
+            inst.imm = 1;
+            sopp(&mut wave, &inst).unwrap();
+            assert_eq!(wave.pc == 8, taken, "{lanes} lanes");
+        }
+    }
+
+    #[test]
+    fn setreg_changes_the_named_bits_of_mode_and_getreg_reads_them() {
+        let mut wave = wave(32);
+        wave.mode = 0x0f;
+        let mut inst = inst(Op::S_SETREG_IMM32_B32, Encoding::Sopk);
+        // hwreg(HW_REG_MODE, 4, 2)
+        inst.imm = 1 | 4 << 6 | 1 << 11;
+        inst.literal = 3;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.mode, 0x3f);
+        inst.op = Op::S_GETREG_B32;
+        inst.dst = Operand(4);
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.sgpr[4], 3);
+        // hwreg(HW_REG_TRAPSTS): not modelled.
+        inst.imm = 3;
+        assert_eq!(sopk(&mut wave, &inst), Err(Fault::Unknown));
+    }
+
+    #[test]
+    fn a_trap_is_a_fault_unless_it_is_for_a_debugger() {
+        let mut wave = wave(32);
+        let mut inst = inst(Op::S_TRAP, Encoding::Sopp);
+        inst.imm = 2;
+        assert_eq!(sopp(&mut wave, &inst), Err(Fault::Trap(2)));
+        inst.imm = 3;
+        assert_eq!(sopp(&mut wave, &inst), Ok(Flow::Next));
+    }
 }
