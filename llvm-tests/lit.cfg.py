@@ -44,6 +44,7 @@ config.substitutions += [
     # The file is a module, loaded by name; --offload-device-only links no profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     ("%module", "--offload-device-only --no-gpu-bundle-output -foffload-lto -Xoffload-linker " + llvm23 + "/lib/clang/23" + device_rt),
+    ("%device_rt_build", os.path.join(os.path.dirname(__file__), "..", "tools", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     # The runtime. As an archive it comes before the toolchain's libraries; -u takes it into programs in which
     # nothing asks for it (instrumented host code does).
@@ -58,5 +59,7 @@ config.substitutions += [
     ("%counts", "python3 " + os.path.join(inputs, "counts.py") + " llvm-profdata"),
     ("%cov", "llvm-cov"),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
+    ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
     ("%inputs", inputs),
+    ("%{long}", 300 * "a"),
 ]

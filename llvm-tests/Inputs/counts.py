@@ -1,5 +1,6 @@
 # One line a function of what `llvm-profdata show --all-functions --counts` says, sorted: name: [count, blocks…].
 # Names are demangled in the tests' heads: a kernel f(int*) is _Z1fPi here.
+import os
 import re
 import subprocess
 import sys
@@ -8,8 +9,9 @@ import sys
 def read(profdata, files):
     """The functions of the profiles: {name: (hash, [counts])}, several profiles merged by llvm-profdata."""
     if len(files) > 1:
-        subprocess.run([profdata, "merge", "-o", "merged.profdata", *files], check=True)
-        files = ["merged.profdata"]
+        merged = os.path.join(os.path.dirname(files[0]), "merged.profdata")
+        subprocess.run([profdata, "merge", "-o", merged, *files], check=True)
+        files = [merged]
     text = subprocess.run(
         [profdata, "show", "--all-functions", "--counts", *files], check=True, capture_output=True, text=True
     ).stdout

@@ -1,4 +1,5 @@
-// mounts [MOUNT…] -- COMMAND…: runs a command in a mount name space of its own, after
+// mounts [MOUNT…] -- COMMAND…: runs a command in a mount name space of its own (all mounts of tools/rocm-env are
+// private), after
 //   hide=FILE        an empty file in FILE's place
 //   full=DIRECTORY   a file system of 16 KiB with no room left
 //   small=DIRECTORY  a file system of 16 KiB with 4 KiB left
@@ -33,7 +34,6 @@ static void fill(const char *directory, long left) {
 
 int main(int argc, char **argv) {
     must(unshare(CLONE_NEWNS), "unshare");
-    must(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "private mounts");
     for (argv++; *argv && strcmp(*argv, "--"); argv++) {
         char *path = strchr(*argv, '=');
         must(path == NULL, *argv);

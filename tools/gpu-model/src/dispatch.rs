@@ -563,7 +563,7 @@ fn run_wave(
             Ok(inst) => inst,
             Err(fault) => break Err(fault),
         };
-        if inst.enc as u8 > Encoding::Smem as u8 {
+        if inst.enc as u8 > Encoding::Mubuf as u8 {
             lane_instructions += u64::from(wave.exec().count_ones());
         }
         wave.pc = pc + u64::from(inst.len);

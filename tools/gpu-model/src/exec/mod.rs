@@ -141,6 +141,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
         Encoding::Sopk => salu::sopk(wave, inst).map(|()| Flow::Next),
         Encoding::Sopp => salu::sopp(wave, inst),
         Encoding::Smem => smem::execute(wave, inst, around.memory).map(|()| Flow::Next),
+        // The model has no caches.
+        Encoding::Mubuf => Ok(Flow::Next),
         Encoding::Ds => lds::execute(wave, inst, around.lds).map(|()| Flow::Next),
         Encoding::Flat | Encoding::Global | Encoding::Scratch => {
             flat::execute(wave, inst, around).map(|()| Flow::Next)

@@ -45,6 +45,7 @@ pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
         0b110110 => ds(words),
         0b110111 => flat(words),
         0b111101 => smem(words),
+        0b111000 => mubuf(words),
         _ => Err(Unknown),
     }
 }
@@ -419,6 +420,14 @@ fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.imm = sign_extend(second, 21);
     d.inst.glc = bit(word, 14);
     d.inst.dlc = bit(word, 13);
+    d.finish()
+}
+
+fn mubuf(words: &[u32]) -> Result<Inst, DecodeError> {
+    let word = words[0];
+    let op = lookup(Encoding::Mubuf, field(word, 18, 8));
+    let d = Decoder::new(words, 2, Encoding::Mubuf, op)?;
+    unused(field(word, 0, 18) | words[1])?;
     d.finish()
 }
 

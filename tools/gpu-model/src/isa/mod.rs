@@ -19,6 +19,8 @@ pub enum Encoding {
     Sopk,
     Sopp,
     Smem,
+    /// Only the cache invalidations: the compute kernels of clang use no buffers.
+    Mubuf,
     Vop1,
     Vop2,
     Vopc,

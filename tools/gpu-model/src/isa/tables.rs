@@ -502,6 +502,10 @@ operations! {
         0x20 S_GL1_INV: =;
         0x21 S_DCACHE_INV: =;
     }
+    Mubuf {
+        0x2b BUFFER_GL0_INV: =;
+        0x2c BUFFER_GL1_INV: =;
+    }
     Vop1 {
         0x00 V_NOP: = | NO_DPP;
         0x01 V_MOV_B32: B32 = B32;
