@@ -290,8 +290,8 @@ operations! {
         0x0b S_CLZ_I32_U64: I32 = U64;
         0x0c S_CLS_I32: I32 = I32;
         0x0d S_CLS_I32_I64: I32 = I64;
-        0x0e S_SEXT_I32_I8: I32 = I16;
-        0x0f S_SEXT_I32_I16: I32 = I16;
+        0x0e S_SEXT_I32_I8: I32 = B32;
+        0x0f S_SEXT_I32_I16: I32 = B32;
         0x10 S_BITSET0_B32: B32 = U32;
         0x11 S_BITSET0_B64: B64 = U32;
         0x12 S_BITSET1_B32: B32 = U32;
@@ -393,10 +393,10 @@ operations! {
         0x2e S_MUL_HI_I32: I32 = I32 I32;
         0x30 S_CSELECT_B32: B32 = B32 B32;
         0x31 S_CSELECT_B64: B64 = B64 B64;
-        0x32 S_PACK_LL_B32_B16: B32 = B16 B16;
-        0x33 S_PACK_LH_B32_B16: B32 = B16 B32;
+        0x32 S_PACK_LL_B32_B16: B32 = B32 B32;
+        0x33 S_PACK_LH_B32_B16: B32 = B32 B32;
         0x34 S_PACK_HH_B32_B16: B32 = B32 B32;
-        0x35 S_PACK_HL_B32_B16: B32 = B32 B16;
+        0x35 S_PACK_HL_B32_B16: B32 = B32 B32;
     }
     Sopc {
         0x00 S_CMP_EQ_I32: = I32 I32;
@@ -872,7 +872,7 @@ operations! {
         0x239 V_MSAD_U8: U32 = B32 B32 B32 | CLAMP;
         0x23a V_QSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
         0x23b V_MQSAD_PK_U16_U8: B64 = B64 B32 B64 | CLAMP;
-        0x23d V_MQSAD_U32_U8: B128 = B64 B32 B128 | CLAMP;
+        0x23d V_MQSAD_U32_U8: B128 = B64 B32 V128 | CLAMP;
         0x240 V_XOR3_B32: U32 = U32 U32 U32;
         0x241 V_MAD_U16: U16 = U16 U16 U16 | CLAMP;
         0x244 V_PERM_B32: B32 = B32 B32 B32;

@@ -311,11 +311,14 @@ fn write_scalar(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
 fn write_literal(f: &mut Formatter, kind: Kind, value: u32) -> fmt::Result {
     use Kind::*;
     let small = |v: i32| (-16..=64).contains(&v);
+    // What the low half would be as a constant of its own.
+    let low = value & 0xffff;
+    let small_low = small(i32::from(value as i16));
     let marked = match kind {
         K32 | K16 => false,
         B16 | I16 | U16 | PKI16 | PKU16 => small(value as i32),
-        F16 | MIX => value > 0xffff || small(i32::from(value as i16)) || is_f16_constant(value),
-        BF16 => value > 0xffff || small(i32::from(value as i16)) || is_bf16_constant(value),
+        F16 | MIX => small_low || is_f16_constant(low),
+        BF16 => small_low || is_bf16_constant(low),
         PKF16 => small(value as i32) || is_f16_constant(value),
         PKBF16 => small(value as i32) || is_bf16_constant(value),
         F64 => value == 0 || is_f64_constant(value),
@@ -323,7 +326,7 @@ fn write_literal(f: &mut Formatter, kind: Kind, value: u32) -> fmt::Result {
         _ => small(value as i32) || is_f32_constant(value),
     };
     let value = match kind {
-        B16 | I16 | U16 if !marked => value & 0xffff,
+        B16 | I16 | U16 | F16 | MIX if !marked => low,
         _ => value,
     };
     if marked {

@@ -1,0 +1,946 @@
+//! LLVM is the judge of the decoder: what llvm-mc assembles for gfx1100 must come back from [`decode`] as the text
+//! that llvm-mc prints for it, and of random words both must think the same.
+//!
+//! llvm-mc runs in the root that `tools/rocm-env setup` makes, once for each batch.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use gpu_model::isa::{DecodeError, Encoding, Inst, Kind, Op, Spec, decode};
+
+/// An instruction of llvm-mc's output: its text and its words.
+type Instruction = (String, Vec<u32>);
+
+/// Standard output and standard error of llvm-mc.
+fn llvm_mc(lanes: usize, arguments: &[&str], input: String) -> (String, String) {
+    let repo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let features = match lanes {
+        32 => "--mattr=+wavefrontsize32,-wavefrontsize64",
+        _ => "--mattr=-wavefrontsize32,+wavefrontsize64",
+    };
+    let mut child = Command::new(repo.join("tools/rocm-env"))
+        .args(["run", "--no-model", "--", "llvm-mc", "--arch=amdgcn"])
+        .args(["--mcpu=gfx1100", "--show-encoding", features])
+        .args(arguments)
+        .current_dir(&repo)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("tools/rocm-env starts");
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    // llvm-mc's own status tells of refused lines too, rocm-env begins its message with its name.
+    assert!(
+        !stderr.contains("rocm-env: "),
+        "llvm-mc needs the root that `tools/rocm-env setup` makes: {stderr}"
+    );
+    writer.join().unwrap().expect("llvm-mc reads its input");
+    (String::from_utf8(output.stdout).unwrap(), stderr)
+}
+
+fn parse(line: &str) -> Option<Instruction> {
+    let (text, comment) = line.split_once("; encoding: [")?;
+    let bytes: Vec<u8> = comment
+        .trim_end_matches(']')
+        .split(',')
+        .map(|byte| u8::from_str_radix(byte.trim_start_matches("0x"), 16).expect("a byte"))
+        .collect();
+    let words = bytes
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    Some((text.trim().to_string(), words))
+}
+
+/// What llvm-mc complains about: row from 0, column from 1, message.
+fn complaints<'a>(stderr: &'a str, kind: &str) -> Vec<(usize, usize, &'a str)> {
+    let complaint = |line: &'a str| {
+        let mut parts = line.strip_prefix("<stdin>:")?.splitn(3, ':');
+        let row: usize = parts.next()?.parse().ok()?;
+        let column = parts.next()?.parse().ok()?;
+        let message = parts.next()?.trim();
+        message
+            .starts_with(kind)
+            .then_some((row - 1, column, message))
+    };
+    stderr.lines().filter_map(complaint).collect()
+}
+
+/// What llvm-mc makes of each line, or why it refuses it.
+fn assemble(lanes: usize, lines: &[String]) -> Vec<Result<Instruction, String>> {
+    let (stdout, stderr) = llvm_mc(lanes, &[], lines.join("\n") + "\n");
+    let mut errors = vec![None; lines.len()];
+    for (row, _, message) in complaints(&stderr, "error") {
+        errors[row].get_or_insert(message.to_string());
+    }
+    let mut good = stdout.lines().filter_map(parse);
+    let results = errors
+        .into_iter()
+        .map(|error| match error {
+            Some(message) => Err(message),
+            None => Ok(good.next().expect("an instruction for each line")),
+        })
+        .collect();
+    assert_eq!(good.next(), None, "more instructions than lines");
+    results
+}
+
+type Sample = [u32; 3];
+
+/// What llvm-mc takes for the first instruction of each sample.
+fn disassemble(lanes: usize, samples: &[Sample]) -> Vec<Option<Instruction>> {
+    /// `s_nop 0x7abc`, behind each sample.
+    const MARKER: u32 = 0xbf80_7abc;
+    /// `s_code_end`: an instruction that starts in a sample's last word must not swallow the marker.
+    const FILLER: u32 = 0xbf9f_0000;
+
+    let mut input = String::new();
+    let mut line = |words: &[u32]| {
+        for byte in words.iter().flat_map(|word| word.to_le_bytes()) {
+            write!(input, "0x{byte:02x} ").unwrap();
+        }
+        input.push('\n');
+    };
+    for [a, b, c] in samples {
+        line(&[*a, *b, *c, FILLER, FILLER]);
+        line(&[MARKER]);
+    }
+    let (stdout, stderr) = llvm_mc(lanes, &["--disassemble"], input);
+    let mut invalid = vec![false; samples.len()];
+    for (row, column, _) in complaints(&stderr, "warning: invalid instruction") {
+        if row % 2 == 0 && column == 1 {
+            invalid[row / 2] = true;
+        }
+    }
+    let mut results = Vec::new();
+    let mut first = None;
+    for (text, words) in stdout.lines().filter_map(parse) {
+        if words == [MARKER] {
+            let found = first.take();
+            let bad = invalid[results.len()];
+            results.push(if bad { None } else { found });
+        } else if first.is_none() {
+            first = Some((text, words));
+        }
+    }
+    assert_eq!(results.len(), samples.len(), "a marker was swallowed");
+    results
+}
+
+fn strings(list: &[&str]) -> Vec<String> {
+    list.iter().map(|s| s.to_string()).collect()
+}
+
+/// A register, or several from `first` on.
+fn range(file: &str, first: usize, bits: usize) -> String {
+    match bits.div_ceil(32) {
+        1 => format!("{file}{first}"),
+        n => format!("{file}[{first}:{}]", first + n - 1),
+    }
+}
+
+fn is_vgpr(text: &str) -> bool {
+    text.starts_with('v') && !text.starts_with("vcc")
+}
+
+/// Ways to write source `i` of this kind, the plainest first.
+fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
+    let bits = kind.bits(lanes);
+    let v = range("v", 10 + 20 * i, bits);
+    let s = range("s", 8 + 16 * i, bits);
+    let vcc = if bits == 64 { "vcc" } else { "vcc_lo" }.to_string();
+    match kind {
+        Kind::MASK | Kind::R32 | Kind::R64 => vec![s, vcc],
+        Kind::S32 => [vec![s], strings(&["vcc_hi", "m0", "null", "5", "0x1234"])].concat(),
+        Kind::LANE => [vec![s], strings(&["vcc_hi", "m0", "null", "5"])].concat(),
+        Kind::NULL => strings(&["null"]),
+        Kind::V16 => vec![format!("{v}.l"), format!("{v}.h")],
+        Kind::V32 | Kind::V64 | Kind::V128 | Kind::V256 => vec![v],
+        Kind::ACC => [vec![v], strings(&["0", "1.0"])].concat(),
+        Kind::K32 => strings(&["0x12345678"]),
+        Kind::K16 => strings(&["0x1234"]),
+        _ if bits > 64 => vec![v],
+        _ => {
+            let mut forms = if !vector {
+                vec![]
+            } else if kind.is_true16() {
+                vec![format!("{v}.l"), format!("{v}.h")]
+            } else {
+                vec![v]
+            };
+            forms.extend([s, vcc]);
+            forms.extend(strings(&[
+                "0", "64", "-1", "-16", "0.5", "-4.0", "src_scc", "0x1234",
+            ]));
+            forms.extend(strings(&["src_shared_base", "src_private_limit"]));
+            forms.extend(if bits == 64 {
+                strings(&["exec", "null", "0.15915494309189532"])
+            } else {
+                strings(&["m0", "exec_hi", "ttmp3", "null", "0.15915494"])
+            });
+            forms
+        }
+    }
+}
+
+/// Ways to write a destination, none if it is not written.
+fn destination(kind: Kind, lanes: usize, vector: bool) -> Vec<String> {
+    let bits = kind.bits(lanes);
+    match kind {
+        Kind::NONE | Kind::EXEC => vec![],
+        Kind::MASK if bits == 64 => strings(&["s[24:25]", "vcc", "null"]),
+        Kind::MASK => strings(&["s24", "vcc_lo", "null"]),
+        Kind::S32 => strings(&["s5", "vcc_hi"]),
+        _ if vector && kind.is_true16() => strings(&["v5.l", "v5.h"]),
+        _ if vector => vec![range("v", 5, bits), range("v", 200, bits)],
+        _ => match bits {
+            32 => strings(&["s5", "vcc_lo", "m0", "null", "exec_hi", "ttmp7"]),
+            64 => strings(&["s[6:7]", "vcc", "exec", "null", "ttmp[2:3]"]),
+            _ => vec![range("s", 8, bits)],
+        },
+    }
+}
+
+/// SIMM16 as it may be written.
+fn immediate(kind: Kind) -> Vec<String> {
+    strings(match kind {
+        Kind::HWREG => &[
+            "hwreg(HW_REG_MODE)",
+            "hwreg(HW_REG_HW_ID1, 4, 7)",
+            "hwreg(9, 0, 2)",
+        ],
+        Kind::MSG => &[
+            "sendmsg(MSG_INTERRUPT)",
+            "sendmsg(MSG_DEALLOC_VGPRS)",
+            "0x83",
+            "0x87",
+        ],
+        Kind::WAITCNT => &[
+            "0",
+            "vmcnt(0)",
+            "lgkmcnt(3)",
+            "vmcnt(1) expcnt(2) lgkmcnt(5)",
+            "0xffff",
+            "0xfff7",
+        ],
+        Kind::DELAY => &[
+            "instid0(VALU_DEP_1)",
+            "instid0(TRANS32_DEP_2) | instskip(NEXT) | instid1(SALU_CYCLE_1)",
+            "instskip(SKIP_4) | instid1(FMA_ACCUM_CYCLE_1)",
+            "0",
+        ],
+        Kind::DEPCTR => &[
+            "depctr_va_vdst(0)",
+            "depctr_hold_cnt(0) depctr_vm_vsrc(2)",
+            "0xffff",
+            "0",
+        ],
+        _ => &[
+            "0", "1", "9", "10", "0x1234", "0x7fff", "0x8000", "0xfffe", "0xffff",
+        ],
+    })
+}
+
+const DPP: [&str; 11] = [
+    "quad_perm:[3,2,1,0] row_mask:0xf bank_mask:0xf",
+    "quad_perm:[0,1,2,3] row_mask:0x5 bank_mask:0x3 bound_ctrl:1",
+    "row_shl:1 row_mask:0xf bank_mask:0xf",
+    "row_shr:15 row_mask:0xf bank_mask:0xf fi:1",
+    "row_ror:7 row_mask:0xf bank_mask:0xf bound_ctrl:1 fi:1",
+    "row_mirror row_mask:0xf bank_mask:0xf",
+    "row_half_mirror row_mask:0x0 bank_mask:0x1",
+    "row_share:9 row_mask:0xf bank_mask:0xf",
+    "row_xmask:3 row_mask:0xf bank_mask:0xf",
+    "dpp8:[7,6,5,4,3,2,1,0]",
+    "dpp8:[0,1,2,3,4,5,6,7] fi:1",
+];
+
+/// Assembler lines for one row of the tables.
+struct Forms {
+    spec: &'static Spec,
+    name: String,
+    lanes: usize,
+    lines: Vec<String>,
+}
+
+impl Forms {
+    fn push(&mut self, suffix: &str, operands: &[String], modifiers: &str) {
+        let line = format!("{}{suffix} {} {modifiers}", self.name, operands.join(", "));
+        self.lines.push(line.trim().to_string());
+    }
+
+    /// Each operand in each of its forms, the others in their plainest.
+    fn vary(&mut self, suffix: &str, operands: &[Vec<String>], modifiers: &str) {
+        let plain: Vec<String> = operands.iter().map(|forms| forms[0].clone()).collect();
+        self.push(suffix, &plain, modifiers);
+        for (i, forms) in operands.iter().enumerate() {
+            for form in &forms[1..] {
+                let mut operands = plain.clone();
+                operands[i] = form.clone();
+                self.push(suffix, &operands, modifiers);
+            }
+        }
+    }
+
+    fn destinations(&self, vector: bool) -> Vec<Vec<String>> {
+        self.spec
+            .dst
+            .iter()
+            .map(|&kind| destination(kind, self.lanes, vector))
+            .filter(|forms| !forms.is_empty())
+            .collect()
+    }
+
+    fn source_kinds(&self) -> Vec<Kind> {
+        let kinds = self.spec.src.iter().copied();
+        kinds.filter(|&kind| kind != Kind::NONE).collect()
+    }
+
+    fn sources(&self, vector: bool) -> Vec<Vec<String>> {
+        let form = |(i, kind): (usize, Kind)| match kind.is_immediate() {
+            true => immediate(kind),
+            false => source(kind, i, self.lanes, vector),
+        };
+        let kinds = self.source_kinds().into_iter().enumerate();
+        kinds.map(form).collect()
+    }
+
+    fn salu(&mut self) {
+        let mut sources = self.sources(false);
+        if self.spec.format == Encoding::Sopk && sources.len() == 2 {
+            if !matches!(self.spec.src[0], Kind::K32 | Kind::NULL) {
+                // SDST as a source: a register.
+                sources[0] = strings(&["s5", "vcc_hi", "null"]);
+            }
+            if self.spec.src[1] == Kind::HWREG {
+                sources.swap(0, 1);
+            }
+        }
+        let operands = [self.destinations(false), sources].concat();
+        self.vary("", &operands, "");
+    }
+
+    fn smem(&mut self) {
+        if self.spec.dst[0] == Kind::NONE {
+            return self.push("", &[], "");
+        }
+        let mut dst = self.destinations(false);
+        dst[0].retain(|form| form != "m0" && !form.starts_with("exec"));
+        let bits = self.spec.src[0].bits(32);
+        let base = [4, 8, 96].map(|n| range("s", n, bits)).to_vec();
+        let offsets = [
+            "0x10",
+            "null",
+            "0xfffff",
+            "s3",
+            "vcc_lo",
+            "m0",
+            "ttmp5",
+            "-0x4",
+            "-0x100000",
+        ];
+        // A buffer's offset is not negative.
+        let count = if bits == 128 { 7 } else { 9 };
+        let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
+        for modifiers in ["", "glc", "dlc", "glc dlc"] {
+            self.vary("", &plain, modifiers);
+        }
+        let both = [&plain[..2], &[strings(&["s3"])]].concat();
+        self.vary("", &both, "offset:0x1");
+        self.vary("", &both, "offset:0xffff glc");
+    }
+
+    fn e32(&mut self) {
+        let vcc = strings(&[if self.lanes == 32 { "vcc_lo" } else { "vcc" }]);
+        let mut dst = self.destinations(true);
+        for (forms, &kind) in dst.iter_mut().zip(&self.spec.dst) {
+            if kind == Kind::MASK {
+                *forms = vcc.clone();
+            }
+        }
+        let kinds = self.source_kinds();
+        let constant_k = kinds
+            .iter()
+            .any(|kind| matches!(kind, Kind::K16 | Kind::K32));
+        let mut src = self.sources(true);
+        for (i, (forms, kind)) in src.iter_mut().zip(&kinds).enumerate() {
+            match kind {
+                Kind::MASK => *forms = vcc.clone(),
+                Kind::K16 | Kind::K32 => {}
+                // The one literal is K.
+                _ if i == 0 => forms.retain(|form| !(constant_k && form == "0x1234")),
+                _ => forms.retain(|form| is_vgpr(form)),
+            }
+        }
+        let suffix = if self.spec.has_e64() { "_e32" } else { "" };
+        self.vary(suffix, &[dst.clone(), src.clone()].concat(), "");
+        if !self.spec.has_dpp() {
+            return;
+        }
+        let suffix = match self.spec.format {
+            Encoding::Vopc => "",
+            _ => "_dpp",
+        };
+        src[0].retain(|form| is_vgpr(form));
+        for control in DPP {
+            self.vary(suffix, &[dst.clone(), src.clone()].concat(), control);
+        }
+        self.signs(suffix, &dst, &src, DPP[0]);
+    }
+
+    /// NEG and ABS on each float source.
+    fn signs(&mut self, suffix: &str, dst: &[Vec<String>], src: &[Vec<String>], modifiers: &str) {
+        for (i, kind) in self.source_kinds().into_iter().enumerate() {
+            if !kind.is_float() {
+                continue;
+            }
+            // VOP3SD has no ABS.
+            let signs = [("-", ""), ("|", "|"), ("-|", "|")];
+            let count = if self.spec.dst[1] == Kind::NONE { 3 } else { 1 };
+            for (before, after) in &signs[..count] {
+                let mut src = src.to_vec();
+                src[i] = src[i]
+                    .iter()
+                    .filter(|form| is_vgpr(form) || form.starts_with('s'))
+                    .map(|form| format!("{before}{form}{after}"))
+                    .collect();
+                self.vary(suffix, &[dst, &src].concat(), modifiers);
+            }
+        }
+    }
+
+    fn outputs(&self) -> Vec<&'static str> {
+        let mut outputs = vec![];
+        if self.spec.has_clamp() {
+            outputs.push("clamp");
+        }
+        if self.spec.has_omod() {
+            outputs.extend(["mul:2", "mul:4", "div:2", "clamp mul:2"]);
+        }
+        outputs
+    }
+
+    fn e64(&mut self) {
+        let (dst, mut src) = (self.destinations(true), self.sources(true));
+        let suffix = match self.spec.format {
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => "_e64",
+            _ => "",
+        };
+        let all = [dst.clone(), src.clone()].concat();
+        self.vary(suffix, &all, "");
+        for output in self.outputs() {
+            self.vary(suffix, &all, output);
+        }
+        self.signs(suffix, &dst, &src, "");
+        if matches!(self.spec.name, "V_PERMLANE16_B32" | "V_PERMLANEX16_B32") {
+            for modifiers in ["op_sel:[1,0]", "op_sel:[0,1]", "op_sel:[1,1]"] {
+                self.vary(suffix, &all, modifiers);
+            }
+        }
+        if !self.spec.has_dpp() {
+            return;
+        }
+        for forms in &mut src {
+            if is_vgpr(&forms[0]) {
+                forms.retain(|form| is_vgpr(form));
+            }
+        }
+        let all = [dst.clone(), src.clone()].concat();
+        for control in DPP {
+            self.vary("_e64_dpp", &all, control);
+        }
+        for output in self.outputs() {
+            self.vary("_e64_dpp", &all, &format!("{output} {}", DPP[0]));
+        }
+        self.signs("_e64_dpp", &dst, &src, DPP[9]);
+    }
+
+    fn vop3p(&mut self) {
+        let kinds = self.source_kinds();
+        let (dst, src) = (self.destinations(true), self.sources(true));
+        let all = [dst.clone(), src.clone()].concat();
+        self.vary("", &all, "");
+        if self.spec.has_clamp() {
+            self.vary("", &all, "clamp");
+        }
+        let packed_floats = kinds
+            .iter()
+            .all(|kind| matches!(kind, Kind::PKF16 | Kind::PKBF16));
+        for i in 0..=kinds.len() {
+            let bits: Vec<_> = (0..kinds.len())
+                .map(|j| if i == j { "1" } else { "0" })
+                .collect();
+            let bits = bits.join(",");
+            let mut names = vec![];
+            if self.spec.has_op_sel() {
+                names.extend(["op_sel", "op_sel_hi"]);
+            }
+            if packed_floats {
+                names.extend(["neg_lo", "neg_hi"]);
+            }
+            for name in names {
+                self.vary("", &all, &format!("{name}:[{bits}]"));
+            }
+        }
+        // Which of the two is signed.
+        if self.name.contains("_iu") {
+            self.vary("", &all, "neg_lo:[1,0,0]");
+            self.vary("", &all, "neg_lo:[1,1,0]");
+        }
+        if kinds[0] == Kind::MIX {
+            self.signs("", &dst, &src, "");
+        }
+        if self.spec.has_dpp() {
+            let plain: Vec<_> = all.iter().map(|forms| forms[..1].to_vec()).collect();
+            for control in DPP {
+                self.vary("_e64_dpp", &plain, control);
+            }
+        }
+    }
+
+    fn ds(&mut self) {
+        let mut operands = vec![];
+        if self.spec.dst[0] != Kind::NONE {
+            operands.push(range("v", 20, self.spec.dst[0].bits(32)));
+        }
+        for (i, kind) in self.spec.src.iter().enumerate() {
+            if *kind != Kind::NONE {
+                operands.push(range("v", 2 + 10 * i, kind.bits(32)));
+            }
+        }
+        let offsets: &[&str] = if self.spec.has_two_offsets() {
+            &["", "offset0:1", "offset1:255", "offset0:7 offset1:9"]
+        } else if self.spec.name == "DS_SWIZZLE_B32" {
+            &[
+                "",
+                "offset:swizzle(QUAD_PERM,3,1,0,2)",
+                "offset:swizzle(SWAP,8)",
+                "offset:swizzle(REVERSE,16)",
+                "offset:swizzle(BROADCAST,8,3)",
+                "offset:swizzle(BITMASK_PERM,\"0p1i0\")",
+                "offset:0x8123",
+            ]
+        } else {
+            &["", "offset:1", "offset:255", "offset:65535"]
+        };
+        let gds = if self.spec.is_gds() { "gds" } else { "" };
+        for offset in offsets {
+            self.push("", &operands, format!("{offset} {gds}").trim());
+        }
+    }
+
+    fn flat(&mut self) {
+        let register = |kind: Kind, n| match kind {
+            Kind::NONE => vec![],
+            kind => vec![range("v", n, kind.bits(32))],
+        };
+        let dst = register(self.spec.dst[0], 20);
+        let data = register(self.spec.src[1], 30);
+        let atomic = !dst.is_empty() && !data.is_empty();
+        let has_address = self.spec.src[0] != Kind::NONE;
+        // The VGPR address, and what stands for the base.
+        let addresses: &[(&[&str], &[&str])] = match self.spec.format {
+            Encoding::Flat => &[(&["v[4:5]"], &[])],
+            Encoding::Global if !has_address => &[(&[], &["off"]), (&[], &["s[8:9]"])],
+            Encoding::Global => &[
+                (&["v[4:5]"], &["off"]),
+                (&["v4"], &["s[8:9]"]),
+                (&["v4"], &["vcc"]),
+            ],
+            _ => &[
+                (&["v4"], &["off"]),
+                (&["off"], &["s8"]),
+                (&["v4"], &["s8"]),
+                (&["off"], &["off"]),
+                (&["v4"], &["vcc_hi"]),
+            ],
+        };
+        let offsets: &[&str] = match self.spec.format {
+            Encoding::Flat => &["", "offset:1", "offset:4095"],
+            _ => &["", "offset:4095", "offset:-4096", "offset:-1"],
+        };
+        for (address, base) in addresses {
+            for offset in offsets {
+                for cache in ["", "glc", "slc", "dlc", "glc slc dlc"] {
+                    let returns = !atomic || cache.contains("glc");
+                    let dst = if returns { &dst[..] } else { &[] };
+                    let operands = [dst, &strings(address), &data, &strings(base)].concat();
+                    self.push("", &operands, format!("{offset} {cache}").trim());
+                }
+            }
+        }
+    }
+}
+
+/// Every pair of operations that VOPD can have.
+fn dual_lines() -> Vec<String> {
+    let half = |spec: &Spec, dst: &str, src0: &str, vsrc1: &str| {
+        let mut operands = strings(&[dst, src0]);
+        for kind in &spec.src[1..] {
+            match kind {
+                Kind::NONE | Kind::MASK => {}
+                Kind::K32 => operands.push("0x12345678".into()),
+                _ => operands.push(vsrc1.into()),
+            }
+        }
+        format!("{} {}", spec.name.to_lowercase(), operands.join(", "))
+    };
+    let all = Op::ALL.iter().map(|op| op.operands());
+    let specs: Vec<_> = all.filter(|spec| spec.format == Encoding::Vopd).collect();
+    let sources = [
+        ("v1", "v2"),
+        ("1.0", "-5"),
+        ("0x12345678", "v2"),
+        ("vcc_lo", "vcc_lo"),
+        ("s4", "v2"),
+        ("v1", "s5"),
+    ];
+    let mut lines = vec![];
+    for x in specs.iter().filter(|spec| spec.code < 16) {
+        for y in &specs {
+            // A scalar register or VCC, VCC and a literal are more scalar values than one instruction can have.
+            let has = |kind| x.src.contains(&kind) || y.src.contains(&kind);
+            let full = has(Kind::MASK) && has(Kind::K32);
+            for (x0, y0) in &sources[..if full { 3 } else { 6 }] {
+                let (x, y) = (half(x, "v8", x0, "v6"), half(y, "v13", y0, "v201"));
+                lines.push(format!("{x} :: {y}"));
+            }
+        }
+    }
+    lines
+}
+
+fn every_line(lanes: usize) -> Vec<String> {
+    let mut lines = vec![];
+    for op in Op::ALL {
+        let spec = op.operands();
+        let mut forms = Forms {
+            spec,
+            name: spec.name.to_lowercase(),
+            lanes,
+            lines: vec![],
+        };
+        match spec.format {
+            Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk | Encoding::Sopp => {
+                forms.salu()
+            }
+            Encoding::Smem => forms.smem(),
+            Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
+                forms.e32();
+                if spec.has_e64() {
+                    forms.e64();
+                }
+            }
+            Encoding::Vop3 | Encoding::Vop3Sd => forms.e64(),
+            Encoding::Vop3p => forms.vop3p(),
+            // Below.
+            Encoding::Vopd => {}
+            Encoding::Ds => forms.ds(),
+            Encoding::Flat | Encoding::Global | Encoding::Scratch => forms.flat(),
+        }
+        lines.append(&mut forms.lines);
+    }
+    // VOPD is for wave32 alone.
+    if lanes == 32 {
+        lines.append(&mut dual_lines());
+    }
+    lines
+}
+
+/// Fails with one difference for each mnemonic, the first words of which are its key.
+fn report(what: &str, total: usize, differences: Vec<(String, String)>) {
+    let count = differences.len();
+    let mut seen = HashSet::new();
+    let mut examples = String::new();
+    for (text, difference) in differences {
+        let mnemonic = text.split(' ').next().unwrap().to_string();
+        if seen.insert(mnemonic) && seen.len() <= 60 {
+            examples += &difference;
+            examples.push('\n');
+        }
+    }
+    assert!(count == 0, "{count} of {total} {what}, such as\n{examples}");
+}
+
+/// LLVM repeats in OP_SEL what the names of true16 registers tell, and not always the same way.
+fn without_redundancy(text: &str) -> String {
+    let true16 = text.contains(".l") || text.contains(".h");
+    match text.split_once(" op_sel:[") {
+        Some((before, after)) if true16 => {
+            let (_, after) = after.split_once(']').expect("a closed list");
+            format!("{before}{after}")
+        }
+        _ => text.to_string(),
+    }
+}
+
+/// How our text and length differ from LLVM's.
+fn difference(lanes: usize, words: &[u32], llvm: &Instruction) -> Option<(String, String)> {
+    let (text, their_words) = llvm;
+    match decode(words) {
+        Ok(inst) => {
+            let ours = inst.text(lanes).to_string();
+            let same = without_redundancy(&ours) == without_redundancy(text)
+                && usize::from(inst.len) == 4 * their_words.len();
+            let difference = format!(
+                "{words:08x?} llvm: {text} ({} bytes)\n  ours: {ours} ({} bytes)",
+                4 * their_words.len(),
+                inst.len
+            );
+            (!same).then(|| (text.clone(), difference))
+        }
+        Err(error) => Some((
+            text.clone(),
+            format!("{words:08x?} llvm: {text}\n  ours: {error}"),
+        )),
+    }
+}
+
+fn forms_decode_as_written(lanes: usize) {
+    let lines = every_line(lanes);
+    assert!(lines.len() > 30_000, "only {} lines", lines.len());
+    let mut refused = vec![];
+    let mut different = vec![];
+    for (line, result) in lines.iter().zip(assemble(lanes, &lines)) {
+        match result {
+            Ok(llvm) => different.extend(difference(lanes, &llvm.1, &llvm)),
+            Err(error) => refused.push((line.clone(), format!("{line}: {error}"))),
+        }
+    }
+    report("lines that llvm-mc does not assemble", lines.len(), refused);
+    report("instructions that decode otherwise", lines.len(), different);
+}
+
+#[test]
+fn every_form_of_wave32_decodes_as_llvm_assembles_it() {
+    forms_decode_as_written(32);
+}
+
+#[test]
+fn every_form_of_wave64_decodes_as_llvm_assembles_it() {
+    forms_decode_as_written(64);
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) as u32
+    }
+    fn one_in(&mut self, n: u32) -> bool {
+        self.next().is_multiple_of(n)
+    }
+    fn bits(&mut self, width: u32) -> u32 {
+        self.next() & ((1 << width) - 1)
+    }
+    /// A field that is often `usual`.
+    fn field(&mut self, width: u32, usual: u32) -> u32 {
+        if self.one_in(2) {
+            usual
+        } else {
+            self.bits(width)
+        }
+    }
+    /// A field that is seldom anything but zero.
+    fn seldom(&mut self, width: u32) -> u32 {
+        if self.one_in(8) { self.bits(width) } else { 0 }
+    }
+    /// A nine-bit source: a VGPR, nothing, DPP, the literal, or anything.
+    fn source(&mut self) -> u32 {
+        match self.bits(3) {
+            0..=2 => 256 + self.bits(8),
+            3 => 0,
+            4 => 128,
+            5 => [233, 234, 250, 255][self.bits(2) as usize],
+            _ => self.bits(9),
+        }
+    }
+    /// Valid or not, but more often valid than plain random words are.
+    fn sample(&mut self, family: u32) -> Sample {
+        let (a, b, c) = (self.next(), self.next(), self.next());
+        let dpp = self.bits(8)
+            | self.field(9, 0xe4) << 8
+            | self.seldom(1) << 17
+            | self.bits(2) << 18
+            | self.seldom(4) << 20
+            | self.bits(8) << 24;
+        let sources = self.source()
+            | self.source() << 9
+            | self.source() << 18
+            | self.seldom(2) << 27
+            | self.seldom(3) << 29;
+        let modifiers = self.seldom(3) << 8 | self.seldom(4) << 11 | self.seldom(1) << 15;
+        match family {
+            // SOP2, SOPK and SOP1, SOPC, SOPP.
+            0 => [0x8000_0000 | self.bits(30), b, c],
+            1 => [0xbe80_0000 | self.bits(24) & 0x1ff_ffff, b, c],
+            2 => {
+                let word = 0xf400_0000 | self.bits(8) << 18 | self.bits(13) | self.seldom(5) << 13;
+                let offset = self.bits(21) | self.seldom(4) << 21 | self.field(7, 124) << 25;
+                [word, offset, c]
+            }
+            // VOP2, with VOP1 and VOPC.
+            3 => [a & 0x7fff_fe00 | self.source(), dpp, c],
+            4 => [0x7c00_0000 | a & 0x3ff_fe00 | self.source(), dpp, c],
+            5 => {
+                let word = 0xd400_0000 | self.bits(10) << 16 | modifiers | self.bits(8);
+                [word, sources, dpp]
+            }
+            6 => {
+                let word = 0xcc00_0000 | self.bits(7) << 16 | modifiers | self.bits(8);
+                [word ^ self.field(1, 1) << 14, sources ^ 0x1800_0000, dpp]
+            }
+            7 => {
+                let word = 0xd800_0000 | self.bits(8) << 18 | self.seldom(1) << 17 | self.bits(16);
+                let operands = self.bits(8)
+                    | self.field(8, 0) << 8
+                    | self.field(8, 0) << 16
+                    | self.field(8, 0) << 24;
+                [word, operands, c]
+            }
+            8 => {
+                let word = 0xdc00_0000 | self.bits(9) << 16 | self.bits(15);
+                let operands = self.bits(8)
+                    | self.field(8, 0) << 8
+                    | self.field(7, 124) << 16
+                    | self.seldom(1) << 23
+                    | self.field(8, 0) << 24;
+                [word, operands, c]
+            }
+            9 => [a, b, c],
+            // VOPD.
+            _ => {
+                let word = 0xc800_0000 | self.bits(26) & !0x1ff | self.source();
+                [word, b & !0x1ff | self.source(), c]
+            }
+        }
+    }
+}
+
+/// VOPD, and lane masks that are no pair: the words do not tell the wave's size.
+fn is_for_wave32(inst: &Inst) -> bool {
+    let spec = inst.op.operands();
+    let kinds = spec.dst.iter().chain(&spec.src);
+    let operands = [inst.dst, inst.dst2].into_iter().chain(inst.src);
+    let odd_mask = kinds
+        .zip(operands)
+        .any(|(kind, operand)| *kind == Kind::MASK && operand.0 % 2 != 0);
+    inst.enc == Encoding::Vopd || odd_mask
+}
+
+/// What LLVM writes although the guide gives it no meaning, or one that the model does not have.
+fn has_no_meaning(text: &str, words: &[u32]) -> bool {
+    let vop3 = words[0] >> 26 == 0b110101;
+    let operands: Vec<&str> = text.split([' ', ',']).filter(|s| !s.is_empty()).collect();
+    let mask = if text.contains("v_cndmask") {
+        operands.last()
+    } else {
+        operands.get(1)
+    };
+    // Parameters of pixel shaders in LDS.
+    text.contains("src_lds_direct")
+        // A lane mask or a destination that is no register.
+        || vop3 && mask.is_some_and(|mask| mask.starts_with("src_"))
+        // The half of an operand of 32 bits.
+        || vop3 && text.contains(" op_sel:[")
+        // A constant, relative to M0.
+        || text.starts_with("s_movrelsd_2_b32")
+}
+
+/// LLVM's disassembler takes more than its assembler writes, and sometimes not for what it is: then the words that
+/// it shows beside its text are others than those it got. So where we differ from it, these words must decode to its
+/// text. What we refuse of words that it shows unchanged, it has marked as invalid itself, or its text does not
+/// assemble to them, or the format is not the model's.
+fn random_words_decode_alike(lanes: usize) {
+    const SAMPLES: usize = 250_000;
+    const OTHER_FORMATS: [&str; 7] = [
+        "buffer_",
+        "tbuffer_",
+        "image_",
+        "exp ",
+        "lds_",
+        "v_interp_",
+        "s_atc_probe",
+    ];
+    // The disassembler has a name for a value, or for an operation with certain modifiers, the assembler has not.
+    const OTHER_NAMES: [&str; 3] = ["s_version", "v_dot4_i32_i8", "v_dot8_i32_i4"];
+    let mut random = Random(lanes as u64);
+    let samples: Vec<Sample> = (0..SAMPLES).map(|i| random.sample(i as u32 % 11)).collect();
+    let (mut alike, mut different, mut refused) = (0, vec![], vec![]);
+    for (words, llvm) in samples.iter().zip(disassemble(lanes, &samples)) {
+        match (decode(words), llvm) {
+            (Err(_), None) => {}
+            (Ok(inst), None) if lanes == 64 && is_for_wave32(&inst) => {}
+            (Ok(inst), None) => {
+                let text = inst.text(lanes).to_string();
+                let difference = format!("{words:08x?} llvm: none\n  ours: {text}");
+                different.push((text, difference));
+            }
+            (Ok(_), Some((text, _))) if OTHER_NAMES.iter().any(|name| text.starts_with(name)) => {}
+            (Ok(_), Some(llvm)) => {
+                alike += 1;
+                let shown = &llvm.1;
+                if let Some(found) = difference(lanes, words, &llvm)
+                    && (words.starts_with(shown) || difference(lanes, shown, &llvm).is_some())
+                {
+                    different.push(found);
+                }
+            }
+            (Err(_), Some((text, shown))) => {
+                let other = OTHER_FORMATS.iter().any(|name| text.starts_with(name));
+                if words.starts_with(&shown) && !text.contains("/*") && !other {
+                    refused.push((text, shown));
+                }
+            }
+        }
+    }
+    assert!(alike > SAMPLES / 5, "only {alike} valid samples");
+    report("random words that decode otherwise", SAMPLES, different);
+
+    let lines: Vec<String> = refused.iter().map(|(text, _)| text.clone()).collect();
+    let again = assemble(lanes, &lines);
+    let missing = refused
+        .into_iter()
+        .zip(again)
+        .filter(|((_, words), again)| again.as_ref().is_ok_and(|(_, again)| again == words))
+        .filter(|((text, words), _)| !has_no_meaning(text, words))
+        .map(|((text, words), _)| (text.clone(), format!("{words:08x?} llvm: {text}")))
+        .collect();
+    report("words that we refuse and LLVM writes", SAMPLES, missing);
+}
+
+#[test]
+fn random_words_decode_alike_in_wave32() {
+    random_words_decode_alike(32);
+}
+
+#[test]
+fn random_words_decode_alike_in_wave64() {
+    random_words_decode_alike(64);
+}
+
+#[test]
+fn an_instruction_that_is_cut_off_is_an_error() {
+    let mut random = Random(3);
+    for i in 0..200_000 {
+        let words = random.sample(i % 11);
+        let Ok(inst) = decode(&words) else { continue };
+        let len = usize::from(inst.len) / 4;
+        assert_eq!(decode(&words[..len]), Ok(inst), "{words:08x?}");
+        for short in 0..len {
+            let result = decode(&words[..short]);
+            assert_eq!(result, Err(DecodeError::Short), "{words:08x?}");
+        }
+    }
+}
