@@ -139,13 +139,9 @@ impl State {
         if objects.is_empty() {
             return Ok(());
         }
-        if wait && !hsa::synchronize(settings.sync_limit) {
-            outcome.lose(format_args!(
-                "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
-                settings.sync_limit.as_millis()
-            ));
-        }
-        let mut profiles = Vec::new();
+        // The tables do not change while kernels run; the counters do.
+        let synchronization = wait.then(hsa::synchronize);
+        let mut checked = Vec::new();
         for (n, agent) in agents.iter().enumerate() {
             let mine: Vec<&CodeObject> =
                 objects.iter().filter(|object| object.agent == n).collect();
@@ -163,13 +159,33 @@ impl State {
                 staging,
                 outcome,
             };
-            match drain.profiles(&mine) {
+            match drain.tables(&mine) {
+                Ok(found) => checked.push((agent, found)),
+                Err(error) => drain.lose_all(mine.len(), &error),
+            }
+        }
+        if synchronization.is_some_and(|it| !it.finish(settings.sync_limit)) {
+            outcome.lose(format_args!(
+                "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
+                settings.sync_limit.as_millis()
+            ));
+        }
+        let mut profiles = Vec::new();
+        for (agent, checked) in checked {
+            let Some(staging) = self.staging.get_mut(&agent.handle) else {
+                continue;
+            };
+            let mut drain = AgentDrain {
+                api,
+                settings,
+                agent,
+                staging,
+                outcome,
+            };
+            let count = checked.len();
+            match drain.profiles(checked) {
                 Ok(found) => profiles.extend(found),
-                Err(error) => outcome.lose(format_args!(
-                    "lost the counters of {} code objects on {}: {error}",
-                    mine.len(),
-                    agent.name
-                )),
+                Err(error) => drain.lose_all(count, &error),
             }
         }
         self.place(&agents, settings, profiles, outcome);
@@ -275,8 +291,8 @@ struct AgentDrain<'a> {
 }
 
 impl AgentDrain<'_> {
-    fn profiles(&mut self, objects: &[&CodeObject]) -> Result<Vec<Profile>, hsa::Error> {
-        let checked = self.tables(objects)?;
+    /// Copies and encodes the sections.
+    fn profiles(&mut self, checked: Vec<Checked>) -> Result<Vec<Profile>, hsa::Error> {
         let mut wanted = Wanted::default();
         for checked in &checked {
             for range in checked
@@ -308,6 +324,13 @@ impl AgentDrain<'_> {
             }
         }
         Ok(profiles)
+    }
+
+    fn lose_all(&mut self, count: usize, error: &hsa::Error) {
+        self.outcome.lose(format_args!(
+            "lost the counters of {count} code objects on {}: {error}",
+            self.agent.name
+        ));
     }
 
     /// Reads and checks the tables, and the head of each code object for its build id.

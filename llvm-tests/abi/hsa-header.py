@@ -17,20 +17,41 @@ if len(constants) != expected:
 for name, value in constants:
     print(f'static_assert({name} == {value}, "{name}");')
 
-fields = re.search(r"pub struct SegmentDescriptor \{(.*?)\}", source, re.S)[1]
-offset = 0
-for name, kind in re.findall(r"pub (\w+): ([^,]+),", fields):
-    size = {"u32": 4}.get(kind, 8)
-    offset = (offset + size - 1) // size * size
-    header = {
+
+
+def structure(ours, theirs, names):
+    """Offsets of the fields by C's rules; `names` where the header's name is another."""
+    offset = 0
+    for name, kind in re.findall(r"pub (\w+): ([^,]+),", re.search(rf"pub struct {ours} \{{(.*?)\n\}}", source, re.S)[1]):
+        size = {"u32": 4, "bool": 1}.get(kind, 8)
+        offset = (offset + size - 1) // size * size
+        print(f'static_assert(offsetof({theirs}, {names.get(name, name)}) == {offset}, "{name}");')
+        offset += size
+    print(f'static_assert(sizeof({theirs}) == {(offset + 7) // 8 * 8}, "{theirs}");')
+
+
+structure(
+    "SegmentDescriptor",
+    "hsa_ven_amd_loader_segment_descriptor_t",
+    {
         "storage_type": "code_object_storage_type",
         "storage_base": "code_object_storage_base",
         "storage_size": "code_object_storage_size",
         "storage_offset": "code_object_storage_offset",
-    }.get(name, name)
-    print(f'static_assert(offsetof(hsa_ven_amd_loader_segment_descriptor_t, {header}) == {offset}, "{name}");')
-    offset += size
-print(f"static_assert(sizeof(hsa_ven_amd_loader_segment_descriptor_t) == {(offset + 7) // 8 * 8});")
+    },
+)
+structure(
+    "PointerInfo",
+    "hsa_amd_pointer_info_t",
+    {
+        "kind": "type",
+        "agent_base": "agentBaseAddress",
+        "host_base": "hostBaseAddress",
+        "bytes": "sizeInBytes",
+        "user_data": "userData",
+        "owner": "agentOwner",
+    },
+)
 
 functions = re.search(r"pub struct LoaderTable \{(.*?)\n\}", source, re.S)[1]
 for place, name in enumerate(re.findall(r"pub (\w+):", functions)):

@@ -5,8 +5,8 @@ use super::api::loaded;
 use libloading::os::unix::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
 
 /// `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: c_int = 2;
@@ -57,37 +57,61 @@ pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: us
     hip().is_some_and(|hip| unsafe { (hip.memcpy)(to, from, size, DEVICE_TO_HOST) } == 0)
 }
 
-/// Waits until all that HIP's streams hold on the devices in use is done, at most for `limit`. True when it is, or
-/// when there is no HIP.
-///
-/// The waiting is done by a thread of its own, as HIP's wait has no limit; its stream capture mode is relaxed, so a
-/// capture that another thread has under way is not spoilt.
-pub fn synchronize(limit: Duration) -> bool {
-    let Some(hip) = hip() else { return true };
-    let (done, is_done) = mpsc::channel();
-    let waiter = std::thread::Builder::new()
-        .name("devprof-sync".into())
-        .spawn(move || {
-            let mut mode = CAPTURE_MODE_RELAXED;
-            let mut count = 0;
-            // SAFETY: HIP's functions with arguments of their types; the thread's current device is its own.
-            unsafe {
-                (hip.exchange_capture_mode)(&raw mut mode);
-                if (hip.get_device_count)(&raw mut count) != 0 {
-                    count = 0;
-                }
-                for device in 0..count {
-                    let (mut flags, mut active) = (0, 0);
-                    if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
-                        && active != 0
-                        && (hip.set_device)(device) == 0
-                    {
-                        (hip.device_synchronize)();
-                    }
-                }
+/// A wait for all that HIP's streams hold on the devices in use.
+pub struct Synchronization {
+    /// `None`: there is no HIP to wait for.
+    done: Option<Receiver<()>>,
+    start: Instant,
+}
+
+/// Begins to wait. The waiting is done by a thread of its own, as HIP's wait has no limit; its stream capture mode is
+/// relaxed, so a capture that another thread has under way is not spoilt.
+pub fn synchronize() -> Synchronization {
+    let done = hip().map(|hip| {
+        let (done, is_done) = mpsc::channel();
+        // Without a thread `done` is dropped, which `finish` takes for a wait that failed.
+        let _ = std::thread::Builder::new()
+            .name("devprof-sync".into())
+            .spawn(move || {
+                wait_for_devices(hip);
+                // Nobody listens any more when the limit was hit.
+                let _ = done.send(());
+            });
+        is_done
+    });
+    Synchronization {
+        done,
+        start: Instant::now(),
+    }
+}
+
+impl Synchronization {
+    /// Waits until the devices are done, at most until `limit` after the beginning. Whether they are.
+    pub fn finish(self, limit: Duration) -> bool {
+        self.done.is_none_or(|done| {
+            done.recv_timeout(limit.saturating_sub(self.start.elapsed()))
+                .is_ok()
+        })
+    }
+}
+
+fn wait_for_devices(hip: &Hip) {
+    let mut mode = CAPTURE_MODE_RELAXED;
+    let mut count = 0;
+    // SAFETY: HIP's functions with arguments of their types; the thread's current device is its own.
+    unsafe {
+        (hip.exchange_capture_mode)(&raw mut mode);
+        if (hip.get_device_count)(&raw mut count) != 0 {
+            return;
+        }
+        for device in 0..count {
+            let (mut flags, mut active) = (0, 0);
+            if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
+                && active != 0
+                && (hip.set_device)(device) == 0
+            {
+                (hip.device_synchronize)();
             }
-            // Nobody listens any more when the limit was hit.
-            let _ = done.send(());
-        });
-    waiter.is_ok() && is_done.recv_timeout(limit).is_ok()
+        }
+    }
 }

@@ -98,6 +98,26 @@ pub const LOADED_CODE_OBJECT_INFO_URI: u32 = 12;
 /// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT`.
 pub const LOADED_CODE_OBJECT_INFO_AGENT: u32 = 3;
 
+/// `HSA_EXT_POINTER_TYPE_HSA`: memory that HSA allocated.
+pub const POINTER_TYPE_HSA: u32 = 1;
+
+/// `hsa_amd_pointer_info_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PointerInfo {
+    /// Of this structure, bytes.
+    pub size: u32,
+    pub kind: u32,
+    pub agent_base: *const c_void,
+    /// Where the host can read it; null where it cannot.
+    pub host_base: *const c_void,
+    pub bytes: usize,
+    pub user_data: *const c_void,
+    pub owner: AgentHandle,
+    pub global_flags: u32,
+    pub registered: bool,
+}
+
 /// `hsa_ven_amd_loader_segment_descriptor_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

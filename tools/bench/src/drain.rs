@@ -5,7 +5,7 @@ use crate::{in_root, median, repo};
 use clap::Args;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
@@ -25,7 +25,12 @@ struct Run {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let most = options.counts.iter().copied().max().ok_or("no counts given")?;
+    let most = options
+        .counts
+        .iter()
+        .copied()
+        .max()
+        .ok_or("no counts given")?;
     let dir = repo().join("target/bench/drain");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     build(&dir, most, &options.counts)?;
@@ -40,7 +45,10 @@ pub fn run(options: &Options) -> Result<(), String> {
             }
             for (who, runs) in [("LLVM", &llvm), ("devprof", &ours)] {
                 if let Some(run) = runs.iter().find(|run| run.files < count) {
-                    eprintln!("bench: {who} left {} profiles of {count} code objects ({way})", run.files);
+                    eprintln!(
+                        "bench: {who} left {} profiles of {count} code objects ({way})",
+                        run.files
+                    );
                 }
             }
             let of = |runs: &[Run], part: fn(&Run) -> f64| median(runs.iter().map(part).collect());
@@ -90,7 +98,8 @@ clang++-23 -fprofile-instr-generate --hip-link modules.o {dist} -o modules-devpr
         }
         launches.push_str("};\n");
         let header = repo().join(format!("target/bench/drain/launches-{count}.h"));
-        fs::write(&header, launches).map_err(|e| format!("cannot write {}: {e}", header.display()))?;
+        fs::write(&header, launches)
+            .map_err(|e| format!("cannot write {}: {e}", header.display()))?;
         let _ = write!(
             script,
             "clang++-23 $flags -DLAUNCHES='\"{header}\"' -c {programs}/drain.hip -o static-{count}.o
@@ -106,17 +115,23 @@ clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects {dist} 
 }
 
 fn once(dir: &Path, way: &str, who: &str, count: usize) -> Result<Run, String> {
-    let out = tempdir(dir)?;
+    let out = tempdir()?;
     let (program, arguments) = match way {
         "static" => (format!("static-{count}-{who}"), String::new()),
-        _ => (format!("modules-{who}"), format!("$(seq -f %g.hsafb 0 {})", count - 1)),
+        _ => (
+            format!("modules-{who}"),
+            format!("$(seq -f %g.hsafb 0 {})", count - 1),
+        ),
     };
     let output = in_root(&format!(
         "cd {}; LLVM_PROFILE_FILE={}/x.profraw ./{program} {arguments}",
         dir.display(),
         out.display()
     ))?;
-    let numbers: Vec<f64> = output.split_whitespace().map(|word| word.parse().unwrap_or(f64::NAN)).collect();
+    let numbers: Vec<f64> = output
+        .split_whitespace()
+        .map(|word| word.parse().unwrap_or(f64::NAN))
+        .collect();
     let [first, second, ..] = numbers[..] else {
         return Err(format!("{program} printed {output:?}"));
     };
@@ -126,11 +141,16 @@ fn once(dir: &Path, way: &str, who: &str, count: usize) -> Result<Run, String> {
         .filter(|name| name.starts_with("gfx"))
         .count();
     fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
-    Ok(Run { first_ms: first / 1e6, second_ms: second / 1e6, files })
+    Ok(Run {
+        first_ms: first / 1e6,
+        second_ms: second / 1e6,
+        files,
+    })
 }
 
-fn tempdir(dir: &Path) -> Result<std::path::PathBuf, String> {
-    let out = dir.join("out");
+/// In memory: a disk takes ten times as long to make a file as all the rest takes, and is as slow for everybody.
+fn tempdir() -> Result<PathBuf, String> {
+    let out = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
     }

@@ -2,6 +2,7 @@
 //! about the machine and the GPU model only.
 
 mod drain;
+mod load;
 mod model;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +20,8 @@ struct Cli {
 enum What {
     /// The collect call with N instrumented code objects loaded, beside LLVM 23's runtime
     Drain(drain::Options),
+    /// What devprof costs a program that uses no GPU
+    Load(load::Options),
     /// Lane-instructions a second of the GPU model
     Model(model::Options),
 }
@@ -26,6 +29,7 @@ enum What {
 fn main() -> ExitCode {
     let result = match Cli::parse().what {
         What::Drain(options) => drain::run(&options),
+        What::Load(options) => load::run(&options),
         What::Model(options) => model::run(&options),
     };
     match result {
@@ -39,7 +43,10 @@ fn main() -> ExitCode {
 
 /// The checkout that this binary was built in.
 fn repo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap_or_else(|_| ".".into())
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap_or_else(|_| ".".into())
 }
 
 /// Runs a bash script in the root, on the GPU model; its standard output.
@@ -50,7 +57,11 @@ fn in_root(script: &str) -> Result<String, String> {
         .output()
         .map_err(|e| format!("cannot start tools/rocm-env: {e}"))?;
     if !output.status.success() {
-        return Err(format!("{} in the root:\n{script}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "{} in the root:\n{script}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
@@ -59,5 +70,9 @@ fn in_root(script: &str) -> Result<String, String> {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        (values[middle - 1] + values[middle]) / 2.0
+    }
 }

@@ -1,0 +1,76 @@
+//! What devprof costs a program that uses no GPU: loading the shared library, and the archive's bytes.
+
+use crate::{in_root, median, repo};
+use clap::Args;
+use std::process::Command;
+use std::time::Instant;
+
+#[derive(Args)]
+pub struct Options {
+    /// Runs with and without the library, alternating
+    #[arg(long, default_value_t = 500)]
+    runs: usize,
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    let library = repo().join("target/dist/libdevprof.so");
+    if !library.exists() {
+        return Err(format!("no {}: run tools/build-runtime", library.display()));
+    }
+    let once = |preload: bool| -> Result<f64, String> {
+        let mut command = Command::new("/bin/true");
+        if preload {
+            command.env("LD_PRELOAD", &library);
+        }
+        let start = Instant::now();
+        let status = command
+            .status()
+            .map_err(|e| format!("cannot start /bin/true: {e}"))?;
+        let time = start.elapsed().as_secs_f64() * 1e6;
+        if status.success() {
+            Ok(time)
+        } else {
+            Err(format!("/bin/true ended with {status}"))
+        }
+    };
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..options.runs {
+        without.push(once(false)?);
+        with.push(once(true)?);
+    }
+    let (with, without) = (median(with), median(without));
+    println!("| /bin/true | with libdevprof.so loaded | added |");
+    println!("| ---: | ---: | ---: |");
+    println!(
+        "| {without:.0} µs | {with:.0} µs | {:.0} µs |\n",
+        with - without
+    );
+
+    let dir = repo().join("target/bench/load");
+    let (out, programs) = (dir.display(), repo().join("tools/bench/programs"));
+    let sizes = in_root(&format!(
+        "mkdir -p {out}; cd {out}
+clang++-23 -x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -DN=0 -c {}/kernel.hip -o kernel.o
+echo 'int main() {{}}' | clang++-23 -x c++ -c - -o main.o
+clang++-23 --hip-link main.o kernel.o -o without -lamdhip64
+clang++-23 --hip-link main.o kernel.o -Wl,-u,__llvm_profile_hip_collect_device_data {}/target/dist/libdevprof.a \
+-o with -lamdhip64
+llvm-strip with without
+stat -c %s without with",
+        programs.display(),
+        repo().display()
+    ))?;
+    let sizes: Vec<u64> = sizes.lines().filter_map(|line| line.parse().ok()).collect();
+    let [without, with] = sizes[..] else {
+        return Err(format!("stat printed {sizes:?}"));
+    };
+    println!("| stripped executable | with libdevprof.a | added |");
+    println!("| ---: | ---: | ---: |");
+    println!(
+        "| {} KiB | {} KiB | {} KiB |",
+        without >> 10,
+        with >> 10,
+        (with - without) >> 10
+    );
+    Ok(())
+}
