@@ -1,177 +1,6 @@
-//! What the operations do, against values of the guide, of IEEE 754, of the host's own instructions and of exact
-//! integer arithmetic.
+//! Integers, comparisons, carries.
 
-use super::execute;
-use crate::exec::Fault;
-use crate::isa::{Dpp, Inst, Op, Operand};
-use crate::wave::Wave;
-use Op::*;
-
-/// IEEE rules and clamping NaN to 0 as HIP sets them, denormals on, to nearest.
-const MODE: u32 = 0x3f0;
-
-fn wave(lanes: usize) -> Wave {
-    let mut wave = Wave {
-        pc: 0,
-        lanes,
-        sgpr: [0; 128],
-        scc: false,
-        vgpr: vec![[0; 64]; 40],
-        mode: MODE,
-    };
-    wave.set_exec(!0);
-    wave
-}
-
-/// `op v0, v4, v8, v12`, in the format of the operation's own table.
-fn inst(op: Op) -> Inst {
-    Inst {
-        op,
-        enc: op.operands().format,
-        len: 8,
-        dst: Operand::vgpr(0),
-        dst2: Operand::NONE,
-        src: [Operand::vgpr(4), Operand::vgpr(8), Operand::vgpr(12)],
-        literal: 0,
-        neg: 0,
-        abs: 0,
-        opsel: 0,
-        opsel_hi: 7,
-        clamp: false,
-        omod: 0,
-        imm: 0,
-        imm2: 0,
-        glc: false,
-        slc: false,
-        dlc: false,
-        flag: false,
-        dpp: Dpp::None,
-        dual: None,
-    }
-}
-
-/// Values for the sources, as wide as they come.
-fn load(wave: &mut Wave, values: &[u64]) {
-    for (i, value) in values.iter().enumerate() {
-        wave.vgpr[4 + 4 * i] = [*value as u32; 64];
-        wave.vgpr[5 + 4 * i] = [(*value >> 32) as u32; 64];
-    }
-}
-
-fn result(wave: &Wave) -> u64 {
-    u64::from(wave.vgpr[0][0]) | u64::from(wave.vgpr[1][0]) << 32
-}
-
-/// The 64 bits that the operation leaves in `v[0:1]`, which were 0, in every lane.
-fn run_with(mode: u32, op: Op, values: &[u64], change: impl Fn(&mut Inst)) -> u64 {
-    let mut wave = wave(32);
-    wave.mode = mode;
-    load(&mut wave, values);
-    let mut inst = inst(op);
-    change(&mut inst);
-    assert_eq!(execute(&mut wave, &inst), Ok(()), "{op:?}");
-    for lane in 0..32 {
-        assert_eq!(wave.vgpr[0][lane], wave.vgpr[0][0], "{op:?}, lane {lane}");
-    }
-    for lane in 32..64 {
-        assert_eq!(wave.vgpr[0][lane], 0, "{op:?}: lane {lane} of a wave32");
-    }
-    result(&wave)
-}
-
-fn run(op: Op, values: &[u64]) -> u64 {
-    run_with(MODE, op, values, |_| ())
-}
-
-#[track_caller]
-fn check(table: &[(Op, &[u64], u64)]) {
-    for (op, values, expected) in table {
-        let got = run(*op, values);
-        assert_eq!(
-            got, *expected,
-            "{op:?} {values:x?}: {got:#x}, not {expected:#x}"
-        );
-    }
-}
-
-#[test]
-fn the_guides_examples() {
-    check(&[
-        (V_EXP_F32, &[0xff800000], 0),
-        (V_EXP_F32, &[0x80000000], 0x3f800000),
-        (V_EXP_F32, &[0x7f800000], 0x7f800000),
-        (V_LOG_F32, &[0xff800000], 0xffc00000),
-        (V_LOG_F32, &[0xbf800000], 0xffc00000),
-        (V_LOG_F32, &[0x80000000], 0xff800000),
-        (V_LOG_F32, &[0], 0xff800000),
-        (V_LOG_F32, &[0x3f800000], 0),
-        (V_LOG_F32, &[0x7f800000], 0x7f800000),
-        (V_RCP_F32, &[0xff800000], 0x80000000),
-        (V_RCP_F32, &[0xc0000000], 0xbf000000),
-        (V_RCP_F32, &[0x80000000], 0xff800000),
-        (V_RCP_F32, &[0], 0x7f800000),
-        (V_RCP_F32, &[0x7f800000], 0),
-        (V_RSQ_F32, &[0xff800000], 0xffc00000),
-        (V_RSQ_F32, &[0x80000000], 0xff800000),
-        (V_RSQ_F32, &[0], 0x7f800000),
-        (V_RSQ_F32, &[0x40800000], 0x3f000000),
-        (V_RSQ_F32, &[0x7f800000], 0),
-        (V_SQRT_F32, &[0xff800000], 0xffc00000),
-        (V_SQRT_F32, &[0x80000000], 0x80000000),
-        (V_SQRT_F32, &[0x40800000], 0x40000000),
-        (V_SQRT_F32, &[0x7f800000], 0x7f800000),
-        (V_SIN_F32, &[0xff800000], 0xffc00000),
-        (V_SIN_F32, &[0xff7fffff], 0),
-        (V_SIN_F32, &[0x80000000], 0x80000000),
-        (V_SIN_F32, &[0x3e800000], 0x3f800000),
-        (V_SIN_F32, &[0x7f800000], 0xffc00000),
-        (V_COS_F32, &[0xff800000], 0xffc00000),
-        (V_COS_F32, &[0xff7fffff], 0x3f800000),
-        (V_COS_F32, &[0x80000000], 0x3f800000),
-        (V_COS_F32, &[0x3e800000], 0),
-        (V_COS_F32, &[0x7f800000], 0xffc00000),
-        (V_RCP_F16, &[0xfc00], 0x8000),
-        (V_RCP_F16, &[0xc000], 0xb800),
-        (V_RCP_F16, &[0x8000], 0xfc00),
-        (V_RCP_F16, &[0], 0x7c00),
-        (V_SQRT_F16, &[0xfc00], 0xfe00),
-        (V_SQRT_F16, &[0x8000], 0x8000),
-        (V_SQRT_F16, &[0x4400], 0x4000),
-        (V_RSQ_F16, &[0xfc00], 0xfe00),
-        (V_RSQ_F16, &[0x8000], 0xfc00),
-        (V_RSQ_F16, &[0x4400], 0x3800),
-        (V_LOG_F16, &[0xbc00], 0xfe00),
-        (V_LOG_F16, &[0x8000], 0xfc00),
-        (V_LOG_F16, &[0x3c00], 0),
-        (V_EXP_F16, &[0xfc00], 0),
-        (V_EXP_F16, &[0x8000], 0x3c00),
-        (V_SIN_F16, &[0xfc00], 0xfe00),
-        (V_SIN_F16, &[0xfbff], 0),
-        (V_SIN_F16, &[0x8000], 0x8000),
-        (V_SIN_F16, &[0x3400], 0x3c00),
-        (V_COS_F16, &[0xfbff], 0x3c00),
-        (V_COS_F16, &[0x3400], 0),
-        (V_CLZ_I32_U32, &[0], 0xffffffff),
-        (V_CLZ_I32_U32, &[0x800000ff], 0),
-        (V_CLZ_I32_U32, &[0x100000ff], 3),
-        (V_CLZ_I32_U32, &[0xffff], 16),
-        (V_CLZ_I32_U32, &[1], 31),
-        (V_CTZ_I32_B32, &[0], 0xffffffff),
-        (V_CTZ_I32_B32, &[0xff000008], 3),
-        (V_CTZ_I32_B32, &[0x80000000], 31),
-        (V_CLS_I32, &[0], 0xffffffff),
-        (V_CLS_I32, &[0x40000000], 1),
-        (V_CLS_I32, &[0x80000000], 1),
-        (V_CLS_I32, &[0x0fffffff], 4),
-        (V_CLS_I32, &[0xffff0000], 16),
-        (V_CLS_I32, &[0xfffffffe], 31),
-        (V_CLS_I32, &[0xffffffff], 0xffffffff),
-        (V_CVT_OFF_F32_I4, &[0b1000], 0xbf000000),
-        (V_CVT_OFF_F32_I4, &[0b1111], 0xbd800000),
-        (V_CVT_OFF_F32_I4, &[0b0001], 0x3d800000),
-        (V_CVT_OFF_F32_I4, &[0b0111], 0x3ee00000),
-    ]);
-}
+use super::*;
 
 #[test]
 fn integers_against_sums_done_by_hand() {
@@ -330,4 +159,168 @@ fn the_clamp_bit_saturates_integers() {
     let mut inst = inst(V_AND_B32);
     inst.clamp = true;
     assert_eq!(execute(&mut wave(32), &inst), Err(Fault::Unknown));
+}
+
+#[test]
+fn comparisons() {
+    let one = 0x3f800000u32;
+    // less, equal, greater, unordered: the bits of each condition.
+    let pairs = [
+        (one, 0x40000000),
+        (one, one),
+        (0x40000000, one),
+        (one, QNAN as u32),
+        (NEG as u32, 0),
+    ];
+    let table = [
+        (V_CMP_F_F32, [false, false, false, false, false]),
+        (V_CMP_LT_F32, [true, false, false, false, false]),
+        (V_CMP_EQ_F32, [false, true, false, false, true]),
+        (V_CMP_LE_F32, [true, true, false, false, true]),
+        (V_CMP_GT_F32, [false, false, true, false, false]),
+        (V_CMP_LG_F32, [true, false, true, false, false]),
+        (V_CMP_GE_F32, [false, true, true, false, true]),
+        (V_CMP_O_F32, [true, true, true, false, true]),
+        (V_CMP_U_F32, [false, false, false, true, false]),
+        (V_CMP_NGE_F32, [true, false, false, true, false]),
+        (V_CMP_NLG_F32, [false, true, false, true, true]),
+        (V_CMP_NGT_F32, [true, true, false, true, true]),
+        (V_CMP_NLE_F32, [false, false, true, true, false]),
+        (V_CMP_NEQ_F32, [true, false, true, true, false]),
+        (V_CMP_NLT_F32, [false, true, true, true, true]),
+        (V_CMP_T_F32, [true, true, true, true, true]),
+    ];
+    let mut wave = wave(64);
+    for (lane, (a, b)) in pairs.iter().enumerate() {
+        wave.vgpr[4][lane] = *a;
+        wave.vgpr[8][lane] = *b;
+        wave.vgpr[4][40 + lane] = *a;
+        wave.vgpr[8][40 + lane] = *b;
+    }
+    let expected = |bits: [bool; 5]| {
+        bits.iter()
+            .rev()
+            .fold(0, |mask, bit| mask << 1 | u64::from(*bit))
+    };
+    let lanes = 0x1f | 0x1f << 40;
+    for (op, bits) in table {
+        wave.set_exec(lanes);
+        let inst = Inst {
+            dst: Operand(10),
+            ..inst(op)
+        };
+        assert_eq!(execute(&mut wave, &inst), Ok(()));
+        let mask = expected(bits);
+        assert_eq!(wave.sgpr64(Operand(10)), mask | mask << 40, "{op:?}");
+        assert_eq!(wave.exec(), lanes);
+    }
+    let inst = Inst {
+        dst: Operand::NONE,
+        ..inst(V_CMPX_LE_F32)
+    };
+    assert_eq!(execute(&mut wave, &inst), Ok(()));
+    assert_eq!(wave.exec(), 0b10011 | 0b10011 << 40);
+}
+
+#[test]
+fn comparisons_of_every_type() {
+    let table: &[(Op, u64, u64, bool)] = &[
+        (V_CMP_LT_I32, 0xffffffff, 0, true),
+        (V_CMP_LT_U32, 0xffffffff, 0, false),
+        (V_CMP_NE_U32, 1, 2, true),
+        (V_CMP_T_U32, 1, 2, true),
+        (V_CMP_F_I32, 1, 1, false),
+        (V_CMP_GE_I16, 0x1_8000, 0, false),
+        (V_CMP_GE_U16, 0x8000, 0x1_0000, true),
+        (V_CMP_GT_I64, 0, 1 << 63, true),
+        (V_CMP_GT_U64, 0, 1 << 63, false),
+        (V_CMP_EQ_U64, 1 << 32, 1 << 33, false),
+        (V_CMP_LT_F64, 0x3ff0 << 48, 0x4000 << 48, true),
+        (V_CMP_NLT_F16, 0x7e00, 0x3c00, true),
+        (V_CMP_CLASS_F32, SNAN, 1 << 0, true),
+        (V_CMP_CLASS_F32, QNAN, 1 << 1, true),
+        (V_CMP_CLASS_F32, NEG | INF, 1 << 2, true),
+        (V_CMP_CLASS_F32, NEG | ONE, 1 << 3, true),
+        (V_CMP_CLASS_F32, NEG | 1, 1 << 4, true),
+        (V_CMP_CLASS_F32, NEG, 1 << 5, true),
+        (V_CMP_CLASS_F32, 0, 1 << 6, true),
+        (V_CMP_CLASS_F32, 1, 1 << 7, true),
+        (V_CMP_CLASS_F32, ONE, 1 << 8, true),
+        (V_CMP_CLASS_F32, INF, 1 << 9, true),
+        (V_CMP_CLASS_F32, INF, 0x1ff, false),
+        (V_CMP_CLASS_F64, 1, 1 << 7, true),
+        (V_CMP_CLASS_F64, 0xfff0 << 48, 1 << 2, true),
+        (V_CMP_CLASS_F16, 0x8001, 1 << 4, true),
+        (V_CMP_CLASS_F16, 0x7c01, 1 << 0, true),
+    ];
+    for (op, a, b, expected) in table {
+        let mut wave = wave(32);
+        // Flushing must not hide a denormal from v_cmp_class.
+        wave.mode = FLUSH;
+        load(&mut wave, &[*a, *b]);
+        let inst = Inst {
+            dst: Operand::VCC_LO,
+            ..inst(*op)
+        };
+        assert_eq!(execute(&mut wave, &inst), Ok(()));
+        let mask = if *expected { 0xffffffff } else { 0 };
+        assert_eq!(wave.vcc(), mask, "{op:?} {a:#x} {b:#x}");
+    }
+}
+
+#[test]
+fn carries_and_their_masks() {
+    let mut wave = wave(64);
+    for lane in 0..64 {
+        wave.vgpr[4][lane] = 0xffffffff;
+        wave.vgpr[8][lane] = lane as u32 % 2;
+    }
+    wave.set_sgpr64(Operand(20), 0xffff_0000_ffff_0000);
+    wave.set_exec(0x0fff_ffff_ffff_fff0);
+    // Into a register pair, 0 for inactive lanes.
+    let add = Inst {
+        dst2: Operand(30),
+        ..inst(V_ADD_CO_U32)
+    };
+    assert_eq!(execute(&mut wave, &add), Ok(()));
+    assert_eq!(wave.sgpr64(Operand(30)), 0x0aaa_aaaa_aaaa_aaa0);
+    assert_eq!(wave.vgpr[0][5], 0);
+    assert_eq!(wave.vgpr[0][6], 0xffffffff);
+    let mut with_carry = Inst {
+        enc: Encoding::Vop3Sd,
+        dst2: Operand(30),
+        ..inst(V_ADD_CO_CI_U32)
+    };
+    with_carry.src[2] = Operand(20);
+    assert_eq!(execute(&mut wave, &with_carry), Ok(()));
+    assert_eq!(wave.sgpr64(Operand(30)), 0x0fff_aaaa_ffff_aaa0);
+    assert_eq!(wave.vgpr[0][16], 0);
+    // NULL takes the carry away.
+    let null = Inst {
+        dst2: Operand::NULL,
+        ..add
+    };
+    assert_eq!(execute(&mut wave, &null), Ok(()));
+    assert_eq!(wave.sgpr[124], 0);
+    // Borrows, by way of VCC.
+    wave.set_exec(!0);
+    wave.set_sgpr64(Operand::VCC_LO, 2);
+    let mut sub = Inst {
+        enc: Encoding::Vop2,
+        ..inst(V_SUB_CO_CI_U32)
+    };
+    sub.src = [Operand::vgpr(8), Operand::vgpr(8), Operand::VCC_LO];
+    sub.dst2 = Operand::VCC_LO;
+    assert_eq!(execute(&mut wave, &sub), Ok(()));
+    assert_eq!(wave.vcc(), 2);
+    assert_eq!(wave.vgpr[0][..3], [0, 0xffffffff, 0]);
+    // The carry of a 64-bit sum of products.
+    load(&mut wave, &[0xffffffff, 0xffffffff, !0]);
+    let mad = Inst {
+        dst2: Operand(30),
+        ..inst(V_MAD_U64_U32)
+    };
+    assert_eq!(execute(&mut wave, &mad), Ok(()));
+    assert_eq!(wave.sgpr64(Operand(30)), !0);
+    assert_eq!(result(&wave), 0xfffffffe_00000000);
 }

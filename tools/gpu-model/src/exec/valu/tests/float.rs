@@ -1,0 +1,498 @@
+//! Floats: special values, rounding, denormals, division.
+
+use super::*;
+
+#[test]
+fn the_guides_examples() {
+    check(&[
+        (V_EXP_F32, &[0xff800000], 0),
+        (V_EXP_F32, &[0x80000000], 0x3f800000),
+        (V_EXP_F32, &[0x7f800000], 0x7f800000),
+        (V_LOG_F32, &[0xff800000], 0xffc00000),
+        (V_LOG_F32, &[0xbf800000], 0xffc00000),
+        (V_LOG_F32, &[0x80000000], 0xff800000),
+        (V_LOG_F32, &[0], 0xff800000),
+        (V_LOG_F32, &[0x3f800000], 0),
+        (V_LOG_F32, &[0x7f800000], 0x7f800000),
+        (V_RCP_F32, &[0xff800000], 0x80000000),
+        (V_RCP_F32, &[0xc0000000], 0xbf000000),
+        (V_RCP_F32, &[0x80000000], 0xff800000),
+        (V_RCP_F32, &[0], 0x7f800000),
+        (V_RCP_F32, &[0x7f800000], 0),
+        (V_RSQ_F32, &[0xff800000], 0xffc00000),
+        (V_RSQ_F32, &[0x80000000], 0xff800000),
+        (V_RSQ_F32, &[0], 0x7f800000),
+        (V_RSQ_F32, &[0x40800000], 0x3f000000),
+        (V_RSQ_F32, &[0x7f800000], 0),
+        (V_SQRT_F32, &[0xff800000], 0xffc00000),
+        (V_SQRT_F32, &[0x80000000], 0x80000000),
+        (V_SQRT_F32, &[0x40800000], 0x40000000),
+        (V_SQRT_F32, &[0x7f800000], 0x7f800000),
+        (V_SIN_F32, &[0xff800000], 0xffc00000),
+        (V_SIN_F32, &[0xff7fffff], 0),
+        (V_SIN_F32, &[0x80000000], 0x80000000),
+        (V_SIN_F32, &[0x3e800000], 0x3f800000),
+        (V_SIN_F32, &[0x7f800000], 0xffc00000),
+        (V_COS_F32, &[0xff800000], 0xffc00000),
+        (V_COS_F32, &[0xff7fffff], 0x3f800000),
+        (V_COS_F32, &[0x80000000], 0x3f800000),
+        (V_COS_F32, &[0x3e800000], 0),
+        (V_COS_F32, &[0x7f800000], 0xffc00000),
+        (V_RCP_F16, &[0xfc00], 0x8000),
+        (V_RCP_F16, &[0xc000], 0xb800),
+        (V_RCP_F16, &[0x8000], 0xfc00),
+        (V_RCP_F16, &[0], 0x7c00),
+        (V_SQRT_F16, &[0xfc00], 0xfe00),
+        (V_SQRT_F16, &[0x8000], 0x8000),
+        (V_SQRT_F16, &[0x4400], 0x4000),
+        (V_RSQ_F16, &[0xfc00], 0xfe00),
+        (V_RSQ_F16, &[0x8000], 0xfc00),
+        (V_RSQ_F16, &[0x4400], 0x3800),
+        (V_LOG_F16, &[0xbc00], 0xfe00),
+        (V_LOG_F16, &[0x8000], 0xfc00),
+        (V_LOG_F16, &[0x3c00], 0),
+        (V_EXP_F16, &[0xfc00], 0),
+        (V_EXP_F16, &[0x8000], 0x3c00),
+        (V_SIN_F16, &[0xfc00], 0xfe00),
+        (V_SIN_F16, &[0xfbff], 0),
+        (V_SIN_F16, &[0x8000], 0x8000),
+        (V_SIN_F16, &[0x3400], 0x3c00),
+        (V_COS_F16, &[0xfbff], 0x3c00),
+        (V_COS_F16, &[0x3400], 0),
+        (V_CLZ_I32_U32, &[0], 0xffffffff),
+        (V_CLZ_I32_U32, &[0x800000ff], 0),
+        (V_CLZ_I32_U32, &[0x100000ff], 3),
+        (V_CLZ_I32_U32, &[0xffff], 16),
+        (V_CLZ_I32_U32, &[1], 31),
+        (V_CTZ_I32_B32, &[0], 0xffffffff),
+        (V_CTZ_I32_B32, &[0xff000008], 3),
+        (V_CTZ_I32_B32, &[0x80000000], 31),
+        (V_CLS_I32, &[0], 0xffffffff),
+        (V_CLS_I32, &[0x40000000], 1),
+        (V_CLS_I32, &[0x80000000], 1),
+        (V_CLS_I32, &[0x0fffffff], 4),
+        (V_CLS_I32, &[0xffff0000], 16),
+        (V_CLS_I32, &[0xfffffffe], 31),
+        (V_CLS_I32, &[0xffffffff], 0xffffffff),
+        (V_CVT_OFF_F32_I4, &[0b1000], 0xbf000000),
+        (V_CVT_OFF_F32_I4, &[0b1111], 0xbd800000),
+        (V_CVT_OFF_F32_I4, &[0b0001], 0x3d800000),
+        (V_CVT_OFF_F32_I4, &[0b0111], 0x3ee00000),
+    ]);
+}
+
+/// What the host's own processor computes in one of its rounding modes, which number up, down and zero differently.
+#[cfg(target_arch = "x86_64")]
+mod host {
+    use std::arch::asm;
+
+    /// MXCSR with all exceptions masked, for a rounding mode of the guide's.
+    fn control(round: u32) -> u32 {
+        0x1f80 | [0, 2, 1, 3][round as usize] << 13
+    }
+
+    macro_rules! operations {
+        ($($name:ident $type:ty: $instruction:literal;)*) => {$(
+            pub fn $name(round: u32, a: $type, b: $type, c: $type) -> $type {
+                let (modified, before, mut d) = (control(round), 0u32, c);
+                // SAFETY: MXCSR is what it was when the block ends; the tests ask for the features first.
+                unsafe {
+                    asm!(
+                        "stmxcsr [{before}]", "ldmxcsr [{modified}]", $instruction, "ldmxcsr [{before}]",
+                        before = in(reg) &before, modified = in(reg) &modified,
+                        a = in(xmm_reg) a, b = in(xmm_reg) b, d = inout(xmm_reg) d,
+                    );
+                }
+                d
+            }
+        )*};
+    }
+
+    operations! {
+        fma32 f32: "vfmadd231ss {d}, {a}, {b}";
+        add32 f32: "vaddss {d}, {a}, {b}";
+        mul32 f32: "vmulss {d}, {a}, {b}";
+        fma64 f64: "vfmadd231sd {d}, {a}, {b}";
+        add64 f64: "vaddsd {d}, {a}, {b}";
+        mul64 f64: "vmulsd {d}, {a}, {b}";
+        narrow f64: "vcvtsd2ss {d}, {a}, {b}";
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn sums_and_products_round_as_the_hosts_do_in_every_mode() {
+    assert!(
+        is_x86_feature_detected!("fma"),
+        "the comparison needs the processor's FMA"
+    );
+    let mut random = Random(1);
+    for i in 0..12_000 {
+        let round = i % 4;
+        let mode = MODE | round | round << 2;
+        let [a, b, c] = [(); 3].map(|()| random.single());
+        let [x, y, z] = [a, b, c].map(f32::from_bits);
+        for (op, expected) in [
+            (V_ADD_F32, host::add32(round, x, y, z)),
+            (V_SUB_F32, host::add32(round, x, -y, z)),
+            (V_SUBREV_F32, host::add32(round, y, -x, z)),
+            (V_MUL_F32, host::mul32(round, x, y, z)),
+            (V_FMA_F32, host::fma32(round, x, y, z)),
+        ] {
+            let got = run_with(mode, op, &[a.into(), b.into(), c.into()], |_| ()) as u32;
+            assert!(
+                same32(got, expected.to_bits()),
+                "{op:?} {x:e} {y:e} {z:e} mode {round}: {:e}, not {expected:e}",
+                f32::from_bits(got)
+            );
+        }
+        let [a, b, c] = [(); 3].map(|()| random.double());
+        // Close exponents make the sums that cancel.
+        let c = if i % 3 == 0 {
+            (f64::from_bits(a) * f64::from_bits(b)).to_bits() ^ 1 << 63 ^ i as u64 & 7
+        } else {
+            c
+        };
+        let [x, y, z] = [a, b, c].map(f64::from_bits);
+        for (op, expected) in [
+            (V_ADD_F64, host::add64(round, x, y, z)),
+            (V_MUL_F64, host::mul64(round, x, y, z)),
+            (V_FMA_F64, host::fma64(round, x, y, z)),
+        ] {
+            let got = run_with(mode, op, &[a, b, c], |_| ());
+            assert!(
+                same64(got, expected.to_bits()),
+                "{op:?} {x:e} {y:e} {z:e} mode {round}: {:e}, not {expected:e}",
+                f64::from_bits(got)
+            );
+        }
+        let got = run_with(mode, V_CVT_F32_F64, &[a], |_| ()) as u32;
+        let expected = host::narrow(round, 0.0, x, 0.0).to_bits() as u32;
+        assert!(
+            same32(got, expected),
+            "narrowed {x:e}, mode {round}: {got:#x}, not {expected:#x}"
+        );
+    }
+}
+
+#[test]
+fn halves_round_once() {
+    // Every sum and product of halves is exact in a double, and every fused one that could tell is, too; a search
+    // over the neighbours finds the nearest half of a double without any rounding.
+    let nearest = |exact: f64| {
+        let all = (0..=0x7c00u16).map(|bits| (bits, f16::from_bits(bits).to_f64()));
+        let sign = if exact.is_sign_negative() { 0x8000 } else { 0 };
+        let exact = exact.abs();
+        let distance = |half: f64| {
+            if half.is_infinite() {
+                65536.0 - exact
+            } else {
+                half - exact
+            }
+            .abs()
+        };
+        let (bits, _) = all
+            .reduce(|best, one| {
+                let (far, near) = (distance(best.1), distance(one.1));
+                if near < far || near == far && one.0 % 2 == 0 {
+                    one
+                } else {
+                    best
+                }
+            })
+            .unwrap();
+        u64::from(bits | sign)
+    };
+    let mut random = Random(3);
+    for _ in 0..60 {
+        let [a, b, c] = [(); 3].map(|()| random.next() & 0xffff);
+        let [x, y, z] = [a, b, c].map(|bits| f16::from_bits(bits as u16).to_f64());
+        if [x, y, z].iter().any(|value| !value.is_finite()) {
+            continue;
+        }
+        for (op, exact) in [
+            (V_ADD_F16, x + y),
+            (V_MUL_F16, x * y),
+            (V_FMA_F16, x * y + z),
+        ] {
+            let got = run(op, &[a, b, c]);
+            let exact = if exact == 0.0 {
+                exact
+            } else {
+                exact.clamp(-65536.0, 65536.0)
+            };
+            assert_eq!(got, nearest(exact), "{op:?} {x:e} {y:e} {z:e}");
+        }
+    }
+    // One more than a tie between 1 and its successor, in the 30th digit.
+    check(&[
+        (V_CVT_F16_F32, &[0x3f801000], 0x3c00),
+        (V_CVT_F16_F32, &[0x3f801001], 0x3c01),
+        (V_CVT_F16_F32, &[0x3f803000], 0x3c02),
+        (V_CVT_F16_F32, &[0x477fefff], 0x7bff),
+        (V_CVT_F16_F32, &[0x477ff000], 0x7c00),
+        (V_CVT_F16_F32, &[0x33000000], 0),
+        (V_CVT_F16_F32, &[0x33000001], 1),
+    ]);
+}
+
+#[test]
+fn floats_of_special_values() {
+    check(&[
+        // Of a number and a quiet NaN the number, of a signaling one its quiet form; -0 is below +0.
+        (V_MIN_F32, &[QNAN, ONE], ONE),
+        (V_MIN_F32, &[ONE, QNAN], ONE),
+        (V_MIN_F32, &[ONE, SNAN], QNAN),
+        (V_MIN_F32, &[0, NEG], NEG),
+        (V_MIN_F32, &[NEG, 0], NEG),
+        (V_MAX_F32, &[0, NEG], 0),
+        (V_MAX_F32, &[NEG, 0], 0),
+        (V_MAX_F32, &[SNAN, ONE], QNAN),
+        (V_MAX_F16, &[0x7e01, 0x3c00], 0x3c00),
+        (V_MAX_F16, &[0x8000, 0], 0),
+        (V_MIN_F64, &[0, 1 << 63], 1 << 63),
+        (V_MIN3_F32, &[0x40000000, ONE, 0x40400000], ONE),
+        (V_MAX3_F32, &[0x40000000, ONE, 0x40400000], 0x40400000),
+        (V_MED3_F32, &[0x40000000, ONE, 0x40400000], 0x40000000),
+        (V_MED3_F32, &[0x40400000, QNAN, 0x40000000], 0x40000000),
+        (V_MED3_F16, &[0x4000, 0x3c00, 0x4200], 0x4000),
+        (V_MAXMIN_F32, &[0x40000000, ONE, 0x40400000], 0x40000000),
+        (V_MINMAX_F32, &[0x40000000, ONE, 0x40400000], 0x40400000),
+        // 0 times infinity is 0 by the rules of DX9.
+        (V_MUL_DX9_ZERO_F32, &[0, INF], 0),
+        (V_MUL_DX9_ZERO_F32, &[0x40000000, 0x40400000], 0x40c00000),
+        (V_FMA_DX9_ZERO_F32, &[INF, NEG, ONE], ONE),
+        (V_CVT_I32_F32, &[QNAN], 0),
+        (V_CVT_I32_F32, &[INF], 0x7fffffff),
+        (V_CVT_I32_F32, &[NEG | INF], 0x80000000),
+        (V_CVT_I32_F32, &[0xbfffffff], 0xffffffff),
+        (V_CVT_U32_F32, &[0xbf800000], 0),
+        (V_CVT_U32_F32, &[0x4f800000], 0xffffffff),
+        (V_CVT_U32_F64, &[0x41efffffffe00000], 0xffffffff),
+        (V_CVT_I32_F64, &[0xc1e0000000200000], 0x80000000),
+        (V_CVT_FLOOR_I32_F32, &[0xbf000000], 0xffffffff),
+        (V_CVT_NEAREST_I32_F32, &[0x3f000000], 1),
+        (V_CVT_NEAREST_I32_F32, &[0x3effffff], 0),
+        (V_CVT_NEAREST_I32_F32, &[0xbf000000], 0),
+        (V_CVT_U16_F16, &[0x7bff], 65504),
+        (V_CVT_I16_F16, &[0x7bff], 0x7fff),
+        (V_CVT_F32_U32, &[0xffffffff], 0x4f800000),
+        (V_CVT_F32_U32, &[0x01000001], 0x4b800000),
+        (V_CVT_F32_I32, &[0x80000000], 0xcf000000),
+        (V_CVT_F64_I32, &[0xffffffff], 0xbff0000000000000),
+        (V_CVT_F64_U32, &[0xffffffff], 0x41efffffffe00000),
+        (V_CVT_F16_U16, &[0xffff], 0x7c00),
+        (V_CVT_F16_I16, &[0x8000], 0xf800),
+        (V_CVT_F32_UBYTE2, &[0x12ff3456], 0x437f0000),
+        (V_CVT_F64_F32, &[1], 0x36a0000000000000),
+        (V_CVT_F32_F16, &[1], 0x33800000),
+        (V_CVT_PK_RTZ_F16_F32, &[0x3f803fff, 0x477fffff], 0x7bff_3c01),
+        (V_CVT_PK_I16_F32, &[0xc7800000, 0x40200000], 0x0002_8000),
+        (V_CVT_PK_U16_F32, &[0xbf800000, 0x47800000], 0xffff_0000),
+        (V_CVT_PK_NORM_I16_F32, &[ONE, 0xbf000000], 0xc000_7fff),
+        (V_CVT_PK_NORM_U16_F32, &[ONE, QNAN], 0xffff),
+        (V_CVT_PK_NORM_I16_F16, &[0xc000, 0x3800], 0x4000_8001),
+        (V_CVT_NORM_U16_F16, &[0x3800], 0x8000),
+        (V_CVT_PK_U8_F32, &[0x437f0000, 6, 0x11223344], 0x11ff3344),
+        (V_CVT_PK_U8_F32, &[0xbf800000, 0, 0x11223344], 0x11223300),
+        (V_PACK_B32_F16, &[0xaaaa1234, 0xbbbb5678], 0x56781234),
+        (V_FREXP_MANT_F32, &[0x41000000], 0x3f000000),
+        (V_FREXP_EXP_I32_F32, &[0x41000000], 4),
+        (V_FREXP_MANT_F32, &[1], 0x3f000000),
+        (V_FREXP_EXP_I32_F32, &[1], -148i32 as u32 as u64),
+        (V_FREXP_EXP_I32_F32, &[INF], 0),
+        (V_FREXP_EXP_I32_F32, &[0], 0),
+        (V_FREXP_MANT_F64, &[0xc008000000000000], 0xbfe8000000000000),
+        (V_FREXP_EXP_I32_F64, &[1], -1073i32 as u32 as u64),
+        (V_FREXP_EXP_I16_F16, &[1], 0xffe9),
+        (V_FREXP_MANT_F16, &[0x4200], 0x3a00),
+        (V_LDEXP_F32, &[ONE, 127], 0x7f000000),
+        (V_LDEXP_F32, &[ONE, 128], INF),
+        (V_LDEXP_F32, &[0x3f800001, -127i32 as u32 as u64], 0x400000),
+        (V_LDEXP_F32, &[0x3fc00000, -149i32 as u32 as u64], 2),
+        (V_LDEXP_F32, &[INF, 0x80000000], INF),
+        (
+            V_LDEXP_F64,
+            &[0x3ff0000000000000, -1074i32 as u32 as u64],
+            1,
+        ),
+        (V_LDEXP_F64, &[1, 0x7fffffff], 0x7ff0000000000000),
+        (V_LDEXP_F16, &[0x3c00, 0xffe8], 1),
+        (V_FRACT_F32, &[0xbf99999a], 0x3f4ccccc),
+        (V_FRACT_F32, &[0x80000001], 0x3f7fffff),
+        (V_FRACT_F64, &[0xc000000000000000], 0),
+        (V_FRACT_F16, &[0x3e00], 0x3800),
+        (V_RNDNE_F32, &[0x40200000], 0x40000000),
+        (V_RNDNE_F32, &[0xbf000000], NEG),
+        (V_RNDNE_F64, &[0x3ff8000000000000], 0x4000000000000000),
+        (V_CEIL_F32, &[0xbf000000], NEG),
+        (V_CEIL_F32, &[1], ONE),
+        (V_FLOOR_F32, &[0xbf000000], 0xbf800000),
+        (V_FLOOR_F16, &[0x8001], 0xbc00),
+        (V_TRUNC_F64, &[0xbfefffffffffffff], 1 << 63),
+        (V_TRUNC_F16, &[0xbdff], 0xbc00),
+        (V_RNDNE_F16, &[0x3e00], 0x4000),
+        (V_DIV_FIXUP_F16, &[0x3c00, 0, 0x8001], 0xfc00),
+        (V_DIV_FIXUP_F16, &[0x3c00, 0, 0x8000], 0xfe00),
+        (V_DIV_FIXUP_F16, &[0x3c00, 0x4000, 0x8001], 0xbc00),
+        (V_DIV_FIXUP_F32, &[ONE, INF, NEG | INF], 0xffc00000),
+        (V_DIV_FIXUP_F32, &[ONE, SNAN, ONE], QNAN),
+        (V_MULLIT_F32, &[ONE, 0x40000000, 0], 0xff7fffff),
+        (V_MULLIT_F32, &[ONE, 0x40000000, ONE], 0x40000000),
+        // A direction towards -y, a little to +x: face 3.
+        (V_CUBEID_F32, &[ONE, 0xc0400000, 0x40000000], 0x40400000),
+        (V_CUBESC_F32, &[ONE, 0xc0400000, 0x40000000], ONE),
+        (V_CUBETC_F32, &[ONE, 0xc0400000, 0x40000000], 0xc0000000),
+        (V_CUBEMA_F32, &[ONE, 0xc0400000, 0x40000000], 0xc0c00000),
+        (V_CUBEID_F32, &[0xc0400000, ONE, 0x40000000], ONE),
+        (V_CUBESC_F32, &[0xc0400000, ONE, 0x40000000], 0x40000000),
+        (V_RCP_F64, &[0x4000000000000000], 0x3fe0000000000000),
+        (V_RSQ_F64, &[0x4010000000000000], 0x3fe0000000000000),
+        (V_SQRT_F64, &[0xbff0000000000000], 0xfff8000000000000),
+        // The parts of 2/π: 0.1010001011111001100000110110111001001110010001000001 01010… in binary.
+        (V_TRIG_PREOP_F64, &[0, 0], 0x3fe45f306dc9c882),
+        (V_DOT2_F16_F16, &[0x4000_3c00, 0x4200_4000, 0x3c00], 0x4880),
+        (
+            V_DOT2_BF16_BF16,
+            &[0x4000_3f80, 0x4040_4000, 0x3f80],
+            0x4110,
+        ),
+        (V_DOT2_F32_F16, &[0x4000_3c00, 0x4200_4000, ONE], 0x41100000),
+        (
+            V_DOT2_F32_BF16,
+            &[0x4000_3f80, 0x4040_4000, ONE],
+            0x41100000,
+        ),
+    ]);
+}
+
+#[test]
+fn denormals_are_flushed_as_mode_says() {
+    let flushed = |op, values: &[u64]| run_with(FLUSH, op, values, |_| ());
+    // Inputs, outputs, neither for what only moves or looks.
+    assert_eq!(flushed(V_ADD_F32, &[1, 2]), 0);
+    assert_eq!(run(V_ADD_F32, &[1, 2]), 3);
+    assert_eq!(flushed(V_MUL_F32, &[0x80800000, 0x3f000000]), NEG);
+    assert_eq!(flushed(V_MAX_F32, &[1, 1]), 0);
+    assert_eq!(flushed(V_MOV_B32, &[1]), 1);
+    assert_eq!(flushed(V_ADD_F64, &[1, 0]), 0);
+    assert_eq!(flushed(V_ADD_F16, &[1, 2]), 0);
+    // Allowed as input but not as output, and the other way round.
+    let half_way = |mode, op, values: &[u64]| run_with(mode, op, values, |_| ());
+    assert_eq!(half_way(0x310, V_ADD_F32, &[1, 2]), 0);
+    assert_eq!(half_way(0x310, V_MIN_F32, &[1, 2]), 1);
+    assert_eq!(half_way(0x310, V_MUL_F32, &[1, 0x7e800000]), 0x34000000);
+    assert_eq!(
+        half_way(0x320, V_MUL_F32, &[0x00800000, 0x3f000000]),
+        0x00400000
+    );
+    assert_eq!(half_way(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
+    // These flush in every mode.
+    assert_eq!(run(V_RCP_F32, &[1]), INF);
+    assert_eq!(run(V_RCP_F32, &[0x7f000000]), 0);
+    assert_eq!(run(V_SQRT_F32, &[1]), 0);
+    assert_eq!(run(V_LOG_F32, &[1]), NEG | INF);
+    assert_eq!(run(V_EXP_F32, &[0xc2fe0000]), 0);
+    // And this never does: 2π of the smallest is the sixth.
+    assert_eq!(run(V_SIN_F32, &[1]), 6);
+}
+
+/// The instructions that clang makes of a division of floats.
+fn divide32(a: u32, b: u32, mode: u32) -> u32 {
+    let mut wave = wave(32);
+    wave.mode = mode;
+    let (n, d, ns, ds, r, e, q) = (4, 5, 6, 7, 8, 9, 10);
+    wave.vgpr[n] = [a; 64];
+    wave.vgpr[d] = [b; 64];
+    let v = |n: usize| Operand::vgpr(n as u16);
+    let one = Operand(242);
+    let none = Operand::NONE;
+    for (op, dst, src, neg) in [
+        (V_DIV_SCALE_F32, ds, [v(d), v(d), v(n)], 0),
+        (V_RCP_F32, r, [v(ds), none, none], 0),
+        (V_DIV_SCALE_F32, ns, [v(n), v(d), v(n)], 0),
+        (V_FMA_F32, e, [v(ds), v(r), one], 1),
+        (V_FMA_F32, r, [v(e), v(r), v(r)], 0),
+        (V_MUL_F32, q, [v(ns), v(r), none], 0),
+        (V_FMA_F32, e, [v(ds), v(q), v(ns)], 1),
+        (V_FMA_F32, q, [v(e), v(r), v(q)], 0),
+        (V_FMA_F32, e, [v(ds), v(q), v(ns)], 1),
+        (V_DIV_FMAS_F32, q, [v(e), v(r), v(q)], 0),
+        (V_DIV_FIXUP_F32, q, [v(q), v(d), v(n)], 0),
+    ] {
+        let dst2 = Operand::VCC_LO;
+        let inst = Inst {
+            dst: v(dst),
+            dst2,
+            src,
+            neg,
+            ..inst(op)
+        };
+        assert_eq!(execute(&mut wave, &inst), Ok(()), "{op:?}");
+    }
+    wave.vgpr[q][0]
+}
+
+/// As above of doubles.
+fn divide64(a: u64, b: u64) -> u64 {
+    let mut wave = wave(64);
+    let (n, d, ns, ds, r, e, q) = (4, 6, 8, 10, 12, 14, 16);
+    for (at, value) in [(n, a), (d, b)] {
+        wave.vgpr[at] = [value as u32; 64];
+        wave.vgpr[at + 1] = [(value >> 32) as u32; 64];
+    }
+    let v = |n: usize| Operand::vgpr(n as u16);
+    let one = Operand(242);
+    let none = Operand::NONE;
+    for (op, dst, src, neg) in [
+        (V_DIV_SCALE_F64, ds, [v(d), v(d), v(n)], 0),
+        (V_RCP_F64, r, [v(ds), none, none], 0),
+        (V_FMA_F64, e, [v(ds), v(r), one], 1),
+        (V_FMA_F64, r, [v(r), v(e), v(r)], 0),
+        (V_FMA_F64, e, [v(ds), v(r), one], 1),
+        (V_FMA_F64, r, [v(r), v(e), v(r)], 0),
+        (V_DIV_SCALE_F64, ns, [v(n), v(d), v(n)], 0),
+        (V_MUL_F64, q, [v(ns), v(r), none], 0),
+        (V_FMA_F64, e, [v(ds), v(q), v(ns)], 1),
+        (V_DIV_FMAS_F64, q, [v(e), v(r), v(q)], 0),
+        (V_DIV_FIXUP_F64, q, [v(q), v(d), v(n)], 0),
+    ] {
+        let dst2 = Operand::VCC_LO;
+        let inst = Inst {
+            dst: v(dst),
+            dst2,
+            src,
+            neg,
+            ..inst(op)
+        };
+        assert_eq!(execute(&mut wave, &inst), Ok(()), "{op:?}");
+    }
+    u64::from(wave.vgpr[q][0]) | u64::from(wave.vgpr[q + 1][0]) << 32
+}
+
+#[test]
+fn clangs_division_gives_the_hosts_quotients() {
+    let mut random = Random(5);
+    for _ in 0..6_000 {
+        let [a, b] = [random.single(), random.single()];
+        let expected = f32::from_bits(a) / f32::from_bits(b);
+        let got = divide32(a, b, MODE);
+        assert!(
+            same32(got, expected.to_bits()),
+            "{:e} / {:e}: {:e}, not {expected:e}",
+            f32::from_bits(a),
+            f32::from_bits(b),
+            f32::from_bits(got)
+        );
+        let [a, b] = [random.double(), random.double()];
+        let expected = f64::from_bits(a) / f64::from_bits(b);
+        let got = divide64(a, b);
+        assert!(
+            same64(got, expected.to_bits()),
+            "{:e} / {:e}: {:e}, not {expected:e}",
+            f64::from_bits(a),
+            f64::from_bits(b),
+            f64::from_bits(got)
+        );
+    }
+}
