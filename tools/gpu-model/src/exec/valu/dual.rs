@@ -23,12 +23,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     Ok(())
 }
 
-fn half(alu: &mut Alu, op: Op, dst: Operand, mut src: [Operand; 3]) -> Result<(), Fault> {
+fn half(alu: &mut Alu, op: Op, dst: Operand, src: [Operand; 3]) -> Result<(), Fault> {
     use Op::*;
-    // The addend of the operations that accumulate.
-    if src[2] == Operand::NONE {
-        src[2] = dst;
-    }
     let op = match op {
         V_DUAL_FMAC_F32 => V_FMAC_F32,
         V_DUAL_FMAAK_F32 => V_FMAAK_F32,

@@ -197,22 +197,14 @@ impl<'a> Alu<'a> {
         })
     }
 
-    /// The bit-per-lane source `i`: a scalar register, or a pair in a wave64. A form that names none reads VCC.
+    /// The bit-per-lane source `i`: a scalar register, or a pair in a wave64.
     pub fn mask_source(&self, i: usize) -> Result<u64, Fault> {
-        let operand = match self.src[i] {
-            Operand::NONE => Operand::VCC_LO,
-            named => named,
-        };
-        self.check_mask(operand)?;
-        Ok(self.wave.mask(operand))
+        self.check_mask(self.src[i])?;
+        Ok(self.wave.mask(self.src[i]))
     }
 
     /// Writes a bit per lane: 0 for the lanes that do not execute.
     pub fn store_mask(&mut self, dst: Operand, bits: u64) -> Result<(), Fault> {
-        let dst = match dst {
-            Operand::NONE => Operand::VCC_LO,
-            named => named,
-        };
         self.check_mask(dst)?;
         self.wave.set_mask(dst, bits & self.active);
         Ok(())

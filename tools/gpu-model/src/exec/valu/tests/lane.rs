@@ -108,7 +108,7 @@ fn dpp(lanes: usize, exec: u64, dpp: Dpp) -> [u32; 64] {
     wave.vgpr[0]
 }
 
-fn dpp16(ctrl: u16) -> Dpp {
+pub fn dpp16(ctrl: u16) -> Dpp {
     Dpp::Dpp16 {
         ctrl,
         row_mask: 0xf,
@@ -119,7 +119,7 @@ fn dpp16(ctrl: u16) -> Dpp {
 }
 
 #[test]
-fn dpp16_moves_within_rows() {
+pub fn dpp16_moves_within_rows() {
     type From = fn(usize) -> Option<usize>;
     let rows: &[(u16, From)] = &[
         (0b00_01_10_11, |lane| Some(lane ^ 3)),

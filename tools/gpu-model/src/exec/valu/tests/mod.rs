@@ -8,6 +8,7 @@ mod operand;
 mod packed;
 
 use half::f16;
+use lane::dpp16;
 
 use super::execute;
 use crate::exec::Fault;
@@ -33,14 +34,14 @@ fn wave(lanes: usize) -> Wave {
     wave
 }
 
-/// `op v0, v4, v8, v12`, in the format of the operation's own table.
+/// `op v0, v4, v8, v12`, in the format of the operation's own table; a carry goes to `s10`.
 fn inst(op: Op) -> Inst {
     Inst {
         op,
         enc: op.operands().format,
         len: 8,
         dst: Operand::vgpr(0),
-        dst2: Operand::NONE,
+        dst2: Operand(10),
         src: [Operand::vgpr(4), Operand::vgpr(8), Operand::vgpr(12)],
         literal: 0,
         neg: 0,
@@ -206,7 +207,7 @@ fn no_operation_panics() {
             let dual = Dual {
                 op: V_DUAL_FMAC_F32,
                 dst: pick(),
-                src: [pick(), pick()],
+                src: [pick(), pick(), pick()],
             };
             let word = random.next();
             let rare = |shift: u32| {
@@ -259,13 +260,6 @@ fn every_vector_operation_is_modelled() {
         if spec.name.starts_with("V_CMP") || spec.name.starts_with("V_READ") {
             inst.dst = Operand(10);
         }
-        if spec.format == Encoding::Vopd {
-            inst.dual = Some(Dual {
-                op: *op,
-                dst: Operand::vgpr(1),
-                src: [Operand::vgpr(4); 2],
-            });
-        }
         if spec.name.contains("LANE_B32")
             || spec.name.contains("LANE16")
             || spec.name.contains("LANEX16")
@@ -276,9 +270,15 @@ fn every_vector_operation_is_modelled() {
         if spec.name == "V_WRITELANE_B32" {
             inst.src[0] = Operand(128);
         }
-        inst.dst2 = Operand(12);
-        if spec.name.starts_with("V_CNDMASK") || spec.name.contains("_CO_CI_") {
+        if spec.name.contains("CNDMASK") || spec.name.contains("_CO_CI_") {
             inst.src[2] = Operand::VCC_LO;
+        }
+        if spec.format == Encoding::Vopd {
+            inst.dual = Some(Dual {
+                op: *op,
+                dst: Operand::vgpr(1),
+                src: inst.src,
+            });
         }
         assert_eq!(execute(&mut wave, &inst), Ok(()), "{}", spec.name);
     }

@@ -127,7 +127,7 @@ fn both_halves_of_vopd_read_before_either_writes() {
         dual: Some(Dual {
             op: V_DUAL_ADD_NC_U32,
             dst: v(5),
-            src: [v(4), v(4)],
+            src: [v(4), v(4), Operand::NONE],
         }),
         ..inst(V_DUAL_MOV_B32)
     };
@@ -143,7 +143,7 @@ fn both_halves_of_vopd_read_before_either_writes() {
         dual: Some(Dual {
             op: V_DUAL_FMAAK_F32,
             dst: v(1),
-            src: [v(4), v(8)],
+            src: [v(4), v(8), Operand::LITERAL],
         }),
         ..inst(V_DUAL_FMAMK_F32)
     };
