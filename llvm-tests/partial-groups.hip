@@ -24,6 +24,6 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// Counters in source order: entry, z == 2, the whole condition, its right side (x >= 8).
-// CHECK:     {{^}}_Z4gridPi: [210, 70, 18, 42]{{$}}
+// The entry; z == 2; both conditions; the right one evaluated, and true.
+// CHECK:     {{^}}_Z4gridPi: [210, 70, 18, 42, 18]{{$}}
 // CHECK-NOT: {{.}}

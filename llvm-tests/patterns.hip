@@ -18,7 +18,8 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// PID:      {{^}}[[PID:[0-9]+]]-100%.profraw{{$}}
+// LLVM's host runtime knows no %%.
+// PID:      {{^}}[[PID:[0-9]+]]-100.profraw{{$}}
 // PID-NEXT: {{^}}gfx1100.[[PID]]-100%.profraw{{$}}
 // PID-NOT:  {{.}}
 

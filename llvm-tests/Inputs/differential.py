@@ -32,11 +32,43 @@ PROGRAMS = [
 # Left out because LLVM's runtime is known to lose counts in them, which their own tests hold devprof to: programs
 # that collect and launch again, whose kernels run at exit, whose modules go, and where only one side is instrumented.
 
+# Programs that crash with LLVM's runtime: how, why.
+CRASHES = {
+    "unused image": (-11, "its drain reads the sections of an image that HIP has not loaded"),
+}
+
 # (program, function) that one runtime alone reports: why.
-ONLY_DEVPROF = {}
+RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
+DEVICE_LIBRARY = [
+    "__assert_fail",
+    "__assertfail",
+    "__cxa_deleted_virtual",
+    "__cxa_pure_virtual",
+]
+ONLY_DEVPROF = {
+    ("coverage", "_Z4coldi"): RECORDS,
+    ("device functions -O0", "_Z5limiti"): RECORDS,
+    ("device functions -O0", "_Z5twicei"): RECORDS,
+    ("device functions -O3", "_Z5limiti"): RECORDS,
+    ("device functions -O3", "_Z5twicei"): RECORDS,
+    ("IR level", "ir-level.hip;__ockl_fprintf_append_string_n"): RECORDS,
+    ("select", "select.hip;__ockl_fprintf_append_string_n"): RECORDS,
+    ("translation units", "_Z6sharedi"): RECORDS,
+    ("translation units RDC", "_Z6sharedi"): RECORDS,
+}
+ONLY_DEVPROF |= {(program, name): RECORDS for program in ["IR level", "select"] for name in DEVICE_LIBRARY}
 ONLY_LLVM = {}
 
 tests, devprof, *compiler = sys.argv[1:]
+
+
+bad = 0
+
+
+def wrong(text):
+    global bad
+    bad += 1
+    print("WRONG:", text)
 
 
 def objects(program):
@@ -59,19 +91,15 @@ def profile(program, kind, compiled, libraries):
     os.makedirs(directory)
     subprocess.run([*compiler, *flags, "--hip-link", *compiled, "-o", "a", *libraries], check=True, cwd=directory)
     ran = subprocess.run(["./a"], cwd=directory, env=os.environ | {"LLVM_PROFILE_FILE": "x.profraw"})
-    if ran.returncode != 0:
-        sys.exit(f"{name}: with {kind} it ends with {ran.returncode}")
+    expected, why = CRASHES.get(name, (0, "")) if kind == "llvm" else (0, "")
+    if ran.returncode != expected:
+        wrong(f"{name}: with {kind} it ends with {ran.returncode}")
+    elif why:
+        print(f"{name}: ends with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
-    return counts.read("llvm-profdata", files) if files else {}
-
-
-bad = 0
-
-
-def wrong(text):
-    global bad
-    bad += 1
-    print("WRONG:", text)
+    functions = counts.read("llvm-profdata", files) if files else {}
+    # IR-level names of local functions begin with the source's path.
+    return {name.rpartition("/")[2]: found for name, found in functions.items()}
 
 
 for program in PROGRAMS:

@@ -10,7 +10,7 @@ HEADERS = {
     " padding_after_bitmap uniform_counters padding_after_uniform_counters uniform_counters_delta names"
     " counters_delta bitmap_delta names_delta vtables vnames value_kind_last",
 }
-RECORDS = {10: "<QQqqQQI3HI", 11: "<QQqqqQQI3HHI"}
+RECORDS = {10: "<QQqqQQI3H2xI", 11: "<QQqqqQQI3HHI"}
 
 
 def fail(text):

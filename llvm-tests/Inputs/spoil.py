@@ -25,15 +25,16 @@ class CodeObject:
                 return offset + address - start
         sys.exit(f"spoil.py: {address:#x} is in no section")
 
-    def symbols(self):
-        """(name, offset of the symbol, address, size) of the dynamic symbols."""
-        table, strings = self.sections[".dynsym"], self.sections[".dynstr"]
+    def symbols(self, table=".dynsym", strings=".dynstr"):
+        """(name, offset of the symbol, address, size) of a table's symbols."""
+        table, strings = self.sections[table], self.sections[strings]
         for at in range(table[4], table[4] + table[5], 24):
             name, _, _, _, address, size = struct.unpack_from("<IBBHQQ", self.bytes, at)
             yield self.string(strings[4] + name), at, address, size
 
-    def tables(self):
-        return [(at, address) for name, at, address, _ in self.symbols() if name.startswith("__llvm_profile_sections")]
+    def tables(self, *where):
+        """(offset of the symbol, address) of every profile table."""
+        return [(at, a) for name, at, a, _ in self.symbols(*where) if name.startswith("__llvm_profile_sections")]
 
     def set_word(self, n, change):
         """Changes the n-th word of every table: the addend of its relocation."""
@@ -58,14 +59,15 @@ def version(module, number):
 
 
 def table_size(module):
-    for at, _ in module.tables():
+    # ROCr reads .symtab.
+    for at, _ in module.tables() + module.tables(".symtab", ".strtab"):
         struct.pack_into("<Q", module.bytes, at + 16, 64)
 
 
 KINDS = {
     # The table: names 0 and 1, counters 2 and 3, data 4 and 5, uniform counters 6 and 7, raw version 8.
     "backwards": lambda m: m.set_word(3, lambda stop: stop - 0x1000),
-    "overflow": lambda m: m.set_word(3, lambda stop: -8),
+    "overflow": lambda m: m.set_word(3, lambda stop: 1 << 62),
     "outside": lambda m: m.set_word(5, lambda stop: stop + RECORD * 0x100000),
     "names-outside": lambda m: m.set_word(0, lambda start: start - 0x10000000),
     "version-outside": lambda m: m.set_word(8, lambda at: 1 << 47),
