@@ -596,19 +596,31 @@ pub struct Stats {
     pub instructions: AtomicU64,
     /// Vector instructions, times the lanes that were active.
     pub lane_instructions: AtomicU64,
-    /// Time that threads spent in dispatches.
+    /// Processor time that threads spent in dispatches.
     pub busy_nanoseconds: AtomicU64,
 }
 
 impl Stats {
-    fn add(&self, core: &mut Core, since: Instant) {
+    /// `since`: the thread's [`processor_time`] when it began.
+    fn add(&self, core: &mut Core, since: u64) {
         self.instructions
             .fetch_add(std::mem::take(&mut core.instructions), Relaxed);
         self.lane_instructions
             .fetch_add(std::mem::take(&mut core.lane_instructions), Relaxed);
         self.busy_nanoseconds
-            .fetch_add(since.elapsed().as_nanos() as u64, Relaxed);
+            .fetch_add(processor_time() - since, Relaxed);
     }
+}
+
+/// The calling thread's processor time in nanoseconds.
+fn processor_time() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a timespec to write to, and every Linux thread has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[derive(Default)]
@@ -657,24 +669,19 @@ impl Gpu {
 
     /// Runs a dispatch to its end. Returns early with [`Error::Stopped`] once `stop` says so.
     pub fn dispatch(&self, packet: &Packet, stop: impl Fn() -> bool) -> Result<(), Error> {
-        let since = Instant::now();
+        let since = processor_time();
         let mut core = locked(&self.idle)
             .pop()
             .unwrap_or_else(|| Core::new(self.memory.clone()));
-        let result = self.run(packet, &mut core, since, stop);
+        let result = self.run(packet, &mut core, stop);
         self.stats.dispatches.fetch_add(1, Relaxed);
         self.stats.add(&mut core, since);
         locked(&self.idle).push(core);
         result
     }
 
-    fn run(
-        &self,
-        packet: &Packet,
-        core: &mut Core,
-        since: Instant,
-        stop: impl Fn() -> bool,
-    ) -> Result<(), Error> {
+    fn run(&self, packet: &Packet, core: &mut Core, stop: impl Fn() -> bool) -> Result<(), Error> {
+        let since = Instant::now();
         let run = Run::prepare(packet, &mut core.memory).map_err(|what| Error::Packet {
             kernel: symbol::kernel_name(packet.kernel_object, &mut core.memory),
             what,
@@ -745,7 +752,7 @@ fn help(pool: &Pool, memory: Arc<Memory>, stats: &Stats) {
             continue;
         };
         drop(jobs);
-        let since = Instant::now();
+        let since = processor_time();
         run.work(&mut core, || {});
         stats.add(&mut core, since);
         jobs = locked(&pool.jobs);

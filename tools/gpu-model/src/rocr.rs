@@ -112,7 +112,7 @@ extern "C" fn print_stats() {
         let seconds = stats.busy_nanoseconds.load(Relaxed) as f64 / 1e9;
         eprintln!(
             "gpu-model: {} dispatches, {} wave instructions, {lane_instructions} lane instructions in {seconds:.6} \
-             thread seconds ({:.1} million a second)",
+             processor seconds ({:.1} million a second)",
             stats.dispatches.load(Relaxed),
             stats.instructions.load(Relaxed),
             lane_instructions as f64 / seconds / 1e6,
