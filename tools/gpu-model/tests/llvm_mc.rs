@@ -630,7 +630,7 @@ fn every_line(lanes: usize) -> Vec<String> {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk | Encoding::Sopp => {
                 forms.salu()
             }
-            Encoding::Smem => forms.smem(),
+            Encoding::Smem | Encoding::Mubuf => forms.smem(),
             Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc => {
                 forms.e32();
                 if spec.has_e64() {
