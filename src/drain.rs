@@ -8,7 +8,7 @@ use crate::hsa::copy::{Copied, Staging};
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
 use crate::hsa::{self, Api};
 use crate::merge::merge;
-use crate::place::{self, Values};
+use crate::place::{self, ObjectId, Values};
 use crate::report;
 use crate::settings::Settings;
 use crate::{build_id, signature};
@@ -140,7 +140,7 @@ impl State {
             return Ok(());
         }
         // The tables do not change while kernels run; the counters do.
-        let synchronization = wait.then(hsa::synchronize);
+        let quiesce = wait.then(|| hsa::quiesce(api));
         let mut checked = Vec::new();
         for (n, agent) in agents.iter().enumerate() {
             let mine: Vec<&CodeObject> =
@@ -164,7 +164,7 @@ impl State {
                 Err(error) => drain.lose_all(mine.len(), &error),
             }
         }
-        if synchronization.is_some_and(|it| !it.finish(settings.sync_limit)) {
+        if quiesce.is_some_and(|it| !it.finish(settings.sync_limit)) {
             outcome.lose(format_args!(
                 "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
                 settings.sync_limit.as_millis()
@@ -204,6 +204,7 @@ impl State {
         // and load order (the sort is stable).
         profiles.sort_by_key(|profile| (profile.identity.signature, profile.agent));
         let pattern = place::pattern(settings.pattern.as_deref());
+        let values = Values::now();
         for profile in &profiles {
             let arch = &agents[profile.agent].name;
             let known = self.known.entry(profile.identity).or_insert_with(|| {
@@ -214,8 +215,11 @@ impl State {
                     added: None,
                 }
             });
-            let values = Values::now(profile.identity.signature, profile.binary_id.as_deref());
-            let to = place::expand(&pattern, &values);
+            let object = ObjectId {
+                signature: profile.identity.signature,
+                build_id: profile.binary_id.as_deref(),
+            };
+            let to = place::expand(&pattern, &values, object);
             if to.continuous {
                 static SAID: std::sync::Once = std::sync::Once::new();
                 SAID.call_once(|| report::lost("%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory"));

@@ -22,32 +22,35 @@ pub struct Destination {
     pub continuous: bool,
 }
 
-/// The values of the specifiers in this process.
+/// The values of the specifiers in this process, now.
 pub struct Values {
     pub pid: u32,
     pub host: OsString,
     pub tmp: OsString,
-    /// Of the code object's functions, for %m: programs with different device code get different files.
-    pub signature: u64,
-    /// The code object's own build id in hexadecimal, for %b. The signature stands in where it has none.
-    pub binary_id: Option<String>,
 }
 
 impl Values {
-    pub fn now(signature: u64, binary_id: Option<&[u8]>) -> Values {
+    pub fn now() -> Values {
         Values {
             pid: std::process::id(),
             host: host::host_name().unwrap_or_default(),
             tmp: host::env("TMPDIR").unwrap_or_else(|| "/tmp".into()),
-            signature,
-            binary_id: binary_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         }
     }
 }
 
+/// What tells one code object from another in a file name.
+#[derive(Clone, Copy)]
+pub struct ObjectId<'a> {
+    /// Of its functions, for %m: programs with different device code get different files.
+    pub signature: u64,
+    /// Its own build id, for %b, in hexadecimal there. The signature stands in where it has none.
+    pub build_id: Option<&'a [u8]>,
+}
+
 /// Expands `pattern`: %p process id, %h host, %t TMPDIR, %b the code object's build id, %m its signature, %Nm its
 /// signature and a pool of N files, %% a percent sign. As in LLVM, other specifiers vanish.
-pub fn expand(pattern: &OsStr, values: &Values) -> Destination {
+pub fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination {
     let mut path = Vec::new();
     let (mut merge, mut continuous) = (false, false);
     let mut rest = pattern.as_bytes();
@@ -69,20 +72,23 @@ pub fn expand(pattern: &OsStr, values: &Values) -> Destination {
                 path.extend(values.tmp.as_bytes());
                 path.push(b'/');
             }
-            b'b' => match &values.binary_id {
-                Some(id) => path.extend(id.bytes()),
-                None => path.extend(values.signature.to_string().bytes()),
+            b'b' => match object.build_id {
+                Some(id) => path.extend(
+                    id.iter()
+                        .flat_map(|byte| format!("{byte:02x}").into_bytes()),
+                ),
+                None => path.extend(object.signature.to_string().bytes()),
             },
             b'c' => continuous = true,
             b'm' => {
                 merge = true;
-                path.extend(format!("{}_0", values.signature).bytes());
+                path.extend(format!("{}_0", object.signature).bytes());
             }
             b'1'..=b'9' if rest.first() == Some(&b'm') => {
                 merge = true;
                 rest = &rest[1..];
                 let pool = values.pid % u32::from(specifier - b'0');
-                path.extend(format!("{}_{pool}", values.signature).bytes());
+                path.extend(format!("{}_{pool}", object.signature).bytes());
             }
             _ => {}
         }
@@ -141,17 +147,28 @@ pub enum Error {
 /// whole file. Missing directories are made, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let directory = directory_of(path);
-    std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))?;
-    let whole = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new()
+    let create = || {
+        tempfile::Builder::new()
             .prefix(".devprof-")
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory)?;
-        file.write_all(bytes)?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
+            .tempfile_in(directory)
     };
-    whole().map_err(|e| Error::Write(path.into(), e))
+    let failed = |e| Error::Write(path.into(), e);
+    let mut file = match create() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            make_directory(directory)?;
+            create()
+        }
+        made => made,
+    }
+    .map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+fn make_directory(directory: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -169,7 +186,7 @@ pub fn update(
     change: impl FnOnce(Option<Vec<u8>>) -> Option<Vec<u8>>,
 ) -> Result<bool, Error> {
     let directory = directory_of(path);
-    std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))?;
+    make_directory(directory)?;
     let lock = File::open(directory).map_err(|e| Error::Lock(directory.into(), e))?;
     lock.lock().map_err(|e| Error::Lock(directory.into(), e))?;
     let old = match std::fs::read(path) {
@@ -187,18 +204,21 @@ pub fn update(
 mod tests {
     use super::*;
 
+    const OBJECT: ObjectId = ObjectId {
+        signature: 99,
+        build_id: Some(&[0x0a, 0xff]),
+    };
+
     fn values() -> Values {
         Values {
             pid: 4711,
             host: "box".into(),
             tmp: "/var/tmp".into(),
-            signature: 99,
-            binary_id: Some("0aff".into()),
         }
     }
 
     fn expanded(pattern: &str) -> (String, bool) {
-        let to = expand(OsStr::new(pattern), &values());
+        let to = expand(OsStr::new(pattern), &values(), OBJECT);
         (to.path.to_str().unwrap().to_owned(), to.merge)
     }
 
@@ -214,7 +234,7 @@ mod tests {
         assert_eq!(expanded("x-%4m.profraw"), ("x-99_3.profraw".into(), true));
         assert_eq!(expanded("x-%b"), ("x-0aff".into(), false));
         assert_eq!(expanded("100%%.%q4%"), ("100%.4".into(), false));
-        assert!(expand(OsStr::new("%c%p"), &values()).continuous);
+        assert!(expand(OsStr::new("%c%p"), &values(), OBJECT).continuous);
     }
 
     #[test]

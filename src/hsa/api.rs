@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 type AgentCallback = unsafe extern "C" fn(AgentHandle, *mut c_void) -> Status;
+type Handler = unsafe extern "C" fn(SignalValue, *mut c_void) -> bool;
 type PoolCallback = unsafe extern "C" fn(PoolHandle, *mut c_void) -> Status;
 type SymbolCallback =
     unsafe extern "C" fn(ExecutableHandle, AgentHandle, SymbolHandle, *mut c_void) -> Status;
@@ -53,6 +54,7 @@ api! {
     hsa_amd_memory_pool_allocate: fn(PoolHandle, usize, u32, *mut *mut c_void) -> Status,
     hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
     hsa_amd_agents_allow_access: fn(u32, *const AgentHandle, *const u32, *const c_void) -> Status,
+    hsa_amd_signal_async_handler: fn(SignalHandle, u32, SignalValue, Handler, *mut c_void) -> Status,
     hsa_amd_pointer_info: fn(*const c_void, *mut PointerInfo, usize, *mut u32, usize) -> Status,
     hsa_amd_memory_async_copy: fn(*mut c_void, AgentHandle, *const c_void, AgentHandle, usize, u32, *const SignalHandle, SignalHandle) -> Status,
 }

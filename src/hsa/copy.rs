@@ -23,17 +23,28 @@ pub struct Staging {
     gpu: AgentHandle,
     /// The agent that the pinned memory belongs to, and its pool. `None`: there is no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
-    memory: Memory,
+    pinned: Option<Pinned>,
     signal: Option<SignalHandle>,
+    /// What was not copied asynchronously.
+    heap: Vec<u8>,
 }
 
-enum Memory {
-    Pinned { base: *mut u8, size: usize },
-    Heap(Vec<u8>),
+#[derive(Clone, Copy)]
+struct Pinned {
+    base: *mut u8,
+    size: usize,
 }
 
-// SAFETY: the pinned memory belongs to this value alone, and HSA's functions may be called from any thread.
-unsafe impl Send for Staging {}
+// SAFETY: the pinned memory belongs to its `Staging` alone, and HSA's functions may be called from any thread.
+unsafe impl Send for Pinned {}
+
+/// Where the bytes of a range are, as an offset, or why they are nowhere.
+#[derive(Clone, Copy)]
+enum Place {
+    Heap(usize),
+    Pinned(usize),
+    Failed(Status),
+}
 
 impl Staging {
     /// `cpu` is the agent whose memory is used. Allocates nothing yet.
@@ -43,99 +54,95 @@ impl Staging {
             api,
             gpu,
             host,
-            memory: Memory::Heap(Vec::new()),
+            pinned: None,
             signal: None,
+            heap: Vec::new(),
         }
     }
 
-    /// Copies `ranges` of device memory, one after the other, into the buffer and gives the bytes of each: an error
-    /// for a range that could not be copied. Every range must lie in memory that is allocated on the agent. `Err` when
-    /// there is no memory to copy to, or the copies did not end within `limit`.
+    /// Copies `ranges` of device memory and gives the bytes of each, or an error for a range that could not be copied.
+    /// Every range must lie in memory that is allocated on the agent. `Err` when there is no memory to copy to, or the
+    /// copies did not end within `limit`.
     pub fn copy(&mut self, ranges: &[Range<u64>], limit: Duration) -> Result<Copied<'_>, Error> {
-        let mut offsets = Vec::with_capacity(ranges.len());
-        let mut end = 0usize;
-        for range in ranges {
-            offsets.push(end);
-            // Aligned to a cache line, as the device's copy kernels like it.
-            end = end
-                .checked_add((range.end - range.start) as usize)
-                .and_then(|end| end.checked_next_multiple_of(64))
-                .ok_or(Error::Call("hsa_amd_memory_pool_allocate", Status::ERROR))?;
+        self.heap.clear();
+        let mut places = Vec::with_capacity(ranges.len());
+        let mut batch = Vec::new();
+        for (n, range) in ranges.iter().enumerate() {
+            let size = length(range);
+            let host = if size <= IN_PLACE {
+                host_address(self.api, range)
+            } else {
+                None
+            };
+            places.push(match host {
+                Some(host) => {
+                    let at = self.heap.len();
+                    let room = self.grow(size)?;
+                    // SAFETY: HSA says that the host can read the whole range there, and `room` has its size. The
+                    // device may write meanwhile: any value of the bytes will do.
+                    unsafe { std::ptr::copy_nonoverlapping(host, room, size) };
+                    Place::Heap(at)
+                }
+                None => {
+                    batch.push(n);
+                    Place::Failed(Status::ERROR)
+                }
+            });
         }
-        self.reserve(end)?;
-        let base = self.base();
-        let mut state = vec![Copy::Wanted; ranges.len()];
-        for ((range, &offset), state) in ranges.iter().zip(&offsets).zip(&mut state) {
-            let size = (range.end - range.start) as usize;
-            if size <= IN_PLACE
-                && let Some(host) = host_address(self.api, range)
-            {
-                // SAFETY: HSA says that the host can read the whole range there; `reserve` made room for it. The
-                // device may write meanwhile: any value of the bytes will do.
-                unsafe { std::ptr::copy_nonoverlapping(host, base.add(offset), size) };
-                *state = Copy::Done;
-            }
+        if !batch.is_empty() {
+            self.copy_batch(ranges, &mut places, &batch, limit)?;
         }
-        if state.contains(&Copy::Wanted) && matches!(self.memory, Memory::Pinned { .. }) {
-            self.copy_pinned(base, ranges, &offsets, &mut state, limit)?;
-        }
-        for ((range, &offset), state) in ranges.iter().zip(&offsets).zip(&mut state) {
-            if *state != Copy::Done {
-                let size = (range.end - range.start) as usize;
-                // SAFETY: `reserve` made room for `offset + size` bytes.
-                *state = match copy_one(self.api, unsafe { base.add(offset) }, range.start, size) {
-                    Ok(()) => Copy::Done,
-                    Err(status) => Copy::Failed(status),
+        for n in batch {
+            if let Place::Failed(_) = places[n] {
+                let size = length(&ranges[n]);
+                let at = self.heap.len();
+                let room = self.grow(size)?;
+                places[n] = match copy_one(self.api, room, ranges[n].start, size) {
+                    Ok(()) => Place::Heap(at),
+                    Err(status) => Place::Failed(status),
                 };
             }
         }
-        // SAFETY: the buffer has `end` bytes and nobody writes to it until the borrow ends: all copies are done.
-        let bytes = unsafe { std::slice::from_raw_parts(base, end) };
+        let pinned = match self.pinned {
+            // SAFETY: the buffer has that size and nobody writes to it until the borrow ends: all copies are done.
+            Some(pinned) => unsafe { std::slice::from_raw_parts(pinned.base, pinned.size) },
+            None => &[],
+        };
         Ok(Copied {
-            bytes,
-            offsets,
-            state,
+            heap: &self.heap,
+            pinned,
+            places,
         })
     }
 
-    fn base(&mut self) -> *mut u8 {
-        match &mut self.memory {
-            Memory::Pinned { base, .. } => *base,
-            Memory::Heap(bytes) => bytes.as_mut_ptr(),
-        }
-    }
-
-    /// Makes room for `size` bytes. The old buffer is kept when a larger one cannot be had and it would do.
-    fn reserve(&mut self, size: usize) -> Result<(), Error> {
-        let have = match &self.memory {
-            Memory::Pinned { size, .. } => *size,
-            Memory::Heap(bytes) => bytes.len(),
-        };
-        if size <= have && (have > 0 || size == 0) {
-            return Ok(());
-        }
-        let wanted = size
-            .checked_next_power_of_two()
-            .unwrap_or(size)
-            .max(1 << 16);
-        if let Some((cpu, pool)) = self.host
-            && let Ok(base) = self.allocate(cpu, pool, wanted)
-        {
-            let old = std::mem::replace(&mut self.memory, Memory::Pinned { base, size: wanted });
-            self.free(old);
-            return Ok(());
-        }
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(size)
+    /// Room for `size` more bytes at the heap buffer's end.
+    fn grow(&mut self, size: usize) -> Result<*mut u8, Error> {
+        let at = self.heap.len();
+        self.heap
+            .try_reserve(size)
             .map_err(|_| Error::Call("malloc", Status::ERROR))?;
-        bytes.resize(size, 0);
-        let old = std::mem::replace(&mut self.memory, Memory::Heap(bytes));
-        self.free(old);
-        Ok(())
+        self.heap.resize(at + size, 0);
+        Ok(self.heap[at..].as_mut_ptr())
     }
 
-    fn allocate(&self, _cpu: AgentHandle, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
+    /// The pinned buffer, with room for `size` bytes. A larger one is allocated before the old one is given back.
+    fn reserve(&mut self, size: usize) -> Option<(AgentHandle, Pinned)> {
+        let (cpu, pool) = self.host?;
+        if let Some(pinned) = self.pinned.filter(|pinned| pinned.size >= size) {
+            return Some((cpu, pinned));
+        }
+        let size = size.checked_next_power_of_two()?.max(1 << 16);
+        let pinned = Pinned {
+            base: self.allocate(pool, size).ok()?,
+            size,
+        };
+        if let Some(old) = self.pinned.replace(pinned) {
+            self.free(old);
+        }
+        Some((cpu, pinned))
+    }
+
+    fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
         let mut base = std::ptr::null_mut::<c_void>();
         // SAFETY: plain allocation from a pool that allows it.
         ok("hsa_amd_memory_pool_allocate", unsafe {
@@ -152,52 +159,61 @@ impl Staging {
         Ok(base.cast())
     }
 
-    fn free(&self, memory: Memory) {
-        if let Memory::Pinned { base, .. } = memory {
-            // SAFETY: allocated from a pool by `allocate`; all copies into it are done. A failure leaks it, which is
-            // all that can be done.
-            unsafe { (self.api.hsa_amd_memory_pool_free)(base.cast()) };
-        }
+    fn free(&self, pinned: Pinned) {
+        // SAFETY: allocated from a pool by `allocate`; all copies into it are done. A failure leaks it, which is all
+        // that can be done.
+        unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
     }
 
-    /// Copies the ranges that are still wanted at once and waits. What could not be copied stays wanted.
-    fn copy_pinned(
+    /// Copies the ranges numbered in `batch` at once and waits. What could not be copied keeps its place.
+    fn copy_batch(
         &mut self,
-        base: *mut u8,
         ranges: &[Range<u64>],
-        offsets: &[usize],
-        state: &mut [Copy],
+        places: &mut [Place],
+        batch: &[usize],
         limit: Duration,
     ) -> Result<(), Error> {
-        let Some((cpu, _)) = self.host else {
+        let mut offsets = Vec::with_capacity(batch.len());
+        let mut end = 0usize;
+        for &n in batch {
+            offsets.push(end);
+            // Aligned to a cache line, as the device's copy kernels like it.
+            let Some(next) = end
+                .checked_add(length(&ranges[n]))
+                .and_then(|end| end.checked_next_multiple_of(64))
+            else {
+                return Ok(());
+            };
+            end = next;
+        }
+        let Some((cpu, pinned)) = self.reserve(end) else {
             return Ok(());
         };
-        let signal = self.signal()?;
-        let wanted = state.iter().filter(|state| **state == Copy::Wanted).count() as SignalValue;
+        let Ok(signal) = self.signal() else {
+            return Ok(());
+        };
+        let wanted = batch.len() as SignalValue;
         // SAFETY: the signal is ours and no copy uses it now.
         unsafe { (self.api.hsa_signal_store_relaxed)(signal, wanted) };
-        let mut submitted = Vec::new();
-        for (n, (range, &offset)) in ranges.iter().zip(offsets).enumerate() {
-            if state[n] == Copy::Done {
-                continue;
-            }
-            let size = (range.end - range.start) as usize;
+        let mut submitted = Vec::with_capacity(batch.len());
+        for (&n, &offset) in batch.iter().zip(&offsets) {
             // SAFETY: source inside the agent's allocated memory (the caller's promise), destination inside the
             // buffer (`reserve`), both alive until the wait below is over.
             let status = unsafe {
                 (self.api.hsa_amd_memory_async_copy)(
-                    base.add(offset).cast(),
+                    pinned.base.add(offset).cast(),
                     cpu,
-                    range.start as *const c_void,
+                    ranges[n].start as *const c_void,
                     self.gpu,
-                    size,
+                    length(&ranges[n]),
                     0,
                     std::ptr::null(),
                     signal,
                 )
             };
-            if status == Status::SUCCESS {
-                submitted.push(n);
+            match status {
+                Status::SUCCESS => submitted.push((n, offset)),
+                refused => places[n] = Place::Failed(refused),
             }
         }
         // The copies that were refused leave the signal above 0 by their number.
@@ -215,16 +231,21 @@ impl Staging {
                 )
             };
             if value == rest {
-                submitted.into_iter().for_each(|n| state[n] = Copy::Done);
+                submitted
+                    .into_iter()
+                    .for_each(|(n, offset)| places[n] = Place::Pinned(offset));
                 return Ok(());
             }
             if value < rest {
-                // A copy that fails on its way makes the value negative; which one, HSA does not say.
+                // A copy that fails on its way makes the value negative; which one, HSA does not say, and others may
+                // still be under way: neither buffer nor signal can be used or freed any more.
+                self.pinned = None;
+                self.signal = None;
                 return Ok(());
             }
             if start.elapsed() >= limit {
-                // The device may still write: neither buffer nor signal can be used or freed any more.
-                self.memory = Memory::Heap(Vec::new());
+                // As above: the device may still write.
+                self.pinned = None;
                 self.signal = None;
                 return Err(Error::Call(
                     "waiting for hsa_amd_memory_async_copy",
@@ -249,8 +270,9 @@ impl Staging {
 
     /// Gives everything back to HSA. To be called while HSA is alive; a `Staging` that is dropped without it leaks.
     pub fn release(mut self) {
-        let memory = std::mem::replace(&mut self.memory, Memory::Heap(Vec::new()));
-        self.free(memory);
+        if let Some(pinned) = self.pinned.take() {
+            self.free(pinned);
+        }
         if let Some(signal) = self.signal.take() {
             // SAFETY: created by `signal`, and no copy uses it.
             unsafe { (self.api.hsa_signal_destroy)(signal) };
@@ -260,30 +282,27 @@ impl Staging {
 
 /// The bytes of the ranges given to [`Staging::copy`], by their position there.
 pub struct Copied<'a> {
-    bytes: &'a [u8],
-    offsets: Vec<usize>,
-    state: Vec<Copy>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Copy {
-    Wanted,
-    Done,
-    Failed(Status),
+    heap: &'a [u8],
+    pinned: &'a [u8],
+    places: Vec<Place>,
 }
 
 impl<'a> Copied<'a> {
     /// The bytes of range `n`, whose size is `size`.
     pub fn get(&self, n: usize, size: usize) -> Result<&'a [u8], Error> {
-        match self.state[n] {
-            Copy::Done => Ok(&self.bytes[self.offsets[n]..][..size]),
-            Copy::Wanted => Err(Error::Call("copying from the device", Status::ERROR)),
-            Copy::Failed(status) => Err(Error::Call(
+        match self.places[n] {
+            Place::Heap(at) => Ok(&self.heap[at..][..size]),
+            Place::Pinned(at) => Ok(&self.pinned[at..][..size]),
+            Place::Failed(status) => Err(Error::Call(
                 "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
                 status,
             )),
         }
     }
+}
+
+fn length(range: &Range<u64>) -> usize {
+    (range.end - range.start) as usize
 }
 
 /// Where the host can read the memory at `range`, if it can: one allocation of HSA's, which knows the host's address.
@@ -302,7 +321,7 @@ fn host_address(api: &Api, range: &Range<u64>) -> Option<*const u8> {
         info.assume_init()
     };
     let offset = usize::try_from(range.start.checked_sub(info.agent_base as u64)?).ok()?;
-    let end = offset.checked_add((range.end - range.start) as usize)?;
+    let end = offset.checked_add(length(range))?;
     let whole = info.kind == POINTER_TYPE_HSA && !info.host_base.is_null() && end <= info.bytes;
     whole.then(|| info.host_base.cast::<u8>().wrapping_add(offset))
 }

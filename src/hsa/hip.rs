@@ -5,8 +5,6 @@ use super::api::loaded;
 use libloading::os::unix::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
-use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
 
 /// `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: c_int = 2;
@@ -57,48 +55,15 @@ pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: us
     hip().is_some_and(|hip| unsafe { (hip.memcpy)(to, from, size, DEVICE_TO_HOST) } == 0)
 }
 
-/// A wait for all that HIP's streams hold on the devices in use.
-pub struct Synchronization {
-    /// `None`: there is no HIP to wait for.
-    done: Option<Receiver<()>>,
-    start: Instant,
-}
-
-/// Begins to wait. The waiting is done by a thread of its own, as HIP's wait has no limit; its stream capture mode is
-/// relaxed, so a capture that another thread has under way is not spoilt.
-pub fn synchronize() -> Synchronization {
-    let done = hip().map(|hip| {
-        let (done, is_done) = mpsc::channel();
-        // Without a thread `done` is dropped, which `finish` takes for a wait that failed.
-        let _ = std::thread::Builder::new()
-            .name("devprof-sync".into())
-            .spawn(move || {
-                wait_for_devices(hip);
-                // Nobody listens any more when the limit was hit.
-                let _ = done.send(());
-            });
-        is_done
-    });
-    Synchronization {
-        done,
-        start: Instant::now(),
-    }
-}
-
-impl Synchronization {
-    /// Waits until the devices are done, at most until `limit` after the beginning. Whether they are.
-    pub fn finish(self, limit: Duration) -> bool {
-        self.done.is_none_or(|done| {
-            done.recv_timeout(limit.saturating_sub(self.start.elapsed()))
-                .is_ok()
-        })
-    }
-}
-
-fn wait_for_devices(hip: &Hip) {
+/// Waits until all that HIP's streams hold on the devices in use is done. No limit of time.
+///
+/// The thread's stream capture mode is relaxed, so a capture that another thread has under way is not spoilt; its
+/// current device changes.
+pub(super) fn wait_for_devices() {
+    let Some(hip) = hip() else { return };
     let mut mode = CAPTURE_MODE_RELAXED;
     let mut count = 0;
-    // SAFETY: HIP's functions with arguments of their types; the thread's current device is its own.
+    // SAFETY: HIP's functions with arguments of their types.
     unsafe {
         (hip.exchange_capture_mode)(&raw mut mode);
         if (hip.get_device_count)(&raw mut count) != 0 {
@@ -114,4 +79,9 @@ fn wait_for_devices(hip: &Hip) {
             }
         }
     }
+}
+
+/// Whether HIP is in the process.
+pub(super) fn is_loaded() -> bool {
+    hip().is_some()
 }

@@ -5,9 +5,10 @@ mod api;
 pub mod copy;
 mod hip;
 mod query;
+mod quiesce;
 pub mod tool;
 pub mod types;
 
 pub use api::{Api, Error, find};
-pub use hip::synchronize;
 pub use query::{agents, describe, segments, tables};
+pub use quiesce::quiesce;

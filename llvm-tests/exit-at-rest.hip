@@ -1,0 +1,16 @@
+// At exit devprof waits for HIP's streams. HIP takes note of the end of a wait in a handler on a thread of ROCr's; a
+// process that exits while that still runs dies in it (one of six runs did, before devprof waited for the handlers).
+
+// RUN: %hip_cxx %pgo %exact %s -o %t %devprof_a
+// RUN: env LLVM_PROFILE_FILE=%t.profraw MALLOC_PERTURB_=85 bash -euc 'for n in {1..60}; do %t; done'
+
+#include "check.h"
+
+__global__ void count(int *out) { atomicAdd(out, 1); }
+
+int main() {
+  int *out;
+  CHECK(hipMalloc(&out, sizeof *out));
+  count<<<1, 64>>>(out);
+  CHECK(hipDeviceSynchronize());
+}

@@ -1,0 +1,92 @@
+//! Waiting until the kernels that HIP has launched are done, and HSA's handlers with them.
+
+use super::api::Api;
+use super::hip;
+use super::types::*;
+use std::ffi::c_void;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+/// A wait that is under way.
+pub struct Quiesce {
+    /// `None`: there is no HIP to wait for.
+    done: Option<Receiver<()>>,
+    start: Instant,
+}
+
+/// Begins to wait, on a thread of its own, as HIP's wait has no limit.
+pub fn quiesce(api: &'static Api) -> Quiesce {
+    let done = hip::is_loaded().then(|| {
+        let (done, is_done) = mpsc::channel();
+        // Without a thread `done` is dropped, which `finish` takes for a wait that failed.
+        let _ = std::thread::Builder::new()
+            .name("devprof-quiesce".into())
+            .spawn(move || {
+                hip::wait_for_devices();
+                pass_handlers(api);
+                // Nobody listens any more when the limit was hit.
+                let _ = done.send(());
+            });
+        is_done
+    });
+    Quiesce {
+        done,
+        start: Instant::now(),
+    }
+}
+
+impl Quiesce {
+    /// Waits until the devices are done, at most until `limit` after the beginning. Whether they are.
+    pub fn finish(self, limit: Duration) -> bool {
+        self.done.is_none_or(|done| {
+            done.recv_timeout(limit.saturating_sub(self.start.elapsed()))
+                .is_ok()
+        })
+    }
+}
+
+/// Waits until ROCr's event thread has been through all handlers whose signals are done by now.
+///
+/// HIP's wait ends when the device is done, while the handler in which HIP takes note of it may only begin to run. A
+/// process that exits meanwhile destroys HIP's state under the handler and dies: at exit HIP must be left at rest.
+fn pass_handlers(api: &Api) {
+    struct Passes {
+        calls: u32,
+        done: Sender<()>,
+    }
+    unsafe extern "C" fn handler(_: SignalValue, data: *mut c_void) -> bool {
+        // SAFETY: `data` is the box that `pass_handlers` gave away; only this handler uses it.
+        let passes = unsafe { &mut *data.cast::<Passes>() };
+        passes.calls += 1;
+        // The thread goes through its signals in a circle: between the first call and the second it came by all.
+        if passes.calls == 1 {
+            return true;
+        }
+        // SAFETY: returning false ends the calls, so the box has no other user any more.
+        let passes = unsafe { Box::from_raw(data.cast::<Passes>()) };
+        let _ = passes.done.send(());
+        false
+    }
+    let mut signal = SignalHandle(0);
+    // SAFETY: no consumers named: any agent may use it.
+    if unsafe { (api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal) }
+        != Status::SUCCESS
+    {
+        return;
+    }
+    let (done, is_done) = mpsc::channel();
+    let passes = Box::into_raw(Box::new(Passes { calls: 0, done }));
+    // SAFETY: the signal's value is below 1 already, so the handler is called at once, with the box.
+    let status = unsafe {
+        (api.hsa_amd_signal_async_handler)(signal, SIGNAL_CONDITION_LT, 1, handler, passes.cast())
+    };
+    if status == Status::SUCCESS {
+        // Ends when the handler has sent, or with the process.
+        let _ = is_done.recv();
+    } else {
+        // SAFETY: the handler was not taken and will never be called.
+        drop(unsafe { Box::from_raw(passes) });
+    }
+    // SAFETY: created above; the handler is done with it or was never there.
+    unsafe { (api.hsa_signal_destroy)(signal) };
+}
