@@ -74,13 +74,15 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, distance) = if self.pc >= self.entry {
+            ('+', self.pc - self.entry)
+        } else {
+            ('-', self.entry - self.pc)
+        };
         write!(
             f,
-            "kernel {}: {}\n  at {:#x} (entry {:+#x}):",
-            self.kernel,
-            self.fault,
-            self.pc,
-            self.pc.wrapping_sub(self.entry) as i64,
+            "kernel {}: {}\n  at {:#x} (the kernel's entry {sign} {distance:#x}):",
+            self.kernel, self.fault, self.pc
         )?;
         for word in &self.words {
             write!(f, " {word:08x}")?;
@@ -90,10 +92,7 @@ impl fmt::Display for Place {
         }
         let [x, y, z] = self.workgroup;
         write!(f, "\n  workgroup ({x}, {y}, {z}), wave {}", self.wave)?;
-        if let Fault::Memory {
-            lane: Some(lane), ..
-        } = self.fault
-        {
+        if let Some(lane) = self.fault.lane() {
             write!(f, ", lane {lane}")?;
         }
         write!(f, ", exec {:#x}", self.exec)

@@ -294,7 +294,11 @@ impl View {
         mut change: impl FnMut(u32) -> u32,
     ) -> Result<u32, Fault> {
         if !address.is_multiple_of(4) {
-            return Err(Fault::Alignment { address, size: 4 });
+            return Err(Fault::Alignment {
+                address,
+                size: 4,
+                lane: None,
+            });
         }
         let place = self.place(address, 4, true)?;
         // SAFETY: allocated as writable, and aligned.
@@ -313,7 +317,11 @@ impl View {
         mut change: impl FnMut(u64) -> u64,
     ) -> Result<u64, Fault> {
         if !address.is_multiple_of(8) {
-            return Err(Fault::Alignment { address, size: 8 });
+            return Err(Fault::Alignment {
+                address,
+                size: 8,
+                lane: None,
+            });
         }
         let place = self.place(address, 8, true)?;
         // SAFETY: allocated as writable, and aligned.
@@ -408,7 +416,8 @@ mod tests {
             view.update_u64(0x1004, |old| old),
             Err(Fault::Alignment {
                 address: 0x1004,
-                size: 8
+                size: 8,
+                lane: None,
             })
         );
     }

@@ -127,7 +127,7 @@ impl Shared {
             50..2_000 => Duration::from_micros(20),
             2_000..100_000 => Duration::from_micros(100),
             100_000..1_000_000 => Duration::from_micros(500),
-            _ => Duration::from_millis(2),
+            _ => Duration::from_millis(5),
         };
         let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut bell, _) = self

@@ -247,9 +247,9 @@ fn a_fault_says_where() {
     );
     assert_eq!(
         text,
-        "kernel with its descriptor at 0x101000 (no symbol): write of 1 bytes at 0x10, outside what was allocated \
-         as writable\n  at 0x100008 (entry +0x8): dc620010 00040000  global_store_b8 v0, v0, s[4:5] offset:16\n  \
-         workgroup (0, 0, 0), wave 0, lane 0, exec 0xffffffff"
+        "kernel with its descriptor at 0x101000 (no symbol): write of 1 bytes at 0x10, where no writable memory is \
+         allocated\n  at 0x100008 (the kernel's entry + 0x8): dc620010 00040000  global_store_b8 v0, v0, s[4:5] \
+         offset:16\n  workgroup (0, 0, 0), wave 0, lane 0, exec 0xffffffff"
     );
 
     // ds_gws_barrier v0 gds

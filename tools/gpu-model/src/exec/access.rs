@@ -106,6 +106,7 @@ impl Place for Local<'_> {
             return Err(Fault::Alignment {
                 address: offset,
                 size: 4,
+                lane: None,
             });
         }
         let bytes = self.array(offset)?;
@@ -122,6 +123,7 @@ impl Place for Local<'_> {
             return Err(Fault::Alignment {
                 address: offset,
                 size: 8,
+                lane: None,
             });
         }
         let bytes = self.array(offset)?;

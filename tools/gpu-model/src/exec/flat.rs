@@ -146,6 +146,7 @@ fn outside_scratch(offset: u64, size: usize, limit: usize) -> Fault {
         offset,
         size,
         limit,
+        lane: None,
     }
 }
 
@@ -154,6 +155,7 @@ pub(super) fn outside_lds(offset: u64, size: usize, limit: usize) -> Fault {
         offset,
         size,
         limit,
+        lane: None,
     }
 }
 
@@ -192,37 +194,22 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
                 fault: outside_scratch,
             };
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)?;
+            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+                .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
             let mut local = Local {
                 bytes: around.lds,
                 fault: outside_lds,
             };
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)?;
+            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+                .map_err(|fault| fault.in_lane(lane))?;
         } else {
             perform(around.memory, access, address, &mut wave.vgpr, regs, lane)
-                .map_err(|fault| in_lane(fault, lane))?;
+                .map_err(|fault| fault.in_lane(lane))?;
         }
     }
     Ok(())
-}
-
-fn in_lane(fault: Fault, lane: usize) -> Fault {
-    match fault {
-        Fault::Memory {
-            address,
-            size,
-            write,
-            ..
-        } => Fault::Memory {
-            address,
-            size,
-            write,
-            lane: Some(lane as u8),
-        },
-        other => other,
-    }
 }
 
 #[cfg(test)]
@@ -384,7 +371,8 @@ mod tests {
             Err(Fault::Scratch {
                 offset: 32,
                 size: 4,
-                limit: 32
+                limit: 32,
+                lane: Some(1),
             })
         );
     }
@@ -424,7 +412,8 @@ mod tests {
             bench.run(&add),
             Err(Fault::Alignment {
                 address: 0x1_0002,
-                size: 4
+                size: 4,
+                lane: Some(0),
             })
         );
     }

@@ -214,7 +214,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                     &mut wave.vgpr,
                     regs,
                     lane,
-                )?;
+                )
+                .map_err(|fault| fault.in_lane(lane))?;
             }
         }
         Does::One(access, Address::Lane) => {
@@ -222,7 +223,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
                 let address = u64::from(base) + 4 * lane as u64;
-                perform(&mut local, access, address, &mut wave.vgpr, regs, lane)?;
+                perform(&mut local, access, address, &mut wave.vgpr, regs, lane)
+                    .map_err(|fault| fault.in_lane(lane))?;
             }
         }
         Does::Two(pair, stride) => {
@@ -242,7 +244,9 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 let mut old = [0; 4];
                 if pair != Pair::Store {
                     for (n, place) in places.iter().enumerate() {
-                        local.load_dwords(base + place, &mut old[n * dwords..][..dwords])?;
+                        local
+                            .load_dwords(base + place, &mut old[n * dwords..][..dwords])
+                            .map_err(|fault| fault.in_lane(lane))?;
                     }
                 }
                 if pair != Pair::Load {
@@ -251,7 +255,9 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                         for (n, dword) in new[..dwords].iter_mut().enumerate() {
                             *dword = wave.vgpr[from + n][lane];
                         }
-                        local.store_dwords(base + place, &new[..dwords])?;
+                        local
+                            .store_dwords(base + place, &new[..dwords])
+                            .map_err(|fault| fault.in_lane(lane))?;
                     }
                 }
                 if let Some(dst) = dst {
@@ -502,7 +508,8 @@ mod tests {
             Err(Fault::Lds {
                 offset: 13,
                 size: 4,
-                limit: 16
+                limit: 16,
+                lane: Some(0),
             })
         );
         let mut gds = ds(Op::DS_LOAD_B32, 0, 0);

@@ -30,13 +30,13 @@ pub enum Fault {
     #[error("register s{0}, which does not exist")]
     Sgpr(usize),
     /// An access outside what was allocated.
-    #[error("{} of {size} bytes at {address:#x}, outside what was allocated{}",
-        if *write { "write" } else { "read" }, if *write { " as writable" } else { "" })]
+    #[error("{} of {size} bytes at {address:#x}, where no {}memory is allocated",
+        if *write { "write" } else { "read" }, if *write { "writable " } else { "" })]
     Memory {
         address: u64,
         size: usize,
         write: bool,
-        /// The lane of a vector access.
+        /// The lane of a vector access; here and in the others.
         lane: Option<u8>,
     },
     /// An access outside the lane's private segment.
@@ -47,6 +47,7 @@ pub enum Fault {
         offset: u64,
         size: usize,
         limit: usize,
+        lane: Option<u8>,
     },
     /// An access outside the workgroup's LDS.
     #[error(
@@ -56,13 +57,45 @@ pub enum Fault {
         offset: u64,
         size: usize,
         limit: usize,
+        lane: Option<u8>,
     },
     /// An atomic access must be naturally aligned.
     #[error("atomic access of {size} bytes at {address:#x}, which is not aligned")]
-    Alignment { address: u64, size: usize },
+    Alignment {
+        address: u64,
+        size: usize,
+        lane: Option<u8>,
+    },
     /// `s_trap`: how `__builtin_trap`, `abort` and a failed `assert` of device code end.
     #[error("the kernel trapped (s_trap {0}: __builtin_trap, abort or a failed assert)")]
     Trap(u8),
+}
+
+impl Fault {
+    /// The same, of this lane.
+    fn in_lane(mut self, number: usize) -> Fault {
+        use Fault::*;
+        if let Memory { lane, .. }
+        | Scratch { lane, .. }
+        | Lds { lane, .. }
+        | Alignment { lane, .. } = &mut self
+        {
+            *lane = Some(number as u8);
+        }
+        self
+    }
+
+    /// The lane whose access it was.
+    pub fn lane(&self) -> Option<u8> {
+        use Fault::*;
+        match self {
+            Memory { lane, .. }
+            | Scratch { lane, .. }
+            | Lds { lane, .. }
+            | Alignment { lane, .. } => *lane,
+            Unknown | Illegal | Vgpr(_) | Sgpr(_) | Trap(_) => None,
+        }
+    }
 }
 
 /// What a wave does after an instruction.
