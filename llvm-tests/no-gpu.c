@@ -26,7 +26,7 @@ int main(void) {
     printf("threads: %d\n", tasks - 2);
 }
 
-// CHECK-NOT: {{lib}}
+// CHECK-NOT: {{.}}
 // CHECK:     {{^}}threads: 1{{$}}
 // CHECK-NOT: {{.}}
 
