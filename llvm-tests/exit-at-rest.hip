@@ -6,11 +6,11 @@
 
 #include "check.h"
 
-__global__ void count(int *out) { atomicAdd(out, 1); }
+__global__ void count(int *out) {
+    atomicAdd(out, 1);
+}
 
 int main() {
-  int *out;
-  CHECK(hipMalloc(&out, sizeof *out));
-  count<<<1, 64>>>(out);
-  CHECK(hipDeviceSynchronize());
+    count<<<1, 64>>>(device_ints(1));
+    CHECK(hipDeviceSynchronize());
 }
