@@ -23,7 +23,6 @@ for name in ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA
         config.environment[name] = os.environ[name]
 config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 config.environment["LC_ALL"] = "C.UTF-8"
-# HIP programs of AMD's stack crash under a limit of address space; memory is not limited here.
 
 device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode"
 hip = "--offload-arch=gfx1100 " + device_libs + " -Wall -Wno-unused-command-line-argument -I" + inputs

@@ -1,5 +1,5 @@
-# One line a function of what `llvm-profdata show --all-functions --counts` says, sorted: name: [count, blocks…].
-# Names are demangled in the tests' heads: a kernel f(int*) is _Z1fPi here.
+# counts.py LLVM-PROFDATA FILE…: one line a function of what `llvm-profdata show --all-functions --counts` says, sorted,
+# `name: [function count, block counts…]`, names as they are mangled. Several files are merged first.
 import os
 import re
 import subprocess
