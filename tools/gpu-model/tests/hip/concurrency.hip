@@ -1,0 +1,120 @@
+// Queues that run at the same time: kernels that wait for others, for the host, for other workgroups; many streams;
+// events; graphs; memory that host and device share.
+#include "check.h"
+#include <unistd.h>
+
+__global__ void wait_for(int *flag, int *out) {
+    while (!__hip_atomic_load(flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM))
+        ;
+    out[threadIdx.x] = 5;
+}
+
+__global__ void set(int *flag) { __hip_atomic_store(flag, 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
+
+void test_waiting_kernels() {
+    Device<int> flag(1), out(64);
+    hipStream_t first, second;
+    HIP(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
+    HIP(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
+    wait_for<<<1, 64, 0, first>>>(flag, out);
+    usleep(20000);
+    EXPECT_EQ(hipStreamQuery(first), hipErrorNotReady, 0);
+    set<<<1, 1, 0, second>>>(flag);
+    HIP(hipStreamSynchronize(first));
+    EXPECT_EQ(out.host()[63], 5, 0);
+
+    int *shared;
+    HIP(hipHostMalloc(&shared, 4096));
+    *shared = 0;
+    Device<int> more(64);
+    wait_for<<<1, 64, 0, first>>>(shared, more);
+    usleep(5000);
+    __atomic_store_n(shared, 1, __ATOMIC_RELEASE);
+    HIP(hipStreamSynchronize(first));
+    EXPECT_EQ(more.host()[0], 5, 0);
+    HIP(hipHostFree(shared));
+}
+
+// All workgroups wait until the last one has come.
+__global__ void meet(int *count, int *out, int groups) {
+    if (threadIdx.x == 0) {
+        __hip_atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+        while (__hip_atomic_load(count, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) < groups)
+            __builtin_amdgcn_s_sleep(1);
+    }
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = *count;
+    __threadfence();
+}
+
+void test_grid_barrier() {
+    Device<int> count(1), out(40 * 80);
+    meet<<<40, 80>>>(count, out, 40);
+    auto got = out.host();
+    for (int i = 0; i < 40 * 80; i++)
+        EXPECT_EQ(got[i], 40, i);
+}
+
+__global__ void add(int *to, int times) {
+    for (int i = 0; i < times; i++)
+        atomicAdd(to, 1);
+}
+
+void test_streams() {
+    Device<int> sum(1);
+    hipStream_t streams[8];
+    for (auto &stream : streams)
+        HIP(hipStreamCreate(&stream));
+    for (int round = 0; round < 20; round++)
+        for (auto &stream : streams)
+            add<<<3, 40, 0, stream>>>(sum, 7);
+    HIP(hipDeviceSynchronize());
+    EXPECT_EQ(sum.host()[0], 20 * 8 * 3 * 40 * 7, 0);
+
+    hipEvent_t event;
+    HIP(hipEventCreate(&event));
+    Device<int> one(1), two(1);
+    add<<<3, 40, 0, streams[0]>>>(one, 1000);
+    HIP(hipEventRecord(event, streams[0]));
+    HIP(hipStreamWaitEvent(streams[1], event, 0));
+    HIP(hipMemcpyAsync(two, one, 4, hipMemcpyDeviceToDevice, streams[1]));
+    HIP(hipStreamSynchronize(streams[1]));
+    EXPECT_EQ(two.host()[0], 120000, 0);
+
+    hipGraph_t graph;
+    hipGraphExec_t executable;
+    Device<int> counted(1);
+    HIP(hipStreamBeginCapture(streams[2], hipStreamCaptureModeGlobal));
+    for (int i = 0; i < 10; i++)
+        add<<<1, 32, 0, streams[2]>>>(counted, 1);
+    HIP(hipStreamEndCapture(streams[2], &graph));
+    HIP(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0));
+    for (int i = 0; i < 5; i++)
+        HIP(hipGraphLaunch(executable, streams[2]));
+    HIP(hipStreamSynchronize(streams[2]));
+    EXPECT_EQ(counted.host()[0], 1600, 0);
+    for (auto stream : streams)
+        HIP(hipStreamDestroy(stream));
+}
+
+__global__ void clocks(unsigned long long *out) {
+    unsigned long long wall = wall_clock64();
+    for (volatile int i = 0; i < 100; i++)
+        ;
+    out[0] = wall_clock64() - wall;
+}
+
+void test_clock() {
+    Device<unsigned long long> ticks(1);
+    clocks<<<1, 1>>>(ticks);
+    unsigned long long passed = ticks.host()[0];
+    EXPECT_EQ(passed > 0 && passed < 1000000000, true, passed);
+}
+
+int main() {
+    test_waiting_kernels();
+    test_grid_barrier();
+    test_streams();
+    test_clock();
+    return finish();
+}
