@@ -49,6 +49,9 @@ impl Alu<'_> {
     pub fn div_fmas<T: Divide>(&mut self) -> Result<(), Fault> {
         let (vcc, round) = (self.wave.vcc(), self.round::<T>());
         self.mode.0 |= 0b0101_0000;
+        if vcc & self.active == 0 {
+            return self.fma::<T>();
+        }
         self.map3_lane(|lane, a: T, b: T, c: T| {
             let power = match vcc >> lane & 1 {
                 0 => 0,

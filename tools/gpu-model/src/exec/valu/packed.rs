@@ -291,7 +291,7 @@ impl Alu<'_> {
         for i in 0..self.lanes() {
             let low = mul(half(a[i], 0), half(b[i], 0));
             let high = mul(half(a[i], 16), half(b[i], 16));
-            d[i] = u32::from(bits(add(add(low, high), half(c[i], 0))));
+            d[i] = u32::from(bits(add(add(half(c[i], 0), low), high)));
         }
         u16::store(self, &mut d)
     }
