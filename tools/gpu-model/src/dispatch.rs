@@ -647,12 +647,18 @@ pub struct Gpu {
 }
 
 impl Gpu {
+    /// A long dispatch uses as many threads as there are processors, but no more than 16.
     pub fn new(memory: Arc<Memory>) -> Gpu {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Gpu::with_threads(memory, threads.min(16))
+    }
+
+    /// A dispatch uses at most so many threads, that of its caller included.
+    pub fn with_threads(memory: Arc<Memory>, threads: usize) -> Gpu {
         Gpu {
             memory,
             pool: Arc::default(),
-            most_helpers: threads.min(16) - 1,
+            most_helpers: threads.saturating_sub(1),
             idle: Mutex::default(),
             stats: Arc::default(),
         }

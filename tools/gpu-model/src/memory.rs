@@ -158,6 +158,7 @@ pub struct View {
 
 macro_rules! access {
     ($load:ident, $store:ident, $int:ty, $atomic:ty) => {
+        #[inline]
         pub fn $load(&mut self, address: u64) -> Result<$int, Fault> {
             let place = self.place(address, size_of::<$int>(), false)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
@@ -173,6 +174,7 @@ macro_rules! access {
             Ok(<$int>::from_le_bytes(bytes))
         }
 
+        #[inline]
         pub fn $store(&mut self, address: u64, value: $int) -> Result<(), Fault> {
             let place = self.place(address, size_of::<$int>(), true)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
@@ -255,34 +257,57 @@ impl View {
     access!(load_u32, store_u32, u32, AtomicU32);
     access!(load_u64, store_u64, u64, AtomicU64);
 
-    /// `into.len()` dwords from `address` on.
+    /// `into.len()` dwords from `address` on; aligned pairs of them do not tear.
     pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
-        let size = size_of_val(into);
-        let place = self.place(address, size, false)?;
-        if address.is_multiple_of(4) {
+        let place = self.place(address, size_of_val(into), false)?;
+        if !address.is_multiple_of(4) {
             for (n, dword) in into.iter_mut().enumerate() {
-                // SAFETY: all of the range is allocated and `n` stays inside it; aligned.
-                *dword = unsafe { (*place.add(4 * n).cast::<AtomicU32>()).load(Acquire) };
+                *dword = self.load_u32(address + 4 * n as u64)?;
             }
             return Ok(());
         }
-        for (n, dword) in into.iter_mut().enumerate() {
-            *dword = self.load_u32(address + 4 * n as u64)?;
+        let mut n = 0;
+        while n < into.len() {
+            // SAFETY: all of the range is allocated and `n` stays inside it; each access is aligned.
+            unsafe {
+                let place = place.add(4 * n);
+                if n + 1 < into.len() && place.addr().is_multiple_of(8) {
+                    let pair = (*place.cast::<AtomicU64>()).load(Acquire);
+                    into[n] = pair as u32;
+                    into[n + 1] = (pair >> 32) as u32;
+                    n += 2;
+                } else {
+                    into[n] = (*place.cast::<AtomicU32>()).load(Acquire);
+                    n += 1;
+                }
+            }
         }
         Ok(())
     }
 
+    /// As [`View::load_dwords`].
     pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
         let place = self.place(address, size_of_val(from), true)?;
-        if address.is_multiple_of(4) {
+        if !address.is_multiple_of(4) {
             for (n, dword) in from.iter().enumerate() {
-                // SAFETY: all of the range is allocated as writable and `n` stays inside it; aligned.
-                unsafe { (*place.add(4 * n).cast::<AtomicU32>()).store(*dword, Release) };
+                self.store_u32(address + 4 * n as u64, *dword)?;
             }
             return Ok(());
         }
-        for (n, dword) in from.iter().enumerate() {
-            self.store_u32(address + 4 * n as u64, *dword)?;
+        let mut n = 0;
+        while n < from.len() {
+            // SAFETY: all of the range is allocated as writable and `n` stays inside it; each access is aligned.
+            unsafe {
+                let place = place.add(4 * n);
+                if n + 1 < from.len() && place.addr().is_multiple_of(8) {
+                    let pair = u64::from(from[n]) | u64::from(from[n + 1]) << 32;
+                    (*place.cast::<AtomicU64>()).store(pair, Release);
+                    n += 2;
+                } else {
+                    (*place.cast::<AtomicU32>()).store(from[n], Release);
+                    n += 1;
+                }
+            }
         }
         Ok(())
     }
@@ -372,6 +397,27 @@ mod tests {
         let mut back = [0; 2];
         view.load_dwords(0x1011, &mut back).unwrap();
         assert_eq!(back, [0x0403_0201, 5]);
+    }
+
+    #[test]
+    fn aligned_64_bit_accesses_do_not_tear() {
+        let (_bytes, memory) = small();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut view = View::new(memory.clone());
+                for n in 0..200_000 {
+                    view.store_dwords(0x1004, &[7, n, n, 7]).unwrap();
+                }
+            });
+            let mut view = View::new(memory.clone());
+            let mut last = 0;
+            while last < 199_999 {
+                let mut pair = [0; 2];
+                view.load_dwords(0x1008, &mut pair).unwrap();
+                assert_eq!(pair[0], pair[1]);
+                last = pair[0];
+            }
+        });
     }
 
     #[test]

@@ -10,9 +10,11 @@ use crate::wave::VReg;
 pub trait Place {
     fn load_u8(&mut self, address: u64) -> Result<u8, Fault>;
     fn load_u16(&mut self, address: u64) -> Result<u16, Fault>;
+    fn load_u32(&mut self, address: u64) -> Result<u32, Fault>;
     fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault>;
     fn store_u8(&mut self, address: u64, value: u8) -> Result<(), Fault>;
     fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault>;
+    fn store_u32(&mut self, address: u64, value: u32) -> Result<(), Fault>;
     fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault>;
     fn update_u32(&mut self, address: u64, change: impl FnMut(u32) -> u32) -> Result<u32, Fault>;
     fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault>;
@@ -25,6 +27,10 @@ impl Place for View {
     fn load_u16(&mut self, address: u64) -> Result<u16, Fault> {
         View::load_u16(self, address)
     }
+    #[inline]
+    fn load_u32(&mut self, address: u64) -> Result<u32, Fault> {
+        View::load_u32(self, address)
+    }
     fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
         View::load_dwords(self, address, into)
     }
@@ -33,6 +39,10 @@ impl Place for View {
     }
     fn store_u16(&mut self, address: u64, value: u16) -> Result<(), Fault> {
         View::store_u16(self, address, value)
+    }
+    #[inline]
+    fn store_u32(&mut self, address: u64, value: u32) -> Result<(), Fault> {
+        View::store_u32(self, address, value)
     }
     fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
         View::store_dwords(self, address, from)
@@ -75,6 +85,10 @@ impl Place for Local<'_> {
     fn load_u16(&mut self, offset: u64) -> Result<u16, Fault> {
         self.array(offset).map(|bytes| u16::from_le_bytes(*bytes))
     }
+    #[inline]
+    fn load_u32(&mut self, offset: u64) -> Result<u32, Fault> {
+        self.array(offset).map(|bytes| u32::from_le_bytes(*bytes))
+    }
     fn load_dwords(&mut self, offset: u64, into: &mut [u32]) -> Result<(), Fault> {
         let bytes = self.at(offset, size_of_val(into))?;
         for (dword, bytes) in into.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -87,6 +101,11 @@ impl Place for Local<'_> {
         Ok(())
     }
     fn store_u16(&mut self, offset: u64, value: u16) -> Result<(), Fault> {
+        *self.array(offset)? = value.to_le_bytes();
+        Ok(())
+    }
+    #[inline]
+    fn store_u32(&mut self, offset: u64, value: u32) -> Result<(), Fault> {
         *self.array(offset)? = value.to_le_bytes();
         Ok(())
     }
@@ -209,6 +228,12 @@ pub fn perform(
                 Half::High => *to & 0xffff | value << 16,
             };
         }
+        Access::Load(1) => {
+            let Some(dst) = regs.dst else {
+                return Err(Fault::Unknown);
+            };
+            vgpr[dst][lane] = place.load_u32(address)?;
+        }
         Access::Load(dwords) => {
             let Some(dst) = regs.dst else {
                 return Err(Fault::Unknown);
@@ -226,6 +251,7 @@ pub fn perform(
                 _ => place.store_u16(address, value as u16)?,
             }
         }
+        Access::Store(1) => place.store_u32(address, vgpr[regs.data][lane])?,
         Access::Store(dwords) => {
             let mut data = [0; 4];
             for (n, dword) in data[..dwords].iter_mut().enumerate() {
