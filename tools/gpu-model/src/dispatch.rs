@@ -299,6 +299,7 @@ struct Run {
     /// Signalled when a workgroup leaves its thread.
     left: Condvar,
     stop: AtomicBool,
+    stats: Arc<Stats>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -306,7 +307,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Run {
-    fn prepare(packet: &Packet, memory: &mut View) -> Result<Run, String> {
+    fn prepare(packet: &Packet, memory: &mut View, stats: Arc<Stats>) -> Result<Run, String> {
         let size = packet.workgroup_size.map(u32::from);
         if size.contains(&0) || packet.grid_size.contains(&0) {
             return Err(format!(
@@ -341,6 +342,7 @@ impl Run {
             }),
             left: Condvar::new(),
             stop: AtomicBool::new(false),
+            stats,
         })
     }
 
@@ -445,6 +447,8 @@ impl Run {
             drop(progress);
             let mut group = taken.unwrap_or_else(|number| self.start_group(number));
             let end = self.run_group(&mut group, core);
+            // Before the workgroup counts as ended, so that a dispatch's counts are complete with it.
+            self.stats.add(core);
             let mut progress = locked(&self.progress);
             progress.running -= 1;
             let mut everyone_waits = false;
@@ -600,12 +604,16 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// `since`: the thread's [`processor_time`] when it began.
-    fn add(&self, core: &mut Core, since: u64) {
+    /// Takes over what the core has counted.
+    fn add(&self, core: &mut Core) {
         self.instructions
             .fetch_add(std::mem::take(&mut core.instructions), Relaxed);
         self.lane_instructions
             .fetch_add(std::mem::take(&mut core.lane_instructions), Relaxed);
+    }
+
+    /// `since`: the thread's [`processor_time`] when it began.
+    fn add_time(&self, since: u64) {
         self.busy_nanoseconds
             .fetch_add(processor_time() - since, Relaxed);
     }
@@ -680,16 +688,18 @@ impl Gpu {
             .unwrap_or_else(|| Core::new(self.memory.clone()));
         let result = self.run(packet, &mut core, stop);
         self.stats.dispatches.fetch_add(1, Relaxed);
-        self.stats.add(&mut core, since);
+        self.stats.add_time(since);
         locked(&self.idle).push(core);
         result
     }
 
     fn run(&self, packet: &Packet, core: &mut Core, stop: impl Fn() -> bool) -> Result<(), Error> {
         let since = Instant::now();
-        let run = Run::prepare(packet, &mut core.memory).map_err(|what| Error::Packet {
-            kernel: symbol::kernel_name(packet.kernel_object, &mut core.memory),
-            what,
+        let run = Run::prepare(packet, &mut core.memory, self.stats.clone()).map_err(|what| {
+            Error::Packet {
+                kernel: symbol::kernel_name(packet.kernel_object, &mut core.memory),
+                what,
+            }
         })?;
         let run = Arc::new(run);
         let mut shared = run.total == 1;
@@ -728,9 +738,8 @@ impl Gpu {
         }
         while jobs.helpers < self.most_helpers {
             jobs.helpers += 1;
-            let (pool, memory, stats) =
-                (self.pool.clone(), self.memory.clone(), self.stats.clone());
-            thread::spawn("gpu-model help", move || help(&pool, memory, &stats));
+            let (pool, memory) = (self.pool.clone(), self.memory.clone());
+            thread::spawn("gpu-model help", move || help(&pool, memory));
         }
         drop(jobs);
         self.pool.changed.notify_all();
@@ -745,7 +754,7 @@ impl Drop for Gpu {
 }
 
 /// A helper thread's life.
-fn help(pool: &Pool, memory: Arc<Memory>, stats: &Stats) {
+fn help(pool: &Pool, memory: Arc<Memory>) {
     let mut core = Core::new(memory);
     let mut jobs = locked(&pool.jobs);
     while !jobs.closed {
@@ -759,7 +768,7 @@ fn help(pool: &Pool, memory: Arc<Memory>, stats: &Stats) {
         drop(jobs);
         let since = processor_time();
         run.work(&mut core, || {});
-        stats.add(&mut core, since);
+        run.stats.add_time(since);
         jobs = locked(&pool.jobs);
     }
 }
