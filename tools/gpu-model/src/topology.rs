@@ -206,3 +206,50 @@ fn link(from: u64, to: u64) -> [(&'static str, u64); 12] {
         ("flags", 1),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn property(path: &Path, wanted: &str) -> Option<u64> {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        text.lines()
+            .filter_map(|line| line.split_once(' '))
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, value)| value.parse().unwrap())
+    }
+
+    #[test]
+    fn every_counted_part_has_its_folder_and_links_point_both_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        create(folder.path(), TARGETS[0]).unwrap();
+        for node in ["nodes/0", "nodes/1"] {
+            let node = folder.path().join(node);
+            for (count, parts) in [
+                ("mem_banks_count", "mem_banks"),
+                ("caches_count", "caches"),
+                ("io_links_count", "io_links"),
+            ] {
+                let counted = property(&node.join("properties"), count).unwrap();
+                let there = fs::read_dir(node.join(parts)).map_or(0, Iterator::count);
+                assert_eq!(there as u64, counted, "{node:?} {parts}");
+                for n in 0..counted {
+                    assert!(node.join(format!("{parts}/{n}/properties")).is_file());
+                }
+            }
+        }
+        for (from, to) in [(0, 1), (1, 0)] {
+            let link = folder
+                .path()
+                .join(format!("nodes/{from}/io_links/0/properties"));
+            assert_eq!(property(&link, "node_from"), Some(from));
+            assert_eq!(property(&link, "node_to"), Some(to));
+        }
+        let gpu = folder.path().join("nodes/1");
+        // What ROCr's model mode insists on.
+        assert_eq!(fs::read_to_string(gpu.join("gpu_id")).unwrap(), "2\n");
+        let capability = property(&gpu.join("properties"), "capability").unwrap();
+        assert_eq!(capability >> 30 & 1, 0);
+        assert!(folder.path().join("generation_id").is_file());
+    }
+}
