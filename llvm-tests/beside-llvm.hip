@@ -1,9 +1,6 @@
 // The shared library in a program that has LLVM's own collector, which writes a file of the same name and with fewer
 // records: the complete one is left.
 //
-// LLVM's collector writes after devprof's.
-// XFAIL: *
-//
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a
 // RUN: env LLVM_PROFILE_FILE=preload.profraw %preload ./a

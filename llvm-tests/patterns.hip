@@ -18,9 +18,9 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// LLVM's host runtime knows no %%.
+// As LLVM's host runtime, devprof knows no %%.
 // PID:      {{^}}[[PID:[0-9]+]]-100.profraw{{$}}
-// PID-NEXT: {{^}}gfx1100.[[PID]]-100%.profraw{{$}}
+// PID-NEXT: {{^}}gfx1100.[[PID]]-100.profraw{{$}}
 // PID-NOT:  {{.}}
 
 // Host and device, each merged over both runs.

@@ -8,13 +8,14 @@ use crate::hsa::copy::{Copied, Staging};
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
 use crate::hsa::{self, Api};
 use crate::merge::merge;
-use crate::place::{self, ObjectId, Values};
+use crate::place::{self, FileId, ObjectId, Values};
 use crate::report;
 use crate::settings::Settings;
 use crate::{build_id, signature};
 use byteorder::{ByteOrder, LittleEndian};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 /// How a drain ended.
@@ -40,6 +41,8 @@ struct State {
     holding: bool,
     staging: HashMap<AgentHandle, Staging>,
     known: HashMap<Identity, Known>,
+    /// Whether to remember what was written, for [`place_again`].
+    keep_images: bool,
     /// How many code objects of each architecture have a name.
     named: HashMap<String, usize>,
 }
@@ -57,6 +60,14 @@ struct Known {
     number: usize,
     /// What this process has added to a file that it shares (%m).
     added: Option<Vec<u8>>,
+    placed: Option<Placed>,
+}
+
+/// A file of this process's own, to be found again.
+struct Placed {
+    path: PathBuf,
+    id: FileId,
+    image: Vec<u8>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -101,6 +112,36 @@ pub fn release() {
             .staging
             .drain()
             .for_each(|(_, staging)| staging.release());
+    }
+}
+
+/// From now on remember what is written, for [`place_again`].
+pub fn keep_images() {
+    let mut state = STATE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    state.get_or_insert_default().keep_images = true;
+}
+
+/// Writes the files again that somebody has replaced since. LLVM's own collector, where it is in the program too, has
+/// the same names and leaves out the device functions that are no kernels.
+pub fn place_again() {
+    let mut state = STATE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    for placed in state
+        .iter_mut()
+        .flat_map(|state| state.known.values_mut())
+        .flat_map(|known| &mut known.placed)
+    {
+        if placed.id.is_replaced(&placed.path) {
+            match place::write(&placed.path, &placed.image) {
+                Ok(id) => placed.id = id,
+                Err(error) => {
+                    report::lost(format_args!("lost the counters of a code object: {error}"))
+                }
+            }
+        }
     }
 }
 
@@ -203,9 +244,9 @@ impl State {
         // New names are given in an order that is the same from run to run: by what the code object is, then by agent
         // and load order (the sort is stable).
         profiles.sort_by_key(|profile| (profile.identity.signature, profile.agent));
-        let pattern = place::pattern(settings.pattern.as_deref());
+        let target = place::Target::new(settings.pattern.as_deref());
         let values = Values::now();
-        for profile in &profiles {
+        for profile in profiles {
             let arch = &agents[profile.agent].name;
             let known = self.known.entry(profile.identity).or_insert_with(|| {
                 let count = self.named.entry(arch.clone()).or_default();
@@ -213,13 +254,14 @@ impl State {
                 Known {
                     number: *count - 1,
                     added: None,
+                    placed: None,
                 }
             });
             let object = ObjectId {
                 signature: profile.identity.signature,
                 build_id: profile.binary_id.as_deref(),
             };
-            let to = place::expand(&pattern, &values, object);
+            let to = target.destination(&values, object);
             if to.continuous {
                 static SAID: std::sync::Once = std::sync::Once::new();
                 SAID.call_once(|| report::lost("%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory"));
@@ -230,8 +272,17 @@ impl State {
             } else {
                 let path = place::prefixed(&to.path, arch, known.number);
                 place::write(&path, &profile.image)
-                    .map(|()| path)
                     .map_err(Unwritten::Place)
+                    .map(|id| {
+                        if self.keep_images {
+                            known.placed = Some(Placed {
+                                path: path.clone(),
+                                id,
+                                image: profile.image,
+                            });
+                        }
+                        path
+                    })
             };
             match written {
                 Ok(path) => {
@@ -258,7 +309,7 @@ enum Unwritten {
     #[error(transparent)]
     Place(#[from] place::Error),
     #[error("{0} is left as it is: {1}")]
-    Mismatch(std::path::PathBuf, crate::merge::Mismatch),
+    Mismatch(PathBuf, crate::merge::Mismatch),
 }
 
 /// Adds an image to the file that other processes share.

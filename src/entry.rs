@@ -26,7 +26,7 @@ fn settings() -> &'static Settings {
 
 /// The process that HSA belongs to, if it is alive: the one that loaded devprof, or a child that forked before HSA was.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// ROCr has loaded this copy as a tool, and tells it when HSA is shut down.
+/// ROCr has loaded this copy as a tool, and it hears of HSA's shutdown before that happens.
 static IS_TOOL: AtomicBool = AtomicBool::new(false);
 /// Set by each fork, for its child.
 static ALIVE_AT_FORK: AtomicBool = AtomicBool::new(false);
@@ -85,25 +85,33 @@ pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut
 /// ROCr calls it when it loads the shared library as a tool, at the end of `hsa_init`. The library's own constructor
 /// ran before the program's, so its exit handler would come after HIP has unloaded the code objects; a handler
 /// registered now comes before.
+///
+/// # Safety
+/// `table` is ROCr's `HsaApiTable`.
 #[unsafe(no_mangle)]
-pub extern "C" fn OnLoad(
-    _table: *mut tool::ApiTable,
+pub unsafe extern "C" fn OnLoad(
+    table: *mut tool::ApiTable,
     _version: u64,
     _failed_tools: u64,
     _failed_tool_names: *const *const c_char,
 ) -> bool {
     guarded(true, || {
         if is_ours() {
-            IS_TOOL.store(true, Ordering::Relaxed);
+            // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
+            let hears = unsafe { tool::before_shut_down(table, before_shut_down) };
+            IS_TOOL.store(hears, Ordering::Relaxed);
             register_exit();
         }
         true
     })
 }
 
-/// ROCr calls it when HSA is shut down, while everything is still loaded.
+/// ROCr calls it when HSA is shut down. Its functions are out of use by then, and all is drained.
 #[unsafe(no_mangle)]
-pub extern "C" fn OnUnload() {
+pub extern "C" fn OnUnload() {}
+
+/// Somebody shuts HSA down, perhaps for good.
+fn before_shut_down() {
     // HIP may be half gone by now: no waiting for it.
     drain(false);
     guarded((), || {
@@ -151,11 +159,22 @@ extern "C" fn constructor() {
         host::at_fork(before_fork, in_child);
         register_exit();
         // The shared library makes itself a tool, so that it hears of HSA's shutdown and of its start.
-        if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void)
-            && let Some(value) =
-                tool::with_tool(host::env("HSA_TOOLS_LIB").as_deref(), library.as_os_str())
-        {
-            host::set_env(c"HSA_TOOLS_LIB", &value);
+        if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void) {
+            let old = host::env("HSA_TOOLS_LIB");
+            if let Some(value) = tool::with_tool(old.as_deref(), library.as_os_str()) {
+                host::set_env(c"HSA_TOOLS_LIB", &value);
+            }
+            // LLVM's collector may be in the program, too, with fewer records and the same file names.
+            drain::keep_images();
+        }
+    });
+}
+
+/// Runs after all exit handlers.
+extern "C" fn destructor() {
+    guarded((), || {
+        if is_ours() {
+            drain::place_again();
         }
     });
 }
@@ -163,3 +182,7 @@ extern "C" fn constructor() {
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;

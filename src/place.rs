@@ -2,10 +2,10 @@
 
 use crate::host;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// LLVM's name where nobody gave one.
@@ -49,8 +49,8 @@ pub struct ObjectId<'a> {
 }
 
 /// Expands `pattern`: %p process id, %h host, %t TMPDIR, %b the code object's build id, %m its signature, %Nm its
-/// signature and a pool of N files, %% a percent sign. As in LLVM, other specifiers vanish.
-pub fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination {
+/// signature and a pool of N files. As in LLVM, what follows another percent sign vanishes, a percent sign too.
+fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination {
     let mut path = Vec::new();
     let (mut merge, mut continuous) = (false, false);
     let mut rest = pattern.as_bytes();
@@ -65,7 +65,6 @@ pub fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination
         };
         rest = after;
         match specifier {
-            b'%' => path.push(b'%'),
             b'p' => path.extend(values.pid.to_string().bytes()),
             b'h' => path.extend(values.host.as_bytes()),
             b't' => {
@@ -100,21 +99,33 @@ pub fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination
     }
 }
 
-/// The pattern to use: LLVM_PROFILE_FILE, else what LLVM's host runtime in this program would write to, else LLVM's
-/// default.
-pub fn pattern(setting: Option<&OsStr>) -> OsString {
-    match setting {
-        Some(pattern) => pattern.to_owned(),
-        // Expanded already: a percent sign in it is meant.
-        None => match host::host_profile_name() {
-            Some(name) => OsString::from_vec(
-                name.as_bytes()
-                    .iter()
-                    .flat_map(|&b| if b == b'%' { vec![b, b] } else { vec![b] })
-                    .collect(),
-            ),
-            None => DEFAULT.into(),
-        },
+/// Where profiles are to go.
+pub enum Target {
+    /// A pattern, to be expanded each time.
+    Pattern(OsString),
+    /// A name in which a percent sign is a percent sign.
+    Name(PathBuf),
+}
+
+impl Target {
+    /// LLVM_PROFILE_FILE, else what LLVM's host runtime in this program would write to, else LLVM's default.
+    pub fn new(setting: Option<&OsStr>) -> Target {
+        match (setting, host::host_profile_name()) {
+            (Some(pattern), _) => Target::Pattern(pattern.to_owned()),
+            (None, Some(name)) => Target::Name(name.into()),
+            (None, None) => Target::Name(DEFAULT.into()),
+        }
+    }
+
+    pub fn destination(&self, values: &Values, object: ObjectId) -> Destination {
+        match self {
+            Target::Pattern(pattern) => expand(pattern, values, object),
+            Target::Name(path) => Destination {
+                path: path.clone(),
+                merge: false,
+                continuous: false,
+            },
+        }
     }
 }
 
@@ -145,7 +156,7 @@ pub enum Error {
 
 /// Writes `bytes` to `path`: first under a hidden name beside it, then renamed, so that the final name always has a
 /// whole file. Missing directories are made, as LLVM does.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let directory = directory_of(path);
     let create = || {
         tempfile::Builder::new()
@@ -163,8 +174,34 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
     .map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
+    let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    Ok(id)
+}
+
+/// Whether a file is the one that was written, and as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl FileId {
+    fn of(metadata: &Metadata) -> FileId {
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+
+    /// Whether there is another file at `path` now, or this one was changed.
+    pub fn is_replaced(&self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) != *self)
+    }
 }
 
 fn make_directory(directory: &Path) -> Result<(), Error> {
@@ -195,7 +232,7 @@ pub fn update(
         Err(e) => return Err(Error::Read(path.into(), e)),
     };
     match change(old) {
-        Some(bytes) => write(path, &bytes).map(|()| true),
+        Some(bytes) => write(path, &bytes).map(|_| true),
         None => Ok(false),
     }
 }
@@ -233,7 +270,7 @@ mod tests {
         assert_eq!(expanded("x-%m.profraw"), ("x-99_0.profraw".into(), true));
         assert_eq!(expanded("x-%4m.profraw"), ("x-99_3.profraw".into(), true));
         assert_eq!(expanded("x-%b"), ("x-0aff".into(), false));
-        assert_eq!(expanded("100%%.%q4%"), ("100%.4".into(), false));
+        assert_eq!(expanded("100%%.%q4%"), ("100.4".into(), false));
         assert!(expand(OsStr::new("%c%p"), &values(), OBJECT).continuous);
     }
 

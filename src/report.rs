@@ -1,17 +1,30 @@
 //! What devprof says: nothing, unless something was lost or LLVM_PROFILE_VERBOSE asks for more. One line a fact, to
 //! stderr.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write;
+use std::sync::Mutex;
 
-/// Says that something was lost. A stderr that takes no more is nobody's fault here.
+/// Says that something was lost, once: a program that drains again and again is told no more than one that drains at
+/// its end.
 pub fn lost(what: impl Display) {
-    let _ = writeln!(std::io::stderr(), "devprof: {what}");
+    static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let line = what.to_string();
+    let mut said = SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if said.get_or_insert_default().insert(line.clone()) {
+        say(&line);
+    }
 }
 
 /// Says what was done, when `verbose`.
 pub fn note(verbose: bool, what: impl Display) {
     if verbose {
-        lost(what);
+        say(&what.to_string());
     }
+}
+
+/// A stderr that takes no more is nobody's fault here.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "devprof: {line}");
 }

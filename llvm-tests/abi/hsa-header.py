@@ -1,4 +1,5 @@
-"""Prints a C++ program that compiles only if the numbers and layouts in src/hsa/types.rs are those of HSA's headers.
+"""Prints a C++ program that compiles only if the numbers and layouts in src/hsa/types.rs and src/hsa/tool.rs (the
+arguments) are those of HSA's headers.
 
 Each constant there has the header's name for it in backquotes, first thing in its comment.
 """
@@ -6,8 +7,8 @@ Each constant there has the header's name for it in backquotes, first thing in i
 import re
 import sys
 
-source = open(sys.argv[1]).read()
-print("#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>")
+source = "".join(open(file).read() for file in sys.argv[1:])
+print("#define AMD_INTERNAL_BUILD\n#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>\n#include <hsa/hsa_api_trace.h>")
 constants = re.findall(
     r"/// `(HSA_\w+)`[^\n]*\n(?:\s*///[^\n]*\n)*\s*pub const \w+: \w+ = (?:Status\()?(\w+)\)?;", source
 )
@@ -56,3 +57,7 @@ structure(
 functions = re.search(r"pub struct LoaderTable \{(.*?)\n\}", source, re.S)[1]
 for place, name in enumerate(re.findall(r"pub (\w+):", functions)):
     print(f'static_assert(offsetof(hsa_ven_amd_loader_1_01_pfn_t, hsa_ven_amd_loader_{name}) == {8 * place}, "{name}");')
+
+print("static_assert(sizeof(ApiTableVersion) == 16);")
+print("static_assert(offsetof(HsaApiTable, core_) == 16);")
+print("static_assert(offsetof(CoreApiTable, hsa_shut_down_fn) == 24);")
