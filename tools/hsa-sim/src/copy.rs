@@ -1,0 +1,309 @@
+//! Copies: at once, or by the copy engine, a thread that does what has no dependency left, in the order of asking.
+//! Every copy is checked against what is allocated ([`crate::memory::Memory::check_copy`]).
+
+use crate::abi::*;
+use crate::plan::{self, CopyFault};
+use crate::runtime::{locked, status, with};
+use crate::signal;
+use gpu_model::exec::clock_ticks;
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+struct Job {
+    to: usize,
+    from: usize,
+    size: usize,
+    fault: Option<CopyFault>,
+    dependencies: Vec<Signal>,
+    completion: Signal,
+}
+
+#[derive(Default)]
+struct Engine {
+    jobs: Vec<Job>,
+    thread: Option<JoinHandle<()>>,
+    stop: bool,
+}
+
+static ENGINE: Mutex<Engine> = Mutex::new(Engine {
+    jobs: Vec::new(),
+    thread: None,
+    stop: false,
+});
+
+/// Ends the process: on hardware it would have been a memory fault.
+fn fault(what: &str) -> ! {
+    eprintln!("hsa-sim: {what}");
+    std::process::abort();
+}
+
+/// Copies between memory that others may use at the same time. Addresses that nobody has mapped end the process with
+/// SIGSEGV.
+///
+/// # Safety
+/// Both ranges may be accessed.
+unsafe fn bytes(to: usize, from: usize, size: usize) {
+    let mut at = 0;
+    if to % 8 == from % 8 && !(from..from.wrapping_add(size)).contains(&to) {
+        while at < size {
+            let whole = size - at >= 8 && (to + at).is_multiple_of(8);
+            // SAFETY: the caller's promise; eight bytes only where they are aligned and inside the ranges.
+            unsafe {
+                if whole {
+                    let word = (*((from + at) as *const AtomicU64)).load(Relaxed);
+                    (*((to + at) as *const AtomicU64)).store(word, Relaxed);
+                } else {
+                    let byte = (*((from + at) as *const AtomicU8)).load(Relaxed);
+                    (*((to + at) as *const AtomicU8)).store(byte, Relaxed);
+                }
+            }
+            at += if whole { 8 } else { 1 };
+        }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, size) };
+    }
+}
+
+/// Copies, with what the plan wants to go wrong.
+///
+/// # Safety
+/// Both ranges may be accessed.
+unsafe fn transfer(to: usize, from: usize, size: usize, fault: Option<CopyFault>) {
+    let size = match fault {
+        Some(CopyFault::Short(most)) => size.min(most),
+        _ => size,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { bytes(to, from, size) };
+    if let Some(CopyFault::Torn(whole)) = fault {
+        for at in whole.min(size)..size {
+            // SAFETY: inside the range that was just written.
+            unsafe { (*((to + at) as *const AtomicU8)).fetch_xor(0xff, Relaxed) };
+        }
+    }
+}
+
+fn check(to: usize, from: usize, size: usize) -> Result<(), Status> {
+    let end = |start: usize| start.checked_add(size);
+    let (Some(to_end), Some(from_end)) = (end(to), end(from)) else {
+        fault(&format!(
+            "a copy of {size:#x} bytes from {from:#x} to {to:#x} wraps around the address space"
+        ));
+    };
+    with(
+        |state| match state.memory.check_copy(to..to_end, from..from_end) {
+            Ok(()) => Ok(()),
+            Err(what) => fault(&what),
+        },
+    )
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As `hsa.h` says.
+pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
+    if to.is_null() || from.is_null() {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    if size == 0 {
+        return status(with(|_| Ok(())));
+    }
+    status(check(to as usize, from as usize, size).map(|()| {
+        // SAFETY: the caller's promise, and checked as far as the runtime knows the memory.
+        unsafe { transfer(to as usize, from as usize, size, plan::copy_fault()) };
+    }))
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status {
+    if base.is_null() || !(base as usize).is_multiple_of(4) {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    let Some(size) = count.checked_mul(4) else {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    };
+    let end = (base as usize).checked_add(size);
+    let checked = with(|state| {
+        let range = base as usize..end.ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+        if state.memory.is_allocated(&range) {
+            Ok(())
+        } else {
+            Err(HSA_STATUS_ERROR_INVALID_ALLOCATION)
+        }
+    });
+    status(checked.map(|()| {
+        // SAFETY: inside one allocation.
+        unsafe { std::slice::from_raw_parts_mut(base.cast::<u32>(), count) }.fill(value);
+    }))
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
+pub unsafe fn hsa_amd_memory_async_copy(
+    to: *mut c_void,
+    to_agent: Agent,
+    from: *const c_void,
+    from_agent: Agent,
+    size: usize,
+    count: u32,
+    dependencies: *const Signal,
+    completion: Signal,
+) -> Status {
+    if to.is_null() || from.is_null() || (count > 0) == dependencies.is_null() {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    if completion == 0 {
+        return HSA_STATUS_ERROR_INVALID_SIGNAL;
+    }
+    let agents = with(|state| {
+        state.agents.number(to_agent)?;
+        state.agents.number(from_agent).map(|_| ())
+    });
+    if let Err(status) = agents.and_then(|()| check(to as usize, from as usize, size)) {
+        return status;
+    }
+    let dependencies = if count == 0 {
+        Vec::new()
+    } else {
+        // SAFETY: the caller's promise: `count` signals.
+        unsafe { std::slice::from_raw_parts(dependencies, count as usize) }.to_vec()
+    };
+    let mut engine = locked(&ENGINE);
+    engine.jobs.push(Job {
+        to: to as usize,
+        from: from as usize,
+        size,
+        fault: plan::copy_fault(),
+        dependencies,
+        completion,
+    });
+    if engine.thread.is_none() {
+        engine.stop = false;
+        let thread = std::thread::Builder::new()
+            .name("hsa-sim copy".into())
+            .spawn(run);
+        match thread {
+            Ok(thread) => engine.thread = Some(thread),
+            Err(_) => {
+                engine.jobs.pop();
+                return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+            }
+        }
+    }
+    drop(engine);
+    signal::changed();
+    HSA_STATUS_SUCCESS
+}
+
+/// See `hsa_ext_amd.h`. There is one engine.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
+pub unsafe fn hsa_amd_memory_async_copy_on_engine(
+    to: *mut c_void,
+    to_agent: Agent,
+    from: *const c_void,
+    from_agent: Agent,
+    size: usize,
+    count: u32,
+    dependencies: *const Signal,
+    completion: Signal,
+    _engine: u32,
+    _force: bool,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        hsa_amd_memory_async_copy(
+            to,
+            to_agent,
+            from,
+            from_agent,
+            size,
+            count,
+            dependencies,
+            completion,
+        )
+    }
+}
+
+/// The engine's thread.
+fn run() {
+    loop {
+        let seen = signal::version();
+        let mut idle = Duration::from_secs(1);
+        let ready = {
+            let mut engine = locked(&ENGINE);
+            if engine.stop {
+                return;
+            }
+            if !engine.jobs.is_empty() {
+                // A dependency may be changed without telling, by a kernel.
+                idle = Duration::from_millis(1);
+            }
+            let next = engine.jobs.iter().position(|job| {
+                job.dependencies.iter().all(|&signal| {
+                    // SAFETY: signals that a copy depends on live until it is done, as HSA asks of the program.
+                    let signal = unsafe { signal::at(signal) };
+                    signal.is_none_or(|signal| signal.value.load(Acquire) == 0)
+                })
+            });
+            next.map(|n| engine.jobs.remove(n))
+        };
+        match ready {
+            Some(job) => carry_out(&job),
+            None => signal::wait_since(seen, idle),
+        }
+    }
+}
+
+fn carry_out(job: &Job) {
+    let start = clock_ticks();
+    if job.fault != Some(CopyFault::Error) {
+        // SAFETY: both ranges were checked when the copy was asked for, and the program keeps them until it is done.
+        unsafe { transfer(job.to, job.from, job.size, job.fault) };
+    }
+    // SAFETY: the program keeps the signal until the copy is done.
+    let Some(signal) = (unsafe { signal::at(job.completion) }) else {
+        return;
+    };
+    signal.start_ts.store(start, Release);
+    signal.end_ts.store(clock_ticks(), Release);
+    match job.fault {
+        Some(CopyFault::Drop) => return,
+        Some(CopyFault::Error) => signal.value.store(-1, Release),
+        _ => {
+            signal.value.fetch_sub(1, AcqRel);
+        }
+    }
+    signal::changed();
+}
+
+/// Ends the thread; what was not copied by then never is.
+pub fn stop() {
+    let thread = {
+        let mut engine = locked(&ENGINE);
+        engine.stop = true;
+        engine.jobs.clear();
+        engine.thread.take()
+    };
+    signal::changed();
+    if let Some(thread) = thread
+        && thread.join().is_err()
+    {
+        fault("internal error in the copy engine");
+    }
+}

@@ -1,0 +1,260 @@
+//! The extension `hsa_ven_amd_loader`, versions 1.00 to 1.03: what is loaded where.
+
+use crate::abi::*;
+use crate::agent;
+use crate::executable::{self, Loaded, Storage};
+use crate::plan;
+use crate::runtime::{State, put, put_bytes, status, with};
+use std::ffi::{c_int, c_void};
+
+/// The newest minor version.
+pub const MINOR: u16 = 3;
+
+/// `hsa_ven_amd_loader_1_03_pfn_t`. Earlier versions are its beginning.
+#[repr(C)]
+pub struct LoaderTable {
+    query_host_address: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status,
+    query_segment_descriptors: unsafe extern "C" fn(*mut SegmentDescriptor, *mut usize) -> Status,
+    query_executable: unsafe extern "C" fn(*const c_void, *mut Executable) -> Status,
+    executable_iterate_loaded_code_objects:
+        unsafe extern "C" fn(Executable, VisitOf, *mut c_void) -> Status,
+    loaded_code_object_get_info: unsafe extern "C" fn(LoadedCodeObject, u32, *mut c_void) -> Status,
+    code_object_reader_create_from_file_with_offset_size:
+        unsafe extern "C" fn(c_int, usize, usize, *mut Reader) -> Status,
+    iterate_executables: unsafe extern "C" fn(Visit, *mut c_void) -> Status,
+}
+
+/// The table that `hsa_system_get_major_extension_table` copies.
+pub static TABLE: LoaderTable = LoaderTable {
+    query_host_address,
+    query_segment_descriptors,
+    query_executable,
+    executable_iterate_loaded_code_objects,
+    loaded_code_object_get_info,
+    code_object_reader_create_from_file_with_offset_size,
+    iterate_executables,
+};
+
+/// Functions of each minor version.
+pub const FUNCTIONS: [usize; 4] = [3, 5, 6, 7];
+
+/// The size of a minor version's table.
+pub fn size(minor: u16) -> Option<usize> {
+    let functions = FUNCTIONS.get(usize::from(minor))?;
+    Some(functions * size_of::<usize>())
+}
+
+/// The code object that holds a device address.
+fn around(state: &State, address: u64) -> Option<&Loaded> {
+    let mut all = state.executables.loaded();
+    all.find(|loaded| loaded.range.contains(&address))
+}
+
+unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const c_void) -> Status {
+    plan::call(plan::LOADER[0], || {
+        if device.is_null() || host.is_null() {
+            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        }
+        let found = with(|state| {
+            around(state, device as u64)
+                .map(|_| ())
+                .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        });
+        // SAFETY: the caller's promise. The host sees device memory at its own address.
+        status(found.and_then(|()| unsafe { put(host.cast(), device as usize) }))
+    })
+}
+
+fn descriptor(loaded: &Loaded) -> SegmentDescriptor {
+    let memory = loaded.storage.memory();
+    SegmentDescriptor {
+        agent: agent::handle(loaded.agent),
+        executable: loaded.executable,
+        storage_type: HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,
+        storage_base: memory.start as *const c_void,
+        storage_size: memory.len(),
+        storage_offset: 0,
+        segment_base: loaded.range.start as *const c_void,
+        segment_size: (loaded.range.end - loaded.range.start) as usize,
+    }
+}
+
+unsafe extern "C" fn query_segment_descriptors(
+    descriptors: *mut SegmentDescriptor,
+    count: *mut usize,
+) -> Status {
+    plan::call(plan::LOADER[1], || {
+        if count.is_null() {
+            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        }
+        let all = with(|state| {
+            Ok(state
+                .executables
+                .loaded()
+                .map(descriptor)
+                .collect::<Vec<_>>())
+        });
+        let mut all = match all {
+            Ok(all) => all,
+            Err(status) => return status,
+        };
+        // SAFETY: the caller's promise: null asks for the number, else there is room for the number given, and the
+        // number must be right.
+        unsafe {
+            if descriptors.is_null() {
+                return status(if *count == 0 {
+                    put(count, all.len())
+                } else {
+                    Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+                });
+            }
+            if *count != all.len() {
+                return HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS;
+            }
+            if let (Some(lie), Some(first)) = (plan::take_lie(), all.first_mut()) {
+                first.segment_size = lie as usize;
+            }
+            std::ptr::copy_nonoverlapping(all.as_ptr(), descriptors, all.len());
+        }
+        HSA_STATUS_SUCCESS
+    })
+}
+
+unsafe extern "C" fn query_executable(device: *const c_void, out: *mut Executable) -> Status {
+    plan::call(plan::LOADER[2], || {
+        if device.is_null() || out.is_null() {
+            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        }
+        let found = with(|state| {
+            around(state, device as u64)
+                .map(|loaded| loaded.executable)
+                .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        });
+        // SAFETY: the caller's promise.
+        status(found.and_then(|found| unsafe { put(out, found) }))
+    })
+}
+
+unsafe extern "C" fn executable_iterate_loaded_code_objects(
+    executable: Executable,
+    callback: VisitOf,
+    data: *mut c_void,
+) -> Status {
+    plan::call(plan::LOADER[3], || {
+        let all = with(|state| {
+            let loaded = state.executables.loaded_of(executable)?;
+            Ok(loaded
+                .iter()
+                .map(|loaded| loaded.handle)
+                .collect::<Vec<_>>())
+        });
+        let all = match all {
+            Ok(all) => all,
+            Err(status) => return status,
+        };
+        for loaded in all {
+            // SAFETY: the caller's promise.
+            let status = unsafe { callback(executable, loaded, data) };
+            if status != HSA_STATUS_SUCCESS {
+                return status;
+            }
+        }
+        HSA_STATUS_SUCCESS
+    })
+}
+
+unsafe extern "C" fn loaded_code_object_get_info(
+    object: LoadedCodeObject,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    plan::call(plan::LOADER[4], || {
+        status(with(|state| {
+            let mut all = state.executables.loaded();
+            let loaded = all
+                .find(|loaded| loaded.handle == object)
+                .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT)?;
+            // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+            unsafe { info(loaded, attribute, value) }
+        }))
+    })
+}
+
+/// # Safety
+/// `value` has room for the attribute.
+unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<(), Status> {
+    let memory = loaded.storage.memory();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (attribute, &*loaded.storage) {
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE, _) => {
+                put(value.cast(), loaded.executable)
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND, _) => put(
+                value.cast(),
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_AGENT,
+            ),
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT, _) => {
+                put(value.cast(), agent::handle(loaded.agent))
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE, storage) => put(
+                value.cast(),
+                match storage {
+                    Storage::File { .. } => HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_FILE,
+                    Storage::Memory { .. } => HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,
+                },
+            ),
+            (
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE,
+                Storage::Memory { .. },
+            ) => put(value.cast(), memory.start as u64),
+            (
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE,
+                Storage::Memory { .. },
+            ) => put(value.cast(), memory.len() as u64),
+            (
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_FILE,
+                Storage::File { file, .. },
+            ) => put(value.cast(), *file),
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA, _) => {
+                put(value.cast(), loaded.delta)
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE, _) => {
+                put(value.cast(), loaded.range.start)
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE, _) => {
+                put(value.cast(), loaded.range.end - loaded.range.start)
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, _) => {
+                put(value.cast(), loaded.uri.len() as u32)
+            }
+            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI, _) => {
+                put_bytes(value.cast(), loaded.uri.as_bytes())
+            }
+            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+        }
+    }
+}
+
+unsafe extern "C" fn code_object_reader_create_from_file_with_offset_size(
+    file: c_int,
+    offset: usize,
+    size: usize,
+    reader: *mut Reader,
+) -> Status {
+    plan::call(plan::LOADER[5], || {
+        if size == 0 {
+            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { executable::reader_of_file(file, offset, Some(size), reader) }
+    })
+}
+
+unsafe extern "C" fn iterate_executables(callback: Visit, data: *mut c_void) -> Status {
+    plan::call(plan::LOADER[6], || {
+        let all = with(|state| Ok(state.executables.handles()));
+        // SAFETY: the caller's promise.
+        unsafe { agent::visit(all, callback, data) }
+    })
+}

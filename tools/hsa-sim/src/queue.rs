@@ -1,0 +1,445 @@
+//! Queues: an `amd_queue_t`, a ring and a doorbell; the packets are the model's to do ([`gpu_model::queue`]).
+
+use crate::abi::*;
+use crate::agent;
+use crate::intercept::Interception;
+use crate::memory::Kind;
+use crate::plan;
+use crate::runtime::{State, locked, put, status, with};
+use crate::signal;
+use crate::system;
+use gpu_model::dispatch;
+use gpu_model::exec::Fault;
+use gpu_model::queue::{Error, Host, Info};
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+
+/// Packets of the smallest and of the largest ring.
+pub const LEAST_PACKETS: u32 = 64;
+pub const MOST_PACKETS: u32 = 131_072;
+
+const PACKET: usize = 64;
+const LDS_APERTURE_HIGH: u32 = 0x4000_0000;
+const SCRATCH_APERTURE_HIGH: u32 = 0x5000_0000;
+const READ_INDEX_OFFSET: usize = std::mem::offset_of!(AmdQueue, read_dispatch_id);
+
+/// A queue as the runtime has it. The program's `hsa_queue_t` is its first field.
+#[repr(C)]
+pub struct Block {
+    pub amd: AmdQueue,
+    agent: usize,
+    /// What does the packets; `None` once the queue is inactive.
+    pub work: Mutex<Work>,
+}
+
+/// What happens to a queue's packets.
+pub enum Work {
+    Model(gpu_model::queue::Queue),
+    Intercept(Box<Interception>),
+    Inactive,
+}
+
+/// The queues that there are, by address.
+static ALL: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Who is told of new queues.
+static NOTIFIER: Mutex<Option<(QueueNotifier, usize)>> = Mutex::new(None);
+
+/// How many queues the program has.
+pub fn live() -> u64 {
+    locked(&ALL).len() as u64
+}
+
+/// Whether this is a queue.
+///
+/// # Safety
+/// Always sound: the pointer is only compared.
+pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
+    if queue.is_null() {
+        Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+    } else if locked(&ALL).contains(&(queue as usize)) {
+        Ok(())
+    } else {
+        Err(HSA_STATUS_ERROR_INVALID_QUEUE)
+    }
+}
+
+/// What the model tells of a queue.
+struct QueueHost {
+    queue: usize,
+    agent: Agent,
+    callback: Option<(QueueError, usize)>,
+}
+
+impl Host for QueueHost {
+    fn set_event(&self, _: u32) {
+        signal::changed();
+    }
+
+    fn drops_completion(&self) -> bool {
+        plan::drops_dispatch()
+    }
+
+    fn failed(&self, error: &Error) {
+        eprintln!("hsa-sim: {error}");
+        let (status, address) = match error {
+            Error::Dispatch(dispatch::Error::Fault(place)) => match place.fault {
+                Fault::Memory { address, .. } => (HSA_STATUS_ERROR_MEMORY_FAULT, Some(address)),
+                Fault::Scratch { .. } | Fault::Lds { .. } | Fault::Alignment { .. } => {
+                    (HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION, None)
+                }
+                Fault::Trap(_) => (HSA_STATUS_ERROR_EXCEPTION, None),
+                _ => (HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION, None),
+            },
+            _ => (HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, None),
+        };
+        if address.is_some_and(|address| system::memory_fault(self.agent, address)) {
+            return;
+        }
+        match self.callback {
+            // SAFETY: the program gave the function for this queue.
+            Some((callback, data)) => unsafe {
+                callback(status, self.queue as *mut Queue, data as *mut c_void);
+            },
+            // Nobody can be told, and nobody shall wait for ever.
+            None => std::process::abort(),
+        }
+    }
+}
+
+/// What a queue is made of.
+pub struct Request {
+    pub agent: Agent,
+    pub size: u32,
+    pub kind: u32,
+    pub callback: Option<QueueError>,
+    pub data: *mut c_void,
+}
+
+/// Makes a queue whose packets `work` does.
+pub fn create(
+    request: &Request,
+    work: impl FnOnce(&mut State, *mut Block) -> Work,
+) -> Result<*mut Block, Status> {
+    if !request.size.is_power_of_two()
+        || request.size > MOST_PACKETS
+        || request.size < LEAST_PACKETS
+    {
+        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+    }
+    if request.kind > HSA_QUEUE_TYPE_SINGLE {
+        return Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+    }
+    with(|state| {
+        let (number, _) = state.agents.gpu(request.agent)?;
+        let bytes = request.size as usize * PACKET;
+        let mut map = |size| {
+            state
+                .memory
+                .allocate(&state.agents, size, Kind::Runtime, 0, 0, vec![number])
+                .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+        };
+        let ring = map(bytes)?;
+        let block = map(size_of::<Block>())? as *mut Block;
+        let doorbell = signal::create(state, AMD_SIGNAL_KIND_DOORBELL, -1)?;
+        for packet in 0..request.size as usize {
+            // SAFETY: inside the ring, which is new.
+            unsafe {
+                *((ring + packet * PACKET) as *mut u16) = u16::from(HSA_PACKET_TYPE_INVALID);
+            }
+        }
+        static ID: AtomicU64 = AtomicU64::new(0);
+        let amd = AmdQueue {
+            hsa_queue: Queue {
+                kind: request.kind,
+                features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
+                base_address: ring as *mut c_void,
+                doorbell_signal: doorbell,
+                size: request.size,
+                reserved1: 0,
+                id: ID.fetch_add(1, Relaxed),
+            },
+            caps: 0,
+            reserved1: [0; 3],
+            write_dispatch_id: AtomicU64::new(0),
+            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
+            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
+            reserved2: [0; 14],
+            read_dispatch_id: AtomicU64::new(0),
+            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
+            rest: [0; 539],
+        };
+        // SAFETY: new memory of the block's size; the doorbell is a new signal.
+        unsafe {
+            block.write(Block {
+                amd,
+                agent: number,
+                work: Mutex::new(Work::Inactive),
+            });
+            (*(doorbell as *mut AmdSignal)).queue_ptr = block.cast();
+        }
+        let work = work(state, block);
+        // SAFETY: just written; nobody else knows it yet.
+        *locked(unsafe { &(*block).work }) = work;
+        locked(&ALL).push(block as usize);
+        Ok(block)
+    })
+}
+
+/// Starts the model on a queue's ring.
+pub fn start(state: &State, block: *mut Block, request: &Request) -> Work {
+    // SAFETY: the block that `create` has just written.
+    let block = unsafe { &*block };
+    let amd = &block.amd;
+    let host = QueueHost {
+        queue: &raw const *block as usize,
+        agent: request.agent,
+        callback: request
+            .callback
+            .map(|callback| (callback, request.data as usize)),
+    };
+    let info = Info {
+        ring: amd.hsa_queue.base_address as u64,
+        packets: u64::from(amd.hsa_queue.size),
+        write_index: &raw const amd.write_dispatch_id as u64,
+        read_index: &raw const amd.read_dispatch_id as u64,
+        queue: &raw const *amd as u64,
+    };
+    let gpu = state.agents.gpus[block.agent - 1].gpu.clone();
+    Work::Model(gpu_model::queue::Queue::start(
+        gpu,
+        std::sync::Arc::new(host),
+        info,
+    ))
+}
+
+/// A doorbell was stored to.
+///
+/// # Safety
+/// `queue` is a doorbell's queue, and neither is destroyed during the call.
+pub unsafe fn ring(queue: *mut AmdQueue) {
+    // SAFETY: the caller's promise.
+    let block = unsafe { &*queue.cast::<Block>() };
+    let mut work = locked(&block.work);
+    match &mut *work {
+        Work::Model(model) => model.ring(),
+        Work::Intercept(interception) => interception.take(&block.amd),
+        Work::Inactive => {}
+    }
+}
+
+/// Stops a queue and gives its parts back.
+///
+/// # Safety
+/// `queue` is a queue, and nobody uses it any more.
+pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
+    {
+        let mut all = locked(&ALL);
+        let n = all
+            .iter()
+            .position(|&known| known == queue as usize)
+            .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
+        all.swap_remove(n);
+    }
+    let block = queue.cast::<Block>();
+    // SAFETY: it was in the list, so it is a block of ours.
+    let work = std::mem::replace(&mut *locked(unsafe { &(*block).work }), Work::Inactive);
+    let under = match &work {
+        Work::Intercept(interception) => Some(interception.under()),
+        _ => None,
+    };
+    // Outside the runtime's lock: the model's thread may be calling the program, which may call us.
+    drop(work);
+    if let Some(under) = under {
+        // SAFETY: only the interception used it.
+        unsafe { destroy(under) }?;
+    }
+    with(|state| {
+        // SAFETY: the block lives until it is freed below.
+        let (ring, doorbell) = unsafe {
+            let queue = &(*block).amd.hsa_queue;
+            (queue.base_address as usize, queue.doorbell_signal)
+        };
+        signal::destroy(state, doorbell);
+        for base in [ring, block as usize] {
+            state.memory.free(&state.agents, base, Kind::Runtime);
+        }
+        Ok(())
+    })
+}
+
+/// At shutdown: stops what the program has left running.
+pub fn destroy_all() {
+    *locked(&NOTIFIER) = None;
+    for queue in std::mem::take(&mut *locked(&ALL)) {
+        // SAFETY: a block that was not destroyed; its memory is still there.
+        let block = unsafe { &*(queue as *const Block) };
+        let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
+        drop(work);
+    }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As `hsa.h` says.
+#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
+pub unsafe fn hsa_queue_create(
+    agent: Agent,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueError>,
+    data: *mut c_void,
+    _private: u32,
+    _group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    if queue.is_null() {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    let request = Request {
+        agent,
+        size,
+        kind,
+        callback,
+        data,
+    };
+    match create(&request, |state, block| start(state, block, &request)) {
+        Ok(block) => {
+            // SAFETY: the caller's promise.
+            unsafe { queue.write(block.cast()) };
+            notify(block.cast(), agent);
+            HSA_STATUS_SUCCESS
+        }
+        Err(status) => status,
+    }
+}
+
+/// Tells of a new queue.
+pub fn notify(queue: *const Queue, agent: Agent) {
+    let notifier = *locked(&NOTIFIER);
+    if let Some((callback, data)) = notifier {
+        // SAFETY: the program registered the function for this.
+        unsafe { callback(queue, agent, data as *mut c_void) };
+    }
+}
+
+/// See `hsa_api_trace.h`: called for each queue that is made.
+///
+/// # Safety
+/// As `hsa_api_trace.h` says.
+pub unsafe fn hsa_amd_runtime_queue_create_register(
+    callback: Option<QueueNotifier>,
+    data: *mut c_void,
+) -> Status {
+    if let Err(status) = with(|_| Ok(())) {
+        return status;
+    }
+    *locked(&NOTIFIER) = callback.map(|callback| (callback, data as usize));
+    HSA_STATUS_SUCCESS
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As `hsa.h` says.
+pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
+    // SAFETY: the caller's promise.
+    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { destroy(queue) }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As `hsa.h` says.
+pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
+    // SAFETY: the queue is checked, and the caller keeps it.
+    status(with(|_| unsafe { check(queue) }).map(|()| {
+        let block = unsafe { &*queue.cast::<Block>() };
+        let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
+        drop(work);
+    }))
+}
+
+/// See `hsa_ext_amd.h`. The model does all queues alike.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status {
+    if priority > 2 {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: only checked.
+    status(with(|_| unsafe { check(queue) }))
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// `value` has room for the attribute.
+pub unsafe fn hsa_amd_queue_get_info(
+    queue: *mut Queue,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    // SAFETY: the queue is checked first; the caller's promise: both attributes are u64.
+    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe {
+        let block = &*queue.cast::<Block>();
+        match attribute {
+            HSA_AMD_QUEUE_INFO_AGENT => put(value.cast(), agent::handle(block.agent)),
+            HSA_AMD_QUEUE_INFO_DOORBELL_ID => {
+                put(value.cast(), block.amd.hsa_queue.doorbell_signal)
+            }
+            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+        }
+    }))
+}
+
+/// The indices of a queue.
+///
+/// # Safety
+/// `queue` is a queue of the runtime's.
+unsafe fn amd<'a>(queue: *const Queue) -> &'a AmdQueue {
+    // SAFETY: the caller's promise.
+    unsafe { &*queue.cast() }
+}
+
+macro_rules! indices {
+    ($(fn $name:ident($($arg:ident),*) = $field:ident.$method:ident($($order:ident),*) $($map:ident)?;)*) => {$(
+        /// See `hsa.h`.
+        ///
+        /// # Safety
+        /// As `hsa.h` says.
+        pub unsafe fn $name(queue: *const Queue, $($arg: u64),*) -> indices!(@type $method) {
+            // SAFETY: the caller's promise.
+            let index = &unsafe { amd(queue) }.$field;
+            indices!(@result $method index.$method($($arg,)* $($order),*))
+        }
+    )*};
+    (@type store) => { () };
+    (@type $method:ident) => { u64 };
+    (@result compare_exchange $result:expr) => { $result.unwrap_or_else(|old| old) };
+    (@result $method:ident $result:expr) => { $result };
+}
+
+indices! {
+    fn hsa_queue_load_read_index_scacquire() = read_dispatch_id.load(Acquire);
+    fn hsa_queue_load_read_index_relaxed() = read_dispatch_id.load(Relaxed);
+    fn hsa_queue_load_write_index_scacquire() = write_dispatch_id.load(Acquire);
+    fn hsa_queue_load_write_index_relaxed() = write_dispatch_id.load(Relaxed);
+    fn hsa_queue_store_write_index_relaxed(value) = write_dispatch_id.store(Relaxed);
+    fn hsa_queue_store_write_index_screlease(value) = write_dispatch_id.store(Release);
+    fn hsa_queue_cas_write_index_scacq_screl(expected, value) = write_dispatch_id.compare_exchange(AcqRel, Acquire);
+    fn hsa_queue_cas_write_index_scacquire(expected, value) = write_dispatch_id.compare_exchange(Acquire, Acquire);
+    fn hsa_queue_cas_write_index_relaxed(expected, value) = write_dispatch_id.compare_exchange(Relaxed, Relaxed);
+    fn hsa_queue_cas_write_index_screlease(expected, value) = write_dispatch_id.compare_exchange(Release, Relaxed);
+    fn hsa_queue_add_write_index_scacq_screl(value) = write_dispatch_id.fetch_add(AcqRel);
+    fn hsa_queue_add_write_index_scacquire(value) = write_dispatch_id.fetch_add(Acquire);
+    fn hsa_queue_add_write_index_relaxed(value) = write_dispatch_id.fetch_add(Relaxed);
+    fn hsa_queue_add_write_index_screlease(value) = write_dispatch_id.fetch_add(Release);
+    fn hsa_queue_store_read_index_relaxed(value) = read_dispatch_id.store(Relaxed);
+    fn hsa_queue_store_read_index_screlease(value) = read_dispatch_id.store(Release);
+}

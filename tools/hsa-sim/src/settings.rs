@@ -1,0 +1,81 @@
+//! What the environment asks for. A word that is not known is an error of `hsa_init`.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
+//! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
+//! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process |
+//! | `HSA_TOOLS_LIB` | ROCr's: tool libraries, see [`crate::tools`] |
+
+use crate::agent::Target;
+
+/// The environment's settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub gpus: Vec<&'static Target>,
+    /// Copies may only read inside loaded segments.
+    pub watch: bool,
+}
+
+const MOST_AGENTS: usize = 4096;
+
+impl Settings {
+    /// Reads them.
+    pub fn from_env() -> Result<Settings, String> {
+        let gpus = match std::env::var("HSA_SIM_AGENTS") {
+            Ok(text) => agents(&text).map_err(|error| format!("HSA_SIM_AGENTS={text}: {error}"))?,
+            Err(_) => agents("gfx1100")?,
+        };
+        let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
+            Err(_) => false,
+            Ok("segments") => true,
+            Ok(other) => return Err(format!("HSA_SIM_WATCH={other}: only 'segments' is known")),
+        };
+        Ok(Settings { gpus, watch })
+    }
+}
+
+fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
+    let mut gpus = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, count) = match part.split_once('*') {
+            Some((name, count)) => (
+                name,
+                count
+                    .parse()
+                    .map_err(|_| format!("'{count}' is no number"))?,
+            ),
+            None => (part, 1),
+        };
+        let target = Target::find(name).ok_or_else(|| {
+            let known: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
+            format!("the model runs {}, not '{name}'", known.join(", "))
+        })?;
+        if gpus.len() + count > MOST_AGENTS {
+            return Err(format!("more than {MOST_AGENTS} agents"));
+        }
+        gpus.extend(std::iter::repeat_n(target, count));
+    }
+    Ok(gpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_named_and_counted() {
+        let names = |text: &str| {
+            agents(text).map(|all| all.iter().map(|t| t.name).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(
+            names("gfx1100, gfx1101*2").unwrap(),
+            "gfx1100 gfx1101 gfx1101"
+        );
+        assert_eq!(names("").unwrap(), "");
+        assert_eq!(names("gfx1100*0").unwrap(), "");
+        assert!(names("gfx90a").unwrap_err().contains("not 'gfx90a'"));
+        assert!(names("gfx1100*x").unwrap_err().contains("'x' is no number"));
+        assert!(names("gfx1100*5000").is_err());
+    }
+}

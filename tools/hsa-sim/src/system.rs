@@ -1,0 +1,296 @@
+//! What is asked of the system as a whole: clocks, versions, extensions, texts of statuses.
+
+use crate::abi::*;
+use crate::profiling;
+use crate::runtime::{locked, put, put_bytes, status, with};
+use std::ffi::{c_char, c_void};
+use std::sync::Mutex;
+
+/// `HSA_SYSTEM_INFO_EXTENSIONS`: a bit for each extension there is.
+pub fn extensions() -> [u8; 128] {
+    let mut bits = [0; 128];
+    let n = usize::from(HSA_EXTENSION_AMD_LOADER);
+    bits[n / 8] |= 1 << (n % 8);
+    bits
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `value` has room for the attribute.
+pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
+    if let Err(status) = with(|_| Ok(())) {
+        return status;
+    }
+    // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+    status(unsafe {
+        match attribute {
+            HSA_SYSTEM_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
+            HSA_SYSTEM_INFO_VERSION_MINOR => put(value.cast(), 1u16),
+            HSA_SYSTEM_INFO_TIMESTAMP => put(value.cast(), profiling::system_ticks()),
+            HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), profiling::SYSTEM_FREQUENCY),
+            HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT => put(value.cast(), u64::MAX),
+            HSA_SYSTEM_INFO_ENDIANNESS => put(value.cast(), 0u32),
+            HSA_SYSTEM_INFO_MACHINE_MODEL => put(value.cast(), HSA_MACHINE_MODEL_LARGE),
+            HSA_SYSTEM_INFO_EXTENSIONS => put_bytes(value.cast(), &extensions()),
+            HSA_AMD_SYSTEM_INFO_BUILD_VERSION => put(value.cast(), c"hsa-sim".as_ptr() as usize),
+            HSA_AMD_SYSTEM_INFO_SVM_SUPPORTED
+            | HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT
+            | HSA_AMD_SYSTEM_INFO_MWAITX_ENABLED
+            | HSA_AMD_SYSTEM_INFO_DMABUF_SUPPORTED
+            | HSA_AMD_SYSTEM_INFO_VIRTUAL_MEM_API_SUPPORTED
+            | HSA_AMD_SYSTEM_INFO_XNACK_ENABLED => put(value.cast(), false),
+            HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR => put(value.cast(), 1u16),
+            HSA_AMD_SYSTEM_INFO_EXT_VERSION_MINOR => put(value.cast(), 15u16),
+            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+        }
+    })
+}
+
+/// Whether an extension with at least that version is there, and its own minor version.
+fn supported(extension: u16, major: u16) -> Option<u16> {
+    (extension == HSA_EXTENSION_AMD_LOADER && major == 1).then_some(crate::loader::MINOR)
+}
+
+fn is_extension(extension: u16) -> Result<(), Status> {
+    if extension <= 3
+        || (HSA_EXTENSION_AMD_PROFILER..=HSA_EXTENSION_AMD_PC_SAMPLING).contains(&extension)
+    {
+        Ok(())
+    } else {
+        Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+    }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `result` may be written.
+pub unsafe fn hsa_system_extension_supported(
+    extension: u16,
+    major: u16,
+    minor: u16,
+    result: *mut bool,
+) -> Status {
+    let found = supported(extension, major).is_some_and(|has| minor <= has);
+    status(with(|_| is_extension(extension)).and_then(|()| {
+        // SAFETY: the caller's promise.
+        unsafe { put(result, found) }
+    }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `minor` and `result` may be written.
+pub unsafe fn hsa_system_major_extension_supported(
+    extension: u16,
+    major: u16,
+    minor: *mut u16,
+    result: *mut bool,
+) -> Status {
+    let found = supported(extension, major);
+    status(with(|_| is_extension(extension)).and_then(|()| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(has) = found {
+                put(minor, has)?;
+            }
+            put(result, found.is_some())
+        }
+    }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `result` may be written.
+pub unsafe fn hsa_agent_extension_supported(
+    extension: u16,
+    agent: Agent,
+    major: u16,
+    minor: u16,
+    result: *mut bool,
+) -> Status {
+    match with(|state| state.agents.number(agent)) {
+        // SAFETY: the caller's promise.
+        Ok(_) => unsafe { hsa_system_extension_supported(extension, major, minor, result) },
+        Err(status) => status,
+    }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `minor` and `result` may be written.
+pub unsafe fn hsa_agent_major_extension_supported(
+    extension: u16,
+    agent: Agent,
+    major: u16,
+    minor: *mut u16,
+    result: *mut bool,
+) -> Status {
+    match with(|state| state.agents.number(agent)) {
+        // SAFETY: the caller's promise.
+        Ok(_) => unsafe { hsa_system_major_extension_supported(extension, major, minor, result) },
+        Err(status) => status,
+    }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `table` has room for the table of that version.
+pub unsafe fn hsa_system_get_extension_table(
+    extension: u16,
+    major: u16,
+    minor: u16,
+    table: *mut c_void,
+) -> Status {
+    match crate::loader::size(minor) {
+        // SAFETY: the caller's promise.
+        Some(size) => unsafe {
+            hsa_system_get_major_extension_table(extension, major, size, table)
+        },
+        None => HSA_STATUS_ERROR,
+    }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `table` has room for `length` bytes.
+pub unsafe fn hsa_system_get_major_extension_table(
+    extension: u16,
+    major: u16,
+    length: usize,
+    table: *mut c_void,
+) -> Status {
+    if let Err(status) = with(|_| is_extension(extension)) {
+        return status;
+    }
+    if table.is_null() || length == 0 {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    if supported(extension, major).is_none() {
+        return HSA_STATUS_ERROR;
+    }
+    let functions = &crate::loader::TABLE;
+    let length = length.min(size_of_val(functions));
+    // SAFETY: the caller's promise, and no more bytes than our table has.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const *functions).cast::<u8>(), table.cast(), length);
+    }
+    HSA_STATUS_SUCCESS
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `name` may be written.
+pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -> Status {
+    let text = match extension {
+        HSA_EXTENSION_FINALIZER => c"HSA_EXTENSION_FINALIZER",
+        HSA_EXTENSION_IMAGES => c"HSA_EXTENSION_IMAGES",
+        HSA_EXTENSION_AMD_PROFILER => c"HSA_EXTENSION_AMD_PROFILER",
+        HSA_EXTENSION_AMD_LOADER => c"HSA_EXTENSION_AMD_LOADER",
+        HSA_EXTENSION_AMD_AQLPROFILE => c"HSA_EXTENSION_AMD_AQLPROFILE",
+        HSA_EXTENSION_AMD_PC_SAMPLING => c"HSA_EXTENSION_AMD_PC_SAMPLING",
+        _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    };
+    // SAFETY: the caller's promise. A pointer has the size of usize.
+    status(with(|_| Ok(())).and_then(|()| unsafe { put(name.cast(), text.as_ptr() as usize) }))
+}
+
+/// See `hsa.h`. The text is the status's name.
+///
+/// # Safety
+/// `text` may be written.
+pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Status {
+    macro_rules! names {
+        ($($name:ident),* $(,)?) => {
+            match code {
+                $($name => concat!(stringify!($name), "\0"),)*
+                _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
+            }
+        };
+    }
+    let name = names!(
+        HSA_STATUS_SUCCESS,
+        HSA_STATUS_INFO_BREAK,
+        HSA_STATUS_ERROR,
+        HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        HSA_STATUS_ERROR_INVALID_QUEUE_CREATION,
+        HSA_STATUS_ERROR_INVALID_ALLOCATION,
+        HSA_STATUS_ERROR_INVALID_AGENT,
+        HSA_STATUS_ERROR_INVALID_REGION,
+        HSA_STATUS_ERROR_INVALID_SIGNAL,
+        HSA_STATUS_ERROR_INVALID_QUEUE,
+        HSA_STATUS_ERROR_OUT_OF_RESOURCES,
+        HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
+        HSA_STATUS_ERROR_RESOURCE_FREE,
+        HSA_STATUS_ERROR_NOT_INITIALIZED,
+        HSA_STATUS_ERROR_REFCOUNT_OVERFLOW,
+        HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS,
+        HSA_STATUS_ERROR_INVALID_INDEX,
+        HSA_STATUS_ERROR_INVALID_ISA,
+        HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
+        HSA_STATUS_ERROR_INVALID_EXECUTABLE,
+        HSA_STATUS_ERROR_FROZEN_EXECUTABLE,
+        HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
+        HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED,
+        HSA_STATUS_ERROR_VARIABLE_UNDEFINED,
+        HSA_STATUS_ERROR_EXCEPTION,
+        HSA_STATUS_ERROR_INVALID_ISA_NAME,
+        HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
+        HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL,
+        HSA_STATUS_ERROR_INVALID_FILE,
+        HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER,
+        HSA_STATUS_ERROR_INVALID_CACHE,
+        HSA_STATUS_ERROR_INVALID_WAVEFRONT,
+        HSA_STATUS_ERROR_INVALID_SIGNAL_GROUP,
+        HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
+        HSA_STATUS_ERROR_FATAL,
+        HSA_STATUS_ERROR_INVALID_MEMORY_POOL,
+        HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION,
+        HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION,
+        HSA_STATUS_ERROR_MEMORY_FAULT,
+        HSA_STATUS_ERROR_NOT_SUPPORTED,
+    );
+    // SAFETY: the caller's promise. A pointer has the size of usize.
+    status(with(|_| Ok(())).and_then(|()| unsafe { put(text.cast(), name.as_ptr() as usize) }))
+}
+
+type EventHandler = (SystemEvent, usize);
+static HANDLERS: Mutex<Vec<EventHandler>> = Mutex::new(Vec::new());
+
+/// See `hsa_ext_amd.h`. Of the events, a kernel's memory fault happens here.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_register_system_event_handler(
+    callback: SystemEvent,
+    data: *mut c_void,
+) -> Status {
+    if let Err(status) = with(|_| Ok(())) {
+        return status;
+    }
+    locked(&HANDLERS).push((callback, data as usize));
+    HSA_STATUS_SUCCESS
+}
+
+/// Tells the handlers of a memory fault. Whether there was one that took it.
+pub fn memory_fault(agent: Agent, virtual_address: u64) -> bool {
+    let event = MemoryFault {
+        event_type: 0,
+        agent,
+        virtual_address,
+        fault_reason_mask: 1,
+    };
+    let handlers = locked(&HANDLERS).clone();
+    handlers.into_iter().any(|(callback, data)| {
+        // SAFETY: the program registered the function for this; the event lives as long as the call.
+        let status = unsafe { callback((&raw const event).cast(), data as *mut c_void) };
+        status == HSA_STATUS_SUCCESS
+    })
+}
