@@ -95,7 +95,7 @@ impl CodeObject {
             return Err("not a shared ELF object for AMDGPU under HSA".into());
         }
         let mut segments = Vec::new();
-        let mut span = u64::MAX..0;
+        let (mut first, mut last) = (u64::MAX, 0);
         for load in elf.program_headers.iter().filter(|h| h.p_type == PT_LOAD) {
             let end = load.p_vaddr.checked_add(load.p_memsz);
             let end = end.ok_or("a segment wraps around the address space")?;
@@ -103,14 +103,13 @@ impl CodeObject {
             let bytes =
                 bytes.filter(|&end| end <= file.len() as u64 && load.p_filesz <= load.p_memsz);
             let bytes = bytes.ok_or("a segment's bytes are not in the file")?;
-            span = span.start.min(load.p_vaddr)..span.end.max(end);
+            first = first.min(load.p_vaddr);
+            last = last.max(end);
             segments.push((load.p_vaddr, load.p_offset as usize..bytes as usize));
         }
-        if segments.is_empty() || span.is_empty() || span.end - span.start > MOST_BYTES {
-            return Err(format!(
-                "its segments span {:#x} to {:#x}",
-                span.start, span.end
-            ));
+        let span = first..last;
+        if span.is_empty() || last - first > MOST_BYTES {
+            return Err(format!("its segments span {first:#x} to {last:#x}"));
         }
         let mut relocations = Vec::new();
         for relocation in elf.dynrelas.iter() {

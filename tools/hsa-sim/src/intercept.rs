@@ -217,7 +217,8 @@ pub unsafe fn hsa_amd_queue_intercept_create(
         data,
     };
     let made = queue::create(&request, |state, block| {
-        queue::start(state, block, &request)
+        // SAFETY: `create` gives its new block.
+        unsafe { queue::start(state, block, &request) }
     })
     .and_then(|under| {
         let made = queue::create(&request, |_, owner| {
@@ -237,9 +238,11 @@ pub unsafe fn hsa_amd_queue_intercept_create(
     });
     match made {
         Ok(block) => {
-            // SAFETY: the caller's promise.
-            unsafe { queue.write(block.cast()) };
-            queue::notify(block.cast(), agent);
+            // SAFETY: the caller's promise, and a new queue.
+            unsafe {
+                queue.write(block.cast());
+                queue::notify(block.cast(), agent);
+            }
             HSA_STATUS_SUCCESS
         }
         Err(status) => status,

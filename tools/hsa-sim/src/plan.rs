@@ -476,7 +476,7 @@ mod tests {
             ]
         );
         let mut plan = plan;
-        assert_eq!(plan.count("hsa_memory_copy"), [block.clone()]);
+        assert_eq!(plan.count("hsa_memory_copy"), std::slice::from_ref(&block));
         assert_eq!(plan.count("hsa_memory_copy"), [Action::Fail(0x1008), block]);
         assert_eq!(
             plan.count("hsa_signal_wait_scacquire"),

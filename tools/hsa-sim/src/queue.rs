@@ -190,8 +190,11 @@ pub fn create(
 }
 
 /// Starts the model on a queue's ring.
-pub fn start(state: &State, block: *mut Block, request: &Request) -> Work {
-    // SAFETY: the block that `create` has just written.
+///
+/// # Safety
+/// `block` is a block that `create` has written.
+pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work {
+    // SAFETY: the caller's promise.
     let block = unsafe { &*block };
     let amd = &block.amd;
     let host = QueueHost {
@@ -307,11 +310,16 @@ pub unsafe fn hsa_queue_create(
         callback,
         data,
     };
-    match create(&request, |state, block| start(state, block, &request)) {
+    // SAFETY: `create` gives its new block.
+    match create(&request, |state, block| unsafe {
+        start(state, block, &request)
+    }) {
         Ok(block) => {
-            // SAFETY: the caller's promise.
-            unsafe { queue.write(block.cast()) };
-            notify(block.cast(), agent);
+            // SAFETY: the caller's promise, and a new queue.
+            unsafe {
+                queue.write(block.cast());
+                notify(block.cast(), agent);
+            }
             HSA_STATUS_SUCCESS
         }
         Err(status) => status,
@@ -319,7 +327,10 @@ pub unsafe fn hsa_queue_create(
 }
 
 /// Tells of a new queue.
-pub fn notify(queue: *const Queue, agent: Agent) {
+///
+/// # Safety
+/// `queue` is a queue of the runtime's.
+pub unsafe fn notify(queue: *const Queue, agent: Agent) {
     let notifier = *locked(&NOTIFIER);
     if let Some((callback, data)) = notifier {
         // SAFETY: the program registered the function for this.

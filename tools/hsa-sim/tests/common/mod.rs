@@ -1,0 +1,465 @@
+//! A process with the simulator as its HSA and devprof beside it, both loaded as a program would have them. The
+//! settings of both are read once a process, so each test file is one process with one test.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use hsa_sim::abi::*;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// clang 22's and clang 23's code object of fixtures/counted.hip.
+pub const RAW10: &[u8] = include_bytes!("../../../../fixtures/counted.raw10.co");
+pub const RAW11: &[u8] = include_bytes!("../../../../fixtures/counted.raw11.co");
+
+/// Its counters after both kernels ran with 64 work-items: of `halved`, `branch` and `loop`.
+pub const COUNTS: [[u64; 2]; 3] = [[16, 16], [64, 16], [64, 63]];
+
+/// The shared library of a crate that cargo has built for this test.
+pub fn library(name: &str) -> PathBuf {
+    let exe = std::env::current_exe().expect("the test has a path");
+    let deps = exe.parent().expect("the test lies in a directory");
+    let file = deps.join(format!("lib{name}.so"));
+    assert!(file.exists(), "{} is not built", file.display());
+    file
+}
+
+macro_rules! functions {
+    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+        /// The functions of the simulator that tests call.
+        pub struct Hsa {
+            library: Library,
+            $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+        }
+
+        impl Hsa {
+            fn load(path: &Path) -> Hsa {
+                // SAFETY: our own library; the signatures are those of its exports.
+                unsafe {
+                    let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).expect("the simulator loads");
+                    Hsa {
+                        $($name: *library.get(concat!(stringify!($name), "\0").as_bytes()).expect(stringify!($name)),)*
+                        library,
+                    }
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    hsa_init: fn() -> Status,
+    hsa_shut_down: fn() -> Status,
+    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
+    hsa_agent_get_info: fn(Agent, u32, *mut c_void) -> Status,
+    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
+    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
+    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
+    hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
+    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
+    hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
+    hsa_amd_memory_async_copy: fn(*mut c_void, Agent, *const c_void, Agent, usize, u32, *const Signal, Signal) -> Status,
+    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
+    hsa_code_object_reader_destroy: fn(Reader) -> Status,
+    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
+    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
+    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
+    hsa_executable_destroy: fn(Executable) -> Status,
+    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
+    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
+    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
+    hsa_queue_destroy: fn(*mut Queue) -> Status,
+    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
+    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
+    hsa_signal_destroy: fn(Signal) -> Status,
+    hsa_signal_load_scacquire: fn(Signal) -> SignalValue,
+    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
+    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+    hsa_amd_profiling_get_dispatch_time: fn(Agent, Signal, *mut Times) -> Status,
+    hsa_system_get_info: fn(u32, *mut c_void) -> Status,
+    hsa_sim_plan: fn(*const c_char) -> c_int,
+    hsa_sim_calls: fn(*const c_char) -> u64,
+    hsa_sim_live: fn(u32) -> u64,
+}
+
+/// Asserts a status.
+#[track_caller]
+pub fn ok(status: Status) {
+    assert_eq!(status, HSA_STATUS_SUCCESS, "status {status:#x}");
+}
+
+unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
+    // SAFETY: every caller passes a vector.
+    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
+    HSA_STATUS_SUCCESS
+}
+
+/// A process with both libraries.
+pub struct Session {
+    pub hsa: Hsa,
+    devprof: Library,
+    collect: unsafe extern "C" fn() -> c_int,
+    /// Where the profiles go.
+    pub out: PathBuf,
+    pub cpu: Agent,
+    pub gpus: Vec<Agent>,
+    kernargs: Pool,
+}
+
+impl Session {
+    /// Starts both in this process. `environment` is set first.
+    pub fn start(test: &str, environment: &[(&str, &str)]) -> Session {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = std::fs::remove_dir_all(&dir);
+        let out = dir.join("out");
+        std::fs::create_dir_all(&out).expect("a directory for the test");
+        let mut variables = vec![
+            ("HSA_SIM_WATCH", "segments".to_string()),
+            ("LLVM_PROFILE_FILE", format!("{}/p.profraw", out.display())),
+        ];
+        variables.extend(
+            environment
+                .iter()
+                .map(|&(name, value)| (name, value.to_string())),
+        );
+        for (name, value) in variables {
+            // SAFETY: the only test of this process has just begun.
+            unsafe { std::env::set_var(name, value) };
+        }
+        let hsa = Hsa::load(&library("hsa_sim"));
+        // SAFETY: as HSA's specification says.
+        ok(unsafe { (hsa.hsa_init)() });
+        let (devprof, collect) = Session::load_devprof();
+        let mut agents = Vec::<Agent>::new();
+        // SAFETY: `push` gets the vector.
+        ok(unsafe { (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast()) });
+        let mut pools = Vec::<Pool>::new();
+        // SAFETY: as above.
+        ok(unsafe {
+            (hsa.hsa_amd_agent_iterate_memory_pools)(agents[0], push, (&raw mut pools).cast())
+        });
+        let kernargs = pools.into_iter().find(|&pool| {
+            let mut flags = 0u32;
+            // SAFETY: the attribute is a u32.
+            ok(unsafe {
+                (hsa.hsa_amd_memory_pool_get_info)(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+                    (&raw mut flags).cast(),
+                )
+            });
+            flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT != 0
+        });
+        Session {
+            hsa,
+            devprof,
+            collect,
+            out,
+            cpu: agents[0],
+            gpus: agents[1..].to_vec(),
+            kernargs: kernargs.expect("a pool for kernel arguments"),
+        }
+    }
+
+    fn load_devprof() -> (Library, unsafe extern "C" fn() -> c_int) {
+        // SAFETY: the library that is tested, and its exported function.
+        unsafe {
+            let library = Library::open(Some(library("devprof")), RTLD_NOW | RTLD_LOCAL)
+                .expect("devprof loads");
+            let collect = *library
+                .get(b"__llvm_profile_hip_collect_device_data\0")
+                .expect("the collect call");
+            (library, collect)
+        }
+    }
+
+    /// The collect call: what it returned, and what was said on stderr.
+    pub fn collect(&self) -> (c_int, String) {
+        let mut said = tempfile();
+        // SAFETY: descriptors of this process; the first is given back. The function takes no arguments.
+        let result = unsafe {
+            let before = libc::dup(2);
+            libc::dup2(said.as_raw_fd(), 2);
+            let result = (self.collect)();
+            libc::dup2(before, 2);
+            libc::close(before);
+            result
+        };
+        let mut text = String::new();
+        said.seek(SeekFrom::Start(0)).expect("a file");
+        said.read_to_string(&mut text).expect("text");
+        (result, text)
+    }
+
+    /// Sets the fault plan, and the counts of calls to 0.
+    #[track_caller]
+    pub fn plan(&self, text: &str) {
+        let text = CString::new(text).expect("a plan");
+        // SAFETY: a C string.
+        assert_eq!(unsafe { (self.hsa.hsa_sim_plan)(text.as_ptr()) }, 0);
+    }
+
+    /// How often a function was called since the plan was set.
+    pub fn calls(&self, function: &str) -> u64 {
+        let function = CString::new(function).expect("a name");
+        // SAFETY: a C string.
+        unsafe { (self.hsa.hsa_sim_calls)(function.as_ptr()) }
+    }
+
+    /// Loads a code object and freezes it: the executable, or the status.
+    pub fn try_load(&self, agent: Agent, file: &[u8]) -> Result<Executable, Status> {
+        let (mut reader, mut executable) = (0, 0);
+        // SAFETY: `file` outlives the reader, and the executable as far as anybody reads it.
+        unsafe {
+            ok((self.hsa.hsa_code_object_reader_create_from_memory)(
+                file.as_ptr().cast(),
+                file.len(),
+                &mut reader,
+            ));
+            ok((self.hsa.hsa_executable_create_alt)(
+                0,
+                0,
+                std::ptr::null(),
+                &mut executable,
+            ));
+            let status = (self.hsa.hsa_executable_load_agent_code_object)(
+                executable,
+                agent,
+                reader,
+                std::ptr::null(),
+                std::ptr::null_mut(),
+            );
+            ok((self.hsa.hsa_code_object_reader_destroy)(reader));
+            if status != HSA_STATUS_SUCCESS {
+                ok((self.hsa.hsa_executable_destroy)(executable));
+                return Err(status);
+            }
+            ok((self.hsa.hsa_executable_freeze)(
+                executable,
+                std::ptr::null(),
+            ));
+        }
+        Ok(executable)
+    }
+
+    /// As [`Session::try_load`], where it must work.
+    #[track_caller]
+    pub fn load(&self, agent: Agent, file: &'static [u8]) -> Executable {
+        self.try_load(agent, file).expect("the code object loads")
+    }
+
+    pub fn unload(&self, executable: Executable) {
+        // SAFETY: none of its kernels runs.
+        ok(unsafe { (self.hsa.hsa_executable_destroy)(executable) });
+    }
+
+    /// An attribute of a symbol.
+    pub fn symbol<T: Default>(
+        &self,
+        executable: Executable,
+        agent: Agent,
+        name: &str,
+        attribute: u32,
+    ) -> T {
+        let name = CString::new(name).expect("a name");
+        let (mut symbol, mut value) = (0, T::default());
+        // SAFETY: the test asks for attributes of type T.
+        unsafe {
+            ok((self.hsa.hsa_executable_get_symbol_by_name)(
+                executable,
+                name.as_ptr(),
+                &agent,
+                &mut symbol,
+            ));
+            ok((self.hsa.hsa_executable_symbol_get_info)(
+                symbol,
+                attribute,
+                (&raw mut value).cast(),
+            ));
+        }
+        value
+    }
+
+    /// Runs both kernels of a fixture with 64 work-items and waits for them. Returns the dispatches' times.
+    pub fn run(&self, executable: Executable, agent: Agent) -> Vec<Times> {
+        let hsa = &self.hsa;
+        let (mut queue, mut memory) = (std::ptr::null_mut(), std::ptr::null_mut::<c_void>());
+        let mut times = Vec::new();
+        // SAFETY: as HSA's specification says; everything lives until the kernels are done.
+        unsafe {
+            ok((hsa.hsa_queue_create)(
+                agent,
+                64,
+                HSA_QUEUE_TYPE_MULTI,
+                None,
+                std::ptr::null_mut(),
+                u32::MAX,
+                u32::MAX,
+                &mut queue,
+            ));
+            ok((hsa.hsa_amd_memory_pool_allocate)(
+                self.kernargs,
+                8192,
+                0,
+                &mut memory,
+            ));
+            ok((hsa.hsa_amd_agents_allow_access)(
+                1,
+                &agent,
+                std::ptr::null(),
+                memory,
+            ));
+            // The arguments: where to write.
+            *memory.cast::<u64>() = memory as u64 + 4096;
+            for kernel in ["branch.kd", "loop.kd"] {
+                let object: u64 = self.symbol(
+                    executable,
+                    agent,
+                    kernel,
+                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+                );
+                let private: u32 = self.symbol(
+                    executable,
+                    agent,
+                    kernel,
+                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
+                );
+                let mut signal = 0;
+                ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
+                let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
+                let ring = (*queue).base_address.cast::<[u64; 8]>();
+                let packet = &mut *ring.add(index as usize % 64);
+                // One dimension of 64 in workgroups of 64.
+                let words = [
+                    1 << 16 | 64 << 32 | 1 << 48,
+                    1 | 64 << 32,
+                    1 | 1 << 32,
+                    u64::from(private),
+                    object,
+                    memory as u64,
+                    0,
+                    signal,
+                ];
+                packet[1..].copy_from_slice(&words[1..]);
+                packet[0] = words[0] | u64::from(HSA_PACKET_TYPE_INVALID);
+                let header = &*(&raw mut packet[0]).cast::<std::sync::atomic::AtomicU16>();
+                header.store(
+                    u16::from(HSA_PACKET_TYPE_KERNEL_DISPATCH),
+                    std::sync::atomic::Ordering::Release,
+                );
+                (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as i64);
+                let value = (hsa.hsa_signal_wait_scacquire)(
+                    signal,
+                    HSA_SIGNAL_CONDITION_LT,
+                    1,
+                    60_000_000_000,
+                    HSA_WAIT_STATE_BLOCKED,
+                );
+                assert_eq!(value, 0, "{kernel} has not ended");
+                let mut time = Times { start: 0, end: 0 };
+                ok((hsa.hsa_amd_profiling_get_dispatch_time)(
+                    agent, signal, &mut time,
+                ));
+                times.push(time);
+                ok((hsa.hsa_signal_destroy)(signal));
+            }
+            ok((hsa.hsa_amd_memory_pool_free)(memory));
+            ok((hsa.hsa_queue_destroy)(queue));
+        }
+        times
+    }
+
+    /// The profiles that are there, by file name; and removes them.
+    pub fn take_profiles(&self) -> Vec<(String, Profile)> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(&self.out).expect("the directory") {
+            let path = entry.expect("an entry").path();
+            let bytes = std::fs::read(&path).expect("a profile");
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            found.push((
+                name.clone(),
+                Profile::read(&bytes).unwrap_or_else(|| panic!("{name} is no profile")),
+            ));
+            std::fs::remove_file(path).expect("removable");
+        }
+        found.sort();
+        found
+    }
+
+    /// What the program has not given back: signals, allocations, executables, queues, readers.
+    pub fn live(&self) -> [u64; 5] {
+        // SAFETY: takes a number.
+        std::array::from_fn(|n| unsafe { (self.hsa.hsa_sim_live)(n as u32) })
+    }
+}
+
+/// A file without a name.
+fn tempfile() -> File {
+    // SAFETY: memfd_create takes a C string and gives a descriptor that is ours.
+    unsafe {
+        let fd = libc::memfd_create(c"said".as_ptr(), 0);
+        assert!(fd >= 0);
+        std::os::fd::FromRawFd::from_raw_fd(fd)
+    }
+}
+
+/// What a raw profile of one image says.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Profile {
+    pub version: u64,
+    /// Of each record, in order.
+    pub counts: Vec<Vec<u64>>,
+}
+
+impl Profile {
+    /// Reads the first image of a file.
+    pub fn read(bytes: &[u8]) -> Option<Profile> {
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        if word(0)? != 0xff6c_7072_6f66_7281 {
+            return None;
+        }
+        let version = word(8)? & 0xffff_ffff;
+        let (header, record, number) = match version {
+            10 => (16 * 8, 64, 48),
+            11 => (19 * 8, 72, 56),
+            _ => return None,
+        };
+        let ids = word(16)? as usize;
+        let data = header + ids;
+        let records = word(24)? as usize;
+        let counters = data + records * record + word(32)? as usize;
+        let delta = word(if version == 10 { 80 } else { 104 })?;
+        let mut counts = Vec::new();
+        for n in 0..records {
+            let at = data + n * record;
+            let pointer = word(at + 16)?
+                .wrapping_sub(delta)
+                .wrapping_add((n * record) as u64);
+            let count =
+                u32::from_le_bytes(bytes.get(at + number..at + number + 4)?.try_into().ok()?);
+            let first = counters.checked_add(usize::try_from(pointer).ok()?)?;
+            counts.push(
+                (0..count as usize)
+                    .map(|c| word(first + 8 * c))
+                    .collect::<Option<Vec<_>>>()?,
+            );
+        }
+        Some(Profile { version, counts })
+    }
+
+    /// Whether it has the counts of a fixture whose kernels ran so many times.
+    pub fn is_fixture(&self, runs: u64) -> bool {
+        let expected: Vec<Vec<u64>> = COUNTS
+            .iter()
+            .map(|counts| counts.iter().map(|n| n * runs).collect())
+            .collect();
+        self.counts == expected
+    }
+}

@@ -1,0 +1,67 @@
+//! Code objects of clang 22 (raw profile version 10) and of clang 23 (11) in one process, on two agents.
+
+mod common;
+
+use common::{RAW10, RAW11, Session};
+use hsa_sim::abi::HSA_SYSTEM_INFO_TIMESTAMP;
+
+#[test]
+fn raw_10_and_raw_11_are_drained_side_by_side() {
+    let session = Session::start("versions", &[("HSA_SIM_AGENTS", "gfx1100*2")]);
+    let now = || {
+        let mut ticks = 0u64;
+        // SAFETY: the attribute is a u64.
+        common::ok(unsafe {
+            (session.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
+        });
+        ticks
+    };
+    let mut loaded = Vec::new();
+    for &gpu in &session.gpus {
+        for file in [RAW10, RAW11] {
+            let executable = session.load(gpu, file);
+            let before = now();
+            let times = session.run(executable, gpu);
+            let after = now();
+            assert!(
+                before <= times[0].start && times[0].start <= times[0].end,
+                "times are true"
+            );
+            assert!(
+                times[0].end <= times[1].start && times[1].end <= after,
+                "times are true"
+            );
+            loaded.push(executable);
+        }
+    }
+    let (result, said) = session.collect();
+    assert_eq!((result, said.as_str()), (0, ""));
+    let profiles = session.take_profiles();
+    let versions: Vec<u64> = profiles
+        .iter()
+        .map(|(_, profile)| profile.version)
+        .collect();
+    assert_eq!(
+        versions.iter().filter(|&&v| v == 10).count(),
+        2,
+        "{profiles:?}"
+    );
+    assert_eq!(
+        versions.iter().filter(|&&v| v == 11).count(),
+        2,
+        "{profiles:?}"
+    );
+    for (name, profile) in &profiles {
+        assert!(profile.is_fixture(1), "{name}: {profile:?}");
+    }
+
+    // A second run of one of them: its file is written again with the larger counts, the others as they were.
+    session.run(loaded[0], session.gpus[0]);
+    assert_eq!(session.collect().0, 0);
+    let runs: Vec<u64> = session
+        .take_profiles()
+        .iter()
+        .map(|(_, profile)| 1 + u64::from(profile.is_fixture(2)))
+        .collect();
+    assert_eq!(runs.iter().sum::<u64>(), 5, "{runs:?}");
+}
