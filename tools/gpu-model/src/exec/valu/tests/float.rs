@@ -233,6 +233,8 @@ fn halves_round_once() {
         (V_CVT_F16_F32, &[0x477ff000], 0x7c00),
         (V_CVT_F16_F32, &[0x33000000], 0),
         (V_CVT_F16_F32, &[0x33000001], 1),
+        // The 30th digit below a tie: 2^-11 - 2^-31 on top of 1 + 2^-10.
+        (V_FMA_F16, &[0x2401, 0x27fe, 0x3c01], 0x3c01),
     ]);
 }
 
@@ -349,8 +351,24 @@ fn floats_of_special_values() {
         (V_RCP_F64, &[0x4000000000000000], 0x3fe0000000000000),
         (V_RSQ_F64, &[0x4010000000000000], 0x3fe0000000000000),
         (V_SQRT_F64, &[0xbff0000000000000], 0xfff8000000000000),
-        // The parts of 2/π: 0.1010001011111001100000110110111001001110010001000001 01010… in binary.
+        // Digits of 2/π by the Gauss-Legendre iteration; from an exponent of 1968 on with a scale.
         (V_TRIG_PREOP_F64, &[0, 0], 0x3fe45f306dc9c882),
+        (V_TRIG_PREOP_F64, &[0, 1], 0x3c94a7f09d5f47d4),
+        (
+            V_TRIG_PREOP_F64,
+            &[0x43b0000000000000, 2],
+            0x38ebb81b6c52b327,
+        ),
+        (
+            V_TRIG_PREOP_F64,
+            &[0x7af0000000000000, 0],
+            0x084ba7a31fb34f2f,
+        ),
+        (
+            V_TRIG_PREOP_F64,
+            &[0x7e70000000000000, 0],
+            0x0cc516ba93dd63f5,
+        ),
         (V_DOT2_F16_F16, &[0x4000_3c00, 0x4200_4000, 0x3c00], 0x4880),
         (
             V_DOT2_BF16_BF16,
@@ -387,6 +405,10 @@ fn denormals_are_flushed_as_mode_says() {
         0x00400000
     );
     assert_eq!(half_way(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
+    // Never on the way into the last step of a division.
+    let values = [0x00400000, 0x44800000, 0];
+    assert_eq!(flushed(V_DIV_FMAS_F32, &values), 0x05000000);
+    assert_eq!(flushed(V_FMA_F32, &values), 0);
     // These flush in every mode.
     assert_eq!(run(V_RCP_F32, &[1]), INF);
     assert_eq!(run(V_RCP_F32, &[0x7f000000]), 0);
@@ -495,4 +517,34 @@ fn clangs_division_gives_the_hosts_quotients() {
             f64::from_bits(got)
         );
     }
+}
+
+#[test]
+fn conversions_take_the_rounding_of_doubles() {
+    let up_for_doubles = MODE | 1 << 2;
+    let up_for_singles = MODE | 1;
+    for (op, value, nearest, up) in [
+        (V_CVT_F16_F32, 0x3f800001, 0x3c00, 0x3c01),
+        (V_CVT_F32_F64, 0x3ff0000000000001, ONE, ONE + 1),
+    ] {
+        assert_eq!(run_with(up_for_doubles, op, &[value], |_| ()), up, "{op:?}");
+        assert_eq!(
+            run_with(up_for_singles, op, &[value], |_| ()),
+            nearest,
+            "{op:?}"
+        );
+    }
+    // Integers to singles do not, halves do.
+    assert_eq!(
+        run_with(up_for_singles, V_CVT_F32_U32, &[0x01000001], |_| ()),
+        0x4b800001
+    );
+    assert_eq!(
+        run_with(up_for_doubles, V_CVT_F32_U32, &[0x01000001], |_| ()),
+        0x4b800000
+    );
+    assert_eq!(
+        run_with(up_for_doubles, V_CVT_F16_U16, &[2049], |_| ()),
+        0x6801
+    );
 }

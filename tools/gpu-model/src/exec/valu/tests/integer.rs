@@ -12,6 +12,7 @@ fn integers_against_sums_done_by_hand() {
         (V_LSHRREV_B32, &[63, 0x80000000], 1),
         (V_ASHRREV_I32, &[36, 0x80000000], 0xf8000000),
         (V_LSHLREV_B64, &[68, 0x8000_0001], 0x8_0000_0010),
+        (V_LSHLREV_B64, &[33, 0x8000_0001], 0x2_0000_0000),
         (V_LSHRREV_B64, &[33, 0x8000_0000_0000_0000], 0x4000_0000),
         (
             V_ASHRREV_I64,
@@ -314,6 +315,11 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &sub), Ok(()));
     assert_eq!(wave.vcc(), 2);
     assert_eq!(wave.vgpr[0][..3], [0, 0xffffffff, 0]);
+    sub.op = V_SUBREV_CO_CI_U32;
+    sub.src[0] = Operand(129);
+    assert_eq!(execute(&mut wave, &sub), Ok(()));
+    assert_eq!(wave.vcc(), 0x5555_5555_5555_5557);
+    assert_eq!(wave.vgpr[0][..3], [0xffffffff, 0xffffffff, 0xffffffff]);
     // The carry of a 64-bit sum of products.
     load(&mut wave, &[0xffffffff, 0xffffffff, !0]);
     let mad = Inst {
@@ -323,4 +329,13 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &mad), Ok(()));
     assert_eq!(wave.sgpr64(Operand(30)), !0);
     assert_eq!(result(&wave), 0xfffffffe_00000000);
+    // Of a signed one, the sign of the exact sum: -1 times -1 less 2^63.
+    load(&mut wave, &[0xffffffff, 0xffffffff, 1 << 63]);
+    let mad = Inst {
+        dst2: Operand(30),
+        ..inst(V_MAD_I64_I32)
+    };
+    assert_eq!(execute(&mut wave, &mad), Ok(()));
+    assert_eq!(wave.sgpr64(Operand(30)), !0);
+    assert_eq!(result(&wave), 1 << 63 | 1);
 }

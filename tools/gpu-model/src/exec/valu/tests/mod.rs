@@ -11,7 +11,7 @@ use half::f16;
 use lane::dpp16;
 
 use super::execute;
-use crate::exec::Fault;
+use crate::exec::{Fault, testing};
 use crate::isa::{Dpp, Dual, Encoding, Inst, Op, Operand};
 use crate::wave::Wave;
 use Op::*;
@@ -22,42 +22,20 @@ const MODE: u32 = 0x3f0;
 const FLUSH: u32 = 0x300;
 
 fn wave(lanes: usize) -> Wave {
-    let mut wave = Wave {
-        pc: 0,
-        lanes,
-        sgpr: [0; 128],
-        scc: false,
-        vgpr: vec![[0; 64]; 40],
-        mode: MODE,
-    };
-    wave.set_exec(!0);
+    let mut wave = testing::wave(lanes);
+    wave.vgpr.resize(40, [0; 64]);
+    wave.mode = MODE;
     wave
 }
 
 /// `op v0, v4, v8, v12`, in the format of the operation's own table; a carry goes to `s10`.
 fn inst(op: Op) -> Inst {
     Inst {
-        op,
-        enc: op.operands().format,
-        len: 8,
         dst: Operand::vgpr(0),
         dst2: Operand(10),
         src: [Operand::vgpr(4), Operand::vgpr(8), Operand::vgpr(12)],
-        literal: 0,
-        neg: 0,
-        abs: 0,
-        opsel: 0,
         opsel_hi: 7,
-        clamp: false,
-        omod: 0,
-        imm: 0,
-        imm2: 0,
-        glc: false,
-        slc: false,
-        dlc: false,
-        flag: false,
-        dpp: Dpp::None,
-        dual: None,
+        ..testing::inst(op, op.operands().format)
     }
 }
 

@@ -95,6 +95,22 @@ fn accumulators() {
         assert_eq!(execute(&mut wave, &inst(op)), Ok(()));
         assert_eq!(wave.vgpr[0][0], after as u32, "{op:?}");
     }
+    // A constant counts for both halves.
+    for (op, after) in [
+        (V_PK_FMAC_F16, 0x4000_4000),
+        (V_DOT2ACC_F32_F16, 0x40400000),
+    ] {
+        load(&mut wave, &[0, 0x3c00_3c00]);
+        wave.vgpr[0] = [if op == V_PK_FMAC_F16 {
+            0x3c00_3c00
+        } else {
+            0x3f800000
+        }; 64];
+        let mut inst = inst(op);
+        inst.src[0] = Operand(242);
+        assert_eq!(execute(&mut wave, &inst), Ok(()));
+        assert_eq!(wave.vgpr[0][0], after, "{op:?}");
+    }
     // K stands where the assembler has it.
     load(&mut wave, &[0x40000000, 0x40400000]);
     let literal = 0x41200000;
@@ -199,6 +215,29 @@ fn matrices() {
             assert_eq!(
                 f32::from_bits(*float),
                 exact(i, j) as f32 + 1.0,
+                "{i} {j}, wave{lanes}"
+            );
+        }
+        // NEG counts for the even places, NEG_HI for the odd ones.
+        let odd = |i: i32, j: i32| {
+            (0..16)
+                .map(|k| (i + k) * (k - j) * (1 - k % 2 * 2))
+                .sum::<i32>()
+        };
+        let zero = Operand(128);
+        let odd_negated = Inst {
+            src: [v(8), v(16), zero],
+            abs: 1,
+            ..constant
+        };
+        for (n, float) in wave_result(&mut wave, &odd_negated, place)
+            .iter()
+            .enumerate()
+        {
+            let (i, j) = (n as i32 / 16, n as i32 % 16);
+            assert_eq!(
+                f32::from_bits(*float),
+                odd(i, j) as f32,
                 "{i} {j}, wave{lanes}"
             );
         }
