@@ -94,3 +94,18 @@ fn integers() {
 fn floats() {
     program("float");
 }
+
+#[test]
+fn functions_of_the_device_library() {
+    program("math");
+}
+
+#[test]
+fn control_flow_and_calls() {
+    program("control");
+}
+
+#[test]
+fn lanes_and_their_neighbours() {
+    program("lanes");
+}
