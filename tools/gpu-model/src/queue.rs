@@ -263,7 +263,8 @@ impl Processor<'_> {
         self.memory.store_u16(address, u16::from(packet::INVALID))?;
         self.next += 1;
         self.memory.store_u64(info.read_index, self.next)?;
-        let dropped = header as u8 == packet::KERNEL_DISPATCH && self.shared.host.drops_completion();
+        let dropped =
+            header as u8 == packet::KERNEL_DISPATCH && self.shared.host.drops_completion();
         if completion != 0 && !dropped {
             self.complete(completion, start)?;
         }
