@@ -78,6 +78,20 @@ fn op_sel_takes_halves_and_keeps_the_other_one() {
     inst.opsel = 0b1000;
     assert_eq!(execute(&mut wave, &inst), Ok(()));
     assert_eq!(wave.vgpr[12][0], 0x4600_0000);
+    // Moves of halves, with a sign.
+    wave.vgpr[4] = [0x3c00_4000; 64];
+    wave.vgpr[8] = [0x5555_6666; 64];
+    wave.vgpr[0] = [0x1234_5678; 64];
+    let mut inst = super::inst(V_MOV_B16);
+    (inst.opsel, inst.neg) = (0b0001, 1);
+    assert_eq!(execute(&mut wave, &inst), Ok(()));
+    assert_eq!(wave.vgpr[0][0], 0x1234_bc00);
+    wave.set_sgpr64(Operand(6), 0b10);
+    let mut inst = super::inst(V_CNDMASK_B16);
+    inst.src[2] = Operand(6);
+    inst.opsel = 0b1010;
+    assert_eq!(execute(&mut wave, &inst), Ok(()));
+    assert_eq!(wave.vgpr[0][..2], [0x4000_bc00, 0x5555_bc00]);
     // 32-bit operands have no halves.
     let mut inst = super::inst(V_ADD_NC_U32);
     inst.opsel = 1;

@@ -6,6 +6,15 @@ use super::*;
 fn packed_halves() {
     check(&[
         (V_PK_ADD_U16, &[0xffff_0001, 0x0002_0003], 0x0001_0004),
+        (V_PK_ADD_I16, &[0x7fff_0001, 0x0001_0003], 0x8000_0004),
+        (V_PK_SUB_U16, &[0x0000_0003, 0x0001_0001], 0xffff_0002),
+        (
+            V_PK_MAD_U16,
+            &[0x0100_0002, 0x0100_0003, 0x0001_0001],
+            0x0001_0007,
+        ),
+        (V_PK_MAX_U16, &[0xffff_0001, 0x0000_0002], 0xffff_0002),
+        (V_PK_MIN_I16, &[0xffff_0001, 0x0000_0002], 0xffff_0001),
         (V_PK_SUB_I16, &[0x0000_0001, 0x0001_0002], 0xffff_ffff),
         (V_PK_MUL_LO_U16, &[0x0100_0002, 0x0100_0003], 6),
         (
@@ -111,6 +120,23 @@ fn accumulators() {
         assert_eq!(execute(&mut wave, &inst), Ok(()));
         assert_eq!(wave.vgpr[0][0], after, "{op:?}");
     }
+    // The lower half of the constant, for halves.
+    load(&mut wave, &[0x4000, 0x4200]);
+    let v = Operand::vgpr;
+    for (op, src, after) in [
+        (V_FMAMK_F16, [v(4), Operand::LITERAL, v(8)], 11.0f32),
+        (V_FMAAK_F16, [v(4), v(8), Operand::LITERAL], 10.0),
+    ] {
+        wave.vgpr[0] = [0; 64];
+        let inst = Inst {
+            src,
+            literal: 0xffff_4400,
+            ..inst(op)
+        };
+        assert_eq!(execute(&mut wave, &inst), Ok(()));
+        let after = u32::from(f16::from_f32(after).to_bits());
+        assert_eq!(wave.vgpr[0][0], after, "{op:?}");
+    }
     // K stands where the assembler has it.
     load(&mut wave, &[0x40000000, 0x40400000]);
     let literal = 0x41200000;
@@ -168,6 +194,22 @@ fn both_halves_of_vopd_read_before_either_writes() {
     assert_eq!(f32::from_bits(wave.vgpr[1][0]), 16.0);
     wave.lanes = 64;
     assert_eq!(execute(&mut wave, &both), Err(Fault::Unknown));
+}
+
+#[test]
+fn vopd_sums_products_of_brain_floats() {
+    let mut wave = wave(32);
+    load(&mut wave, &[0x4000_3f80, 0x4040_4000]);
+    wave.vgpr[0] = [0x3f800000; 64];
+    let mut dot = inst(V_DUAL_DOT2ACC_F32_BF16);
+    dot.dual = Some(Dual {
+        op: V_DUAL_LSHLREV_B32,
+        dst: Operand::vgpr(1),
+        src: [Operand(129), Operand::vgpr(4), Operand::NONE],
+    });
+    assert_eq!(execute(&mut wave, &dot), Ok(()));
+    assert_eq!(f32::from_bits(wave.vgpr[0][0]), 9.0);
+    assert_eq!(wave.vgpr[1][0], 0x8000_7f00);
 }
 
 #[test]
