@@ -183,3 +183,75 @@ fn read_page(pc: u64, memory: &mut View) -> Result<Words, Fault> {
     }
     Ok((words, valid))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Op;
+    use crate::memory::Memory;
+
+    const START: u64 = 0x10_0000;
+
+    /// Two pages at [`START`] with these words at `address`, and nothing behind them.
+    fn code(address: u64, words: &[u32]) -> (Vec<u32>, View) {
+        let mut bytes = vec![0; 2 * PAGE_WORDS];
+        let at = (address - START) as usize / 4;
+        bytes[at..at + words.len()].copy_from_slice(words);
+        let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
+        // SAFETY: the bytes are returned beside the view, and live as long.
+        unsafe { memory.allocated(START, 2 * PAGE_BYTES, false) };
+        (bytes, View::new(memory))
+    }
+
+    /// s_mov_b32 s0, 0x12345678
+    const MOVE: [u32; 2] = [0xbe80_00ff, 0x1234_5678];
+    /// s_endpgm
+    const END: u32 = 0xbfb0_0000;
+
+    #[test]
+    fn an_instruction_may_reach_from_one_page_into_the_next() {
+        let (mut bytes, mut view) = code(START + PAGE_BYTES - 4, &MOVE);
+        let mut code = Code::new();
+        let inst = code.fetch(START + PAGE_BYTES - 4, &mut view).unwrap();
+        assert_eq!((inst.len, inst.literal), (8, 0x1234_5678));
+        // And its second half may change alone.
+        bytes[PAGE_WORDS] = 9;
+        code.invalidate();
+        let inst = code.fetch(START + PAGE_BYTES - 4, &mut view).unwrap();
+        assert_eq!(inst.literal, 9);
+    }
+
+    #[test]
+    fn the_last_instruction_before_the_end_of_memory() {
+        let end = START + 2 * PAGE_BYTES;
+        let (_bytes, mut view) = code(end - 4, &[END]);
+        let mut code = Code::new();
+        assert_eq!(code.fetch(end - 4, &mut view).unwrap().op, Op::S_ENDPGM);
+        assert!(matches!(
+            code.fetch(end, &mut view),
+            Err(Fault::Memory { address, .. }) if address == end
+        ));
+        // A literal that lies outside.
+        let (_bytes, mut view) = self::code(end - 4, &MOVE[..1]);
+        assert_eq!(Code::new().fetch(end - 4, &mut view), Err(Fault::Illegal));
+    }
+
+    #[test]
+    fn a_page_with_a_gap_is_read_on_both_sides() {
+        let (mut bytes, mut view) = code(START + 64, &[END]);
+        bytes[64] = MOVE[0];
+        view.memory().freed(START + 128, 64);
+        let mut code = Code::new();
+        assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
+        assert!(matches!(
+            code.fetch(START + 160, &mut view),
+            Err(Fault::Memory { .. })
+        ));
+        assert_eq!(
+            code.fetch(START + 256, &mut view).unwrap().op,
+            Op::S_MOV_B32
+        );
+        assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
+        assert_eq!(code.fetch(START + 66, &mut view), Err(Fault::Illegal));
+    }
+}

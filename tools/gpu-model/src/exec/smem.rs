@@ -39,3 +39,55 @@ pub fn execute(wave: &mut Wave, inst: &Inst, memory: &mut View) -> Result<(), Fa
     wave.sgpr[first..first + dwords].copy_from_slice(&data[..dwords]);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{inst, wave};
+    use super::*;
+    use crate::isa::Encoding;
+    use crate::memory::Memory;
+
+    #[test]
+    fn loads_fill_registers_from_an_aligned_address() {
+        let bytes: Vec<u32> = (100..164).collect();
+        let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1000));
+        // SAFETY: the bytes outlive the memory.
+        unsafe { memory.allocated(0x1000, 256, false) };
+        let mut view = View::new(memory);
+        let mut load = |op, dst: u16, imm, soffset: u32| {
+            let mut wave = wave(32);
+            wave.set_sgpr64(Operand(2), 0x1020);
+            wave.sgpr[8] = soffset;
+            let mut inst = inst(op, Encoding::Smem);
+            inst.dst = Operand(dst);
+            inst.src = [Operand(2), Operand(8), Operand::NONE];
+            inst.imm = imm;
+            execute(&mut wave, &inst, &mut view).map(|()| wave.sgpr[16..34].to_vec())
+        };
+        for (op, count) in [
+            (Op::S_LOAD_B32, 1),
+            (Op::S_LOAD_B64, 2),
+            (Op::S_LOAD_B128, 4),
+            (Op::S_LOAD_B256, 8),
+            (Op::S_LOAD_B512, 16),
+        ] {
+            // 0x1020 - 0x10 + 7, without the low two bits: the sixth dword.
+            let expected: Vec<u32> = (0..18)
+                .map(|n| if n < count { 105 + n } else { 0 })
+                .collect();
+            assert_eq!(load(op, 16, -16, 7), Ok(expected), "{op:?}");
+        }
+        assert_eq!(load(Op::S_LOAD_B512, 96, 0, 0), Err(Fault::Sgpr(111)));
+        assert_eq!(load(Op::S_LOAD_B64, 124, 0, 0), Ok(vec![0; 18]));
+        assert_eq!(
+            load(Op::S_LOAD_B512, 16, 0, 0xc0),
+            Err(Fault::Memory {
+                address: 0x10e0,
+                size: 64,
+                write: false,
+                lane: None
+            })
+        );
+        assert_eq!(load(Op::S_BUFFER_LOAD_B32, 16, 0, 0), Err(Fault::Unknown));
+    }
+}
