@@ -67,9 +67,11 @@ pub struct Unseen {
 pub fn discover(
     api: &'static Api,
     agents: &[Agent],
+    unknown: &[(AgentHandle, hsa::Error)],
 ) -> Result<(Vec<CodeObject>, Vec<Unseen>), hsa::Error> {
-    let mut objects = group(&hsa::segments(api)?, agents);
-    let mut unseen = Vec::new();
+    let segments = hsa::segments(api)?;
+    let mut unseen = on_unknown(&segments, unknown);
+    let mut objects = group(&segments, agents);
     objects.retain_mut(|object| {
         let agent = &agents[object.agent];
         match hsa::tables(api, object.executable, agent.handle) {
@@ -83,6 +85,29 @@ pub fn discover(
         !object.tables.is_empty()
     });
     Ok((objects, unseen))
+}
+
+/// What is loaded on agents that do not tell what they are.
+fn on_unknown(segments: &[Segment], unknown: &[(AgentHandle, hsa::Error)]) -> Vec<Unseen> {
+    let mut unseen = Vec::<Unseen>::new();
+    for segment in segments {
+        let Some((agent, error)) = unknown.iter().find(|(agent, _)| *agent == segment.agent) else {
+            continue;
+        };
+        let name = format!("agent {:#x}", agent.0);
+        let executable = segment.executable.0;
+        if !unseen
+            .iter()
+            .any(|u| u.executable == executable && u.agent == name)
+        {
+            unseen.push(Unseen {
+                executable,
+                agent: name,
+                error: error.clone(),
+            });
+        }
+    }
+    unseen
 }
 
 /// One code object for each executable and agent, in the order of their first segments.

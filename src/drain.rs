@@ -89,15 +89,17 @@ pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     let state = state.get_or_insert_default();
-    match hsa::find() {
-        None => {}
-        Some(Err(error)) => outcome.lose(format_args!("cannot collect device counters: {error}")),
-        Some(Ok(api)) if api.is_alive() => {
-            if let Err(error) = state.drain(api, settings, wait, hold, &mut outcome) {
-                outcome.lose(format_args!("cannot collect device counters: {error}"));
-            }
-        }
-        Some(Ok(_)) => {}
+    let drained = match hsa::find() {
+        None => Ok(()),
+        Some(Err(error)) => Err(error),
+        Some(Ok(api)) => match api.is_alive() {
+            Ok(true) => state.drain(api, settings, wait, hold, &mut outcome),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        },
+    };
+    if let Err(error) = drained {
+        outcome.lose(format_args!("cannot collect device counters: {error}"));
     }
     outcome
 }
@@ -165,11 +167,18 @@ impl State {
         outcome: &mut Outcome,
     ) -> Result<(), hsa::Error> {
         if hold && !self.holding {
-            api.hold()?;
-            self.holding = true;
+            // If it cannot be held now there is still this drain, and perhaps another.
+            match api.hold() {
+                Ok(()) => self.holding = true,
+                Err(error) => report::note(settings.verbose, error),
+            }
         }
-        let (agents, cpu) = hsa::agents(api)?;
-        let (objects, unseen) = discover(api, &agents)?;
+        let hsa::Agents {
+            gpus: agents,
+            cpu,
+            unknown,
+        } = hsa::agents(api)?;
+        let (objects, unseen) = discover(api, &agents, &unknown)?;
         for unseen in unseen {
             outcome.lose(unseen);
         }

@@ -135,7 +135,9 @@ extern "C" fn at_exit() {
 
 unsafe extern "C" fn before_fork() {
     guarded((), || {
-        let alive = hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive()));
+        // A runtime that cannot say is taken for alive: the child then keeps away from it.
+        let alive =
+            hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(true)));
         ALIVE_AT_FORK.store(alive, Ordering::Relaxed);
     });
 }

@@ -60,7 +60,7 @@ api! {
 }
 
 /// Why HSA cannot be used although it is in the process.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("the HSA runtime in this process has no {0}: it is older than devprof knows")]
     Missing(&'static str),
@@ -104,13 +104,15 @@ pub(super) fn loaded(names: &[&str]) -> Option<Library> {
 impl Api {
     /// Whether somebody has HSA initialised now. Asks for the time, which every version answers and which starts
     /// nothing.
-    pub fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> Result<bool, Error> {
         let mut ticks = 0u64;
-        // SAFETY: the attribute is a u64, and a runtime that is not initialised answers with an error.
-        unsafe {
-            (self.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
-                == Status::SUCCESS
+        // SAFETY: the attribute is a u64, and a runtime that is not initialised says so.
+        let status =
+            unsafe { (self.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast()) };
+        if status == Status::NOT_INITIALIZED {
+            return Ok(false);
         }
+        ok("hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP)", status).map(|()| true)
     }
 
     /// Keeps HSA alive until the process ends. To be called when it is alive.

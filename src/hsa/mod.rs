@@ -10,5 +10,5 @@ pub mod tool;
 pub mod types;
 
 pub use api::{Api, Error, find};
-pub use query::{agents, describe, segments, tables};
+pub use query::{Agents, agents, describe, segments, tables};
 pub use quiesce::quiesce;

@@ -42,49 +42,67 @@ impl<'a, T> Collect<'a, T> {
     }
 }
 
-/// The GPU agents, in HSA's order, and the first CPU agent.
-pub fn agents(api: &Api) -> Result<(Vec<Agent>, Option<AgentHandle>), Error> {
-    unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collection that `agents` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<(u32, Agent)>>() };
-        let found = agent(collect.api, handle);
-        collect.step(found.map(Some))
-    }
-    let mut collect = Collect::<(u32, Agent)>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collect).cast()) };
-    let all = collect.finish("hsa_iterate_agents", status)?;
-    let cpu = all
-        .iter()
-        .find(|(device, _)| *device == DEVICE_TYPE_CPU)
-        .map(|(_, agent)| agent.handle);
-    let gpus = all
-        .into_iter()
-        .filter(|(device, _)| *device == DEVICE_TYPE_GPU)
-        .map(|(_, agent)| agent)
-        .collect();
-    Ok((gpus, cpu))
+/// The process's agents.
+pub struct Agents {
+    /// In HSA's order.
+    pub gpus: Vec<Agent>,
+    /// The first CPU agent.
+    pub cpu: Option<AgentHandle>,
+    /// Agents that do not tell what they are, and the error that came instead.
+    pub unknown: Vec<(AgentHandle, Error)>,
 }
 
-fn agent(api: &Api, handle: AgentHandle) -> Result<(u32, Agent), Error> {
+/// Asks every agent what it is.
+pub fn agents(api: &Api) -> Result<Agents, Error> {
+    unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the collection that `agents` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<AgentHandle>>() };
+        collect.step(Ok(Some(handle)))
+    }
+    let mut collect = Collect::<AgentHandle>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collect).cast()) };
+    let mut agents = Agents {
+        gpus: Vec::new(),
+        cpu: None,
+        unknown: Vec::new(),
+    };
+    for handle in collect.finish("hsa_iterate_agents", status)? {
+        let described = device(api, handle).and_then(|device| match device {
+            DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
+            DEVICE_TYPE_CPU => {
+                agents.cpu.get_or_insert(handle);
+                Ok(())
+            }
+            // Signal processors and the like run no code objects of ours.
+            _ => Ok(()),
+        });
+        if let Err(error) = described {
+            agents.unknown.push((handle, error));
+        }
+    }
+    Ok(agents)
+}
+
+fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     let mut device = 0u32;
-    let mut name = [0u8; 64];
     // SAFETY: the attribute is a 32-bit enumeration.
     let status =
         unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_DEVICE, (&raw mut device).cast()) };
-    ok("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status)?;
+    ok("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
+}
+
+fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
+    let mut name = [0u8; 64];
     // SAFETY: the attribute is char[64].
     let status =
         unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
     ok("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
     let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
-    Ok((
-        device,
-        Agent {
-            handle,
-            name: String::from_utf8_lossy(&name[..end]).into_owned(),
-        },
-    ))
+    Ok(Agent {
+        handle,
+        name: String::from_utf8_lossy(&name[..end]).into_owned(),
+    })
 }
 
 /// All loaded segments of all code objects that belong to an agent.

@@ -16,6 +16,8 @@ impl Status {
     pub const INFO_BREAK: Status = Status(1);
     /// `HSA_STATUS_ERROR`.
     pub const ERROR: Status = Status(0x1000);
+    /// `HSA_STATUS_ERROR_NOT_INITIALIZED`.
+    pub const NOT_INITIALIZED: Status = Status(0x100b);
     /// `HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS`.
     pub const INCOMPATIBLE_ARGUMENTS: Status = Status(0x100d);
 }
