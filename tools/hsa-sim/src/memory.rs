@@ -378,8 +378,16 @@ pub unsafe fn hsa_region_get_info(region: Pool, attribute: u32, value: *mut c_vo
         HSA_REGION_INFO_RUNTIME_ALLOC_ALLOWED => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
         HSA_REGION_INFO_RUNTIME_ALLOC_GRANULE => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE,
         HSA_REGION_INFO_RUNTIME_ALLOC_ALIGNMENT => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT,
-        // SAFETY: the caller's promise.
-        HSA_AMD_REGION_INFO_HOST_ACCESSIBLE => return status(unsafe { put(value.cast(), true) }),
+        HSA_AMD_REGION_INFO_HOST_ACCESSIBLE => {
+            return status(
+                with(|state| {
+                    let owner = pool(&state.agents, region).map_or(0, |(owner, _)| owner);
+                    Ok(owner == 0 || !state.settings.small_bar)
+                })
+                // SAFETY: the caller's promise.
+                .and_then(|reached| unsafe { put(value.cast(), reached) }),
+            );
+        }
         _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
     };
     // SAFETY: the caller's promise.
@@ -721,7 +729,11 @@ pub unsafe fn hsa_amd_pointer_info(
                     size: size_of::<PointerInfo>() as u32,
                     kind,
                     agent_base: base as *mut c_void,
-                    host_base: base as *mut c_void,
+                    host_base: if state.settings.small_bar && allocation.owner > 0 {
+                        std::ptr::null_mut()
+                    } else {
+                        base as *mut c_void
+                    },
                     bytes: allocation.size,
                     user_data: allocation.user_data as *mut c_void,
                     owner: agent::handle(allocation.owner),

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
+//! | `HSA_SIM_BAR` | `small`: the host has no address for memory of GPUs, so a program has to copy; `large`, unless set |
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process |
 //! | `HSA_TOOLS_LIB` | ROCr's: tool libraries, see [`crate::tools`] |
 
@@ -15,6 +16,8 @@ pub struct Settings {
     pub gpus: Vec<&'static Target>,
     /// Copies may only read inside loaded segments.
     pub watch: bool,
+    /// The host cannot reach the GPUs' memory.
+    pub small_bar: bool,
 }
 
 const MOST_AGENTS: usize = 4096;
@@ -31,7 +34,20 @@ impl Settings {
             Ok("segments") => true,
             Ok(other) => return Err(format!("HSA_SIM_WATCH={other}: only 'segments' is known")),
         };
-        Ok(Settings { gpus, watch })
+        let small_bar = match std::env::var("HSA_SIM_BAR").as_deref() {
+            Err(_) | Ok("large") => false,
+            Ok("small") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_BAR={other}: 'large' and 'small' are known"
+                ));
+            }
+        };
+        Ok(Settings {
+            gpus,
+            watch,
+            small_bar,
+        })
     }
 }
 

@@ -133,6 +133,35 @@ impl Session {
         // SAFETY: as HSA's specification says.
         ok(unsafe { (hsa.hsa_init)() });
         let (devprof, collect) = Session::load_devprof();
+        let mut session = Session {
+            hsa,
+            devprof,
+            collect,
+            out,
+            cpu: 0,
+            gpus: Vec::new(),
+            kernargs: 0,
+        };
+        session.look_around();
+        session
+    }
+
+    /// Shuts the simulator down, which has to be the last reference, and starts it anew.
+    pub fn restart(&mut self) {
+        // SAFETY: nothing of HSA is in use.
+        unsafe {
+            ok((self.hsa.hsa_shut_down)());
+            let mut ticks = 0u64;
+            let gone =
+                (self.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
+            assert_eq!(gone, HSA_STATUS_ERROR_NOT_INITIALIZED, "somebody holds HSA");
+            ok((self.hsa.hsa_init)());
+        }
+        self.look_around();
+    }
+
+    fn look_around(&mut self) {
+        let hsa = &self.hsa;
         let mut agents = Vec::<Agent>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe { (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast()) });
@@ -153,15 +182,9 @@ impl Session {
             });
             flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT != 0
         });
-        Session {
-            hsa,
-            devprof,
-            collect,
-            out,
-            cpu: agents[0],
-            gpus: agents[1..].to_vec(),
-            kernargs: kernargs.expect("a pool for kernel arguments"),
-        }
+        self.kernargs = kernargs.expect("a pool for kernel arguments");
+        self.cpu = agents[0];
+        self.gpus = agents[1..].to_vec();
     }
 
     fn load_devprof() -> (Library, unsafe extern "C" fn() -> c_int) {
@@ -372,7 +395,20 @@ impl Session {
         times
     }
 
-    /// The profiles that are there, by file name; and removes them.
+    /// Loads both fixtures on every GPU and runs their kernels.
+    pub fn load_all(&self) -> Vec<Executable> {
+        let mut loaded = Vec::new();
+        for &gpu in &self.gpus {
+            for file in [RAW10, RAW11] {
+                let executable = self.load(gpu, file);
+                self.run(executable, gpu);
+                loaded.push(executable);
+            }
+        }
+        loaded
+    }
+
+    /// The profiles that are there, by file name; and removes them. Each must be a whole one.
     pub fn take_profiles(&self) -> Vec<(String, Profile)> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.out).expect("the directory") {
