@@ -323,4 +323,104 @@ mod tests {
         let image = encode(&sections, None).unwrap();
         assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
     }
+
+    /// Random sections of either version: what is written reads back as what the device had.
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = move |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        for round in 0..2000 {
+            let format = if random(2) == 0 { &V10 } else { &V11 };
+            let bytes_only = random(4) == 0;
+            let unit = if bytes_only { 1 } else { COUNTER };
+            let total = 1 + random(40);
+            let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
+                1 => vec![if random(2) == 0 { 0 } else { 0xff }],
+                _ => random(u64::MAX).to_le_bytes().to_vec(),
+            };
+            let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
+            let uniform: Vec<u8> = match format.uniform_ptr {
+                Some(_) => (0..total)
+                    .flat_map(|_| random(u64::MAX).to_le_bytes())
+                    .collect(),
+                None => Vec::new(),
+            };
+            let (data_start, counters_start, uniform_start) = (
+                8 * random(1 << 50),
+                8 * random(1 << 50),
+                8 * random(1 << 50),
+            );
+            let mut data = Vec::new();
+            let mut expected = Vec::new();
+            for n in 0..random(12) {
+                let first = random(total);
+                let count = 1 + random(total - first);
+                let has_uniform = format.uniform_ptr.is_some() && random(3) > 0;
+                let record_start = data_start + n * format.record as u64;
+                let mut record = vec![0xee; format.record];
+                LittleEndian::write_u64(&mut record[0..], n);
+                LittleEndian::write_u64(&mut record[8..], n + 1000);
+                let pointer = (counters_start + first * unit).wrapping_sub(record_start);
+                LittleEndian::write_u64(&mut record[format.counter_ptr..], pointer);
+                if let Some(at) = format.uniform_ptr {
+                    let pointer = (uniform_start + first * 8).wrapping_sub(record_start);
+                    LittleEndian::write_u64(
+                        &mut record[at..],
+                        if has_uniform { pointer } else { 0 },
+                    );
+                }
+                LittleEndian::write_u32(&mut record[format.num_counters..], count as u32);
+                data.extend_from_slice(&record);
+                let (from, to) = (first as usize, (first + count) as usize);
+                let words = |bytes: &[u8]| {
+                    bytes[8 * from..8 * to]
+                        .chunks_exact(8)
+                        .map(LittleEndian::read_u64)
+                        .collect()
+                };
+                expected.push(crate::raw::Record {
+                    name: n,
+                    hash: n + 1000,
+                    counters: match unit {
+                        1 => counters[from..to]
+                            .iter()
+                            .map(|&b| u64::from(b == 0))
+                            .collect(),
+                        _ => words(&counters),
+                    },
+                    uniform: has_uniform.then(|| words(&uniform)),
+                });
+            }
+            let flag = if bytes_only {
+                crate::format::BYTE_COVERAGE
+            } else {
+                0
+            };
+            let names = vec![b'n'; random(30) as usize];
+            let id = vec![7; random(30) as usize];
+            let sections = Sections {
+                version: format.version | flag,
+                format,
+                data: &data,
+                data_start,
+                counters: &counters,
+                counters_start,
+                uniform: &uniform,
+                uniform_start,
+                names: &names,
+            };
+            let image = encode(&sections, (round % 2 == 0).then_some(&id))
+                .unwrap()
+                .bytes;
+            let layout = crate::raw::Layout::read(&image).unwrap();
+            assert_eq!(layout.end, image.len());
+            assert_eq!(&image[layout.names.clone()], names);
+            assert_eq!(crate::raw::records(&image, &layout).unwrap(), expected);
+        }
+    }
 }

@@ -15,7 +15,7 @@
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`format`] |
 //! | pattern, architecture, rename | [`place`], and [`merge`] for %m |
 //!
-//! [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
+//! [`raw`] reads what was written. [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
 
 mod build_id;
 mod check;
@@ -23,11 +23,12 @@ mod discover;
 mod drain;
 mod encode;
 mod entry;
-mod format;
+pub mod format;
 mod host;
 mod hsa;
 mod merge;
 mod place;
+pub mod raw;
 mod report;
 mod settings;
 mod signature;

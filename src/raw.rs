@@ -1,0 +1,214 @@
+//! Reading a raw profile of version 10 or 11, of anybody's making. Bytes are hostile until checked: every part is
+//! inside the file, or there is an error that says where it is not.
+
+use crate::format::{BYTE_COVERAGE, COUNTER, Format, Header, MAGIC, V10, V11, VARIANT_MASK};
+use byteorder::{ByteOrder, LittleEndian};
+use std::ops::Range;
+
+/// Why bytes are no raw profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("at byte {at:#x}: {part} end beyond the file's {size} bytes")]
+    Short {
+        part: &'static str,
+        at: u64,
+        size: usize,
+    },
+    #[error("no raw profile of a little-endian 64-bit target: it begins with {0:#x}")]
+    Magic(u64),
+    #[error("raw profile version {0}; versions 10 and 11 are known")]
+    Version(u64),
+    #[error("record {record} has its {part} outside the profile's")]
+    Record { record: usize, part: &'static str },
+}
+
+/// Where the parts of one raw profile are, in bytes from its beginning. They follow one another in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub header: Header,
+    pub binary_ids: Range<usize>,
+    pub data: Range<usize>,
+    pub counters: Range<usize>,
+    pub bitmap: Range<usize>,
+    pub uniform: Range<usize>,
+    pub names: Range<usize>,
+    /// Where the next profile begins, if the file holds several.
+    pub end: usize,
+}
+
+impl Layout {
+    /// Reads the header at the beginning of `bytes`.
+    pub fn read(bytes: &[u8]) -> Result<Layout, Error> {
+        let word = |n: usize| {
+            let at = 8 * n;
+            bytes
+                .get(at..at + 8)
+                .map(LittleEndian::read_u64)
+                .ok_or(Error::Short {
+                    part: "the header",
+                    at: at as u64,
+                    size: bytes.len(),
+                })
+        };
+        let magic = word(0)?;
+        if magic != MAGIC {
+            return Err(Error::Magic(magic));
+        }
+        let version = word(1)?;
+        let (format, uniform): (&Format, usize) = match version & !VARIANT_MASK {
+            10 => (&V10, 0),
+            11 => (&V11, 3),
+            other => return Err(Error::Version(other)),
+        };
+        // The words behind the uniform counters' three are three places later where these are.
+        let after = |n: usize| word(n + uniform);
+        let header = Header {
+            version,
+            binary_ids: word(2)?,
+            num_data: word(3)?,
+            num_counters: word(5)?,
+            padding_after_counters: word(6)?,
+            num_uniform: if uniform > 0 { word(9)? } else { 0 },
+            uniform_delta: if uniform > 0 { word(11)? } else { 0 },
+            names: after(9)?,
+            counters_delta: after(10)?,
+        };
+        let counter = if version & BYTE_COVERAGE != 0 {
+            1
+        } else {
+            COUNTER
+        };
+        let mut at = 8 * (16 + uniform as u64);
+        let mut part = |part: &'static str,
+                        count: u64,
+                        unit: u64,
+                        padding: u64|
+         -> Result<Range<usize>, Error> {
+            let short = Error::Short {
+                part,
+                at,
+                size: bytes.len(),
+            };
+            let end = count
+                .checked_mul(unit)
+                .and_then(|size| at.checked_add(size))
+                .ok_or(short.clone())?;
+            let next = end.checked_add(padding).ok_or(short.clone())?;
+            if next > bytes.len() as u64 {
+                return Err(short);
+            }
+            let range = at as usize..end as usize;
+            at = next;
+            Ok(range)
+        };
+        let binary_ids = part("the binary ids", header.binary_ids, 1, 0)?;
+        let data = part(
+            "the data records",
+            header.num_data,
+            format.record as u64,
+            word(4)?,
+        )?;
+        let counters = part(
+            "the counters",
+            header.num_counters,
+            counter,
+            header.padding_after_counters,
+        )?;
+        let bitmap = part("the bitmaps", word(7)?, 1, word(8)?)?;
+        let uniform_padding = if uniform > 0 { word(10)? } else { 0 };
+        let uniform = part(
+            "the uniform counters",
+            header.num_uniform,
+            COUNTER,
+            uniform_padding,
+        )?;
+        let padding = header.names.wrapping_neg() % 8;
+        let names = part("the names", header.names, 1, padding)?;
+        Ok(Layout {
+            header,
+            binary_ids,
+            data,
+            counters,
+            bitmap,
+            uniform,
+            names,
+            end: at as usize,
+        })
+    }
+
+    pub fn format(&self) -> &'static Format {
+        if self.header.raw_version() == V10.version {
+            &V10
+        } else {
+            &V11
+        }
+    }
+}
+
+/// What one function counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The low 64 bits of the MD5 of the function's name.
+    pub name: u64,
+    /// Of the function's structure.
+    pub hash: u64,
+    pub counters: Vec<u64>,
+    /// What was counted by waves that were active as a whole; `None` in raw version 10.
+    pub uniform: Option<Vec<u64>>,
+}
+
+/// The records of the raw profile at the beginning of `bytes`.
+pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
+    let format = layout.format();
+    let all = bytes[layout.data.clone()].chunks_exact(format.record);
+    all.enumerate()
+        .map(|(n, record)| {
+            let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
+            let count = LittleEndian::read_u32(&record[format.num_counters..]) as usize;
+            let start = (n * format.record) as u64;
+            let read = |part, pointer: u64, delta: u64, section: &Range<usize>, unit: usize| {
+                let outside = Error::Record { record: n, part };
+                // Pointers count from the record, and `delta` from the first one, to the section's beginning.
+                let offset = pointer.wrapping_add(start).wrapping_sub(delta);
+                let section = &bytes[section.clone()];
+                usize::try_from(offset)
+                    .ok()
+                    .filter(|offset| offset % unit == 0)
+                    .and_then(|offset| Some(offset..offset.checked_add(count.checked_mul(unit)?)?))
+                    .and_then(|range| section.get(range))
+                    .map(|bytes| {
+                        let value = |entry: &[u8]| match unit {
+                            // A byte is 0 where the code ran.
+                            1 => u64::from(entry[0] == 0),
+                            _ => LittleEndian::read_u64(entry),
+                        };
+                        bytes.chunks_exact(unit).map(value).collect()
+                    })
+                    .ok_or(outside)
+            };
+            let header = &layout.header;
+            let uniform = match format.uniform_ptr {
+                Some(at) if pointer(at) != 0 => Some(read(
+                    "uniform counters",
+                    pointer(at),
+                    header.uniform_delta,
+                    &layout.uniform,
+                    COUNTER as usize,
+                )?),
+                _ => None,
+            };
+            Ok(Record {
+                name: pointer(0),
+                hash: pointer(8),
+                counters: read(
+                    "counters",
+                    pointer(format.counter_ptr),
+                    header.counters_delta,
+                    &layout.counters,
+                    header.counter() as usize,
+                )?,
+                uniform,
+            })
+        })
+        .collect()
+}
