@@ -2,8 +2,8 @@
 //! loaded. What passes is safe to copy; what does not is named.
 
 use crate::discover::Table;
-use crate::format::{COUNTER, Format, TableLayout, VARIANT_MASK, refused_variant};
 use byteorder::{ByteOrder, LittleEndian};
+use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, refused_variant};
 use std::ops::Range;
 
 /// What is wrong with a code object's tables, records or names.
@@ -37,8 +37,8 @@ pub enum Defect {
     Version { found: u64, expected: u64 },
     #[error("a profile of kind '{0}', which cannot be kept for a device")]
     Variant(String),
-    #[error("the names are damaged at byte {0}: {1}")]
-    Names(usize, &'static str),
+    #[error(transparent)]
+    Names(#[from] profraw::names::Damage),
     #[error("none of the {0} records points into the counters")]
     NoRecord(usize),
 }
@@ -192,7 +192,7 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     if let Some(name) = refused_variant(version) {
         return Err(Defect::Variant(name));
     }
-    let counter = if version & crate::format::BYTE_COVERAGE != 0 {
+    let counter = if version & profraw::format::BYTE_COVERAGE != 0 {
         1
     } else {
         COUNTER
@@ -209,48 +209,9 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     Ok(version)
 }
 
-/// The names section: chunks of (ULEB128 uncompressed size, ULEB128 compressed size or 0, bytes), padded with zeros
-/// between translation units (InstrProf.cpp of LLVM, "readAndDecodeStrings"). Uncompressed names must be UTF-8.
+/// The names section, which is written as it is.
 pub fn names(bytes: &[u8]) -> Result<(), Defect> {
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == 0 {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        let plain =
-            uleb128(bytes, &mut at).ok_or(Defect::Names(start, "a size that does not end"))?;
-        let packed =
-            uleb128(bytes, &mut at).ok_or(Defect::Names(start, "a size that does not end"))?;
-        let size = if packed == 0 { plain } else { packed };
-        let end = usize::try_from(size)
-            .ok()
-            .and_then(|size| at.checked_add(size))
-            .filter(|&end| end <= bytes.len())
-            .ok_or(Defect::Names(start, "a size beyond the section's end"))?;
-        if packed == 0
-            && let Err(error) = std::str::from_utf8(&bytes[at..end])
-        {
-            return Err(Defect::Names(at + error.valid_up_to(), "not UTF-8"));
-        }
-        at = end;
-    }
-    Ok(())
-}
-
-fn uleb128(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        let low = u64::from(byte & 0x7f);
-        value |= low.checked_shl(shift).filter(|v| v >> shift == low)?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
+    profraw::names::chunks(bytes).try_for_each(|chunk| chunk.map(|_| ()).map_err(Defect::Names))
 }
 
 #[cfg(test)]
@@ -424,29 +385,6 @@ mod tests {
         assert_eq!(
             version(&bounds, Some(11 | 1 << 40)),
             Err(Defect::Variant("flag 40".into()))
-        );
-    }
-
-    #[test]
-    fn names_are_chunks_that_end_inside_and_are_utf8() {
-        assert_eq!(names(b"\x04\x00main\0\0\0\x01\x00x"), Ok(()));
-        assert_eq!(
-            names(b"\x80\x01\x03\xff\xfe\xfd"),
-            Ok(()),
-            "compressed bytes are no text"
-        );
-        assert_eq!(
-            names(b"\x05\x00main"),
-            Err(Defect::Names(0, "a size beyond the section's end"))
-        );
-        assert_eq!(names(b"\x03\x00a\xffb"), Err(Defect::Names(3, "not UTF-8")));
-        assert_eq!(
-            names(b"\x01\x00a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00"),
-            { Err(Defect::Names(3, "a size that does not end")) }
-        );
-        assert_eq!(
-            names(b"\x80"),
-            Err(Defect::Names(0, "a size that does not end"))
         );
     }
 }

@@ -630,7 +630,7 @@ impl<'a> Copies<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::TableLayout;
+    use profraw::format::TableLayout;
 
     #[test]
     fn near_ranges_of_a_segment_are_copied_at_once() {

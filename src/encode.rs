@@ -1,8 +1,8 @@
 //! Fourth stage: the copied sections become a raw profile of the version that the device code was built for.
 
 use crate::check::Defect;
-use crate::format::{COUNTER, Format, Header};
 use byteorder::{ByteOrder, LittleEndian};
+use profraw::format::{COUNTER, Format, Header};
 
 /// One table's sections, copied from the device.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +167,7 @@ fn pad(out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{V10, V11};
+    use profraw::format::{V10, V11};
 
     const DATA: u64 = 0x4060;
     const COUNTERS: u64 = 0x4000;
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(
             header,
             [
-                super::super::format::MAGIC,
+                profraw::format::MAGIC,
                 11,
                 32,
                 2,
@@ -314,7 +314,7 @@ mod tests {
         let mut data = vec![0u8; 64];
         LittleEndian::write_u64(&mut data[16..], (COUNTERS + 1).wrapping_sub(DATA));
         LittleEndian::write_u32(&mut data[48..], 2);
-        let version = 10 | crate::format::BYTE_COVERAGE;
+        let version = 10 | profraw::format::BYTE_COVERAGE;
         let sections = Sections {
             version,
             format: &V10,
@@ -383,7 +383,7 @@ mod tests {
                         .map(LittleEndian::read_u64)
                         .collect()
                 };
-                expected.push(crate::raw::Record {
+                expected.push(profraw::Record {
                     name: n,
                     hash: n + 1000,
                     counters: match unit {
@@ -397,7 +397,7 @@ mod tests {
                 });
             }
             let flag = if bytes_only {
-                crate::format::BYTE_COVERAGE
+                profraw::format::BYTE_COVERAGE
             } else {
                 0
             };
@@ -417,10 +417,10 @@ mod tests {
             let image = encode(&sections, (round % 2 == 0).then_some(&id))
                 .unwrap()
                 .bytes;
-            let layout = crate::raw::Layout::read(&image).unwrap();
+            let layout = profraw::Layout::read(&image).unwrap();
             assert_eq!(layout.end, image.len());
             assert_eq!(&image[layout.names.clone()], names);
-            assert_eq!(crate::raw::records(&image, &layout).unwrap(), expected);
+            assert_eq!(profraw::records(&image, &layout).unwrap(), expected);
         }
     }
 }

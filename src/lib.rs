@@ -12,10 +12,10 @@
 //! | agents, loaded executables, bounds tables | [`discover`] |
 //! | every range inside a loaded segment | [`check`] |
 //! | device memory to pinned host memory | [`hsa::copy`] |
-//! | raw profile, version 10 or 11 | [`encode`], by the rules of [`format`] |
+//! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
 //! | pattern, architecture, rename | [`place`], and [`merge`] for %m |
 //!
-//! [`raw`] reads what was written. [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
+//! [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
 
 mod build_id;
 mod check;
@@ -23,12 +23,10 @@ mod discover;
 mod drain;
 mod encode;
 mod entry;
-pub mod format;
 mod host;
 mod hsa;
 mod merge;
 mod place;
-pub mod raw;
 mod report;
 mod settings;
 mod signature;

@@ -1,13 +1,13 @@
 //! Adding a profile to one that another process, or an earlier drain, has written (%m in the pattern).
 
-use crate::raw::{self, Layout};
 use byteorder::{ByteOrder, LittleEndian};
+use profraw::Layout;
 
 /// Why two profiles do not add up.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     #[error(transparent)]
-    Raw(#[from] raw::Error),
+    Raw(#[from] profraw::Error),
     #[error("it is of another build of the code object")]
     Build,
 }
@@ -61,7 +61,7 @@ pub fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, M
 mod tests {
     use super::*;
     use crate::encode::{Sections, encode};
-    use crate::format::V11;
+    use profraw::format::V11;
 
     fn image(counts: [u64; 2], name: u8) -> Vec<u8> {
         let mut record = [0u8; 72];
