@@ -109,3 +109,18 @@ fn control_flow_and_calls() {
 fn lanes_and_their_neighbours() {
     program("lanes");
 }
+
+#[test]
+fn memory_of_every_width() {
+    program("memory");
+}
+
+#[test]
+fn atomics() {
+    program("atomics");
+}
+
+#[test]
+fn copies_grids_and_streams() {
+    program("host");
+}

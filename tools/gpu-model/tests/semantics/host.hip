@@ -1,0 +1,174 @@
+// What HIP does with kernels of its own: copies and fills of odd sizes at odd places; and launches: grids of three
+// dimensions with partial workgroups, and several streams at once.
+//
+// ROCr's model mode has no user pointers: copies for which HIP would pin the program's own memory (asynchronous ones,
+// rectangles) need memory of hipHostMalloc, or stay on the device.
+#include "check.h"
+
+std::vector<uint8_t> random_bytes(size_t n) {
+    std::vector<uint8_t> bytes(n);
+    for (auto &byte : bytes)
+        byte = uint8_t(next_random());
+    return bytes;
+}
+
+void expect(Report &report, const std::vector<uint8_t> &expected, const uint8_t *memory) {
+    auto got = download(memory, expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+        if (got[i] != expected[i])
+            report.differ(i, expected[i], got[i]);
+}
+
+void test_copies() {
+    Report report("copies");
+    const size_t size = 300000;
+    auto a = random_bytes(size), b = random_bytes(size);
+    uint8_t *x = upload(a), *y = upload(b);
+    for (size_t length : {1, 2, 3, 5, 8, 15, 16, 17, 31, 63, 64, 65, 255, 1000, 4095, 4097, 65537, 200003}) {
+        size_t from = next_random() % (size - length), to = next_random() % (size - length);
+        HIP(hipMemcpy(y + to, x + from, length, hipMemcpyDeviceToDevice));
+        std::memcpy(&b[to], &a[from], length);
+        from = next_random() % (size - length), to = next_random() % (size - length);
+        HIP(hipMemcpy(x + to, &b[from], length, hipMemcpyHostToDevice));
+        std::memcpy(&a[to], &b[from], length);
+        std::vector<uint8_t> part(length);
+        HIP(hipMemcpy(part.data(), y + to, length, hipMemcpyDeviceToHost));
+        for (size_t i = 0; i < length; ++i)
+            if (part[i] != b[to + i])
+                report.differ(i, b[to + i], part[i]);
+    }
+    expect(report, a, x);
+    expect(report, b, y);
+    // Rectangles.
+    HIP(hipMemcpy2D(y + 5, 301, x + 11, 203, 97, 83, hipMemcpyDeviceToDevice));
+    for (int row = 0; row < 83; ++row)
+        std::memcpy(&b[5 + row * 301], &a[11 + row * 203], 97);
+    expect(report, a, x);
+    expect(report, b, y);
+}
+
+void test_fills() {
+    Report report("fills");
+    const size_t size = 100000;
+    auto a = random_bytes(size);
+    uint8_t *x = upload(a);
+    for (size_t length : {1, 2, 3, 7, 8, 13, 16, 33, 127, 1001, 4099, 50021}) {
+        size_t at = next_random() % (size - length);
+        int value = int(next_random() & 255);
+        HIP(hipMemset(x + at, value, length));
+        std::memset(&a[at], value, length);
+    }
+    expect(report, a, x);
+    HIP(hipMemsetD16(reinterpret_cast<hipDeviceptr_t>(x + 102), 0xbeef, 333));
+    HIP(hipMemsetD32(reinterpret_cast<hipDeviceptr_t>(x + 2004), int(0xdeadbeef), 77));
+    HIP(hipMemset2D(x + 30001, 107, 0x3c, 41, 50));
+    for (int i = 0; i < 333; ++i)
+        a[102 + 2 * i] = 0xef, a[103 + 2 * i] = 0xbe;
+    for (int i = 0; i < 77; ++i) {
+        uint32_t word = 0xdeadbeef;
+        std::memcpy(&a[2004 + 4 * i], &word, 4);
+    }
+    for (int row = 0; row < 50; ++row)
+        std::memset(&a[30001 + row * 107], 0x3c, 41);
+    expect(report, a, x);
+}
+
+// Everything that a lane can know about its place.
+__global__ void place(uint64_t *out, dim3 limit) {
+    uint32_t x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y,
+             z = blockIdx.z * blockDim.z + threadIdx.z;
+    if (x >= limit.x || y >= limit.y || z >= limit.z)
+        return;
+    uint64_t hash = x;
+    for (uint32_t part : {y, z, threadIdx.x, threadIdx.y, threadIdx.z, blockIdx.x, blockIdx.y, blockIdx.z, blockDim.x,
+                          blockDim.y, blockDim.z, gridDim.x, gridDim.y, gridDim.z})
+        hash = hash * 1000003 + part;
+    out[(z * limit.y + y) * limit.x + x] += hash;
+}
+
+void test_grid(dim3 limit, dim3 block) {
+    char name[80];
+    std::snprintf(name, sizeof name, "grid %ux%ux%u by %ux%ux%u", limit.x, limit.y, limit.z, block.x, block.y, block.z);
+    Report report(name);
+    dim3 grid((limit.x + block.x - 1) / block.x, (limit.y + block.y - 1) / block.y, (limit.z + block.z - 1) / block.z);
+    std::vector<uint64_t> zero(limit.x * limit.y * limit.z);
+    uint64_t *out = upload(zero);
+    place<<<grid, block>>>(out, limit);
+    HIP(hipGetLastError());
+    auto got = download(out, zero.size());
+    for (uint32_t z = 0; z < limit.z; ++z)
+        for (uint32_t y = 0; y < limit.y; ++y)
+            for (uint32_t x = 0; x < limit.x; ++x) {
+                uint64_t hash = x;
+                for (uint32_t part : {y, z, x % block.x, y % block.y, z % block.z, x / block.x, y / block.y, z / block.z, block.x,
+                                      block.y, block.z, grid.x, grid.y, grid.z})
+                    hash = hash * 1000003 + part;
+                size_t i = (z * limit.y + y) * limit.x + x;
+                if (hash != got[i])
+                    report.differ(i, hash, got[i]);
+            }
+}
+
+__global__ void step(uint32_t *values, int n, uint32_t factor, uint32_t term) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        values[i] = values[i] * factor + term;
+}
+
+// Each stream has its own chain of kernels and copies, in order; between the streams there is none.
+void test_streams() {
+    Report report("streams");
+    constexpr int streams = 6, n = 1500;
+    hipStream_t stream[streams];
+    uint32_t *device[streams], *spare[streams];
+    uint32_t *results[streams];
+    std::vector<uint32_t> values[streams];
+    for (int s = 0; s < streams; ++s) {
+        HIP(hipStreamCreateWithFlags(&stream[s], s % 2 ? hipStreamNonBlocking : hipStreamDefault));
+        values[s].resize(n);
+        for (auto &value : values[s])
+            value = uint32_t(next_random());
+        HIP(hipHostMalloc(&results[s], n * 4));
+        device[s] = upload(values[s]);
+        spare[s] = upload(values[s]);
+    }
+    for (uint32_t round = 0; round < 10; ++round)
+        for (int s = 0; s < streams; ++s) {
+            step<<<3, 96, 0, stream[s]>>>(device[s], n, 2 * s + 3, round);
+            HIP(hipMemcpyAsync(spare[s], device[s], n * 4, hipMemcpyDeviceToDevice, stream[s]));
+            step<<<2, 64, 0, stream[s]>>>(spare[s], n, 5, s);
+            HIP(hipMemcpyAsync(device[s] + 7, spare[s] + 3, 1001 * 4, hipMemcpyDeviceToDevice, stream[s]));
+        }
+    for (int s = 0; s < streams; ++s)
+        HIP(hipMemcpyAsync(results[s], device[s], n * 4, hipMemcpyDeviceToHost, stream[s]));
+    for (int s = 0; s < streams; ++s) {
+        HIP(hipStreamSynchronize(stream[s]));
+        auto &expected = values[s];
+        for (uint32_t round = 0; round < 10; ++round) {
+            for (auto &value : expected)
+                value = value * (2 * s + 3) + round;
+            auto other = expected;
+            for (auto &value : other)
+                value = value * 5 + s;
+            std::copy(other.begin() + 3, other.begin() + 1004, expected.begin() + 7);
+        }
+        for (int i = 0; i < n; ++i)
+            if (expected[i] != results[s][i])
+                report.differ(i, expected[i], results[s][i]);
+        HIP(hipStreamDestroy(stream[s]));
+    }
+}
+
+int main(int argc, char **argv) {
+    start(argc, argv);
+    test_copies();
+    test_fills();
+    test_grid({100, 1, 1}, {64, 1, 1});
+    test_grid({1, 77, 1}, {1, 32, 1});
+    test_grid({1, 1, 50}, {1, 1, 33});
+    test_grid({37, 21, 9}, {8, 4, 3});
+    test_grid({10, 10, 10}, {5, 7, 11});
+    test_grid({70, 3, 2}, {1024, 1, 1});
+    test_grid({19, 23, 5}, {17, 1, 2});
+    test_streams();
+    return finish();
+}
