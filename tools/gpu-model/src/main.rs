@@ -8,7 +8,8 @@ use gpu_model::topology;
 const USAGE: &str = "usage: gpu-model topology DIR [--gfx gfx1100]
 
 Writes the topology tree of the modelled GPU to DIR. Then run a HIP or HSA program with
-HSA_MODEL_TOPOLOGY=DIR HSA_MODEL_LIB=/path/to/libgpu_model.so HSA_ENABLE_INTERRUPT=0 HSA_ENABLE_SDMA=0.
+HSA_MODEL_TOPOLOGY=DIR HSA_MODEL_LIB=/path/to/libgpu_model.so HSA_ENABLE_INTERRUPT=0 HSA_ENABLE_SDMA=0
+GPU_PINNED_MIN_XFER_SIZE=4095 (ROCr's model mode cannot pin host memory).
 GPU_MODEL_STATS=1 prints at exit what has been executed.";
 
 fn main() -> ExitCode {

@@ -115,7 +115,7 @@ extern "C" fn print_stats() {
              processor seconds ({:.1} million a second)",
             stats.dispatches.load(Relaxed),
             stats.instructions.load(Relaxed),
-            lane_instructions as f64 / seconds / 1e6,
+            lane_instructions as f64 / seconds.max(1e-9) / 1e6,
         );
     }
 }
