@@ -3,7 +3,7 @@
 
 use half::f16;
 
-use super::lanes::{Alu, Carried, Value};
+use super::lanes::{Alu, Carried, Lanes, Value};
 use crate::exec::Fault;
 
 /// The MODE register (guide, 3.3).
@@ -138,24 +138,31 @@ macro_rules! host_floats {
             fn bits(self) -> u64 {
                 u64::from(self.to_bits())
             }
+            #[inline(always)]
             fn from_bits64(bits: u64) -> Self {
                 $type::from_bits(bits as _)
             }
+            #[inline(always)]
             fn to_f64(self) -> f64 {
                 f64::from(self)
             }
+            #[inline(always)]
             fn from_f64(value: f64) -> Self {
                 value as $type
             }
+            #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self + other
             }
+            #[inline(always)]
             fn mul(self, other: Self) -> Self {
                 self * other
             }
+            #[inline(always)]
             fn div(self, other: Self) -> Self {
                 self / other
             }
+            #[inline(always)]
             fn fma(self, b: Self, c: Self) -> Self {
                 self.mul_add(b, c)
             }
@@ -173,44 +180,91 @@ impl Float for f16 {
     const WIDTH: u32 = 16;
     const MANTISSA: u32 = 10;
     const MIN_EXPONENT: i32 = -14;
+    #[inline(always)]
     fn bits(self) -> u64 {
         u64::from(self.to_bits())
     }
+    #[inline(always)]
     fn from_bits64(bits: u64) -> Self {
         f16::from_bits(bits as u16)
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
-        f64::from(self.to_f32())
+        f64::from(single(self))
     }
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
-        f16::from_f32(odd_single(value))
+        half(odd_single(value))
     }
-    // Sums, products and quotients of halves lose nothing that counts in a single, nor fused ones in a double: the second
-    // rounding cannot meet a tie that the first one made.
+    // Sums, products and quotients of halves lose nothing that counts in a single, nor fused ones in a double: the
+    // second rounding cannot meet a tie that the first one made.
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
-        f16::from_f32(self.to_f32() + other.to_f32())
+        half(single(self) + single(other))
     }
+    #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        f16::from_f32(self.to_f32() * other.to_f32())
+        half(single(self) * single(other))
     }
+    #[inline(always)]
     fn div(self, other: Self) -> Self {
-        f16::from_f32(self.to_f32() / other.to_f32())
+        half(single(self) / single(other))
     }
+    #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
+        let exact = Float::to_f64(self) * Float::to_f64(b) + Float::to_f64(c);
         // Not half's own from_f64, which rounds twice where the host has instructions for halves.
-        <f16 as Float>::from_f64(self.to_f64() * b.to_f64() + c.to_f64())
+        <f16 as Float>::from_f64(exact)
     }
 }
 
+/// As half's own conversion, without the choices that keep a loop over lanes from becoming vector code.
+#[inline(always)]
+fn single(value: f16) -> f32 {
+    let bits = u32::from(value.to_bits());
+    // The exponent's bias is 112 less than a single's, for denormals too.
+    let scaled = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
+    let special = if bits & 0x7c00 == 0x7c00 {
+        0xff << 23
+    } else {
+        0
+    };
+    f32::from_bits(scaled.to_bits() | special | (bits & 0x8000) << 16)
+}
+
+/// To nearest, ties to even.
+#[inline(always)]
+fn half(value: f32) -> f16 {
+    let bits = value.to_bits();
+    let magnitude = bits & 0x7fff_ffff;
+    // Halfway up to the next half, and a little more where that one is even.
+    let to_even = 0xfff + (magnitude >> 13 & 1);
+    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(to_even) >> 13;
+    // Adding 0.5 puts the last place of a denormal half at the last place of the sum.
+    let denormal = (f32::from_bits(magnitude) + 0.5)
+        .to_bits()
+        .wrapping_sub(126 << 23);
+    let nan = 0x7e00 | magnitude >> 13 & 0x3ff;
+    let rounded = if magnitude > 0xff << 23 {
+        nan
+    } else if magnitude >= (127 + 16) << 23 {
+        0x7c00
+    } else if magnitude < (127 - 14) << 23 {
+        denormal
+    } else {
+        normal
+    };
+    f16::from_bits((rounded | bits >> 16 & 0x8000) as u16)
+}
+
 /// A single rounded to odd: rounding that to a format with fewer bits is as good as rounding `value`.
+#[inline(always)]
 pub fn odd_single(value: f64) -> f32 {
     let single = value as f32;
     let back = f64::from(single);
-    if !value.is_finite() || back == value {
-        return single;
-    }
-    let toward_zero = single.to_bits() - u32::from(back.abs() > value.abs());
-    f32::from_bits(toward_zero | 1)
+    let farther = back.abs() > value.abs();
+    let inexact = back < value || back > value;
+    f32::from_bits(single.to_bits() - u32::from(farther) | u32::from(inexact))
 }
 
 /// A finite number as significand times a power of two.
@@ -492,7 +546,7 @@ impl Alu<'_> {
         let a = T::fetch(self, 0, &mut a)?;
         let b = T::fetch(self, 1, &mut b)?;
         let c = T::fetch(self, 2, &mut c)?;
-        fma_lanes::<T>(a, b, c, &mut d, self.lanes());
+        over_lanes(T::fma, [a, b, c], &mut d, self.lanes());
         T::store(self, &mut d)
     }
 
@@ -572,42 +626,40 @@ pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
     fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
 }
 
-fn fma_lanes<T: Float>(
-    a: &[T::Raw; 64],
-    b: &[T::Raw; 64],
-    c: &[T::Raw; 64],
-    d: &mut [T::Raw; 64],
+/// `f` over the first `n` lanes, in the host's widest vectors.
+pub fn over_lanes<T: Float>(
+    f: impl Fn(T, T, T) -> T,
+    [a, b, c]: [&Lanes<T::Raw>; 3],
+    d: &mut Lanes<T::Raw>,
     n: usize,
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: the processor has both features.
-        return unsafe { fma_lanes_fma::<T>(a, b, c, d, n) };
+        return unsafe { over_lanes_avx2(f, [a, b, c], d, n) };
     }
-    fma_lanes_any::<T>(a, b, c, d, n);
+    over_lanes_any(f, [a, b, c], d, n);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn fma_lanes_fma<T: Float>(
-    a: &[T::Raw; 64],
-    b: &[T::Raw; 64],
-    c: &[T::Raw; 64],
-    d: &mut [T::Raw; 64],
+fn over_lanes_avx2<T: Float>(
+    f: impl Fn(T, T, T) -> T,
+    sources: [&Lanes<T::Raw>; 3],
+    d: &mut Lanes<T::Raw>,
     n: usize,
 ) {
-    fma_lanes_any::<T>(a, b, c, d, n);
+    over_lanes_any(f, sources, d, n);
 }
 
 #[inline(always)]
-fn fma_lanes_any<T: Float>(
-    a: &[T::Raw; 64],
-    b: &[T::Raw; 64],
-    c: &[T::Raw; 64],
-    d: &mut [T::Raw; 64],
+fn over_lanes_any<T: Float>(
+    f: impl Fn(T, T, T) -> T,
+    [a, b, c]: [&Lanes<T::Raw>; 3],
+    d: &mut Lanes<T::Raw>,
     n: usize,
 ) {
     for i in 0..n.min(64) {
-        d[i] = T::of(a[i]).fma(T::of(b[i]), T::of(c[i])).raw();
+        d[i] = f(T::of(a[i]), T::of(b[i]), T::of(c[i])).raw();
     }
 }

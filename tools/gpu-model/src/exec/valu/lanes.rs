@@ -256,8 +256,14 @@ impl<'a> Alu<'a> {
         }
         let n = self.destination()?;
         self.vgpr(n + 1)?;
-        self.write_register(n, &lanes.map(|wide| wide as u32))?;
-        self.write_register(n + 1, &lanes.map(|wide| (wide >> 32) as u32))
+        for (n, shift) in [(n, 0), (n + 1, 32)] {
+            let mut words = [0; 64];
+            for (word, wide) in words.iter_mut().zip(lanes) {
+                *word = (wide >> shift) as u32;
+            }
+            self.write_register(n, &words)?;
+        }
+        Ok(())
     }
 
     pub fn map1<A: Value, D: Value>(&mut self, f: impl Fn(A) -> D) -> Result<(), Fault> {
@@ -398,9 +404,11 @@ macro_rules! integers {
     ($($type:ty: $raw:ty, $fetch:expr, $store:expr;)*) => {$(
         impl Value for $type {
             type Raw = $raw;
+            #[inline(always)]
             fn of(raw: $raw) -> Self {
                 raw as $type
             }
+            #[inline(always)]
             fn raw(self) -> $raw {
                 self as $raw
             }
@@ -466,9 +474,11 @@ macro_rules! floats {
     ($($type:ty: $raw:ty, $bits:ty, $fetch:expr, $store:expr;)*) => {$(
         impl Value for $type {
             type Raw = $raw;
+            #[inline(always)]
             fn of(raw: $raw) -> Self {
                 <$type>::from_bits(raw as $bits)
             }
+            #[inline(always)]
             fn raw(self) -> $raw {
                 <$raw>::from(self.to_bits())
             }
@@ -517,9 +527,11 @@ macro_rules! floats {
 
         impl Value for Carried<$type> {
             type Raw = $raw;
+            #[inline(always)]
             fn of(raw: $raw) -> Self {
                 Carried(<$type>::of(raw))
             }
+            #[inline(always)]
             fn raw(self) -> $raw {
                 self.0.raw()
             }

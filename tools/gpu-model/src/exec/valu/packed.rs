@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 
 use super::convert::pack;
-use super::float::{Float, Round, convert, fma};
+use super::float::{Float, Round, convert, fma, over_lanes, product};
 use super::integer::Integer;
 use super::lanes::{Alu, Lanes, Value, inline_f16};
 use crate::exec::Fault;
@@ -14,6 +14,15 @@ use crate::isa::{Encoding, Operand};
 struct Halves {
     low: Lanes<u32>,
     high: Lanes<u32>,
+}
+
+impl Default for Halves {
+    fn default() -> Self {
+        Halves {
+            low: [0; 64],
+            high: [0; 64],
+        }
+    }
 }
 
 /// What an inline constant is to a packed source.
@@ -35,50 +44,58 @@ fn is_inline(operand: Operand) -> bool {
 
 impl Alu<'_> {
     /// The 32 bits of a packed source.
-    fn packed_word(&self, i: usize, inline: Inline) -> Result<Lanes<u32>, Fault> {
+    fn packed_word<'b>(
+        &'b self,
+        i: usize,
+        inline: Inline,
+        buffer: &'b mut Lanes<u32>,
+    ) -> Result<&'b Lanes<u32>, Fault> {
         let operand = self.src[i];
-        let mut buffer = [0; 64];
         if !is_inline(operand) || inline == Inline::Word {
-            return Ok(*self.source32(i, &mut buffer)?);
+            return self.source32(i, buffer);
         }
-        let half = if operand.0 >= 240 {
-            inline_f16(operand).to_bits()
+        let word = if operand.0 >= 240 {
+            u32::from(inline_f16(operand).to_bits())
         } else {
-            self.source32(i, &mut buffer)?[0] as u16
+            self.source32(i, buffer)?[0]
         };
-        match inline {
-            Inline::Low if operand.0 < 240 => Ok(*self.source32(i, &mut buffer)?),
-            Inline::Low => Ok([pack(half, 0); 64]),
-            Inline::Both => Ok([pack(half, half); 64]),
-            Inline::Word | Inline::Refused => Err(Fault::Unknown),
-        }
+        buffer.fill(match inline {
+            Inline::Both => pack(word as u16, word as u16),
+            Inline::Low => word,
+            Inline::Word | Inline::Refused => return Err(Fault::Unknown),
+        });
+        Ok(buffer)
     }
 
-    /// The halves that the instruction selects of source `i`.
+    /// The halves that the instruction selects of source `i`, of floats negated as NEG and NEG_HI say.
     fn halves(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
-        let word = self.packed_word(i, inline)?;
+        let mut buffer = [0; 64];
+        let words = self.packed_word(i, inline, &mut buffer)?;
         // VOP2 has no fields for the choice.
         let (low, high) = if self.inst.enc == Encoding::Vop3p {
             (self.opsel >> i & 1, self.inst.opsel_hi >> i & 1)
         } else {
             (0, 1)
         };
-        Ok(Halves {
-            low: word.map(|word| word >> (16 * low) & 0xffff),
-            high: word.map(|word| word >> (16 * high) & 0xffff),
-        })
+        let (neg_low, neg_high) = self.modifiers(i);
+        let mut halves = Halves::default();
+        for (half, high, neg) in [
+            (&mut halves.low, low, neg_low),
+            (&mut halves.high, high, neg_high),
+        ] {
+            let flip = u32::from(neg) << 15;
+            for (half, word) in half.iter_mut().zip(words) {
+                *half = word >> (16 * high) & 0xffff ^ flip;
+            }
+        }
+        Ok(halves)
     }
 
     fn half_floats(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
         let mut halves = self.halves(i, inline)?;
-        let (neg_low, neg_high) = self.modifiers(i);
-        let flush = self.mode.flushes_input(true);
-        for (lanes, neg) in [(&mut halves.low, neg_low), (&mut halves.high, neg_high)] {
-            for half in lanes.iter_mut() {
-                *half ^= u32::from(neg) << 15;
-                if flush {
-                    *half = f16::of(*half).flushed().raw();
-                }
+        if self.mode.flushes_input(true) {
+            for half in halves.low.iter_mut().chain(&mut halves.high) {
+                *half = f16::of(*half).flushed().raw();
             }
         }
         Ok(halves)
@@ -89,30 +106,31 @@ impl Alu<'_> {
         &mut self,
         sources: usize,
         inline: Inline,
-        f: impl Fn(f16, f16, f16) -> f16,
+        f: impl Fn(f16, f16, f16) -> f16 + Copy,
     ) -> Result<(), Fault> {
         let a = self.half_floats(0, inline)?;
         let b = self.half_floats(1, inline)?;
         let c = match sources {
             3 => self.half_floats(2, inline)?,
-            _ => Halves {
-                low: [0; 64],
-                high: [0; 64],
-            },
+            _ => Halves::default(),
         };
         let (flush, dx10) = (self.mode.flushes_output(true), self.mode.dx10_clamp());
         let clamp = self.saturates();
-        let finish = |value: f16| {
-            let value = if flush { value.flushed() } else { value };
-            if clamp { value.clamped(dx10) } else { value }
-        };
-        let mut d = [0; 64];
-        for (i, d) in d.iter_mut().enumerate().take(self.lanes()) {
-            let low = f(f16::of(a.low[i]), f16::of(b.low[i]), f16::of(c.low[i]));
-            let high = f(f16::of(a.high[i]), f16::of(b.high[i]), f16::of(c.high[i]));
-            *d = pack(finish(low).to_bits(), finish(high).to_bits());
+        let mut d = Halves::default();
+        over_lanes(f, [&a.low, &b.low, &c.low], &mut d.low, self.lanes());
+        over_lanes(f, [&a.high, &b.high, &c.high], &mut d.high, self.lanes());
+        for half in d.low.iter_mut().chain(&mut d.high) {
+            if flush {
+                *half = f16::of(*half).flushed().raw();
+            }
+            if clamp {
+                *half = f16::of(*half).clamped(dx10).raw();
+            }
         }
-        self.write_whole(&d)
+        for (word, high) in d.low.iter_mut().zip(d.high) {
+            *word |= high << 16;
+        }
+        self.write_whole(&d.low)
     }
 
     /// As above for integers: an exact result of 64 bits that wraps, or saturates with the clamp bit.
@@ -128,10 +146,7 @@ impl Alu<'_> {
         let b = self.halves(1, Inline::Word)?;
         let c = match sources {
             3 => self.halves(2, Inline::Word)?,
-            _ => Halves {
-                low: [0; 64],
-                high: [0; 64],
-            },
+            _ => Halves::default(),
         };
         let saturate = self.saturates();
         let one = |a: u32, b: u32, c: u32| {
@@ -166,15 +181,14 @@ impl Alu<'_> {
 
     pub fn pk_add_f16(&mut self) -> Result<(), Fault> {
         match self.round::<f16>() {
-            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| Float::add(a, b)),
+            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| a.add(b)),
             round => self.packed_float(2, Inline::Low, |a, b, _| fma(a, f16::ONE, b, 0, round)),
         }
     }
     pub fn pk_mul_f16(&mut self) -> Result<(), Fault> {
-        let round = self.round::<f16>();
-        match round {
-            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| Float::mul(a, b)),
-            _ => self.packed_float(2, Inline::Low, |a, b, _| super::float::product(a, b, round)),
+        match self.round::<f16>() {
+            Round::Nearest => self.packed_float(2, Inline::Low, |a, b, _| a.mul(b)),
+            round => self.packed_float(2, Inline::Low, |a, b, _| product(a, b, round)),
         }
     }
     pub fn pk_fma_f16(&mut self) -> Result<(), Fault> {
@@ -190,7 +204,7 @@ impl Alu<'_> {
             round => self.packed_float(3, inline, |a, b, c| fma(a, b, c, 0, round)),
         }
     }
-    pub fn pk_pick_f16(&mut self, f: impl Fn(f16, f16, bool) -> f16) -> Result<(), Fault> {
+    pub fn pk_pick_f16(&mut self, f: impl Fn(f16, f16, bool) -> f16 + Copy) -> Result<(), Fault> {
         let ieee = self.mode.ieee();
         self.keep_denormal_results();
         self.packed_float(2, Inline::Low, |a, b, _| f(a, b, ieee))
@@ -224,10 +238,7 @@ impl Alu<'_> {
         }
         // Clamping is not for float dot products (guide, 7.2.3.1).
         self.clamp = false;
-        let (a, b) = (
-            self.signed_halves(0, inline)?,
-            self.signed_halves(1, inline)?,
-        );
+        let (a, b) = (self.halves(0, inline)?, self.halves(1, inline)?);
         let mut c = [0; 64];
         let c = self.source32(2, &mut c)?;
         let mut d = [0; 64];
@@ -237,15 +248,6 @@ impl Alu<'_> {
             d[i] = (sum + product(a.high[i], b.high[i])).to_bits();
         }
         self.write_whole(&d)
-    }
-
-    /// The halves of a float source of any 16-bit format, negated as NEG says.
-    fn signed_halves(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
-        let mut halves = self.halves(i, inline)?;
-        let (neg_low, neg_high) = self.modifiers(i);
-        halves.low = halves.low.map(|half| half ^ u32::from(neg_low) << 15);
-        halves.high = halves.high.map(|half| half ^ u32::from(neg_high) << 15);
-        Ok(halves)
     }
 
     /// The sum of two products and a third source, all of 16 bits, each step rounded to nearest.
@@ -280,18 +282,14 @@ impl Alu<'_> {
             return Err(Fault::Unknown);
         }
         self.clamp = false;
-        let (a, b) = (
-            self.packed_word(0, Inline::Both)?,
-            self.packed_word(1, Inline::Both)?,
-        );
+        let (a, b) = (self.halves(0, Inline::Both)?, self.halves(1, Inline::Both)?);
         let mut c = [0; 64];
         let c = u16::fetch(self, 2, &mut c)?;
         let mut d = [0; 64];
-        let half = |word: u32, shift: u32| of((word >> shift) as u16);
+        let product = |a: u32, b: u32| mul(of(a as u16), of(b as u16));
         for i in 0..self.lanes() {
-            let low = mul(half(a[i], 0), half(b[i], 0));
-            let high = mul(half(a[i], 16), half(b[i], 16));
-            d[i] = u32::from(bits(add(add(half(c[i], 0), low), high)));
+            let sum = add(of(c[i] as u16), product(a.low[i], b.low[i]));
+            d[i] = u32::from(bits(add(sum, product(a.high[i], b.high[i]))));
         }
         u16::store(self, &mut d)
     }
@@ -344,7 +342,8 @@ impl Alu<'_> {
             }
             let shift = if self.high_half(i) { 16 } else { 0 };
             let flush = self.mode.flushes_input(true);
-            self.packed_word(i, Inline::Low)?.map(|word| {
+            let words = self.packed_word(i, Inline::Low, &mut word)?;
+            words.map(|word| {
                 let value = f16::from_bits((word >> shift) as u16);
                 if flush { value.flushed() } else { value }.to_f32()
             })

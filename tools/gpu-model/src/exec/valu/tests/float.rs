@@ -566,3 +566,37 @@ fn conversions_take_the_rounding_of_doubles() {
         0x6801
     );
 }
+
+#[test]
+fn conversions_of_halves_are_those_of_the_half_crate() {
+    let convert = |op, values: &[u32]| {
+        let mut wave = wave(64);
+        wave.vgpr[4][..values.len()].copy_from_slice(values);
+        assert_eq!(execute(&mut wave, &inst(op)), Ok(()));
+        wave.vgpr[0]
+    };
+    let all: Vec<u32> = (0..=0xffff).collect();
+    for halves in all.chunks(64) {
+        for (bits, single) in halves.iter().zip(convert(V_CVT_F32_F16, halves)) {
+            let expected = f16::from_bits(*bits as u16).to_f32();
+            assert!(same32(single, expected.to_bits()), "{bits:#x}");
+        }
+    }
+    // Each half, the tie above it, and the neighbours of both; then any.
+    let near = [0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff];
+    let neighbours = all.iter().flat_map(|bits| {
+        let single = f16::from_bits(*bits as u16).to_f32().to_bits();
+        near.map(|step| single.wrapping_add(step))
+    });
+    let mut random = Random(17);
+    let any = std::iter::repeat_with(|| random.single()).take(20_000);
+    let singles: Vec<u32> = neighbours.chain(any).collect();
+    for singles in singles.chunks(64) {
+        for (bits, half) in singles.iter().zip(convert(V_CVT_F16_F32, singles)) {
+            let expected = f16::from_f32(f32::from_bits(*bits));
+            let half = f16::from_bits(half as u16);
+            let same = half.to_bits() == expected.to_bits() || half.is_nan() && expected.is_nan();
+            assert!(same, "{bits:#x}: {half:?}, not {expected:?}");
+        }
+    }
+}
