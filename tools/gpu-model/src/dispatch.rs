@@ -246,8 +246,8 @@ struct Group {
 const WAVE_TURN: u32 = 4_000;
 /// Instructions that a workgroup may run before another one has its turn.
 const GROUP_TURN: u32 = 64_000;
-/// Workgroups of one dispatch that may be under way at once.
-const MOST_RESIDENT: usize = 256;
+/// Waves of one dispatch that may be under way at once; four times as many as the topology's compute units hold.
+const MOST_RESIDENT_WAVES: u32 = 1024;
 /// A dispatch that takes longer than this asks the helper threads in.
 const LONG: Duration = Duration::from_micros(100);
 
@@ -295,6 +295,8 @@ struct Run {
     user_sgprs: Vec<u32>,
     groups: [u32; 3],
     total: u64,
+    /// Workgroups that may be under way at once.
+    most_resident: usize,
     progress: Mutex<Progress>,
     /// Signalled when a workgroup leaves its thread.
     left: Condvar,
@@ -327,13 +329,19 @@ impl Run {
             ));
         }
         let kernel = Kernel::read(packet.kernel_object, memory)?;
+        let kernel_lanes = kernel.lanes as u32;
         let groups: [u32; 3] = std::array::from_fn(|d| packet.grid_size[d].div_ceil(size[d]));
         Ok(Run {
             packet: *packet,
             user_sgprs: kernel.user_sgprs(packet)?,
             kernel,
             groups,
-            total: groups.iter().map(|&n| u64::from(n)).product(),
+            total: groups
+                .iter()
+                .fold(1, |total: u64, &n| total.saturating_mul(n.into())),
+            most_resident: (MOST_RESIDENT_WAVES
+                / size.iter().product::<u32>().div_ceil(kernel_lanes))
+            .max(1) as usize,
             progress: Mutex::new(Progress {
                 next: 0,
                 suspended: VecDeque::new(),
@@ -435,7 +443,7 @@ impl Run {
                 break;
             }
             let resident = progress.running + progress.suspended.len();
-            let taken = if progress.next < self.total && resident < MOST_RESIDENT {
+            let taken = if progress.next < self.total && resident < self.most_resident {
                 progress.next += 1;
                 Err(progress.next - 1)
             } else if let Some(group) = progress.suspended.pop_front() {

@@ -68,10 +68,8 @@ impl Memory {
     /// [`Memory::freed`] names the range and waves that were running then have come to their end, and may be
     /// used by others only in ways that allow for concurrent atomic accesses.
     pub unsafe fn allocated(&self, address: u64, size: u64, writable: bool) {
-        let Some(end) = address.checked_add(size) else {
-            return;
-        };
-        if size == 0 {
+        let end = address.saturating_add(size);
+        if end == address {
             return;
         }
         let mut spans = self.spans.write().unwrap_or_else(PoisonError::into_inner);

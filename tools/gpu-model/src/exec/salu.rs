@@ -503,7 +503,7 @@ fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
 fn set_hwreg(wave: &mut Wave, imm: i32, value: u32) -> Result<(), Fault> {
     let (register, offset, mask) = hwreg_fields(imm);
     let mask = mask << offset;
-    if register != hwreg::MODE || mask & !MODE_BITS & 0x7fff_ffff & (value << offset) != 0 {
+    if register != hwreg::MODE || (value << offset) & mask & !MODE_BITS != 0 {
         return Err(Fault::Unknown);
     }
     wave.mode = wave.mode & !mask | value << offset & mask;
