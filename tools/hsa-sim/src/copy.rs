@@ -6,6 +6,7 @@ use crate::plan::{self, CopyFault};
 use crate::runtime::{locked, status, with};
 use crate::signal;
 use gpu_model::exec::clock_ticks;
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{
@@ -25,13 +26,13 @@ struct Job {
 
 #[derive(Default)]
 struct Engine {
-    jobs: Vec<Job>,
+    jobs: VecDeque<Job>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
 }
 
 static ENGINE: Mutex<Engine> = Mutex::new(Engine {
-    jobs: Vec::new(),
+    jobs: VecDeque::new(),
     thread: None,
     stop: false,
 });
@@ -182,7 +183,7 @@ pub unsafe fn hsa_amd_memory_async_copy(
         unsafe { std::slice::from_raw_parts(dependencies, count as usize) }.to_vec()
     };
     let mut engine = locked(&ENGINE);
-    engine.jobs.push(Job {
+    engine.jobs.push_back(Job {
         to: to as usize,
         from: from as usize,
         size,
@@ -198,7 +199,7 @@ pub unsafe fn hsa_amd_memory_async_copy(
         match thread {
             Ok(thread) => engine.thread = Some(thread),
             Err(_) => {
-                engine.jobs.pop();
+                engine.jobs.pop_back();
                 return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
             }
         }
@@ -261,7 +262,7 @@ fn run() {
                     signal.is_none_or(|signal| signal.value.load(Acquire) == 0)
                 })
             });
-            next.map(|n| engine.jobs.remove(n))
+            next.and_then(|n| engine.jobs.remove(n))
         };
         match ready {
             Some(job) => carry_out(&job),

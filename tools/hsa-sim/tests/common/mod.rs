@@ -112,7 +112,12 @@ pub struct Session {
 impl Session {
     /// Starts both in this process. `environment` is set first.
     pub fn start(test: &str, environment: &[(&str, &str)]) -> Session {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        Session::start_in(Path::new(env!("CARGO_TARGET_TMPDIR")), test, environment)
+    }
+
+    /// As [`Session::start`], with the profiles in a directory of `place`.
+    pub fn start_in(place: &Path, test: &str, environment: &[(&str, &str)]) -> Session {
+        let dir = place.join(test);
         let _ = std::fs::remove_dir_all(&dir);
         let out = dir.join("out");
         std::fs::create_dir_all(&out).expect("a directory for the test");
