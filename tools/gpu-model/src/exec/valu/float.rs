@@ -263,8 +263,8 @@ pub fn odd_single(value: f64) -> f32 {
     let single = value as f32;
     let back = f64::from(single);
     let farther = back.abs() > value.abs();
-    let inexact = back < value || back > value;
-    f32::from_bits(single.to_bits() - u32::from(farther) | u32::from(inexact))
+    let inexact = back != value && !value.is_nan();
+    f32::from_bits((single.to_bits() - u32::from(farther)) | u32::from(inexact))
 }
 
 /// A finite number as significand times a power of two.
