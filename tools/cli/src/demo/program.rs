@@ -1,0 +1,237 @@
+//! The program that `devprof demo` watches: a plain HSA program, which knows nothing of devprof. It loads the fixture
+//! code objects on every GPU, runs their kernels with 64 work-items each, and ends.
+
+use super::FIXTURES;
+use hsa_sim::abi::*;
+use libloading::os::unix::{Library, RTLD_NOW};
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// The environment variable that names the HSA runtime to load.
+pub const LIBRARY: &str = "DEVPROF_DEMO_HSA";
+
+/// Work-items of a dispatch, in one workgroup.
+const ITEMS: u64 = 64;
+/// Packets in a queue.
+const QUEUE: u32 = 64;
+
+macro_rules! functions {
+    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+        /// The functions of HSA that the program calls.
+        struct Hsa {
+            $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+        }
+
+        impl Hsa {
+            fn load(path: &std::ffi::OsStr) -> Result<Hsa, libloading::Error> {
+                // SAFETY: an HSA runtime, whose exports have the signatures of HSA's headers.
+                unsafe {
+                    let library = Library::open(Some(path), RTLD_NOW)?;
+                    let hsa = Hsa {
+                        $($name: *library.get(concat!(stringify!($name), "\0").as_bytes())?,)*
+                    };
+                    // In use until the process ends.
+                    std::mem::forget(library);
+                    Ok(hsa)
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    hsa_init: fn() -> Status,
+    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
+    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
+    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
+    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
+    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
+    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
+    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
+    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
+    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
+    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
+    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
+    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
+    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
+    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
+    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
+    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+}
+
+fn ok(what: &str, status: Status) -> Result<(), String> {
+    match status {
+        HSA_STATUS_SUCCESS => Ok(()),
+        _ => Err(format!("{what} failed with HSA status {status:#x}")),
+    }
+}
+
+unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
+    // SAFETY: every caller here passes a vector.
+    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
+    HSA_STATUS_SUCCESS
+}
+
+pub fn run() -> Result<(), String> {
+    let path = std::env::var_os(LIBRARY).ok_or(format!("{LIBRARY} names no HSA runtime"))?;
+    let hsa = Hsa::load(&path).map_err(|e| format!("cannot load {}: {e}", path.display()))?;
+    // SAFETY: as HSA's specification says, here and below: handles are HSA's own, attributes have their types.
+    ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
+    let mut agents = Vec::<Agent>::new();
+    // SAFETY: `push` gets the vector.
+    ok("hsa_iterate_agents", unsafe {
+        (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast())
+    })?;
+    let Some((&cpu, gpus)) = agents.split_first() else {
+        return Err("HSA has no agent".into());
+    };
+    let arguments = argument_pool(&hsa, cpu)?;
+    for &gpu in gpus {
+        for (_, file) in FIXTURES {
+            run_kernels(&hsa, gpu, arguments, file)?;
+        }
+    }
+    Ok(())
+}
+
+/// The pool for kernel arguments.
+fn argument_pool(hsa: &Hsa, cpu: Agent) -> Result<Pool, String> {
+    let mut pools = Vec::<Pool>::new();
+    // SAFETY: `push` gets the vector.
+    let status =
+        unsafe { (hsa.hsa_amd_agent_iterate_memory_pools)(cpu, push, (&raw mut pools).cast()) };
+    ok("hsa_amd_agent_iterate_memory_pools", status)?;
+    for pool in pools {
+        let mut flags = 0u32;
+        // SAFETY: the attribute is a u32.
+        let status = unsafe {
+            (hsa.hsa_amd_memory_pool_get_info)(
+                pool,
+                HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+                (&raw mut flags).cast(),
+            )
+        };
+        ok("hsa_amd_memory_pool_get_info", status)?;
+        if flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT != 0 {
+            return Ok(pool);
+        }
+    }
+    Err("HSA has no pool for kernel arguments".into())
+}
+
+/// Loads a code object on a GPU and runs its kernels, one after the other. It stays loaded.
+fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> Result<(), String> {
+    let (mut reader, mut executable) = (0, 0);
+    let mut queue = std::ptr::null_mut();
+    let mut memory = std::ptr::null_mut::<c_void>();
+    // SAFETY: HSA's functions with what they ask for; the file is static.
+    unsafe {
+        let status = (hsa.hsa_code_object_reader_create_from_memory)(
+            file.as_ptr().cast(),
+            file.len(),
+            &mut reader,
+        );
+        ok("hsa_code_object_reader_create_from_memory", status)?;
+        let status = (hsa.hsa_executable_create_alt)(0, 0, std::ptr::null(), &mut executable);
+        ok("hsa_executable_create_alt", status)?;
+        let nothing = std::ptr::null_mut();
+        let status = (hsa.hsa_executable_load_agent_code_object)(
+            executable,
+            gpu,
+            reader,
+            std::ptr::null(),
+            nothing,
+        );
+        ok("hsa_executable_load_agent_code_object", status)?;
+        ok(
+            "hsa_executable_freeze",
+            (hsa.hsa_executable_freeze)(executable, std::ptr::null()),
+        )?;
+        let (none, any) = (std::ptr::null_mut(), u32::MAX);
+        let status = (hsa.hsa_queue_create)(
+            gpu,
+            QUEUE,
+            HSA_QUEUE_TYPE_MULTI,
+            None,
+            none,
+            any,
+            any,
+            &mut queue,
+        );
+        ok("hsa_queue_create", status)?;
+        let status = (hsa.hsa_amd_memory_pool_allocate)(arguments, 8192, 0, &mut memory);
+        ok("hsa_amd_memory_pool_allocate", status)?;
+        let status = (hsa.hsa_amd_agents_allow_access)(1, &gpu, std::ptr::null(), memory);
+        ok("hsa_amd_agents_allow_access", status)?;
+        // The kernels' one argument: where to write, behind it.
+        *memory.cast::<u64>() = memory as u64 + 4096;
+    }
+    for kernel in [c"branch.kd", c"loop.kd"] {
+        let mut symbol = 0;
+        // SAFETY: a C string and an agent.
+        let status = unsafe {
+            (hsa.hsa_executable_get_symbol_by_name)(executable, kernel.as_ptr(), &gpu, &mut symbol)
+        };
+        ok("hsa_executable_get_symbol_by_name", status)?;
+        dispatch(hsa, queue, symbol, memory as u64)?;
+    }
+    Ok(())
+}
+
+/// Runs one kernel and waits for its end.
+fn dispatch(hsa: &Hsa, queue: *mut Queue, kernel: Symbol, arguments: u64) -> Result<(), String> {
+    let (mut object, mut private, mut signal) = (0u64, 0u32, 0);
+    let info = hsa.hsa_executable_symbol_get_info;
+    // SAFETY: the attributes are a u64 and a u32; the packet's slot is this thread's, and it becomes valid with the
+    // store of its header, which is last.
+    unsafe {
+        let status = info(
+            kernel,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+            (&raw mut object).cast(),
+        );
+        ok("hsa_executable_symbol_get_info", status)?;
+        let status = info(
+            kernel,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
+            (&raw mut private).cast(),
+        );
+        ok("hsa_executable_symbol_get_info", status)?;
+        ok(
+            "hsa_signal_create",
+            (hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal),
+        )?;
+        let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
+        let slot = (*queue)
+            .base_address
+            .cast::<[u64; 8]>()
+            .add((index % u64::from(QUEUE)) as usize);
+        // hsa_kernel_dispatch_packet_t: header and dimensions, workgroup, grid, segments, kernel, arguments, signal.
+        let words = &mut *slot;
+        words[1..].copy_from_slice(&[
+            1 | ITEMS << 32,
+            1 | 1 << 32,
+            u64::from(private),
+            object,
+            arguments,
+            0,
+            signal,
+        ]);
+        words[0] = u64::from(HSA_PACKET_TYPE_INVALID) | 1 << 16 | ITEMS << 32 | 1 << 48;
+        let header = &*slot.cast::<AtomicU16>();
+        header.store(
+            u16::from(HSA_PACKET_TYPE_KERNEL_DISPATCH),
+            Ordering::Release,
+        );
+        (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as SignalValue);
+        while (hsa.hsa_signal_wait_scacquire)(
+            signal,
+            HSA_SIGNAL_CONDITION_LT,
+            1,
+            u64::MAX,
+            HSA_WAIT_STATE_BLOCKED,
+        ) >= 1
+        {}
+    }
+    Ok(())
+}
