@@ -124,3 +124,8 @@ fn atomics() {
 fn copies_grids_and_streams() {
     program("host");
 }
+
+#[test]
+fn scalar_integers() {
+    program("scalar");
+}

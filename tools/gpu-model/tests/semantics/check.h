@@ -190,12 +190,22 @@ template <class F, class R, class... A> __global__ void apply(F f, R *out, size_
         out[i] = f(in[i]...);
 }
 
+// The same with one element for all lanes of a wave: clang makes scalar instructions of it.
+template <class F, class R, class... A> __global__ void apply_to_all(F f, R *out, size_t n, const A *__restrict... in) {
+    for (size_t i = blockIdx.x; i < n; i += gridDim.x)
+        out[i] = f(in[i]...);
+}
+
 template <class R, class F, class... A> std::vector<R> on_device(F f, const std::vector<A> &...in) {
     R *out;
     HIP(hipMalloc(&out, count * sizeof(R)));
+#ifdef SCALAR
+    apply_to_all<<<50, 1>>>(f, out, count, upload(in)...);
+#else
     // Workgroups that are no multiple of a wave, the last of them partial.
     unsigned block = 160;
     apply<<<(count + block - 1) / block, block>>>(f, out, count, upload(in)...);
+#endif
     HIP(hipGetLastError());
     return download(out, count);
 }
