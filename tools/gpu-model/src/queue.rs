@@ -2,11 +2,12 @@
 //! AMD's vendor packets have them.
 //!
 //! A packet is done before the next one is looked at, so the barrier bit asks for nothing more. Each queue has a
-//! thread of its own, which looks for packets less and less often while there are none.
+//! thread of its own. It looks for packets itself while the last one is not long ago; then it sleeps, and one thread
+//! for all sleeping queues looks at their write indexes, so that an idle queue costs next to nothing.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,7 @@ impl Queue {
         let thread = thread::spawn("gpu-model queue", {
             let shared = shared.clone();
             move || {
-                if let Err(error) = Processor::new(&shared).run() {
+                if let Err(error) = Processor::new(shared.clone()).run() {
                     shared.host.failed(&error);
                 }
             }
@@ -95,12 +96,7 @@ impl Queue {
 
     /// Says that there may be new packets. Without it they are found a little later.
     pub fn ring(&self) {
-        *self
-            .shared
-            .bell
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.rung.notify_one();
+        self.shared.ring();
     }
 }
 
@@ -122,24 +118,108 @@ impl Shared {
         self.stop.load(Acquire)
     }
 
-    /// Waits until somebody rings, but no longer than is sensible after being idle for `idle`.
-    fn wait(&self, idle: Duration) {
-        let pause = match idle.as_micros() {
-            0..50 => {
-                std::thread::yield_now();
-                return;
-            }
-            50..2_000 => Duration::from_micros(20),
-            2_000..100_000 => Duration::from_micros(100),
-            100_000..1_000_000 => Duration::from_micros(500),
-            _ => Duration::from_millis(5),
-        };
-        let bell = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until somebody rings, but no longer than `pause`.
+    fn wait(&self, pause: Duration) {
+        let bell = locked(&self.bell);
         let (mut bell, _) = self
             .rung
             .wait_timeout_while(bell, pause, |rung| !*rung)
             .unwrap_or_else(PoisonError::into_inner);
         *bell = false;
+    }
+
+    fn ring(&self) {
+        *locked(&self.bell) = true;
+        self.rung.notify_one();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long to wait before looking again, after `idle` without anything new.
+fn pause(idle: Duration) -> Duration {
+    Duration::from_micros(match idle.as_micros() {
+        0..ATTENTIVE => 20,
+        ATTENTIVE..100_000 => 100,
+        100_000..1_000_000 => 500,
+        _ => 2_000,
+    })
+}
+
+/// Microseconds for which a queue's own thread looks for packets.
+const ATTENTIVE: u128 = 2_000;
+
+/// A queue whose thread sleeps until its write index is no longer `next`.
+struct Sleeper {
+    shared: Arc<Shared>,
+    memory: View,
+    next: u64,
+}
+
+/// The thread that looks at the write indexes of sleeping queues.
+struct Watcher {
+    sleepers: Mutex<Vec<Sleeper>>,
+    /// Signalled when the first one lies down.
+    changed: Condvar,
+    started: Once,
+}
+
+static WATCHER: Watcher = Watcher {
+    sleepers: Mutex::new(Vec::new()),
+    changed: Condvar::new(),
+    started: Once::new(),
+};
+
+impl Watcher {
+    fn sleep(&'static self, sleeper: Sleeper) {
+        self.started.call_once(|| {
+            thread::spawn("gpu-model watch", || self.watch());
+        });
+        let shared = sleeper.shared.clone();
+        locked(&self.sleepers).push(sleeper);
+        self.changed.notify_one();
+        let mut bell = locked(&shared.bell);
+        while !*bell {
+            bell = shared
+                .rung
+                .wait(bell)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *bell = false;
+        drop(bell);
+        // Whoever rang: once the queue's thread is awake, nobody else may look at the queue's memory.
+        locked(&self.sleepers).retain(|other| !Arc::ptr_eq(&other.shared, &shared));
+    }
+
+    fn watch(&self) {
+        let mut sleepers = locked(&self.sleepers);
+        let mut since = Instant::now();
+        loop {
+            if sleepers.is_empty() {
+                sleepers = self
+                    .changed
+                    .wait(sleepers)
+                    .unwrap_or_else(PoisonError::into_inner);
+                since = Instant::now();
+            }
+            for Sleeper {
+                shared,
+                memory,
+                next,
+            } in sleepers.iter_mut()
+            {
+                // If the index cannot be read, the queue's own thread will say so.
+                if memory.load_u64(shared.info.write_index) != Ok(*next) {
+                    shared.ring();
+                    since = Instant::now();
+                }
+            }
+            drop(sleepers);
+            std::thread::sleep(pause(since.elapsed()));
+            sleepers = locked(&self.sleepers);
+        }
     }
 }
 
@@ -171,6 +251,16 @@ mod signal {
     pub const END: u64 = 40;
 }
 
+/// What became of a look at the queue.
+#[derive(PartialEq, Eq)]
+enum Step {
+    Done,
+    /// There is no packet.
+    Empty,
+    /// There is one, but what it waits for has not happened.
+    Waiting,
+}
+
 /// What became of a packet.
 enum Done {
     Yes {
@@ -192,17 +282,17 @@ impl From<Fault> for Failure {
     }
 }
 
-struct Processor<'a> {
-    shared: &'a Shared,
+struct Processor {
+    shared: Arc<Shared>,
     memory: View,
     next: u64,
 }
 
-impl Processor<'_> {
-    fn new(shared: &Shared) -> Processor<'_> {
+impl Processor {
+    fn new(shared: Arc<Shared>) -> Processor {
         Processor {
-            shared,
             memory: View::new(shared.gpu.memory().clone()),
+            shared,
             next: 0,
         }
     }
@@ -213,8 +303,22 @@ impl Processor<'_> {
         let mut idle_since = Instant::now();
         while !self.shared.stopped() {
             match self.guarded(Self::step) {
-                Ok(true) => idle_since = Instant::now(),
-                Ok(false) => self.shared.wait(idle_since.elapsed()),
+                Ok(Step::Done) => idle_since = Instant::now(),
+                Ok(step) => {
+                    let idle = idle_since.elapsed();
+                    if idle < Duration::from_micros(50) {
+                        std::thread::yield_now();
+                    } else if step == Step::Empty && idle.as_micros() >= ATTENTIVE {
+                        WATCHER.sleep(Sleeper {
+                            shared: self.shared.clone(),
+                            memory: View::new(self.shared.gpu.memory().clone()),
+                            next: self.next,
+                        });
+                        idle_since = Instant::now();
+                    } else {
+                        self.shared.wait(pause(idle));
+                    }
+                }
                 Err(Error::Dispatch(dispatch::Error::Stopped)) => break,
                 Err(error) => return Err(error),
             }
@@ -237,10 +341,10 @@ impl Processor<'_> {
     }
 
     /// Does the next packet, if there is one and it need not wait.
-    fn step(&mut self) -> Result<bool, Failure> {
+    fn step(&mut self) -> Result<Step, Failure> {
         let info = self.shared.info;
         if self.next == self.memory.load_u64(info.write_index)? {
-            return Ok(false);
+            return Ok(Step::Empty);
         }
         let address = info.ring + self.next % info.packets * packet::SIZE;
         let header = self.memory.load_u16(address)?;
@@ -257,7 +361,7 @@ impl Processor<'_> {
             other => return Err(unsupported("packet type", other)),
         };
         let Done::Yes { start } = done else {
-            return Ok(false);
+            return Ok(Step::Waiting);
         };
         let completion = self.memory.load_u64(address + 56)?;
         self.memory.store_u16(address, u16::from(packet::INVALID))?;
@@ -268,7 +372,7 @@ impl Processor<'_> {
         if completion != 0 && !dropped {
             self.complete(completion, start)?;
         }
-        Ok(true)
+        Ok(Step::Done)
     }
 
     fn complete(&mut self, at: u64, start: u64) -> Result<(), Failure> {
