@@ -129,3 +129,8 @@ fn copies_grids_and_streams() {
 fn scalar_integers() {
     program("scalar");
 }
+
+#[test]
+fn instructions_behind_builtins() {
+    program("instructions");
+}

@@ -218,6 +218,44 @@ void test_sum_and_sort() {
         }
 }
 
+// Two elements of LDS at once, near to each other and 64 elements apart.
+template <class T> __global__ void pairs(T *out, const T *in) {
+    __shared__ T shared[1024];
+    int i = threadIdx.x;
+    shared[i] = in[i];
+    shared[i + 128] = in[i + 128];
+    shared[2 * i + 256] = in[i + 256];
+    shared[2 * i + 257] = in[i + 384];
+    __syncthreads();
+    int k = (i * 7) & 127;
+    out[i] = shared[k] * 3 + shared[k + 9];
+    out[i + 128] = shared[k + 64] * 5 + shared[k + 320];
+    out[i + 256] = shared[k + 1] ^ shared[k + 2];
+}
+
+template <class T> void test_pairs() {
+    Report report("pairs");
+    std::vector<T> in(512), shared(512);
+    for (auto &value : in)
+        value = T(next_random());
+    T *out = upload(in);
+    pairs<<<1, 128>>>(out, upload(in));
+    auto got = download(out, 384);
+    for (int i = 0; i < 128; ++i) {
+        shared[i] = in[i];
+        shared[i + 128] = in[i + 128];
+        shared[2 * i + 256] = in[i + 256];
+        shared[2 * i + 257] = in[i + 384];
+    }
+    for (int i = 0; i < 128; ++i) {
+        int k = (i * 7) & 127;
+        T expected[] = {T(shared[k] * 3 + shared[k + 9]), T(shared[k + 64] * 5 + shared[k + 320]), T(shared[k + 1] ^ shared[k + 2])};
+        for (int part = 0; part < 3; ++part)
+            if (expected[part] != got[i + 128 * part])
+                report.differ(i + 128 * part, expected[part], got[i + 128 * part]);
+    }
+}
+
 struct Mixed {
     uint8_t a;
     uint64_t b;
@@ -277,6 +315,8 @@ int main(int argc, char **argv) {
     test_transpose<uint8_t>();
     test_transpose<uint64_t>();
     test_sum_and_sort();
+    test_pairs<uint32_t>();
+    test_pairs<uint64_t>();
     test_structures();
     return finish();
 }
