@@ -45,8 +45,37 @@ fn write_text(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-/// Writes the tree for `target` to `root`; `generation_id` comes last, so that its presence means all is there.
+/// Writes the tree for `target` to `root`, which is whole from the moment it is there: several processes may do it at
+/// once. A tree that is there already stays as it is.
 pub fn create(root: &Path, target: Target) -> io::Result<()> {
+    let parent = root
+        .parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let mut name = root
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no name for a folder"))?
+        .to_os_string();
+    name.push(format!(".{}", std::process::id()));
+    let fresh = parent.join(name);
+    let placed = fill(&fresh, target).and_then(|()| match fs::rename(&fresh, root) {
+        Err(_) if is_whole(root) => Ok(()),
+        // Part of a tree.
+        Err(_) if root.is_dir() => fs::remove_dir_all(root).and_then(|()| fs::rename(&fresh, root)),
+        result => result,
+    });
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh)?;
+    }
+    placed
+}
+
+fn is_whole(root: &Path) -> bool {
+    root.join("generation_id").is_file()
+}
+
+fn fill(root: &Path, target: Target) -> io::Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     write(
         &root.join("system_properties"),
@@ -250,6 +279,21 @@ mod tests {
         assert_eq!(fs::read_to_string(gpu.join("gpu_id")).unwrap(), "2\n");
         let capability = property(&gpu.join("properties"), "capability").unwrap();
         assert_eq!(capability >> 30 & 1, 0);
-        assert!(folder.path().join("generation_id").is_file());
+        assert!(is_whole(folder.path()));
+    }
+
+    #[test]
+    fn several_may_write_the_same_tree_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("new/topology");
+        create(&root, TARGETS[0]).unwrap();
+        fs::write(root.join("generation_id"), "7\n").unwrap();
+        create(&root, TARGETS[0]).unwrap();
+        let kept = fs::read_to_string(root.join("generation_id")).unwrap();
+        assert_eq!(kept, "7\n", "it was whole, so it stays");
+        fs::remove_file(root.join("generation_id")).unwrap();
+        create(&root, TARGETS[0]).unwrap();
+        assert!(is_whole(&root), "a part of one is replaced");
+        assert_eq!(fs::read_dir(root.parent().unwrap()).unwrap().count(), 1);
     }
 }
