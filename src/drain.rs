@@ -2,37 +2,20 @@
 //! rest goes on.
 
 use crate::check::{self, Bounds, Defect};
+use crate::copy::{Copies, Wanted};
 use crate::discover::{Agent, CodeObject, discover};
 use crate::encode::{Sections, encode};
-use crate::hsa::copy::{Copied, Staging};
-use crate::hsa::types::{AgentHandle, ExecutableHandle};
+use crate::files::{Files, Identity, Profile};
+use crate::hsa::copy::Staging;
+use crate::hsa::types::AgentHandle;
 use crate::hsa::{self, Api};
-use crate::merge::merge;
-use crate::place::{self, FileId, ObjectId, Values};
-use crate::report;
+use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use crate::{build_id, signature};
 use byteorder::{ByteOrder, LittleEndian};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Mutex;
-
-/// How a drain ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Code objects whose profile was written.
-    pub written: usize,
-    /// Losses that were reported, one line each.
-    pub lost: usize,
-}
-
-impl Outcome {
-    fn lose(&mut self, what: impl std::fmt::Display) {
-        self.lost += 1;
-        report::lost(what);
-    }
-}
 
 /// What is kept from one drain to the next.
 #[derive(Default)]
@@ -40,46 +23,10 @@ struct State {
     /// Whether this copy holds a reference on HSA.
     holding: bool,
     staging: HashMap<AgentHandle, Staging>,
-    known: HashMap<Identity, Known>,
-    /// Whether to remember what was written, for [`place_again`].
-    keep_images: bool,
-    /// How many code objects of each architecture have a name.
-    named: HashMap<String, usize>,
-}
-
-/// A code object, told from another one that comes to lie in the same place later.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Identity {
-    agent: AgentHandle,
-    executable: ExecutableHandle,
-    signature: u64,
-}
-
-struct Known {
-    /// The n of the file's name.
-    number: usize,
-    /// What this process has added to a file that it shares (%m).
-    added: Option<Vec<u8>>,
-    placed: Option<Placed>,
-}
-
-/// A file of this process's own, to be found again.
-struct Placed {
-    path: PathBuf,
-    id: FileId,
-    image: Vec<u8>,
+    files: Files,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-
-/// A profile that only needs a name.
-struct Profile {
-    agent: usize,
-    identity: Identity,
-    binary_id: Option<Vec<u8>>,
-    image: Vec<u8>,
-    records: usize,
-}
 
 /// Drains every loaded code object. `wait`: for kernels that HIP still runs, first. `hold`: keep HSA alive from now on.
 pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
@@ -122,28 +69,16 @@ pub fn keep_images() {
     let mut state = STATE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    state.get_or_insert_default().keep_images = true;
+    state.get_or_insert_default().files.keep_images = true;
 }
 
-/// Writes the files again that somebody has replaced since. LLVM's own collector, where it is in the program too, has
-/// the same names and leaves out the device functions that are no kernels.
+/// See [`Files::place_again`].
 pub fn place_again() {
     let mut state = STATE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
-    for placed in state
-        .iter_mut()
-        .flat_map(|state| state.known.values_mut())
-        .flat_map(|known| &mut known.placed)
-    {
-        if placed.id.is_replaced(&placed.path) {
-            match place::write(&placed.path, &placed.image) {
-                Ok(id) => placed.id = id,
-                Err(error) => {
-                    report::lost(format_args!("lost the counters of a code object: {error}"))
-                }
-            }
-        }
+    if let Some(state) = state.as_mut() {
+        state.files.place_again();
     }
 }
 
@@ -238,103 +173,9 @@ impl State {
                 Err(error) => drain.lose_all(count, &error),
             }
         }
-        self.place(&agents, settings, profiles, outcome);
+        self.files.place(&agents, settings, profiles, outcome);
         Ok(())
     }
-
-    /// Names and writes the profiles.
-    fn place(
-        &mut self,
-        agents: &[Agent],
-        settings: &Settings,
-        mut profiles: Vec<Profile>,
-        outcome: &mut Outcome,
-    ) {
-        // New names are given in an order that is the same from run to run: by what the code object is, then by agent
-        // and load order (the sort is stable).
-        profiles.sort_by_key(|profile| (profile.identity.signature, profile.agent));
-        let target = place::Target::new(settings.pattern.as_deref());
-        let values = Values::now();
-        for profile in profiles {
-            let arch = &agents[profile.agent].name;
-            let known = self.known.entry(profile.identity).or_insert_with(|| {
-                let count = self.named.entry(arch.clone()).or_default();
-                *count += 1;
-                Known {
-                    number: *count - 1,
-                    added: None,
-                    placed: None,
-                }
-            });
-            let object = ObjectId {
-                signature: profile.identity.signature,
-                build_id: profile.binary_id.as_deref(),
-            };
-            let to = target.destination(&values, object);
-            if to.continuous {
-                static SAID: std::sync::Once = std::sync::Once::new();
-                SAID.call_once(|| report::lost("%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory"));
-            }
-            let written = if to.merge {
-                let path = place::prefixed(&to.path, arch, 0);
-                add(&path, &profile.image, known).map(|()| path)
-            } else {
-                let path = place::prefixed(&to.path, arch, known.number);
-                place::write(&path, &profile.image)
-                    .map_err(Unwritten::Place)
-                    .map(|id| {
-                        if self.keep_images {
-                            known.placed = Some(Placed {
-                                path: path.clone(),
-                                id,
-                                image: profile.image,
-                            });
-                        }
-                        path
-                    })
-            };
-            match written {
-                Ok(path) => {
-                    outcome.written += 1;
-                    report::note(
-                        settings.verbose,
-                        format_args!(
-                            "{} records of {arch} to {}",
-                            profile.records,
-                            path.display()
-                        ),
-                    );
-                }
-                Err(error) => outcome.lose(format_args!(
-                    "lost the counters of a code object on {arch}: {error}"
-                )),
-            }
-        }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Unwritten {
-    #[error(transparent)]
-    Place(#[from] place::Error),
-    #[error("{0} is left as it is: {1}")]
-    Mismatch(PathBuf, crate::merge::Mismatch),
-}
-
-/// Adds an image to the file that other processes share.
-fn add(path: &std::path::Path, image: &[u8], known: &mut Known) -> Result<(), Unwritten> {
-    let mut mismatch = None;
-    place::update(path, |old| match old.filter(|old| !old.is_empty()) {
-        None => Some(image.to_vec()),
-        Some(old) => merge(&old, image, known.added.as_deref())
-            .map_err(|error| mismatch = Some(error))
-            .ok(),
-    })?;
-    if let Some(mismatch) = mismatch {
-        return Err(Unwritten::Mismatch(path.into(), mismatch));
-    }
-    known.added = Some(image.to_vec());
-    Ok(())
 }
 
 /// A code object's table that has passed the checks.
@@ -368,13 +209,7 @@ impl AgentDrain<'_> {
                 wanted.add(range, &checked.object.segments);
             }
         }
-        let limit = self.settings.sync_limit;
-        let ranges = wanted.coalesced();
-        let copied = self.staging.copy(&ranges, limit)?;
-        let copies = Copies {
-            ranges: &ranges,
-            copied,
-        };
+        let copies = wanted.copy(self.staging, self.settings.sync_limit)?;
         let mut profiles = Vec::new();
         for checked in checked {
             match profile(&checked, &copies, self.agent.handle) {
@@ -428,13 +263,7 @@ impl AgentDrain<'_> {
             }
             good.push((object, tables, head));
         }
-        let limit = self.settings.sync_limit;
-        let ranges = wanted.coalesced();
-        let copied = self.staging.copy(&ranges, limit)?;
-        let copies = Copies {
-            ranges: &ranges,
-            copied,
-        };
+        let copies = wanted.copy(self.staging, self.settings.sync_limit)?;
         let mut checked = Vec::new();
         for (object, tables, head) in good {
             let mut bounds = Vec::new();
@@ -566,95 +395,10 @@ fn profile(
     ))
 }
 
-/// Ranges to copy, each inside a segment.
-#[derive(Default)]
-struct Wanted(Vec<(Range<u64>, Range<u64>)>);
-
-/// Ranges of one segment that are closer than this are copied at once: a copy costs more than these bytes.
-const GAP: u64 = 256;
-
-impl Wanted {
-    fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
-        // The checks have seen to it that there is one.
-        if let Some(segment) = segments
-            .iter()
-            .find(|s| s.start <= range.start && range.end <= s.end)
-        {
-            self.0.push((range, segment.clone()));
-        }
-    }
-
-    /// The fewest copies, none of which leaves a segment.
-    fn coalesced(mut self) -> Vec<Range<u64>> {
-        self.0.sort_by_key(|(range, _)| range.start);
-        let mut out: Vec<(Range<u64>, Range<u64>)> = Vec::new();
-        for (range, segment) in self.0 {
-            match out.last_mut() {
-                Some((last, of))
-                    if *of == segment && range.start <= last.end.saturating_add(GAP) =>
-                {
-                    last.end = last.end.max(range.end);
-                }
-                _ => out.push((range, segment)),
-            }
-        }
-        out.into_iter().map(|(range, _)| range).collect()
-    }
-}
-
-/// Copied ranges, by device address.
-struct Copies<'a> {
-    /// In order of their start.
-    ranges: &'a [Range<u64>],
-    copied: Copied<'a>,
-}
-
-impl<'a> Copies<'a> {
-    /// The bytes of a range that was wanted.
-    fn get(&self, range: &Range<u64>) -> Result<&'a [u8], hsa::Error> {
-        if range.is_empty() {
-            return Ok(&[]);
-        }
-        let n = self
-            .ranges
-            .partition_point(|copied| copied.start <= range.start)
-            .saturating_sub(1);
-        let whole = &self.ranges[n];
-        let bytes = self.copied.get(n, (whole.end - whole.start) as usize)?;
-        let start = (range.start - whole.start) as usize;
-        let end = start + (range.end - range.start) as usize;
-        Ok(&bytes[start..end])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use profraw::format::TableLayout;
-
-    #[test]
-    fn near_ranges_of_a_segment_are_copied_at_once() {
-        let segments = [0x1000..0x2000, 0x2000..0x3000];
-        let mut wanted = Wanted::default();
-        for range in [
-            0x1800..0x1810,
-            0x1000..0x1010,
-            0x1020..0x1030,
-            0x1ff0..0x2000,
-            0x2000..0x2010,
-        ] {
-            wanted.add(range, &segments);
-        }
-        assert_eq!(
-            wanted.coalesced(),
-            [
-                0x1000..0x1030,
-                0x1800..0x1810,
-                0x1ff0..0x2000,
-                0x2000..0x2010
-            ]
-        );
-    }
 
     #[test]
     fn tables_that_name_the_same_ranges_are_one() {

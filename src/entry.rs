@@ -1,9 +1,10 @@
 //! Every symbol that devprof exports, and the constructor. No panic leaves a function of this file.
 
-use crate::drain::{self, Outcome};
+use crate::drain;
+use crate::host;
 use crate::hsa::{self, tool};
+use crate::report::{self, Outcome};
 use crate::settings::Settings;
-use crate::{host, report};
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;

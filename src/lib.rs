@@ -11,18 +11,20 @@
 //! | a trigger: exit, collect call, HSA's end | [`entry`] |
 //! | agents, loaded executables, bounds tables | [`discover`] |
 //! | every range inside a loaded segment | [`check`] |
-//! | device memory to pinned host memory | [`hsa::copy`] |
+//! | device memory to host memory, in the fewest copies | [`copy`], [`hsa::copy`] |
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
-//! | pattern, architecture, rename | [`place`], and [`merge`] for %m |
+//! | name, pattern, rename | [`files`], [`place`], and [`merge`] for %m |
 //!
 //! [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
 
 mod build_id;
 mod check;
+mod copy;
 mod discover;
 mod drain;
 mod encode;
 mod entry;
+mod files;
 mod host;
 mod hsa;
 mod merge;

@@ -17,6 +17,22 @@ pub fn lost(what: impl Display) {
     }
 }
 
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Code objects whose profile was written.
+    pub written: usize,
+    /// Losses that were reported, one line each.
+    pub lost: usize,
+}
+
+impl Outcome {
+    pub fn lose(&mut self, what: impl Display) {
+        self.lost += 1;
+        lost(what);
+    }
+}
+
 /// Says what was done, when `verbose`.
 pub fn note(verbose: bool, what: impl Display) {
     if verbose {
