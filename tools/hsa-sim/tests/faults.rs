@@ -165,7 +165,7 @@ fn every_call_fails_at_every_position() {
     let environment = [
         ("HSA_SIM_AGENTS", "gfx1100*2"),
         ("HSA_TOOLS_LIB", devprof.to_str().expect("a path")),
-        ("DEVPROF_SYNC_MS", "200"),
+        ("DEVPROF_SYNC_MS", "3000"),
         ("HSA_SIM_BAR", "small"),
     ];
     let mut session = Session::start("faults", &environment);
