@@ -62,6 +62,9 @@ impl Target {
 
 const AGENTS: u64 = 0xa6e0_0000;
 const ISAS: u64 = 0x15a0_0000;
+/// The architecture that all of them run.
+const GENERIC_ISA: Isa = ISAS + 0x100;
+const GENERIC: &str = "gfx11-generic";
 const WAVEFRONTS: u64 = 0x3a7e_0000;
 const ISA_PREFIX: &str = "amdgcn-amd-amdhsa--";
 
@@ -287,11 +290,16 @@ pub unsafe fn hsa_agent_iterate_caches(agent: Agent, _: Visit, _: *mut c_void) -
     status(with(|state| state.agents.number(agent).map(|_| ())))
 }
 
-fn isa(handle: Isa) -> Result<&'static Target, Status> {
+/// The name of an architecture.
+fn isa(handle: Isa) -> Result<&'static str, Status> {
+    if handle == GENERIC_ISA {
+        return Ok(GENERIC);
+    }
     let number = handle.wrapping_sub(ISAS);
     usize::try_from(number)
         .ok()
         .and_then(|number| Target::ALL.get(number))
+        .map(|target| target.name)
         .ok_or(HSA_STATUS_ERROR_INVALID_ISA)
 }
 
@@ -309,12 +317,15 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut Isa) -> Status {
         .to_str()
         .ok()
         .and_then(|name| name.strip_prefix(ISA_PREFIX))
-        .and_then(Target::find);
+        .and_then(|name| match name {
+            GENERIC => Some(GENERIC_ISA),
+            name => Target::find(name).map(Target::isa),
+        });
     status(match with(|_| Ok(target)) {
         Err(status) => Err(status),
         Ok(None) => Err(HSA_STATUS_ERROR_INVALID_ISA_NAME),
         // SAFETY: the caller's promise.
-        Ok(Some(target)) => unsafe { put(out, target.isa()) },
+        Ok(Some(isa)) => unsafe { put(out, isa) },
     })
 }
 
@@ -325,8 +336,10 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut Isa) -> Status {
 pub unsafe fn hsa_agent_iterate_isas(agent: Agent, callback: Visit, data: *mut c_void) -> Status {
     let isas = with(|state| {
         let number = state.agents.number(agent)?;
-        let gpu = number.checked_sub(1).map(|n| &state.agents.gpus[n]);
-        Ok(gpu.map(|gpu| gpu.target.isa()).into_iter().collect())
+        Ok(match number.checked_sub(1) {
+            Some(n) => vec![state.agents.gpus[n].target.isa(), GENERIC_ISA],
+            None => Vec::new(),
+        })
     });
     // SAFETY: the caller's promise.
     unsafe { visit(isas, callback, data) }
@@ -362,11 +375,11 @@ pub unsafe fn hsa_isa_get_info(
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_isa_get_info_alt(handle: Isa, attribute: u32, value: *mut c_void) -> Status {
-    let target = match with(|_| isa(handle)) {
-        Ok(target) => target,
+    let name = match with(|_| isa(handle)) {
+        Ok(name) => name,
         Err(status) => return status,
     };
-    let name = format!("{ISA_PREFIX}{}\0", target.name);
+    let name = format!("{ISA_PREFIX}{name}\0");
     // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
     status(unsafe {
         match attribute {
@@ -404,10 +417,12 @@ pub unsafe fn hsa_isa_get_info_alt(handle: Isa, attribute: u32, value: *mut c_vo
 /// # Safety
 /// `result` may be written.
 pub unsafe fn hsa_isa_compatible(code: Isa, agent: Isa, result: *mut bool) -> Status {
-    status(with(|_| Ok(isa(code)? == isa(agent)?)).and_then(|same| {
-        // SAFETY: the caller's promise.
-        unsafe { put(result, same) }
-    }))
+    status(
+        with(|_| Ok(isa(code)? == isa(agent)? || code == GENERIC_ISA)).and_then(|same| {
+            // SAFETY: the caller's promise.
+            unsafe { put(result, same) }
+        }),
+    )
 }
 
 /// See `hsa.h`.

@@ -6,7 +6,7 @@ use goblin::elf::Elf;
 use goblin::elf::header::{EI_OSABI, ET_DYN};
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_UNDEF;
-use goblin::elf::sym::{STB_LOCAL, STT_FUNC, STT_OBJECT};
+use goblin::elf::sym::{STB_LOCAL, STB_WEAK, STT_OBJECT};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ mod relocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolKind {
     /// A variable in writable or read-only memory.
-    Variable { is_const: bool },
+    Variable { writable: bool },
     /// A kernel descriptor.
     Kernel,
 }
@@ -41,6 +41,8 @@ pub enum SymbolKind {
 pub struct Defined {
     pub name: String,
     pub kind: SymbolKind,
+    /// Not global: another code object may define it too.
+    pub weak: bool,
     /// In the ELF file's address space.
     pub address: u64,
     pub size: u64,
@@ -124,7 +126,7 @@ impl CodeObject {
                         let name = elf.dynstrtab.get_at(symbol.st_name);
                         Target::Named {
                             name: name.ok_or("a symbol's name is missing")?.to_string(),
-                            weak: symbol.st_bind() == goblin::elf::sym::STB_WEAK,
+                            weak: symbol.st_bind() == STB_WEAK,
                         }
                     } else {
                         Target::Here(symbol.st_value)
@@ -151,15 +153,13 @@ impl CodeObject {
                 .is_none_or(|section| section.is_writable());
             let kind = match symbol.st_type() {
                 STT_OBJECT if name.ends_with(".kd") => SymbolKind::Kernel,
-                STT_OBJECT => SymbolKind::Variable {
-                    is_const: !writable,
-                },
-                STT_FUNC => continue,
+                STT_OBJECT => SymbolKind::Variable { writable },
                 _ => continue,
             };
             symbols.push(Defined {
                 name,
                 kind,
+                weak: symbol.st_bind() == STB_WEAK,
                 address: symbol.st_value,
                 size: symbol.st_size,
             });

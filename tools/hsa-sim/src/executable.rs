@@ -8,7 +8,6 @@ use crate::runtime::{State, new_handle, put, put_bytes, status, with};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
-use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +15,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum Storage {
     File {
-        file: RawFd,
         path: PathBuf,
         offset: usize,
         /// The file's bytes at the time; they are where HSA says the code object is in memory.
@@ -238,7 +236,6 @@ pub unsafe fn reader_of_file(
     bytes.truncate(end);
     bytes.drain(..offset);
     let storage = Storage::File {
-        file,
         path,
         offset,
         bytes,
@@ -711,7 +708,14 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 HSA_EXECUTABLE_SYMBOL_INFO_NAME => put_bytes(value.cast(), name),
                 HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME_LENGTH => put(value.cast(), 0u32),
                 HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME => put_bytes(value.cast(), b""),
-                HSA_EXECUTABLE_SYMBOL_INFO_LINKAGE => put(value.cast(), HSA_SYMBOL_LINKAGE_PROGRAM),
+                HSA_EXECUTABLE_SYMBOL_INFO_LINKAGE => put(
+                    value.cast(),
+                    if symbol.defined.weak {
+                        HSA_SYMBOL_LINKAGE_MODULE
+                    } else {
+                        HSA_SYMBOL_LINKAGE_PROGRAM
+                    },
+                ),
                 HSA_EXECUTABLE_SYMBOL_INFO_IS_DEFINITION => put(value.cast(), true),
                 HSA_EXECUTABLE_SYMBOL_INFO_AGENT => put(value.cast(), agent::handle(symbol.agent)),
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS => {
@@ -720,7 +724,8 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION => {
                     of(!is_kernel)?;
-                    put(value.cast(), HSA_VARIABLE_ALLOCATION_AGENT)
+                    // As ROCr has it, though the variable is the agent's.
+                    put(value.cast(), HSA_VARIABLE_ALLOCATION_PROGRAM)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT => {
                     of(!is_kernel)?;
@@ -735,7 +740,8 @@ pub unsafe fn hsa_executable_symbol_get_info(
                     put(value.cast(), symbol.defined.size as u32)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => match symbol.defined.kind {
-                    SymbolKind::Variable { is_const } => put(value.cast(), is_const),
+                    // ROCr 7.2.4 has it the wrong way round, and programs live with that.
+                    SymbolKind::Variable { writable } => put(value.cast(), writable),
                     SymbolKind::Kernel => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
                 },
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => {
@@ -848,7 +854,6 @@ pub fn load_file(path: &str) {
         let (mut executable, mut reader) = (0, 0);
         let agent = agent::handle(1);
         let storage = Storage::File {
-            file: -1,
             path: path.into(),
             offset: 0,
             bytes,

@@ -2,13 +2,13 @@
 
 use crate::abi::*;
 use crate::agent;
-use crate::executable::{self, Loaded, Storage};
+use crate::executable::{self, Loaded};
 use crate::plan;
 use crate::runtime::{State, put, put_bytes, status, with};
 use std::ffi::{c_int, c_void};
 
-/// The newest minor version.
-pub const MINOR: u16 = 3;
+/// The minor version that is told. ROCr tells 0 too, and gives as much of the newest table as is asked for.
+pub const MINOR: u16 = 0;
 
 /// `hsa_ven_amd_loader_1_03_pfn_t`. Earlier versions are its beginning.
 #[repr(C)]
@@ -186,49 +186,41 @@ unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<()
     let memory = loaded.storage.memory();
     // SAFETY: the caller's promise.
     unsafe {
-        match (attribute, &*loaded.storage) {
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE, _) => {
+        match attribute {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE => {
                 put(value.cast(), loaded.executable)
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND, _) => put(
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND => put(
                 value.cast(),
                 HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_KIND_AGENT,
             ),
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT => {
                 put(value.cast(), agent::handle(loaded.agent))
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE, storage) => put(
+            // Files are mapped, in ROCr too, so the storage is always memory.
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE => put(
                 value.cast(),
-                match storage {
-                    Storage::File { .. } => HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_FILE,
-                    Storage::Memory { .. } => HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,
-                },
+                HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,
             ),
-            (
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE,
-                Storage::Memory { .. },
-            ) => put(value.cast(), memory.start as u64),
-            (
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE,
-                Storage::Memory { .. },
-            ) => put(value.cast(), memory.len() as u64),
-            (
-                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_FILE,
-                Storage::File { file, .. },
-            ) => put(value.cast(), *file),
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE => {
+                put(value.cast(), memory.start as u64)
+            }
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE => {
+                put(value.cast(), memory.len() as u64)
+            }
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA => {
                 put(value.cast(), loaded.delta)
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE => {
                 put(value.cast(), loaded.range.start)
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE => {
                 put(value.cast(), loaded.range.end - loaded.range.start)
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH => {
                 put(value.cast(), loaded.uri.len() as u32)
             }
-            (HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI, _) => {
+            HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI => {
                 put_bytes(value.cast(), loaded.uri.as_bytes())
             }
             _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),

@@ -50,6 +50,10 @@ const GPU_POOLS: &[PoolKind] = &[
         flags: COARSE,
     },
     PoolKind {
+        segment: HSA_AMD_SEGMENT_GLOBAL,
+        flags: HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED,
+    },
+    PoolKind {
         segment: HSA_AMD_SEGMENT_GROUP,
         flags: 0,
     },
@@ -414,10 +418,10 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
         Ok(found) => found,
         Err(status) => return status,
     };
-    let access = if kind.segment != HSA_AMD_SEGMENT_GLOBAL {
-        HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
-    } else if number == owner {
+    let access = if number == owner {
         HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT
+    } else if kind.segment != HSA_AMD_SEGMENT_GLOBAL {
+        HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
     } else {
         HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT
     };
