@@ -125,7 +125,7 @@ impl State {
             return Ok(());
         }
         // The tables do not change while kernels run; the counters do.
-        let quiesce = wait.then(|| hsa::quiesce(api));
+        let mut quiesce = wait.then(|| hsa::quiesce(api, settings.sync_limit));
         let mut checked = Vec::new();
         for (n, agent) in agents.iter().enumerate() {
             let mine: Vec<&CodeObject> =
@@ -149,7 +149,7 @@ impl State {
                 Err(error) => drain.lose_all(mine.len(), &error),
             }
         }
-        if quiesce.is_some_and(|it| !it.finish(settings.sync_limit)) {
+        if quiesce.as_mut().is_some_and(|quiesce| !quiesce.devices()) {
             outcome.lose(format_args!(
                 "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
                 settings.sync_limit.as_millis()
@@ -174,6 +174,9 @@ impl State {
             }
         }
         self.files.place(&agents, settings, profiles, outcome);
+        if let Some(quiesce) = quiesce {
+            quiesce.handlers();
+        }
         Ok(())
     }
 }

@@ -9,39 +9,59 @@ use std::time::{Duration, Instant};
 
 /// A wait that is under way.
 pub struct Quiesce {
-    /// `None`: there is no HIP to wait for.
+    /// Gets a message when the devices are done, and is disconnected when the handlers are, too. `None`: there is no
+    /// HIP to wait for.
     done: Option<Receiver<()>>,
     start: Instant,
+    limit: Duration,
 }
 
-/// Begins to wait, on a thread of its own, as HIP's wait has no limit.
-pub fn quiesce(api: &'static Api) -> Quiesce {
+/// Begins to wait, for `limit` at most, on a thread of its own, as HIP's wait has no limit.
+pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
     let done = hip::is_loaded().then(|| {
         let (done, is_done) = mpsc::channel();
-        // Without a thread `done` is dropped, which `finish` takes for a wait that failed.
+        // Without a thread `done` is dropped, which `devices` takes for a wait that failed.
         let _ = std::thread::Builder::new()
             .name("devprof-quiesce".into())
             .spawn(move || {
                 hip::wait_for_devices();
-                pass_handlers(api);
                 // Nobody listens any more when the limit was hit.
                 let _ = done.send(());
+                pass_handlers(api);
             });
         is_done
     });
     Quiesce {
         done,
         start: Instant::now(),
+        limit,
     }
 }
 
 impl Quiesce {
-    /// Waits until the devices are done, at most until `limit` after the beginning. Whether they are.
-    pub fn finish(self, limit: Duration) -> bool {
-        self.done.is_none_or(|done| {
-            done.recv_timeout(limit.saturating_sub(self.start.elapsed()))
-                .is_ok()
-        })
+    /// Waits until the devices are done. Whether they are.
+    pub fn devices(&mut self) -> bool {
+        let rest = self.rest();
+        let done = self
+            .done
+            .as_ref()
+            .is_none_or(|done| done.recv_timeout(rest).is_ok());
+        if !done {
+            self.done = None;
+        }
+        done
+    }
+
+    /// Waits until the handlers are done, after the devices.
+    pub fn handlers(self) {
+        if let Some(done) = &self.done {
+            // The end of the thread, or the limit: there is nothing more to do in either case.
+            let _ = done.recv_timeout(self.rest());
+        }
+    }
+
+    fn rest(&self) -> Duration {
+        self.limit.saturating_sub(self.start.elapsed())
     }
 }
 
