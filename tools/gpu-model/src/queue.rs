@@ -306,8 +306,10 @@ impl Processor {
                 Ok(Step::Done) => idle_since = Instant::now(),
                 Ok(step) => {
                     let idle = idle_since.elapsed();
-                    if idle < Duration::from_micros(50) {
-                        std::thread::yield_now();
+                    if idle < Duration::from_micros(10) {
+                        // Not a yield: threads of ROCr that only poll would then have the processor for
+                        // milliseconds, while who sleeps shortly gets it back at once.
+                        std::hint::spin_loop();
                     } else if step == Step::Empty && idle.as_micros() >= ATTENTIVE {
                         WATCHER.sleep(Sleeper {
                             shared: self.shared.clone(),
