@@ -441,6 +441,14 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    /// Whoever holds HSA lets it go, so that nothing is drained into the test's directory at exit.
+    fn drop(&mut self) {
+        // SAFETY: nothing of HSA is in use.
+        while unsafe { (self.hsa.hsa_shut_down)() } == HSA_STATUS_SUCCESS {}
+    }
+}
+
 /// A file without a name.
 fn tempfile() -> File {
     // SAFETY: memfd_create takes a C string and gives a descriptor that is ours.
