@@ -313,6 +313,11 @@ impl Session {
 
     /// Runs both kernels of a fixture with 64 work-items and waits for them. Returns the dispatches' times.
     pub fn run(&self, executable: Executable, agent: Agent) -> Vec<Times> {
+        self.run_for(executable, agent, 60_000_000_000)
+    }
+
+    /// As [`Session::run`], waiting at most so many nanoseconds for each.
+    pub fn run_for(&self, executable: Executable, agent: Agent, limit: u64) -> Vec<Times> {
         let hsa = &self.hsa;
         let (mut queue, mut memory) = (std::ptr::null_mut(), std::ptr::null_mut::<c_void>());
         let mut times = Vec::new();
@@ -383,7 +388,7 @@ impl Session {
                     signal,
                     HSA_SIGNAL_CONDITION_LT,
                     1,
-                    60_000_000_000,
+                    limit,
                     HSA_WAIT_STATE_BLOCKED,
                 );
                 assert_eq!(value, 0, "{kernel} has not ended");
