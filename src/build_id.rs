@@ -42,8 +42,13 @@ pub fn search(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Search {
     notes(start, bytes, segments).unwrap_or(Search::None)
 }
 
+#[repr(align(8))]
+struct Aligned([u8; SIZEOF_EHDR]);
+
 fn notes(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Option<Search> {
-    let header = Header::from_bytes(bytes.get(..SIZEOF_EHDR)?.try_into().ok()?);
+    // goblin wants the header aligned, and copied bytes lie anywhere.
+    let header = Aligned(bytes.get(..SIZEOF_EHDR)?.try_into().ok()?);
+    let header = Header::from_bytes(&header.0);
     if &header.e_ident[..4] != ELFMAG || usize::from(header.e_phentsize) != SIZEOF_PHDR {
         return None;
     }
@@ -148,6 +153,19 @@ mod tests {
         assert_eq!(search(0x1000, &bytes[..140], &segments), Search::In(rest));
         assert_eq!(in_notes(&id), Some(vec![0xab; 20]));
         assert_eq!(in_notes(&metadata), None);
+    }
+
+    #[test]
+    fn the_bytes_may_lie_anywhere() {
+        let image = image(&note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20]));
+        for before in 0..16 {
+            let bytes = [vec![0; before], image.clone()].concat();
+            let segments = std::slice::from_ref(&(0x1000..0x2000)).to_vec();
+            assert_eq!(
+                search(0x1000, &bytes[before..], &segments),
+                Search::Found(vec![0xab; 20])
+            );
+        }
     }
 
     #[test]
