@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// An environment variable. A set-user-id process has none for us: its environment is somebody else's.
@@ -34,6 +35,56 @@ pub fn at_exit(handler: extern "C" fn()) -> bool {
 pub fn at_fork(before: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
     // SAFETY: as in `at_exit`. When it fails, the process id still tells a child from its parent.
     unsafe { libc::pthread_atfork(Some(before), None, Some(child)) };
+}
+
+/// Runs `work` on a new thread, which begins on this thread's processor: it gets that as soon as the caller waits. With
+/// threads that poll on every processor, as ROCr's do, a thread that begins elsewhere waits for milliseconds. False when
+/// there can be no thread; then `work` is dropped.
+pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
+    struct Start {
+        work: Box<dyn FnOnce() + Send>,
+        /// Where the caller may run, and so the new thread from its first moment on.
+        processors: libc::cpu_set_t,
+    }
+    extern "C" fn run(start: *mut c_void) -> *mut c_void {
+        // SAFETY: the box that `spawn_here` gave to this thread.
+        let start = unsafe { Box::from_raw(start.cast::<Start>()) };
+        // SAFETY: a set of the size given. Should it fail the thread stays where it is.
+        unsafe { libc::sched_setaffinity(0, size_of_val(&start.processors), &start.processors) };
+        if catch_unwind(AssertUnwindSafe(start.work)).is_err() {
+            crate::report::lost(
+                "an internal error in a thread, counters may be lost; please report it",
+            );
+        }
+        std::ptr::null_mut()
+    }
+    // SAFETY: the sets are plain bits, filled by the calls; the attributes are initialised first and destroyed last;
+    // the box goes to the thread if there is one. Without the attributes a thread begins anywhere, which will do.
+    unsafe {
+        let mut processors = std::mem::zeroed::<libc::cpu_set_t>();
+        let size = size_of_val(&processors);
+        let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
+        if libc::pthread_attr_init(&mut attributes) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let here = usize::try_from(libc::sched_getcpu());
+        if libc::sched_getaffinity(0, size, &mut processors) == 0
+            && let Some(here) = here.ok().filter(|&here| here < 8 * size)
+        {
+            let mut one = std::mem::zeroed::<libc::cpu_set_t>();
+            libc::CPU_SET(here, &mut one);
+            libc::pthread_attr_setaffinity_np(&mut attributes, size, &one);
+        }
+        let start = Box::into_raw(Box::new(Start { work, processors }));
+        let mut thread = std::mem::zeroed::<libc::pthread_t>();
+        let failed = libc::pthread_create(&mut thread, &attributes, run, start.cast()) != 0;
+        libc::pthread_attr_destroy(&mut attributes);
+        if failed {
+            drop(Box::from_raw(start));
+        }
+        !failed
+    }
 }
 
 /// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive

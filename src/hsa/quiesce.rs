@@ -3,6 +3,7 @@
 use super::api::Api;
 use super::hip;
 use super::types::*;
+use crate::host;
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -21,14 +22,12 @@ pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
     let done = hip::is_loaded().then(|| {
         let (done, is_done) = mpsc::channel();
         // Without a thread `done` is dropped, which `devices` takes for a wait that failed.
-        let _ = std::thread::Builder::new()
-            .name("devprof-quiesce".into())
-            .spawn(move || {
-                hip::wait_for_devices();
-                // Nobody listens any more when the limit was hit.
-                let _ = done.send(());
-                pass_handlers(api);
-            });
+        host::spawn_here(Box::new(move || {
+            hip::wait_for_devices();
+            // Nobody listens any more when the limit was hit.
+            let _ = done.send(());
+            pass_handlers(api);
+        }));
         is_done
     });
     Quiesce {
