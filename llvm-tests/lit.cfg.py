@@ -60,5 +60,6 @@ config.substitutions += [
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
     ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
     ("%inputs", inputs),
+    ("%target", target),
     ("%{long}", 300 * "a"),
 ]

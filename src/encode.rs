@@ -55,15 +55,26 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
     let data = (kept.len() * format.record) as u64;
     let counters = sections.counters.len() as u64;
     let padding_after_counters = counters.next_multiple_of(8) - counters;
-    let binary_id = binary_id.map(padded_id).unwrap_or_default();
+    // An id of no bytes is none: llvm-profdata would take the file for damaged.
+    let binary_id = binary_id
+        .filter(|id| !id.is_empty())
+        .map(padded_id)
+        .unwrap_or_default();
     let has_uniform = !sections.uniform.is_empty();
+    // Where there are uniform counters, llvm-profdata wants every record to have some: a record without points to
+    // zeros behind them, which say that nothing it counted was uniform.
+    let without = kept
+        .iter()
+        .filter(|(_, place)| has_uniform && place.uniform.is_none());
+    let zeros = COUNTER * without.map(|(_, place)| place.count).max().unwrap_or(0);
+    let uniform = sections.uniform.len() as u64;
     let header = Header {
         version: sections.version,
         binary_ids: binary_id.len() as u64,
         num_data: kept.len() as u64,
         num_counters: counters / counter,
         padding_after_counters,
-        num_uniform: sections.uniform.len() as u64 / COUNTER,
+        num_uniform: (uniform + zeros) / COUNTER,
         uniform_delta: if has_uniform {
             data + counters + padding_after_counters
         } else {
@@ -94,8 +105,10 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
         LittleEndian::write_u64(&mut written[format.counter_ptr..], counter_ptr);
         if let Some(at) = format.uniform_ptr {
             let pointer = match place.uniform {
-                Some(offset) => (header.uniform_delta + offset).wrapping_sub(record_start),
-                None => 0,
+                _ if !has_uniform => 0,
+                offset => {
+                    (header.uniform_delta + offset.unwrap_or(uniform)).wrapping_sub(record_start)
+                }
             };
             LittleEndian::write_u64(&mut written[at..], pointer);
         }
@@ -103,6 +116,7 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
     out.extend_from_slice(sections.counters);
     pad(&mut out);
     out.extend_from_slice(sections.uniform);
+    out.resize(out.len() + zeros as usize, 0);
     out.extend_from_slice(sections.names);
     pad(&mut out);
     Ok(Image {
@@ -116,6 +130,8 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
 struct Place {
     counters: u64,
     uniform: Option<u64>,
+    /// How many counters.
+    count: u64,
 }
 
 /// `None` when the record points elsewhere.
@@ -142,7 +158,11 @@ fn place(sections: &Sections, counter: u64, n: usize, record: &[u8]) -> Option<P
         )?),
         _ => None,
     };
-    Some(Place { counters, uniform })
+    Some(Place {
+        counters,
+        uniform,
+        count,
+    })
 }
 
 /// The offset of `target` in the section, when `count` aligned entries from there lie inside it.
@@ -324,7 +344,15 @@ mod tests {
         assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
     }
 
-    /// Random sections of either version: what is written reads back as what the device had.
+    /// The low 64 bits of the MD5, as LLVM has it for a function's name.
+    fn name_ref(name: &str) -> u64 {
+        use md5::{Digest, Md5};
+        LittleEndian::read_u64(&Md5::digest(name.as_bytes()))
+    }
+
+    /// Random sections of either version: what is written reads back as what the device had. DEVPROF_ENCODED names a
+    /// directory for some of the profiles, each with the lines that llvm-profdata has to make of it
+    /// (llvm-tests/encoder.test).
     #[test]
     fn what_is_written_reads_back() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -334,6 +362,7 @@ mod tests {
             state ^= state << 17;
             state % below
         };
+        let out = std::env::var_os("DEVPROF_ENCODED").map(std::path::PathBuf::from);
         for round in 0..2000 {
             let format = if random(2) == 0 { &V10 } else { &V11 };
             let bytes_only = random(4) == 0;
@@ -341,7 +370,8 @@ mod tests {
             let total = 1 + random(40);
             let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
                 1 => vec![if random(2) == 0 { 0 } else { 0xff }],
-                _ => random(u64::MAX).to_le_bytes().to_vec(),
+                // LLVM gives the highest values a meaning of their own.
+                _ => random(1 << 62).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
             let uniform: Vec<u8> = match format.uniform_ptr {
@@ -357,13 +387,16 @@ mod tests {
             );
             let mut data = Vec::new();
             let mut expected = Vec::new();
+            let mut functions = Vec::new();
             for n in 0..random(12) {
+                functions.push(format!("function_{round}_{n}"));
+                let name = name_ref(&functions[n as usize]);
                 let first = random(total);
                 let count = 1 + random(total - first);
                 let has_uniform = format.uniform_ptr.is_some() && random(3) > 0;
                 let record_start = data_start + n * format.record as u64;
                 let mut record = vec![0xee; format.record];
-                LittleEndian::write_u64(&mut record[0..], n);
+                LittleEndian::write_u64(&mut record[0..], name);
                 LittleEndian::write_u64(&mut record[8..], n + 1000);
                 let pointer = (counters_start + first * unit).wrapping_sub(record_start);
                 LittleEndian::write_u64(&mut record[format.counter_ptr..], pointer);
@@ -384,7 +417,7 @@ mod tests {
                         .collect()
                 };
                 expected.push(profraw::Record {
-                    name: n,
+                    name,
                     hash: n + 1000,
                     counters: match unit {
                         1 => counters[from..to]
@@ -393,7 +426,10 @@ mod tests {
                             .collect(),
                         _ => words(&counters),
                     },
-                    uniform: has_uniform.then(|| words(&uniform)),
+                    uniform: format.uniform_ptr.map(|_| match has_uniform {
+                        true => words(&uniform),
+                        false => vec![0; count as usize],
+                    }),
                 });
             }
             let flag = if bytes_only {
@@ -401,7 +437,10 @@ mod tests {
             } else {
                 0
             };
-            let names = vec![b'n'; random(30) as usize];
+            let names = functions.join("\x01");
+            // Two bytes of ULEB128 for the size, which may be more than needed, and 0: not compressed.
+            let size = [names.len() as u8 | 0x80, (names.len() >> 7) as u8, 0];
+            let names = [&size, names.as_bytes()].concat();
             let id = vec![7; random(30) as usize];
             let sections = Sections {
                 version: format.version | flag,
@@ -421,6 +460,19 @@ mod tests {
             assert_eq!(layout.end, image.len());
             assert_eq!(&image[layout.names.clone()], names);
             assert_eq!(profraw::records(&image, &layout).unwrap(), expected);
+            if let Some(dir) = &out
+                && round < 200
+                && !expected.is_empty()
+            {
+                let lines = functions.iter().zip(&expected);
+                let mut lines: Vec<_> = lines
+                    .map(|(name, record)| format!("{name}: {:?}\n", record.counters))
+                    .collect();
+                lines.sort();
+                let file = dir.join(format!("{round}.raw{}", format.version));
+                std::fs::write(file.with_extension("expected"), lines.concat()).unwrap();
+                std::fs::write(&file, &image).unwrap();
+            }
         }
     }
 }

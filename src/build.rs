@@ -3,5 +3,5 @@
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/build.rs");
 }
