@@ -3,7 +3,7 @@
 
 use crate::discover::Table;
 use byteorder::{ByteOrder, LittleEndian};
-use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, refused_variant};
+use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, counter_size, refused_variant};
 use std::ops::Range;
 
 /// What is wrong with a code object's tables, records or names.
@@ -192,11 +192,7 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     if let Some(name) = refused_variant(version) {
         return Err(Defect::Variant(name));
     }
-    let counter = if version & profraw::format::BYTE_COVERAGE != 0 {
-        1
-    } else {
-        COUNTER
-    };
+    let counter = counter_size(version);
     for (part, range, unit) in [
         ("the counters", &bounds.counters, counter),
         ("the uniform counters", &bounds.uniform, COUNTER),

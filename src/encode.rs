@@ -2,7 +2,7 @@
 
 use crate::check::Defect;
 use byteorder::{ByteOrder, LittleEndian};
-use profraw::format::{COUNTER, Format, Header};
+use profraw::format::{COUNTER, Format, Header, counter_size};
 
 /// One table's sections, copied from the device.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,7 @@ pub struct Image {
 /// these right before the uniform ones; device addresses are written as 0, so that two runs give the same bytes.
 pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, Defect> {
     let Sections { format, .. } = *sections;
-    let counter = Header {
-        version: sections.version,
-        ..Header::default()
-    }
-    .counter();
+    let counter = counter_size(sections.version);
     let all = sections.data.chunks_exact(format.record);
     let total = all.len();
     let kept: Vec<(&[u8], Place)> = all

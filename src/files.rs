@@ -83,8 +83,9 @@ impl Files {
             };
             let to = target.destination(&values, object);
             if to.continuous {
-                static SAID: std::sync::Once = std::sync::Once::new();
-                SAID.call_once(|| report::lost("%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory"));
+                report::lost(
+                    "%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory",
+                );
             }
             let written = if to.merge {
                 let path = place::prefixed(&to.path, arch, 0);

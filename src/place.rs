@@ -110,10 +110,9 @@ pub enum Target {
 impl Target {
     /// LLVM_PROFILE_FILE, else what LLVM's host runtime in this program would write to, else LLVM's default.
     pub fn new(setting: Option<&OsStr>) -> Target {
-        match (setting, host::host_profile_name()) {
-            (Some(pattern), _) => Target::Pattern(pattern.to_owned()),
-            (None, Some(name)) => Target::Name(name.into()),
-            (None, None) => Target::Name(DEFAULT.into()),
+        match setting {
+            Some(pattern) => Target::Pattern(pattern.to_owned()),
+            None => Target::Name(host::host_profile_name().map_or(DEFAULT.into(), PathBuf::from)),
         }
     }
 

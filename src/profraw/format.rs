@@ -15,6 +15,15 @@ pub const VARIANT_MASK: u64 = 0xffff_ffff_0000_0000;
 /// Counters are single bytes (`VARIANT_MASK_BYTE_COVERAGE`).
 pub const BYTE_COVERAGE: u64 = 1 << 60;
 
+/// Bytes of one counter in a profile of `version`, which has its variant flags.
+pub fn counter_size(version: u64) -> u64 {
+    if version & BYTE_COVERAGE != 0 {
+        1
+    } else {
+        COUNTER
+    }
+}
+
 /// The variants, by the names that LLVM's options give them, and whether a file of them can be written from what the
 /// device holds.
 const VARIANTS: &[(u32, &str, bool)] = &[
@@ -132,13 +141,9 @@ impl Header {
         self.version & !VARIANT_MASK
     }
 
-    /// Bytes of one counter.
+    /// See [`counter_size`].
     pub fn counter(&self) -> u64 {
-        if self.version & BYTE_COVERAGE != 0 {
-            1
-        } else {
-            COUNTER
-        }
+        counter_size(self.version)
     }
 
     /// The words in the file's order. Parts that a device profile never has are 0: padding before the counters,

@@ -1,7 +1,7 @@
 //! Reading a raw profile of version 10 or 11, of anybody's making. Bytes are hostile until checked: every part is
 //! inside the file, or there is an error that says where it is not.
 
-use crate::format::{BYTE_COVERAGE, COUNTER, Format, Header, MAGIC, V10, V11, VARIANT_MASK};
+use crate::format::{COUNTER, Format, Header, MAGIC, V10, V11, VARIANT_MASK};
 use byteorder::{ByteOrder, LittleEndian};
 use std::ops::Range;
 
@@ -73,11 +73,7 @@ impl Layout {
             names: after(9)?,
             counters_delta: after(10)?,
         };
-        let counter = if version & BYTE_COVERAGE != 0 {
-            1
-        } else {
-            COUNTER
-        };
+        let counter = header.counter();
         let mut at = 8 * (16 + uniform as u64);
         let mut part = |part: &'static str,
                         count: u64,

@@ -312,7 +312,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn blank(op: Op, enc: Encoding) -> Inst {
+/// An instruction without operands, of no length yet.
+pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
     Inst {
         op,
         enc,

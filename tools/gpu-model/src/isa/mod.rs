@@ -7,6 +7,8 @@ mod decode;
 mod tables;
 mod text;
 
+#[cfg(test)]
+pub(crate) use decode::blank;
 pub use decode::{DecodeError, decode};
 pub use tables::{Kind, Op, Spec};
 
