@@ -1,0 +1,378 @@
+//! Reads a trace file from front to back in bounded memory. No byte of it is believed: what is damaged is told with its
+//! place, and reading goes on behind it.
+
+use crate::format::*;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use zerocopy::FromBytes;
+
+/// Why a file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("no trace file of devprof: it does not begin with \"DEVPROFT\"")]
+    Magic,
+    #[error(
+        "a trace file of version {0}; this devprof reads version {VERSION}: use the one that wrote it, or a later one"
+    )]
+    Version(u32),
+    #[error("the file is cut off after {0} bytes, inside of its header of {HEADER_SIZE} bytes")]
+    Short(u64),
+    #[error("the header is damaged (bytes 0 to {COUNTERS}): its checksum is wrong")]
+    Header,
+}
+
+/// A part of the file that is not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Bytes from the beginning of the file.
+    pub offset: u64,
+    pub what: String,
+}
+
+/// A record as it stands in the file.
+#[derive(Clone, Copy, Debug)]
+pub enum Item {
+    Dispatch(Dispatch),
+    Call(Call),
+    Text(Text),
+    Kernel(Kernel),
+    Agent(Agent),
+    Queue(Queue),
+    Process(Process),
+    /// A kind that this version does not know.
+    Unknown(u16),
+}
+
+/// The records of a file, in its order.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    header: Header,
+    /// In the order of [`Count::ALL`]; `None` is damaged.
+    counts: [Option<u64>; Count::ALL.len()],
+    /// Of the next record.
+    offset: u64,
+    /// The record behind zeros that have been told.
+    behind_gap: Option<Result<Item, Damage>>,
+    ended: bool,
+}
+
+impl Reader<BufReader<File>> {
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        Reader::new(BufReader::with_capacity(1 << 20, File::open(path)?))
+    }
+}
+
+/// Fills `buffer` as far as the input goes. How far.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match input.read(&mut buffer[done..]) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+impl<R: Read> Reader<R> {
+    pub fn new(mut input: R) -> Result<Self, Error> {
+        let mut page = [0; HEADER_SIZE];
+        let length = fill(&mut input, &mut page)?;
+        if length < MAGIC.len() || page[..MAGIC.len()] != MAGIC {
+            return Err(Error::Magic);
+        }
+        let (header, _) = Header::read_from_prefix(&page).map_err(|_| Error::Header)?;
+        if length >= 12 && header.version.get() != VERSION {
+            return Err(Error::Version(header.version.get()));
+        }
+        if length < HEADER_SIZE {
+            return Err(Error::Short(length as u64));
+        }
+        let sizes = (header.header_size.get(), header.record_size.get());
+        if header.crc.get() != header.checksum()
+            || sizes != (HEADER_SIZE as u32, RECORD_SIZE as u32)
+        {
+            return Err(Error::Header);
+        }
+        let counts = Count::ALL.map(|count| {
+            let (counter, _) = Counter::read_from_prefix(&page[count.offset()..]).ok()?;
+            counter.get()
+        });
+        Ok(Reader {
+            input,
+            header,
+            counts,
+            offset: HEADER_SIZE as u64,
+            behind_gap: None,
+            ended: false,
+        })
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// A counter as it was when the file was opened, if it is whole.
+    pub fn count(&self, count: Count) -> Option<u64> {
+        self.counts[count as usize]
+    }
+
+    /// Bytes read so far.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record, or what stands in its place. `None` at the end.
+    pub fn next_item(&mut self) -> io::Result<Option<Result<Item, Damage>>> {
+        if let Some(item) = self.behind_gap.take() {
+            return Ok(Some(item));
+        }
+        let mut zeros = 0u64;
+        while !self.ended {
+            let mut record = [0; RECORD_SIZE];
+            let length = fill(&mut self.input, &mut record)?;
+            if length < RECORD_SIZE {
+                self.ended = true;
+                return Ok(self.end(zeros, &record[..length]).map(Err));
+            }
+            let at = self.offset;
+            self.offset += RECORD_SIZE as u64;
+            if record.iter().all(|&byte| byte == 0) {
+                zeros += RECORD_SIZE as u64;
+                continue;
+            }
+            let item = item(&record).map_err(|what| Damage { offset: at, what });
+            if zeros == 0 {
+                return Ok(Some(item));
+            }
+            // Records are written without gaps.
+            self.behind_gap = Some(item);
+            return Ok(Some(Err(Damage {
+                offset: at - zeros,
+                what: format!("{} records are zeros", zeros / RECORD_SIZE as u64),
+            })));
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with the file's end: `zeros` bytes that were not written, and `rest`, which is no whole record.
+    fn end(&self, zeros: u64, rest: &[u8]) -> Option<Damage> {
+        let written = self.offset - zeros;
+        let damage = |offset, what: String| Some(Damage { offset, what });
+        let Some(records) = self.count(Count::Records) else {
+            let what = "the number of records is damaged: the file may be truncated";
+            return damage(Count::Records.offset() as u64, what.into());
+        };
+        let present = (written - HEADER_SIZE as u64) / RECORD_SIZE as u64;
+        if present < records {
+            let what = format!(
+                "the file is truncated: {} of {records} records are missing",
+                records - present
+            );
+            return damage(written, what);
+        }
+        if rest.iter().any(|&byte| byte != 0) {
+            return damage(
+                self.offset,
+                format!("{} bytes that are no whole record", rest.len()),
+            );
+        }
+        None
+    }
+}
+
+/// The record in these bytes, or what is wrong with it.
+fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
+    fn read<T: Record>(bytes: &[u8; RECORD_SIZE]) -> Result<T, String> {
+        T::read_from_bytes(bytes).map_err(|_| "a record of the wrong size".into())
+    }
+    let (head, _) = Head::read_from_prefix(bytes).map_err(|_| "a record of the wrong size")?;
+    if head.crc.get() != checksum(bytes) {
+        return Err("a damaged record: its checksum is wrong".into());
+    }
+    Ok(match head.kind.get() {
+        kind::DISPATCH => Item::Dispatch(read(bytes)?),
+        kind::CALL => Item::Call(read(bytes)?),
+        kind::TEXT => Item::Text(read(bytes)?),
+        kind::KERNEL => Item::Kernel(read(bytes)?),
+        kind::AGENT => Item::Agent(read(bytes)?),
+        kind::QUEUE => Item::Queue(read(bytes)?),
+        kind::PROCESS => Item::Process(read(bytes)?),
+        other => Item::Unknown(other),
+    })
+}
+
+/// What the records before have named: texts, kernels, agents, queues, the process.
+#[derive(Debug, Default)]
+pub struct Tables {
+    texts: HashMap<u64, (u32, Vec<u8>)>,
+    pub kernels: HashMap<u32, Kernel>,
+    pub agents: HashMap<u32, Agent>,
+    pub queues: HashMap<u32, Queue>,
+    pub process: Option<Process>,
+}
+
+impl Tables {
+    /// Takes what the record names, if it names something. What does not fit is told.
+    pub fn take(&mut self, item: &Item) -> Result<(), String> {
+        match item {
+            Item::Text(text) => return self.take_text(text),
+            Item::Kernel(kernel) => {
+                self.kernels.insert(kernel.head.id.get() as u32, *kernel);
+            }
+            Item::Agent(agent) => {
+                self.agents.insert(agent.head.id.get() as u32, *agent);
+            }
+            Item::Queue(queue) => {
+                self.queues.insert(queue.head.id.get() as u32, *queue);
+            }
+            Item::Process(process) => self.process = Some(*process),
+            Item::Dispatch(_) | Item::Call(_) | Item::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn take_text(&mut self, piece: &Text) -> Result<(), String> {
+        let (length, offset) = (piece.length.get(), piece.offset.get());
+        let id = piece.head.id.get();
+        let (whole, bytes) = self.texts.entry(id).or_insert((length, Vec::new()));
+        if *whole != length || bytes.len() != offset as usize || offset > length {
+            return Err(format!(
+                "a piece of text {id} is missing before byte {offset}"
+            ));
+        }
+        let rest = (length - offset) as usize;
+        bytes.extend_from_slice(&piece.bytes[..rest.min(PIECE)]);
+        Ok(())
+    }
+
+    /// A text, if all its pieces have been there. 0 is no text.
+    pub fn text(&self, id: u32) -> Option<&str> {
+        let (length, bytes) = self.texts.get(&u64::from(id))?;
+        (bytes.len() == *length as usize).then(|| std::str::from_utf8(bytes).ok())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zerocopy::IntoBytes;
+
+    fn file(records: &[[u8; RECORD_SIZE]]) -> Vec<u8> {
+        let mut bytes = Header::new(1, 1_000_000_000, 5, 6).page().to_vec();
+        let at = Count::Records.offset();
+        let count = Counter::new(records.len() as u64);
+        bytes[at..at + size_of::<Counter>()].copy_from_slice(count.as_bytes());
+        bytes.extend(records.concat());
+        bytes
+    }
+
+    /// A name of two pieces, a kernel that has it, a dispatch of that.
+    fn example() -> Vec<u8> {
+        let mut records: Vec<_> = pieces(1, &"x".repeat(150)).map(Record::seal).collect();
+        let mut kernel = Kernel::new(1, 0);
+        kernel.name = 1.into();
+        let mut dispatch = Dispatch::new(1, flag::NO_CALL);
+        dispatch.kernel = 1.into();
+        records.extend([kernel.seal(), dispatch.seal()]);
+        file(&records)
+    }
+
+    fn read(bytes: &[u8]) -> Result<(Tables, Vec<u64>, Vec<Damage>), Error> {
+        let mut reader = Reader::new(bytes)?;
+        let mut tables = Tables::default();
+        let (mut dispatches, mut damages) = (Vec::new(), Vec::new());
+        while let Some(item) = reader.next_item()? {
+            match item {
+                Ok(Item::Dispatch(dispatch)) => dispatches.push(dispatch.head.id.get()),
+                Ok(item) => {
+                    // A name of which a piece is damaged is no name.
+                    let _ = tables.take(&item);
+                }
+                Err(damage) => damages.push(damage),
+            }
+        }
+        Ok((tables, dispatches, damages))
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (tables, dispatches, damages) = read(&example()).unwrap();
+        assert_eq!(dispatches, [1]);
+        assert_eq!(damages, []);
+        assert_eq!(
+            tables.text(tables.kernels[&1].name.get()),
+            Some(&*"x".repeat(150))
+        );
+    }
+
+    #[test]
+    fn each_damaged_byte_is_told_and_costs_one_record_at_most() {
+        let whole = example();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            let in_counters = (COUNTERS..HEADER_SIZE).contains(&at);
+            match read(&bytes) {
+                Err(_) => assert!(at < COUNTERS, "byte {at}"),
+                Ok((_, dispatches, damages)) => {
+                    let records = Count::Records.offset()..Count::Records.offset() + 16;
+                    assert!(at >= COUNTERS);
+                    assert_eq!(
+                        damages.len(),
+                        usize::from(!in_counters || records.contains(&at)),
+                        "byte {at}"
+                    );
+                    let hit = at >= HEADER_SIZE + 3 * RECORD_SIZE;
+                    assert_eq!(dispatches.len(), usize::from(!hit), "byte {at}");
+                    if !in_counters {
+                        let record = (at - HEADER_SIZE) / RECORD_SIZE;
+                        assert_eq!(
+                            damages[0].offset as usize,
+                            HEADER_SIZE + record * RECORD_SIZE
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_truncated_file_is_told_at_each_length() {
+        let whole = example();
+        for length in 0..whole.len() {
+            match read(&whole[..length]) {
+                Err(error) => assert!(length < HEADER_SIZE, "{length}: {error}"),
+                Ok((_, _, damages)) => {
+                    assert_eq!(damages.len(), 1, "{length}");
+                    assert!(damages[0].what.contains("truncated"), "{length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn space_that_was_not_written_yet_is_no_damage_but_a_gap_is() {
+        let mut bytes = example();
+        bytes.extend([0; 3 * RECORD_SIZE]);
+        assert_eq!(read(&bytes).unwrap().2, []);
+        bytes.extend(Dispatch::new(2, 0).seal());
+        let (_, dispatches, damages) = read(&bytes).unwrap();
+        assert_eq!(dispatches, [1, 2]);
+        assert_eq!(damages[0].what, "3 records are zeros");
+    }
+
+    #[test]
+    fn a_later_version_is_named() {
+        let mut bytes = example();
+        bytes[8] = 2;
+        assert!(matches!(read(&bytes), Err(Error::Version(2))));
+    }
+}
