@@ -32,3 +32,4 @@ mod place;
 mod report;
 mod settings;
 mod signature;
+mod trace;
