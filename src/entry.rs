@@ -2,10 +2,11 @@
 
 use crate::drain;
 use crate::host;
-use crate::hsa::{self, tool};
+use crate::hsa::{self, intercept, tool};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
-use std::ffi::{c_char, c_int, c_void};
+use crate::trace;
+use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -102,9 +103,27 @@ pub unsafe extern "C" fn OnLoad(
             let hears = unsafe { tool::before_shut_down(table, before_shut_down) };
             IS_TOOL.store(hears, Ordering::Relaxed);
             register_exit();
+            if let Some(pattern) = &settings().trace {
+                // SAFETY: as above.
+                unsafe { start_trace(table, pattern) };
+            }
         }
         true
     })
+}
+
+/// # Safety
+/// `table` is ROCr's, in `OnLoad`.
+unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
+    // SAFETY: the caller's promise.
+    if !unsafe { intercept::remember(table) } {
+        report::lost(
+            "DEVPROF_TRACE: the API tables of this HSA runtime are of a version that devprof does not know; the program runs untraced",
+        );
+    } else if trace::start(pattern) {
+        // SAFETY: the caller's promise.
+        unsafe { intercept::install(table) };
+    }
 }
 
 /// ROCr calls it when HSA is shut down. Its functions are out of use by then, and all is drained.
@@ -118,6 +137,7 @@ fn before_shut_down() {
     guarded((), || {
         if is_ours() {
             drain::release();
+            trace::release();
         }
     });
 }
@@ -132,6 +152,11 @@ fn register_exit() {
 
 extern "C" fn at_exit() {
     drain(true);
+    guarded((), || {
+        if is_ours() {
+            trace::finish(settings().sync_limit);
+        }
+    });
 }
 
 unsafe extern "C" fn before_fork() {
@@ -178,6 +203,7 @@ extern "C" fn destructor() {
     guarded((), || {
         if is_ours() {
             drain::place_again();
+            trace::end();
         }
     });
 }

@@ -1,7 +1,11 @@
 //! The process that devprof is a guest of: its environment, its exit and its forks, LLVM's profile runtime in it.
 //! FFI to libc and to that runtime.
 
+use memmap2::{MmapMut, MmapOptions};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -85,6 +89,86 @@ pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
         }
         !failed
     }
+}
+
+/// Starts a thread that gets none of the process's signals: its handlers run on its own threads.
+pub fn spawn_quiet(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> std::io::Result<std::thread::Thread> {
+    // SAFETY: the sets are plain bits, filled by the calls; the mask is put back.
+    let old = unsafe {
+        let (mut all, mut old) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        old
+    };
+    let thread = std::thread::Builder::new()
+        .name(name.into())
+        // The call stack of a pass, and of ROCr's functions in it.
+        .stack_size(256 << 10)
+        .spawn(move || {
+            // SAFETY: only this thread's timers: its short pauses end when they are over, not 50 µs later.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
+            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                crate::report::lost(
+                    "an internal error in a thread, the trace is not complete; please report it",
+                );
+            }
+        });
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()) };
+    thread.map(|handle| handle.thread().clone())
+}
+
+/// The calling thread's id (`gettid`), asked for once a thread.
+pub fn thread_id() -> u32 {
+    thread_local! {
+        static ID: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+    ID.with(|id| match id.get() {
+        0 => {
+            // SAFETY: only asks.
+            let new = unsafe { libc::gettid() } as u32;
+            id.set(new);
+            new
+        }
+        known => known,
+    })
+}
+
+/// Makes room for `length` bytes of a file from `start` on, so that a mapping of them can be written to.
+pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
+    let mut limit = std::mem::MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: fills the limit. Past RLIMIT_FSIZE the kernel would send SIGXFSZ, which ends the program.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) } == 0;
+    // SAFETY: zeroed above, all bits are a limit.
+    let limit = unsafe { limit.assume_init() }.rlim_cur;
+    let end = start.saturating_add(length);
+    if known && limit != libc::RLIM_INFINITY && end > limit {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    loop {
+        // SAFETY: a file that is open for writing; offsets that fit (a file cannot be longer).
+        let error = unsafe {
+            libc::posix_fallocate(
+                file.as_raw_fd(),
+                start as libc::off_t,
+                length as libc::off_t,
+            )
+        };
+        match error {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Maps bytes of a file of our own that are there.
+pub fn map(file: &File, start: u64, length: usize) -> io::Result<MmapMut> {
+    // SAFETY: the file was made by this process and is locked; its bytes are plain numbers to everybody who maps them.
+    unsafe { MmapOptions::new().offset(start).len(length).map_mut(file) }
 }
 
 /// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive

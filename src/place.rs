@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// LLVM's name where nobody gave one.
 const DEFAULT: &str = "default.profraw";
@@ -99,6 +100,28 @@ fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination {
     }
 }
 
+/// A pattern for a file that belongs to no code object: %p, %h and %t, and %% for a percent sign.
+pub fn expand_process(pattern: &OsStr, values: &Values) -> PathBuf {
+    let mut path = Vec::new();
+    let mut bytes = pattern.as_bytes().iter();
+    while let Some(&byte) = bytes.next() {
+        if byte != b'%' {
+            path.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b'p') => path.extend(values.pid.to_string().bytes()),
+            Some(b'h') => path.extend(values.host.as_bytes()),
+            Some(b't') => path.extend(values.tmp.as_bytes()),
+            Some(b'%') => path.push(b'%'),
+            // No specifier: as it stands.
+            Some(&other) => path.extend([b'%', other]),
+            None => path.push(b'%'),
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
 /// Where profiles are to go.
 pub enum Target {
     /// A pattern, to be expanded each time.
@@ -157,12 +180,7 @@ pub enum Error {
 /// whole file. Missing directories are made, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let directory = directory_of(path);
-    let create = || {
-        tempfile::Builder::new()
-            .prefix(".devprof-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory)
-    };
+    let create = || hidden_file(directory);
     let failed = |e| Error::Write(path.into(), e);
     let mut file = match create() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -176,6 +194,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(path).map_err(|e| failed(e.error))?;
     Ok(id)
+}
+
+/// A new file that nobody looks for; it vanishes unless it is renamed.
+pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".devprof-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
 }
 
 /// Whether a file is the one that was written, and as it was written.
@@ -271,6 +297,16 @@ mod tests {
         assert_eq!(expanded("x-%b"), ("x-0aff".into(), false));
         assert_eq!(expanded("100%%.%q4%"), ("100.4".into(), false));
         assert!(expand(OsStr::new("%c%p"), &values(), OBJECT).continuous);
+    }
+
+    #[test]
+    fn a_trace_has_a_name_a_process() {
+        let expanded = |pattern| expand_process(OsStr::new(pattern), &values());
+        assert_eq!(
+            expanded("%t/%h-%p.trace"),
+            Path::new("/var/tmp/box-4711.trace")
+        );
+        assert_eq!(expanded("100%%-%q%"), Path::new("100%-%q%"));
     }
 
     #[test]

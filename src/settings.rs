@@ -13,6 +13,8 @@ pub struct Settings {
     pub disabled: bool,
     /// LLVM_PROFILE_FILE.
     pub pattern: Option<OsString>,
+    /// DEVPROF_TRACE.
+    pub trace: Option<OsString>,
     /// LLVM_PROFILE_VERBOSE, as LLVM has it: set to anything.
     pub verbose: bool,
     /// DEVPROF_SYNC_MS: how long a drain waits for kernels that still run, and for its copies.
@@ -38,6 +40,7 @@ impl Settings {
         Settings {
             disabled: host::env("DEVPROF_DISABLE").is_some_and(|value| value == "1"),
             pattern: host::env("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()),
+            trace: host::env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
             verbose: host::env("LLVM_PROFILE_VERBOSE").is_some(),
             sync_limit,
         }

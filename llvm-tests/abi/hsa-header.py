@@ -8,11 +8,11 @@ import re
 import sys
 
 source = "".join(open(file).read() for file in sys.argv[1:])
-print("#define AMD_INTERNAL_BUILD\n#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>\n#include <hsa/hsa_api_trace.h>")
+print("#define AMD_INTERNAL_BUILD\n#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>\n#include <hsa/hsa_api_trace.h>\n#include <hsa/amd_hsa_signal.h>")
 constants = re.findall(
     r"/// `(HSA_\w+)`[^\n]*\n(?:\s*///[^\n]*\n)*\s*pub const \w+: \w+ = (?:Status\()?(\w+)\)?;", source
 )
-expected = len(re.findall(r"\bconst \w+: (?:u16|u32|Status) =", source))
+expected = len(re.findall(r"\bconst \w+: (?:u16|u32|u64|Status) =", source))
 if len(constants) != expected:
     sys.exit(f"{len(constants)} of {expected} constants name their origin in the header")
 for name, value in constants:
@@ -60,4 +60,24 @@ for place, name in enumerate(re.findall(r"pub (\w+):", functions)):
 
 print("static_assert(sizeof(ApiTableVersion) == 16);")
 print("static_assert(offsetof(HsaApiTable, core_) == 16);")
-print("static_assert(offsetof(CoreApiTable, hsa_shut_down_fn) == 24);")
+print("static_assert(offsetof(HsaApiTable, amd_ext_) == 24);")
+
+
+def table(ours, theirs):
+    """Offsets of the functions in a table, between runs of functions that are not used."""
+    offset = 16
+    for name, unused in re.findall(r"^    (?:pub )?(\w+): (?:Unused<(\d+)>)?", re.search(rf"pub struct {ours} \{{(.*?)\n\}}", source, re.S)[1], re.M):
+        if name == "version":
+            continue
+        if not unused:
+            print(f'static_assert(offsetof({theirs}, {name}_fn) == {offset}, "{name}");')
+        offset += 8 * int(unused or 1)
+
+
+if "pub struct CoreTable" in source:
+    table("CoreTable", "CoreApiTable")
+    table("AmdExtTable", "AmdExtTable")
+for name, field in [("START", "start_ts"), ("END", "end_ts")]:
+    offset = re.search(rf"AMD_SIGNAL_{name}_TS: usize = (\d+);", source)[1]
+    print(f'static_assert(offsetof(amd_signal_t, {field}) == {offset}, "{field}");')
+print("static_assert(offsetof(hsa_queue_t, base_address) == 8 && offsetof(hsa_queue_t, doorbell_signal) == 16 && offsetof(hsa_queue_t, size) == 24);")

@@ -4,6 +4,7 @@
 mod api;
 pub mod copy;
 mod hip;
+pub mod intercept;
 mod query;
 mod quiesce;
 pub mod tool;

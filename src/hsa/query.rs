@@ -52,22 +52,27 @@ pub struct Agents {
     pub unknown: Vec<(AgentHandle, Error)>,
 }
 
-/// Asks every agent what it is.
-pub fn agents(api: &Api) -> Result<Agents, Error> {
+/// All agents, in HSA's order.
+pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
     unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collection that `agents` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the collection that `all_agents` passed, alive and not otherwise used during the call.
         let collect = unsafe { &mut *data.cast::<Collect<AgentHandle>>() };
         collect.step(Ok(Some(handle)))
     }
     let mut collect = Collect::<AgentHandle>::new(api);
     // SAFETY: `visit` gets back the pointer given here.
     let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collect).cast()) };
+    collect.finish("hsa_iterate_agents", status)
+}
+
+/// Asks every agent what it is.
+pub fn agents(api: &Api) -> Result<Agents, Error> {
     let mut agents = Agents {
         gpus: Vec::new(),
         cpu: None,
         unknown: Vec::new(),
     };
-    for handle in collect.finish("hsa_iterate_agents", status)? {
+    for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
             DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
             DEVICE_TYPE_CPU => {
@@ -214,6 +219,86 @@ fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
         name: String::from_utf8_lossy(name).into_owned(),
         address,
         size,
+    }))
+}
+
+/// A kernel symbol of an executable on an agent.
+pub struct KernelSymbol {
+    /// Without the `.kd` of its descriptor.
+    pub name: String,
+    /// Device address of its descriptor, as dispatch packets have it.
+    pub object: u64,
+    /// Bytes.
+    pub kernarg: u32,
+    /// Bytes a workgroup.
+    pub group: u32,
+    /// Bytes a work-item.
+    pub private: u32,
+}
+
+/// The kernels of an executable on an agent.
+pub fn kernels(
+    api: &Api,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+) -> Result<Vec<KernelSymbol>, Error> {
+    unsafe extern "C" fn visit(
+        _: ExecutableHandle,
+        _: AgentHandle,
+        symbol: SymbolHandle,
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: `data` is the collection that `kernels` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<KernelSymbol>>() };
+        let found = kernel(collect.api, symbol);
+        collect.step(found)
+    }
+    let mut collect = Collect::<KernelSymbol>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe {
+        (api.hsa_executable_iterate_agent_symbols)(
+            executable,
+            agent,
+            visit,
+            (&raw mut collect).cast(),
+        )
+    };
+    collect.finish("hsa_executable_iterate_agent_symbols", status)
+}
+
+fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error> {
+    if symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_KERNEL {
+        return Ok(None);
+    }
+    let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
+    let mut name = Vec::new();
+    name.try_reserve_exact(length)
+        .map_err(|_| Error::Call("hsa_executable_symbol_get_info", Status::ERROR))?;
+    name.resize(length, 0u8);
+    let mut object = 0u64;
+    // SAFETY: the first attribute is as many bytes as the length says, the second a u64.
+    let (named, placed) = unsafe {
+        let info = api.hsa_executable_symbol_get_info;
+        (
+            info(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast()),
+            info(symbol, SYMBOL_INFO_KERNEL_OBJECT, (&raw mut object).cast()),
+        )
+    };
+    ok(
+        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)",
+        named,
+    )?;
+    ok(
+        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
+        placed,
+    )?;
+    let name = name.strip_suffix(b".kd").unwrap_or(&name);
+    Ok(Some(KernelSymbol {
+        name: String::from_utf8_lossy(name).into_owned(),
+        object,
+        kernarg: symbol_u32(api, symbol, SYMBOL_INFO_KERNARG_SIZE)?,
+        group: symbol_u32(api, symbol, SYMBOL_INFO_GROUP_SIZE)?,
+        private: symbol_u32(api, symbol, SYMBOL_INFO_PRIVATE_SIZE)?,
     }))
 }
 

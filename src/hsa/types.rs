@@ -31,7 +31,7 @@ impl fmt::Debug for Status {
 macro_rules! handle {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $name(pub u64);
     )*};
@@ -57,10 +57,20 @@ pub type SignalValue = i64;
 
 /// `HSA_SYSTEM_INFO_TIMESTAMP`: u64, ticks.
 pub const SYSTEM_INFO_TIMESTAMP: u32 = 2;
+/// `HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY`: u64, ticks a second.
+pub const SYSTEM_INFO_TIMESTAMP_FREQUENCY: u32 = 3;
 /// `HSA_EXTENSION_AMD_LOADER`.
 pub const EXTENSION_AMD_LOADER: u16 = 0x201;
 /// `HSA_AGENT_INFO_NAME`: 64 bytes, zero-padded. For a GPU the target's name, such as `gfx1100`.
 pub const AGENT_INFO_NAME: u32 = 0;
+/// `HSA_AGENT_INFO_NODE`: u32.
+pub const AGENT_INFO_NODE: u32 = 16;
+/// `HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT`: u32.
+pub const AMD_AGENT_INFO_COMPUTE_UNIT_COUNT: u32 = 0xa002;
+/// `HSA_AMD_AGENT_INFO_PRODUCT_NAME`: 64 bytes, zero-padded.
+pub const AMD_AGENT_INFO_PRODUCT_NAME: u32 = 0xa009;
+/// `HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY`: u64, ticks a second.
+pub const AMD_AGENT_INFO_TIMESTAMP_FREQUENCY: u32 = 0xa016;
 /// `HSA_AGENT_INFO_DEVICE`: a `hsa_device_type_t`.
 pub const AGENT_INFO_DEVICE: u32 = 17;
 /// `HSA_DEVICE_TYPE_CPU`.
@@ -77,8 +87,24 @@ pub const SYMBOL_INFO_NAME: u32 = 2;
 pub const SYMBOL_INFO_VARIABLE_SIZE: u32 = 9;
 /// `HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS`: u64.
 pub const SYMBOL_INFO_VARIABLE_ADDRESS: u32 = 21;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE`: u32, bytes.
+pub const SYMBOL_INFO_KERNARG_SIZE: u32 = 11;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE`: u32, bytes.
+pub const SYMBOL_INFO_GROUP_SIZE: u32 = 13;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE`: u32, bytes.
+pub const SYMBOL_INFO_PRIVATE_SIZE: u32 = 14;
+/// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT`: u64.
+pub const SYMBOL_INFO_KERNEL_OBJECT: u32 = 22;
 /// `HSA_SYMBOL_KIND_VARIABLE`.
 pub const SYMBOL_KIND_VARIABLE: u32 = 0;
+/// `HSA_SYMBOL_KIND_KERNEL`.
+pub const SYMBOL_KIND_KERNEL: u32 = 1;
+/// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: no interrupt, the host polls.
+pub const AMD_SIGNAL_AMD_GPU_ONLY: u64 = 1;
+/// `offsetof(amd_signal_t, start_ts)`.
+pub const AMD_SIGNAL_START_TS: usize = 32;
+/// `offsetof(amd_signal_t, end_ts)`.
+pub const AMD_SIGNAL_END_TS: usize = 40;
 /// `HSA_AMD_MEMORY_POOL_INFO_SEGMENT`: a `hsa_amd_segment_t`.
 pub const POOL_INFO_SEGMENT: u32 = 0;
 /// `HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS`: u32.
@@ -120,6 +146,17 @@ pub struct PointerInfo {
     pub registered: bool,
 }
 
+/// The beginning of `hsa_queue_t`.
+#[repr(C)]
+pub struct QueueHead {
+    pub kind: u32,
+    pub features: u32,
+    pub base_address: *mut c_void,
+    pub doorbell_signal: SignalHandle,
+    /// Packets.
+    pub size: u32,
+}
+
 /// `hsa_ven_amd_loader_segment_descriptor_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -141,7 +178,7 @@ pub struct SegmentDescriptor {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct LoaderTable {
-    pub query_host_address: usize,
+    pub query_host_address: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status,
     pub query_segment_descriptors:
         unsafe extern "C" fn(*mut SegmentDescriptor, *mut usize) -> Status,
     pub query_executable: usize,

@@ -1,6 +1,263 @@
-//! The trace: every kernel dispatch and the API call that made it, with their times.
+//! The trace: every kernel dispatch and the API call that made it, with their times (`DEVPROF_TRACE`).
+//!
+//! The way of a dispatch, a module a stage:
+//!
+//! | stage | module |
+//! | --- | --- |
+//! | the API call in progress on the thread | [`calls`] |
+//! | packets that the program writes, on its thread | [`capture`] |
+//! | to the completion thread, and signals back | [`lane`], over [`fifo`] |
+//! | times, names, the record | [`complete`], [`kernels`] |
+//! | the file | [`file`] |
 
-// Until the capture uses it.
+pub mod calls;
+pub mod capture;
+mod clock;
+mod complete;
 #[allow(dead_code)]
-pub mod fifo;
+mod fifo;
+mod file;
+pub mod kernels;
+mod lane;
 mod sync;
+
+pub use clock::now;
+pub use lane::Signals;
+
+use crate::host;
+use crate::hsa::intercept::{self, DispatchTime};
+use crate::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
+use crate::place::{Values, expand_process};
+use crate::report;
+use capture::Capture;
+use complete::{Completer, Pass};
+use file::TraceFile;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+use tracefile::format::Header;
+
+/// The completion thread looks again so soon after it has found something.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
+/// And so late, at the latest, while something is in flight.
+const LONGEST_PAUSE: Duration = Duration::from_micros(800);
+/// Passes that find nothing, with nothing in flight, before it sleeps.
+const IDLE_PASSES: u32 = 10;
+
+struct Trace {
+    completer: Mutex<Completer>,
+    /// Queues that have something in flight and are not looked at yet.
+    activated: Mutex<Vec<u32>>,
+    thread: OnceLock<Thread>,
+    /// The completion thread sleeps until it is woken.
+    asleep: AtomicBool,
+    /// HSA's functions must not be called.
+    stopped: AtomicBool,
+}
+
+static TRACE: OnceLock<Trace> = OnceLock::new();
+
+impl Trace {
+    fn completer(&self) -> MutexGuard<'_, Completer> {
+        self.completer
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn activated(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.activated
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn pass(&self, completer: &mut Completer) -> Pass {
+        if self.stopped.load(Ordering::SeqCst) {
+            return Pass::default();
+        }
+        let mut activated = std::mem::take(&mut *self.activated());
+        completer.pass(&mut activated)
+    }
+
+    /// What the completion thread does: it looks often while much happens, less often while kernels take long, and
+    /// sleeps while nothing is in flight.
+    fn run(&self) {
+        let mut pause = SHORTEST_PAUSE;
+        let mut idle = 0;
+        loop {
+            let pass = self.pass(&mut self.completer());
+            if pass.recorded > 0 {
+                (pause, idle) = (SHORTEST_PAUSE, 0);
+            } else if pass.busy > 0 {
+                (pause, idle) = ((2 * pause).min(LONGEST_PAUSE), 0);
+            } else if pass.looked == 0 && idle >= IDLE_PASSES {
+                self.sleep();
+                (pause, idle) = (SHORTEST_PAUSE, 0);
+                continue;
+            } else {
+                idle += 1;
+            }
+            std::thread::park_timeout(pause);
+        }
+    }
+
+    fn sleep(&self) {
+        self.asleep.store(true, Ordering::SeqCst);
+        // Whoever activates a queue after this look sees that the thread sleeps.
+        while self.asleep.load(Ordering::SeqCst) && self.activated().is_empty() && !calls::waiting()
+        {
+            std::thread::park();
+        }
+        self.asleep.store(false, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// Begins the trace that `pattern` names. HSA is being initialised and nothing is launched yet. Called again when HSA
+/// is, after a shutdown.
+pub fn start(pattern: &OsStr) -> bool {
+    if let Some(trace) = TRACE.get() {
+        trace.stopped.store(false, Ordering::SeqCst);
+        return true;
+    }
+    let path = expand_process(pattern, &Values::now());
+    let made = intercept::clock_frequency()
+        .map_err(|error| error.to_string())
+        .and_then(|frequency| {
+            let started = now();
+            let unix = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as u64);
+            let header = Header::new(std::process::id(), frequency, started, unix);
+            TraceFile::create(&path, &header)
+                .map(|file| Completer::new(file, frequency))
+                .map_err(|error| error.to_string())
+        });
+    let mut completer = match made {
+        Ok(completer) => completer,
+        Err(error) => {
+            report::lost(format_args!(
+                "cannot make the trace {}: {error}; the program runs untraced",
+                path.display()
+            ));
+            return false;
+        }
+    };
+    completer.record_process();
+    let trace = TRACE.get_or_init(|| Trace {
+        completer: Mutex::new(completer),
+        activated: Mutex::default(),
+        thread: OnceLock::new(),
+        asleep: AtomicBool::new(false),
+        stopped: AtomicBool::new(false),
+    });
+    match host::spawn_quiet("devprof-trace", move || trace.run()) {
+        Ok(thread) => {
+            let _ = trace.thread.set(thread);
+            true
+        }
+        Err(error) => {
+            report::lost(format_args!(
+                "cannot start the thread that records dispatches: {error}; the program runs untraced"
+            ));
+            false
+        }
+    }
+}
+
+/// What gets the packets of a new queue; `None` for a queue that is not traced.
+pub fn queue_made(agent: AgentHandle, queue: usize, size: u32) -> Option<Capture> {
+    let trace = TRACE.get()?;
+    trace
+        .completer()
+        .queue_made(agent, queue, size, activate, wake)
+}
+
+/// A queue that was traced is gone.
+pub fn queue_gone(queue: usize, capture: Capture) {
+    if let Some(trace) = TRACE.get() {
+        // The caller is in a call of HSA's, so that HSA is alive, also after the end of the trace.
+        let mut completer = trace.completer();
+        completer.queue_gone(queue, capture);
+        if trace.stopped.load(Ordering::SeqCst) {
+            completer.destroy_store();
+        }
+    }
+}
+
+/// An executable was frozen: its kernels may be dispatched next.
+pub fn frozen(executable: ExecutableHandle) {
+    if let Some(trace) = TRACE.get() {
+        trace.completer().frozen(executable);
+    }
+}
+
+/// The times of a kernel whose completion signal, `signal`, was forwarded.
+pub fn dispatch_time(signal: SignalHandle) -> Option<DispatchTime> {
+    let trace = TRACE.get()?;
+    let mut completer = trace.completer();
+    // The kernel is complete, for its signal is, but perhaps nobody has looked yet.
+    trace.pass(&mut completer);
+    completer.forwarded(signal)
+}
+
+/// A queue has something in flight and is not looked at.
+fn activate(queue: u32) {
+    if let Some(trace) = TRACE.get() {
+        trace.activated().push(queue);
+        if trace.asleep.swap(false, Ordering::SeqCst) {
+            trace.wake();
+        }
+    }
+}
+
+/// Wakes the completion thread, whatever it does.
+fn wake() {
+    if let Some(trace) = TRACE.get() {
+        trace.wake();
+    }
+}
+
+/// The program ends: waits for what is in flight, up to `limit`, records the rest as unfinished, and closes the file.
+/// HSA is not used any more.
+pub fn finish(limit: Duration) {
+    let Some(trace) = TRACE.get() else {
+        return;
+    };
+    let begin = Instant::now();
+    loop {
+        let mut completer = trace.completer();
+        trace.pass(&mut completer);
+        if !completer.is_busy() || begin.elapsed() >= limit {
+            if !trace.stopped.swap(true, Ordering::SeqCst) {
+                completer.stop();
+            }
+            return;
+        }
+        drop(completer);
+        std::thread::sleep(SHORTEST_PAUSE);
+    }
+}
+
+/// HSA is shut down, and may be initialised again.
+pub fn release() {
+    if let Some(trace) = TRACE.get() {
+        let mut completer = trace.completer();
+        trace.pass(&mut completer);
+        trace.stopped.store(true, Ordering::SeqCst);
+        completer.release();
+    }
+}
+
+/// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
+pub fn end() {
+    if let Some(trace) = TRACE.get() {
+        trace.completer().stop();
+    }
+}

@@ -142,6 +142,8 @@ pub mod flag {
     pub const NO_REGISTERS: u16 = 16;
     /// A vendor-specific dispatch packet.
     pub const VENDOR: u16 = 32;
+    /// `start` and `end` were moved together, by a millisecond at most, to lie between submission and observation.
+    pub const MOVED: u16 = 64;
 }
 
 plain! {
@@ -157,7 +159,8 @@ plain! {
 }
 
 plain! {
-    /// One kernel dispatch. Its id counts dispatches from 1 in the order in which they were taken.
+    /// One kernel dispatch. Its id counts dispatches from 1: in a queue in the order in which they were seen to be
+    /// complete, which is that of submission unless kernels overtake each other.
     Dispatch {
         head: Head,
         /// The API call that made it, 0 for none.

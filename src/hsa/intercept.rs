@@ -1,0 +1,498 @@
+//! ROCr's API tables while devprof traces: the functions that it puts in, ROCr's own, and the handler of the packets
+//! in an intercept queue. Mirrors `hsa/hsa_api_trace.h`, `hsa/amd_hsa_signal.h`.
+
+use super::api::{self, Api, Error, ok};
+use super::query;
+use super::tool::{AmdExtTable, ApiTable, CoreTable, PacketWriter};
+use super::types::*;
+use crate::report;
+use crate::trace::capture::{Capture, Packet};
+use crate::trace::kernels::{self, Kernel};
+use crate::trace::{self, Signals};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// `hsa_amd_profiling_dispatch_time_t`: ticks of the system clock, or of the agent's where that is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct DispatchTime {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// What the tables had before.
+struct Originals {
+    core: CoreTable,
+    amd: AmdExtTable,
+}
+
+/// Never freed: threads may be in a hook while HSA is shut down and initialised again.
+static ORIGINALS: AtomicPtr<Originals> = AtomicPtr::new(std::ptr::null_mut());
+
+fn originals() -> Option<&'static Originals> {
+    // SAFETY: null, or a box that was leaked.
+    unsafe { ORIGINALS.load(Ordering::Acquire).as_ref() }
+}
+
+/// The capture of each traced queue, by the queue's address.
+static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
+
+struct CapturePointer(*mut Capture);
+
+// SAFETY: a box that ROCr's handler uses, on one thread at a time, until its queue is destroyed; only then is it taken
+// back.
+unsafe impl Send for CapturePointer {}
+
+fn captures() -> MutexGuard<'static, Option<HashMap<usize, CapturePointer>>> {
+    CAPTURES
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Runs `work`; a panic in it, which would be a fault of ours, ends here.
+fn guarded<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        report::lost(
+            "an internal error, the trace may miss dispatches; please report it with the message above",
+        );
+        otherwise
+    })
+}
+
+/// Remembers ROCr's functions, for the clock and for the hooks. False when the tables are not known here.
+///
+/// # Safety
+/// `table` is null or ROCr's, as `OnLoad` gets it.
+pub unsafe fn remember(table: *mut ApiTable) -> bool {
+    // SAFETY: the caller's promise; the sizes are checked.
+    let Some((core, amd)) = (unsafe { super::tool::tables(table) }) else {
+        return false;
+    };
+    let originals = Box::new(Originals {
+        core: *core,
+        amd: *amd,
+    });
+    ORIGINALS.store(Box::into_raw(originals), Ordering::Release);
+    true
+}
+
+/// Has the hooks called in ROCr's place.
+///
+/// # Safety
+/// As [`remember`], which was called before.
+pub unsafe fn install(table: *mut ApiTable) {
+    // SAFETY: the caller's promise.
+    let Some((core, amd)) = (unsafe { super::tool::tables(table) }) else {
+        return;
+    };
+    core.hsa_queue_create = queue_create;
+    core.hsa_queue_destroy = queue_destroy;
+    core.hsa_executable_freeze = executable_freeze;
+    amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
+    amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
+}
+
+/// `HSA_SYSTEM_INFO_TIMESTAMP`; 0 where HSA is not, or not alive.
+pub fn system_time() -> u64 {
+    let mut ticks = 0u64;
+    if let Some(originals) = originals() {
+        // SAFETY: the attribute is a u64; a runtime that is not initialised leaves it.
+        unsafe {
+            (originals.core.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
+        }
+    }
+    ticks
+}
+
+/// Ticks a second of the system clock.
+pub fn clock_frequency() -> Result<u64, Error> {
+    const WHAT: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
+    let originals = originals().ok_or(Error::Call(WHAT, Status::NOT_INITIALIZED))?;
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a u64.
+    let status = unsafe {
+        (originals.core.hsa_system_get_info)(
+            SYSTEM_INFO_TIMESTAMP_FREQUENCY,
+            (&raw mut frequency).cast(),
+        )
+    };
+    ok(WHAT, status)?;
+    match frequency {
+        0 => Err(Error::Call(WHAT, Status::ERROR)),
+        frequency => Ok(frequency),
+    }
+}
+
+/// HSA's signals, as the pool needs them: without interrupts, for the GPU to write and the host to poll.
+pub struct HsaSignals;
+
+impl Signals for HsaSignals {
+    fn create(&self) -> Option<SignalHandle> {
+        let mut signal = SignalHandle(0);
+        // SAFETY: no consumers named: any agent may use it.
+        let status = unsafe {
+            (originals()?.amd.hsa_amd_signal_create)(
+                1,
+                0,
+                std::ptr::null(),
+                AMD_SIGNAL_AMD_GPU_ONLY,
+                &raw mut signal,
+            )
+        };
+        (status == Status::SUCCESS && signal.0 != 0).then_some(signal)
+    }
+
+    fn value(&self, signal: SignalHandle) -> i64 {
+        // SAFETY: a signal of the pool, which is destroyed only when HSA ends.
+        originals().map_or(1, |originals| unsafe {
+            (originals.core.hsa_signal_load_scacquire)(signal)
+        })
+    }
+
+    fn reset(&self, signal: SignalHandle) {
+        if let Some(originals) = originals() {
+            // SAFETY: as above; nobody waits for it.
+            unsafe { (originals.core.hsa_signal_store_relaxed)(signal, 1) };
+        }
+    }
+
+    fn destroy(&self, signal: SignalHandle) {
+        if let Some(originals) = originals() {
+            // SAFETY: a signal of the pool that no packet names any more.
+            unsafe { (originals.core.hsa_signal_destroy)(signal) };
+        }
+    }
+}
+
+/// The times that HSA tells for a signal of ours that a kernel has completed.
+pub fn dispatch_time(agent: AgentHandle, signal: SignalHandle) -> Option<DispatchTime> {
+    let mut time = DispatchTime::default();
+    // SAFETY: the agent and the signal are HSA's, `time` is to be written.
+    let status = unsafe {
+        (originals()?.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, &raw mut time)
+    };
+    (status == Status::SUCCESS).then_some(time)
+}
+
+/// The agent's ticks that the packet processor wrote into the signal (`amd_signal_t`, `start_ts` and `end_ts`).
+pub fn raw_time(signal: SignalHandle) -> DispatchTime {
+    // SAFETY: a signal's handle is the address of its `amd_signal_t` (amd_hsa_signal.h), and this one is of the pool:
+    // it lives, and the GPU has written to it before it counted it down.
+    unsafe {
+        let words = signal.0 as *const u64;
+        DispatchTime {
+            start: words.add(AMD_SIGNAL_START_TS / 8).read_volatile(),
+            end: words.add(AMD_SIGNAL_END_TS / 8).read_volatile(),
+        }
+    }
+}
+
+fn hsa() -> Result<&'static Api, Error> {
+    api::find().unwrap_or(Err(Error::Call("hsa_init", Status::NOT_INITIALIZED)))
+}
+
+/// A GPU agent, for its record.
+pub struct Gpu {
+    /// Its place in HSA's order of all agents.
+    pub index: u32,
+    pub target: String,
+    pub product: Option<String>,
+    pub node: u32,
+    pub compute_units: u32,
+    /// Ticks a second of its clock, 0 if unknown.
+    pub frequency: u64,
+}
+
+/// The process's GPUs.
+pub fn gpus() -> Vec<AgentHandle> {
+    let agents = hsa().and_then(query::agents);
+    agents.map_or(Vec::new(), |agents| {
+        agents.gpus.into_iter().map(|gpu| gpu.handle).collect()
+    })
+}
+
+/// What a GPU is; `None` for an agent of another kind.
+pub fn describe_gpu(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
+    let api = hsa()?;
+    let all = query::all_agents(api)?;
+    let agents = query::agents(api)?;
+    let Some(gpu) = agents.gpus.into_iter().find(|gpu| gpu.handle == handle) else {
+        return Ok(None);
+    };
+    let number = |attribute| {
+        let mut value = 0u32;
+        // SAFETY: the attributes asked for here are u32.
+        let status =
+            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
+        ok("hsa_agent_get_info", status).map(|()| value)
+    };
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a u64. Older runtimes do not know it and leave it 0.
+    let known = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
+            (&raw mut frequency).cast(),
+        )
+    };
+    if known != Status::SUCCESS {
+        frequency = 0;
+    }
+    let mut product = [0u8; 64];
+    // SAFETY: the attribute is char[64].
+    let named = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            AMD_AGENT_INFO_PRODUCT_NAME,
+            product.as_mut_ptr().cast(),
+        )
+    };
+    let end = product.iter().position(|&byte| byte == 0).unwrap_or(64);
+    let product = String::from_utf8_lossy(&product[..end]).trim().to_owned();
+    Ok(Some(Gpu {
+        index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
+        target: gpu.name,
+        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
+        node: number(AGENT_INFO_NODE)?,
+        compute_units: number(AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        frequency,
+    }))
+}
+
+/// The kernels of an executable on a GPU, with the addresses that packets name them by.
+pub fn kernels(
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    index: u32,
+    target: &str,
+) -> Result<Vec<(u64, Kernel)>, Error> {
+    let api = hsa()?;
+    let symbols = query::kernels(api, executable, agent)?;
+    if symbols.is_empty() {
+        return Ok(Vec::new());
+    }
+    let segments = query::segments(api)?;
+    let loader = api.loader()?;
+    Ok(symbols
+        .into_iter()
+        .map(|symbol| {
+            let inside = segments.iter().any(|segment| {
+                symbol
+                    .object
+                    .checked_sub(segment.base)
+                    .is_some_and(|at| at.checked_add(64).is_some_and(|end| end <= segment.size))
+            });
+            let mut host = std::ptr::null();
+            // SAFETY: the loader only looks the address up.
+            let found = unsafe {
+                (loader.query_host_address)(symbol.object as *const c_void, &raw mut host)
+            };
+            let readable = inside && found == Status::SUCCESS && !host.is_null();
+            let registers = readable
+                .then(|| {
+                    // SAFETY: the descriptor's 64 bytes are inside of a loaded segment, whose copy on the host the
+                    // loader keeps until the executable is destroyed, which nobody does during its freezing.
+                    let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
+                    kernels::registers(&descriptor, target)
+                })
+                .flatten();
+            let kernel = Kernel {
+                name: symbol.name,
+                agent: index,
+                kernarg: symbol.kernarg,
+                lds: symbol.group,
+                scratch: symbol.private,
+                registers,
+            };
+            (symbol.object, kernel)
+        })
+        .collect())
+}
+
+unsafe extern "C" fn queue_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: usize,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut QueueHead,
+) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    let gpu = guarded(false, || gpus().contains(&agent));
+    let create = if gpu {
+        originals.amd.hsa_amd_queue_intercept_create
+    } else {
+        originals.core.hsa_queue_create
+    };
+    // SAFETY: the program's arguments, to a function of the same signature (hsa_api_trace.h).
+    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
+    if !gpu {
+        return status;
+    }
+    if status != Status::SUCCESS {
+        // The program would get its queue without us.
+        // SAFETY: as above.
+        let status = unsafe {
+            (originals.core.hsa_queue_create)(
+                agent, size, kind, callback, data, private, group, queue,
+            )
+        };
+        if status == Status::SUCCESS {
+            report::lost(
+                "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
+            );
+        }
+        return status;
+    }
+    guarded((), || {
+        // SAFETY: the call succeeded, so it has written the queue's address.
+        let (queue, size) = unsafe { (*queue, (**queue).size) };
+        let failed = |what, status| {
+            report::lost(format_args!(
+                "the trace misses the dispatches of a queue: {what} failed: {status:?}"
+            ));
+        };
+        // SAFETY: a queue of HSA's.
+        let profiling = unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
+        if profiling != Status::SUCCESS {
+            report::lost(format_args!(
+                "the trace may have no times for a queue: hsa_amd_profiling_set_profiler_enabled failed: {profiling:?}"
+            ));
+        }
+        let Some(capture) = trace::queue_made(agent, queue as usize, size) else {
+            return;
+        };
+        let capture = Box::into_raw(Box::new(capture));
+        // SAFETY: a new intercept queue, on which nothing was written yet; the box lives as long as the queue.
+        let status = unsafe {
+            (originals.amd.hsa_amd_queue_intercept_register)(queue, packets, capture.cast())
+        };
+        if status == Status::SUCCESS {
+            captures()
+                .get_or_insert_default()
+                .insert(queue as usize, CapturePointer(capture));
+        } else {
+            failed("hsa_amd_queue_intercept_register", status);
+            // SAFETY: the handler was not taken.
+            trace::queue_gone(queue as usize, *unsafe { Box::from_raw(capture) });
+        }
+    });
+    Status::SUCCESS
+}
+
+unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    // Taken out first: the address may be another queue's as soon as this one is gone.
+    let capture = guarded(None, || {
+        captures()
+            .as_mut()
+            .and_then(|captures| captures.remove(&(queue as usize)))
+    });
+    // SAFETY: the program's argument.
+    let status = unsafe { (originals.core.hsa_queue_destroy)(queue) };
+    guarded((), || {
+        let Some(CapturePointer(capture)) = capture else {
+            return;
+        };
+        if status == Status::SUCCESS {
+            // SAFETY: made by `queue_create`; the queue that used it is gone.
+            trace::queue_gone(queue as usize, *unsafe { Box::from_raw(capture) });
+        } else {
+            captures()
+                .get_or_insert_default()
+                .insert(queue as usize, CapturePointer(capture));
+        }
+    });
+    status
+}
+
+unsafe extern "C" fn executable_freeze(
+    executable: ExecutableHandle,
+    options: *const std::ffi::c_char,
+) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments.
+    let status = unsafe { (originals.core.hsa_executable_freeze)(executable, options) };
+    if status == Status::SUCCESS {
+        guarded((), || trace::frozen(executable));
+    }
+    status
+}
+
+/// A traced queue's times stay on.
+unsafe extern "C" fn set_profiler_enabled(queue: *mut QueueHead, enable: i32) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    let traced = guarded(false, || {
+        captures()
+            .as_ref()
+            .is_some_and(|captures| captures.contains_key(&(queue as usize)))
+    });
+    let enable = if traced { 1 } else { enable };
+    // SAFETY: the program's arguments, but for the times that stay on.
+    unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, enable) }
+}
+
+/// The program's own completion signal was completed by a barrier packet: its kernel's times are elsewhere.
+unsafe extern "C" fn get_dispatch_time(
+    agent: AgentHandle,
+    signal: SignalHandle,
+    time: *mut DispatchTime,
+) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments.
+    let status =
+        unsafe { (originals.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
+    if status == Status::SUCCESS
+        && let Some(kernel) = guarded(None, || trace::dispatch_time(signal))
+    {
+        // SAFETY: the call succeeded, so `time` may be written.
+        unsafe { time.write(kernel) };
+    }
+    status
+}
+
+/// Gets what a program has written to an intercept queue (`hsa_amd_queue_intercept_handler`).
+unsafe extern "C" fn packets(
+    packets: *const c_void,
+    count: u64,
+    _index: u64,
+    data: *mut c_void,
+    writer: PacketWriter,
+) {
+    let batch = || {
+        // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
+        (0..count as usize).map(|n| unsafe { packets.cast::<Packet>().add(n).read_unaligned() })
+    };
+    let out = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the box that `queue_create` registered; ROCr calls a queue's handlers on one thread at a time and
+        // not after the queue was destroyed.
+        let out = unsafe { &mut *data.cast::<Capture>() }.take(batch());
+        (out.as_ptr(), out.len())
+    }));
+    match out {
+        // SAFETY: packets that stay until the next call of this handler.
+        Ok((out, count)) => unsafe { writer(out.cast(), count as u64) },
+        Err(_) => {
+            report::lost(
+                "an internal error, the trace misses dispatches; please report it with the message above",
+            );
+            // SAFETY: what came in.
+            unsafe { writer(packets, count) };
+        }
+    }
+}

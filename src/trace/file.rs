@@ -1,0 +1,173 @@
+//! The trace file while it is written: a mapped window that moves through the file ([`tracefile::format`]). What was
+//! appended stays when the process is killed.
+
+use crate::{host, report};
+use memmap2::MmapMut;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tracefile::format::*;
+use zerocopy::IntoBytes;
+
+/// Bytes of the window.
+const WINDOW: u64 = 1 << 20;
+
+/// How long a full disk is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub struct TraceFile {
+    path: PathBuf,
+    file: File,
+    header: MmapMut,
+    window: Option<MmapMut>,
+    /// Bytes before the window.
+    start: u64,
+    /// Bytes before the next record.
+    at: u64,
+    counts: [u64; Count::ALL.len()],
+    texts: HashMap<String, u32>,
+    full_since: Option<Instant>,
+}
+
+/// Holds the window's place in the file: room on the disk, and then a mapping.
+fn map(file: &File, start: u64) -> io::Result<MmapMut> {
+    host::reserve(file, start, WINDOW)?;
+    host::map(file, start, WINDOW as usize)
+}
+
+impl TraceFile {
+    /// Makes `path`, under a hidden name first. A file that another process still writes to is left alone: then this
+    /// one's gets the process id appended, which is said.
+    pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
+        let directory = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        std::fs::create_dir_all(directory)?;
+        let mut made = crate::place::hidden_file(directory)?;
+        made.write_all(&header.page())?;
+        // Held while this process writes.
+        made.as_file().try_lock()?;
+        let mapped = host::map(made.as_file(), 0, HEADER_SIZE)?;
+        // Two processes that begin at the same moment: one after the other.
+        let directory = File::open(directory)?;
+        directory.lock()?;
+        let mut path = path.to_owned();
+        if File::open(&path).is_ok_and(|old| old.try_lock().is_err()) {
+            let mut name = path.clone().into_os_string();
+            name.push(format!(".{}", std::process::id()));
+            report::lost(format_args!(
+                "another process is writing the trace {}: this one goes to {} (%p in DEVPROF_TRACE gives each process its own)",
+                path.display(),
+                name.display()
+            ));
+            path = name.into();
+        }
+        let file = made.persist(&path).map_err(|error| error.error)?;
+        Ok(TraceFile {
+            path,
+            file,
+            header: mapped,
+            window: None,
+            start: 0,
+            at: HEADER_SIZE as u64,
+            counts: [0; Count::ALL.len()],
+            texts: HashMap::new(),
+            full_since: None,
+        })
+    }
+
+    /// Adds to one of the file's counters.
+    pub fn count(&mut self, count: Count, more: u64) {
+        let value = &mut self.counts[count as usize];
+        *value = value.saturating_add(more);
+        let counter = Counter::new(*value);
+        let at = count.offset();
+        self.header[at..at + size_of::<Counter>()].copy_from_slice(counter.as_bytes());
+    }
+
+    /// Sets [`Count::Closed`].
+    fn set_closed(&mut self, closed: bool) {
+        self.counts[Count::Closed as usize] = 0;
+        self.count(Count::Closed, closed.into());
+    }
+
+    /// Makes sure that there is room for a record. False: the disk is full.
+    fn room(&mut self) -> bool {
+        if self.window.is_some() && self.at + (RECORD_SIZE as u64) <= self.start + WINDOW {
+            return true;
+        }
+        if self.full_since.is_some_and(|since| since.elapsed() < PAUSE) {
+            return false;
+        }
+        // Windows begin at a page.
+        let start = self.at / 4096 * 4096;
+        match map(&self.file, start) {
+            Ok(window) => {
+                self.window = Some(window);
+                self.start = start;
+                self.full_since = None;
+                if self.counts[Count::Closed as usize] != 0 {
+                    self.set_closed(false);
+                }
+                true
+            }
+            Err(error) => {
+                self.full_since = Some(Instant::now());
+                report::lost(format_args!(
+                    "cannot extend the trace {}: {error}; records are dropped until there is room, the file has their number",
+                    self.path.display()
+                ));
+                false
+            }
+        }
+    }
+
+    /// Appends a record; what cannot be kept is counted in `or`.
+    pub fn append<T: Record>(&mut self, record: T, or: Count) {
+        if !self.room() {
+            self.count(or, 1);
+            return;
+        }
+        let Some(window) = &mut self.window else {
+            return;
+        };
+        let at = (self.at - self.start) as usize;
+        window[at..at + RECORD_SIZE].copy_from_slice(&record.seal());
+        self.at += RECORD_SIZE as u64;
+        self.counts[Count::Records as usize] += 1;
+    }
+
+    /// Publishes how many records there are, after some were appended.
+    pub fn publish(&mut self) {
+        self.count(Count::Records, 0);
+    }
+
+    /// A text's number; it is written when it is new.
+    pub fn text(&mut self, text: &str) -> u32 {
+        if let Some(&id) = self.texts.get(text) {
+            return id;
+        }
+        let id = self.texts.len() as u32 + 1;
+        for piece in pieces(id, text) {
+            self.append(piece, Count::DroppedOthers);
+        }
+        self.texts.insert(text.to_owned(), id);
+        id
+    }
+
+    /// Cuts the file to its length. It can be appended to again.
+    pub fn close(&mut self) {
+        self.publish();
+        self.window = None;
+        if let Err(error) = self.file.set_len(self.at) {
+            report::lost(format_args!(
+                "cannot cut the trace {} to its length: {error}; readers see unwritten space at its end",
+                self.path.display()
+            ));
+        }
+        self.set_closed(true);
+    }
+}
