@@ -66,7 +66,7 @@ print("static_assert(offsetof(HsaApiTable, amd_ext_) == 24);")
 def table(ours, theirs):
     """Offsets of the functions in a table, between runs of functions that are not used."""
     offset = 16
-    for name, unused in re.findall(r"^    (?:pub )?(\w+): (?:Unused<(\d+)>)?", re.search(rf"pub struct {ours} \{{(.*?)\n\}}", source, re.S)[1], re.M):
+    for name, unused in re.findall(r"^    (?:pub )?(\w+):\s+(?:Unused<(\d+)>)?", re.search(rf"pub struct {ours} \{{(.*?)\n\}}", source, re.S)[1], re.M):
         if name == "version":
             continue
         if not unused:
