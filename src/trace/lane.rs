@@ -76,7 +76,7 @@ pub struct Completing {
 
 /// How many dispatches of a queue are watched at a time: kernels without barrier bits may complete in another order
 /// than they were written in, and those behind the window are looked at when some in it are complete.
-const WINDOW: usize = if cfg!(loom) { 2 } else { 128 };
+const WINDOW: usize = 128;
 
 pub fn lane() -> (Launching, Completing) {
     let (in_flight, entries) = fifo(2);
@@ -126,13 +126,12 @@ impl Completing {
                 self.window.push((self.next, entry));
                 self.next += 1;
             }
-            self.window.retain(|&(number, entry)| {
-                let open = entry.signal.0 != 0 && signals.value(entry.signal) > 0;
-                if !open {
-                    complete.push((number, entry));
-                }
-                open
-            });
+            self.take_complete(signals, u64::MAX, &mut complete);
+            // What completed during the look may be there without what completed before it.
+            if let Some(last) = complete.last().map(|&(number, _)| number) {
+                self.take_complete(signals, last, &mut complete);
+                complete.sort_unstable_by_key(|&(number, _)| number);
+            }
             if complete.is_empty() {
                 return all;
             }
@@ -152,6 +151,22 @@ impl Completing {
             }
             self.let_go(signals);
         }
+    }
+
+    /// Takes the entries before number `before` that are complete.
+    fn take_complete(
+        &mut self,
+        signals: &impl Signals,
+        before: u64,
+        complete: &mut Vec<(u64, Entry)>,
+    ) {
+        self.window.retain(|&(number, entry)| {
+            let open = number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
+            if !open {
+                complete.push((number, entry));
+            }
+            open
+        });
     }
 
     fn recycle(&mut self, signals: &impl Signals, signal: SignalHandle) {
@@ -193,5 +208,210 @@ impl Completing {
         let Launching { mut free, .. } = launching;
         signals.extend(std::iter::from_fn(|| free.pop()));
         signals
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    /// Signals that are numbers, and what was done to them.
+    #[derive(Default)]
+    struct Model {
+        values: RefCell<Vec<i64>>,
+        resets: Cell<usize>,
+    }
+
+    impl Model {
+        fn complete(&self, signal: SignalHandle) {
+            self.values.borrow_mut()[signal.0 as usize - 1] -= 1;
+        }
+    }
+
+    impl Signals for Model {
+        fn create(&self) -> Option<SignalHandle> {
+            self.values.borrow_mut().push(1);
+            Some(SignalHandle(self.values.borrow().len() as u64))
+        }
+        fn value(&self, signal: SignalHandle) -> i64 {
+            self.values.borrow()[signal.0 as usize - 1]
+        }
+        fn reset(&self, signal: SignalHandle) {
+            self.resets.set(self.resets.get() + 1);
+            self.values.borrow_mut()[signal.0 as usize - 1] = 1;
+        }
+        fn destroy(&self, _: SignalHandle) {}
+    }
+
+    fn launch(launching: &mut Launching, forwarded: bool) -> SignalHandle {
+        let signal = launching.free.pop().expect("a signal");
+        launching.in_flight.push(Entry {
+            signal,
+            program_signal: SignalHandle(if forwarded { 99 } else { 0 }),
+            dispatch: true,
+            ..Entry::default()
+        });
+        signal
+    }
+
+    fn taken(completing: &mut Completing, signals: &Model) -> Vec<u64> {
+        let mut taken = Vec::new();
+        completing.pass(signals, |entries| {
+            taken.extend(entries.iter().map(|entry| entry.signal.0));
+        });
+        taken
+    }
+
+    #[test]
+    fn kernels_that_overtake_each_other_are_taken_when_they_are_complete() {
+        let signals = Model::default();
+        let (mut launching, mut completing) = lane();
+        for _ in 0..3 {
+            completing.give(signals.create().unwrap());
+        }
+        let [a, b, c] = [false; 3].map(|forwarded| launch(&mut launching, forwarded));
+        assert_eq!(taken(&mut completing, &signals), []);
+        signals.complete(c);
+        assert_eq!(taken(&mut completing, &signals), [c.0]);
+        signals.complete(a);
+        signals.complete(b);
+        assert_eq!(taken(&mut completing, &signals), [a.0, b.0]);
+        assert!(completing.is_empty());
+        assert_eq!(completing.spare(), 3);
+    }
+
+    #[test]
+    fn a_signal_that_a_barrier_packet_reads_waits_for_a_later_dispatch() {
+        let signals = Model::default();
+        let (mut launching, mut completing) = lane();
+        for _ in 0..2 {
+            completing.give(signals.create().unwrap());
+        }
+        let first = launch(&mut launching, true);
+        signals.complete(first);
+        assert_eq!(taken(&mut completing, &signals), [first.0]);
+        assert_eq!(signals.resets.get(), 0);
+        let second = launch(&mut launching, true);
+        signals.complete(second);
+        assert_eq!(taken(&mut completing, &signals), [second.0]);
+        assert_eq!(signals.resets.get(), 1);
+        assert_eq!(launching.free.pop(), Some(first));
+        let left = completing.dissolve(launching);
+        assert_eq!(left, [second]);
+    }
+
+    #[test]
+    fn more_dispatches_than_are_watched_are_all_taken() {
+        let signals = Model::default();
+        let (mut launching, mut completing) = lane();
+        let all: Vec<_> = (0..3 * WINDOW)
+            .map(|_| {
+                completing.give(signals.create().unwrap());
+                launch(&mut launching, false)
+            })
+            .collect();
+        all.iter().for_each(|&signal| signals.complete(signal));
+        assert_eq!(taken(&mut completing, &signals).len(), all.len());
+    }
+}
+
+/// Every interleaving of the completion thread with a thread that launches and is the GPU, too. Dispatches have
+/// completion signals of their own, and a signal that came back too early is seen by the barrier packet that still
+/// waits for it: it would wait for ever.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+
+    /// 1 and 0 are the values of a signal; unsigned, as loom has them.
+    struct Model([AtomicUsize; 2]);
+
+    impl Model {
+        fn cell(&self, signal: SignalHandle) -> &AtomicUsize {
+            &self.0[signal.0 as usize - 1]
+        }
+
+        /// The GPU is at the dispatch.
+        fn run(&self, entry: &Entry) {
+            let old = self.cell(entry.signal).fetch_sub(1, Ordering::AcqRel);
+            assert_eq!(old, 1, "a kernel completes a signal that is not ready");
+            if entry.program_signal.0 != 0 {
+                let value = self.value(entry.signal);
+                assert_eq!(value, 0, "a barrier waits for a signal that was taken back");
+            }
+        }
+    }
+
+    impl Signals for Model {
+        fn create(&self) -> Option<SignalHandle> {
+            None
+        }
+        fn value(&self, signal: SignalHandle) -> i64 {
+            self.cell(signal).load(Ordering::Acquire) as i64
+        }
+        fn reset(&self, signal: SignalHandle) {
+            self.cell(signal).store(1, Ordering::Relaxed);
+        }
+        fn destroy(&self, _: SignalHandle) {}
+    }
+
+    fn launch(launching: &mut Launching, number: u64, forwarded: bool) -> Option<Entry> {
+        let entry = Entry {
+            signal: launching.free.pop()?,
+            program_signal: SignalHandle(if forwarded { 9 } else { 0 }),
+            dispatch: true,
+            submit: number,
+            ..Entry::default()
+        };
+        launching.in_flight.push(entry);
+        Some(entry)
+    }
+
+    /// Two dispatches, and as many more as find a signal that came back, while `passes` passes look.
+    fn model(forwarded: [bool; 4], passes: usize) {
+        loom::model(move || {
+            let signals = Arc::new(Model([AtomicUsize::new(1), AtomicUsize::new(1)]));
+            let (mut launching, mut completing) = lane();
+            completing.give(SignalHandle(1));
+            completing.give(SignalHandle(2));
+            let memory = signals.clone();
+            let gpu = loom::thread::spawn(move || {
+                let mut number = 0;
+                let mut waiting = std::collections::VecDeque::new();
+                for forwarded in forwarded {
+                    // The third and the fourth may have to do without.
+                    let entry = launch(&mut launching, number, forwarded);
+                    number += u64::from(entry.is_some());
+                    waiting.extend(entry);
+                    if waiting.len() > 1 {
+                        memory.run(&waiting.pop_front().unwrap());
+                    }
+                }
+                waiting.iter().for_each(|entry| memory.run(entry));
+                number
+            });
+            let mut seen = Vec::new();
+            let mut pass = |completing: &mut Completing| {
+                completing.pass(&*signals, |entries| {
+                    seen.extend(entries.iter().map(|entry| entry.submit));
+                });
+            };
+            (0..passes).for_each(|_| pass(&mut completing));
+            let launched = gpu.join().unwrap();
+            pass(&mut completing);
+            assert_eq!(seen, (0..launched).collect::<Vec<_>>());
+        });
+    }
+
+    #[test]
+    fn a_signal_comes_back_after_its_last_reader() {
+        model([true; 4], 2);
+    }
+
+    #[test]
+    fn signals_without_another_reader_come_back_at_once() {
+        model([false, true, false, true], 2);
     }
 }
