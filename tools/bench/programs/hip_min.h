@@ -4,6 +4,8 @@
 
 #define __global__ __attribute__((global))
 
+enum { hipStreamNonBlocking = 1 };
+
 struct dim3 {
   unsigned x, y, z;
 };
@@ -11,6 +13,8 @@ struct dim3 {
 extern "C" {
 int hipMalloc(void **, unsigned long);
 int hipDeviceSynchronize();
+int hipStreamCreateWithFlags(void **, unsigned);
+int hipStreamSynchronize(void *);
 int hipLaunchKernel(const void *, dim3, dim3, void **, unsigned long, void *);
 int hipModuleLoad(void **, const char *);
 int hipModuleGetFunction(void **, void *, const char *);

@@ -4,6 +4,7 @@
 mod drain;
 mod load;
 mod model;
+mod trace;
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ enum What {
     Load(load::Options),
     /// Lane-instructions a second of the GPU model
     Model(model::Options),
+    /// What a trace of every dispatch costs the launching thread, beside other designs of one
+    Trace(trace::Options),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         What::Drain(options) => drain::run(&options),
         What::Load(options) => load::run(&options),
         What::Model(options) => model::run(&options),
+        What::Trace(options) => trace::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

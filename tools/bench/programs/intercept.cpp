@@ -1,0 +1,86 @@
+// Two tools of ROCr that devprof is measured beside. As it stands: every queue is an intercept queue, and every packet
+// passes. With -DNAIVE: as the first idea would have it, each dispatch gets a new signal with a handler that reads the
+// times, tells the program and destroys the signal.
+#define AMD_INTERNAL_BUILD
+#include <hsa/hsa.h>
+#include <hsa/hsa_api_trace.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vector>
+
+static CoreApiTable core;
+static AmdExtTable amd_ext;
+
+[[maybe_unused]] static void check(hsa_status_t status, const char *what) {
+  if (status != HSA_STATUS_SUCCESS) {
+    fprintf(stderr, "%s failed: %#x\n", what, unsigned(status));
+    abort();
+  }
+}
+
+#ifdef NAIVE
+struct Dispatch {
+  hsa_agent_t agent;
+  hsa_signal_t signal, program;
+  uint64_t kernel_object;
+};
+
+uint64_t total; // kernel ticks; written by ROCr's handler thread only
+
+static bool completed(hsa_signal_value_t, void *data) {
+  auto dispatch = static_cast<Dispatch *>(data);
+  hsa_amd_profiling_dispatch_time_t time = {};
+  check(amd_ext.hsa_amd_profiling_get_dispatch_time_fn(dispatch->agent, dispatch->signal, &time), "dispatch time");
+  total += time.end - time.start;
+  if (dispatch->program.handle)
+    core.hsa_signal_subtract_screlease_fn(dispatch->program, 1);
+  core.hsa_signal_destroy_fn(dispatch->signal);
+  delete dispatch;
+  return false;
+}
+
+static void intercept(const void *packets, uint64_t count, uint64_t, void *agent,
+                      hsa_amd_queue_intercept_packet_writer write) {
+  static thread_local std::vector<hsa_kernel_dispatch_packet_t> batch;
+  auto first = static_cast<const hsa_kernel_dispatch_packet_t *>(packets);
+  batch.assign(first, first + count);
+  for (auto &packet : batch) {
+    if ((packet.header & 0xff) != HSA_PACKET_TYPE_KERNEL_DISPATCH)
+      continue;
+    auto dispatch = new Dispatch{{reinterpret_cast<uint64_t>(agent)}, {}, packet.completion_signal, packet.kernel_object};
+    check(core.hsa_signal_create_fn(1, 0, nullptr, &dispatch->signal), "hsa_signal_create");
+    check(amd_ext.hsa_amd_signal_async_handler_fn(dispatch->signal, HSA_SIGNAL_CONDITION_LT, 1, completed, dispatch),
+          "hsa_amd_signal_async_handler");
+    packet.completion_signal = dispatch->signal;
+  }
+  write(batch.data(), count);
+}
+#else
+static void intercept(const void *packets, uint64_t count, uint64_t, void *,
+                      hsa_amd_queue_intercept_packet_writer write) {
+  write(packets, count);
+}
+#endif
+
+static hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
+                           void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_size,
+                           uint32_t group_size, hsa_queue_t **queue) {
+  hsa_status_t status = amd_ext.hsa_amd_queue_intercept_create_fn(agent, size, type, callback, data, private_size,
+                                                                  group_size, queue);
+  if (status == HSA_STATUS_SUCCESS)
+    status = amd_ext.hsa_amd_profiling_set_profiler_enabled_fn(*queue, 1);
+  if (status == HSA_STATUS_SUCCESS)
+    status = amd_ext.hsa_amd_queue_intercept_register_fn(*queue, intercept, reinterpret_cast<void *>(agent.handle));
+  return status;
+}
+
+extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const *) {
+  core = *table->core_;
+  amd_ext = *table->amd_ext_;
+  table->core_->hsa_queue_create_fn = create;
+  return true;
+}
+
+extern "C" void OnUnload() {}

@@ -1,0 +1,94 @@
+// Kernel dispatches through HSA alone: launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS
+#include "measure.h"
+#include <fcntl.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    hsa_status_t status_ = (call);                                                                                     \
+    if (status_ != HSA_STATUS_SUCCESS)                                                                                 \
+      fail(#call, status_);                                                                                            \
+  } while (0)
+
+enum { RING = 4096 }; // packets: a block and what a tool adds to it
+
+static constexpr uint16_t header(hsa_packet_type_t type) {
+  return type << HSA_PACKET_HEADER_TYPE | HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+         HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+}
+
+struct Queue {
+  hsa_queue_t *queue;
+  hsa_signal_t done;
+  hsa_kernel_dispatch_packet_t kernel;
+  hsa_barrier_and_packet_t barrier = {};
+  int batch;
+
+  Queue(hsa_agent_t gpu, const hsa_kernel_dispatch_packet_t &packet, int batch) : kernel(packet), batch(batch) {
+    CHECK(hsa_queue_create(gpu, RING, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue));
+    CHECK(hsa_signal_create(1, 0, nullptr, &done));
+  }
+  // Batches start at multiples of their size, so that none wraps around the ring.
+  template <class Packet> void write(uint16_t header, const Packet &packet, hsa_signal_t last) {
+    uint64_t index = hsa_queue_add_write_index_relaxed(queue, batch);
+    for (int n = 0; n < batch; n++) {
+      Packet *slot = (Packet *)queue->base_address + ((index + n) & (RING - 1));
+      memcpy((char *)slot + 4, (char *)&packet + 4, sizeof packet - 4);
+      if (n == batch - 1)
+        slot->completion_signal = last;
+      uint32_t first;
+      memcpy(&first, &packet, 4);
+      __atomic_store_n((uint32_t *)slot, first | header, __ATOMIC_RELEASE);
+    }
+    hsa_signal_store_screlease(queue->doorbell_signal, index + batch - 1);
+  }
+  void launch() { write(header(HSA_PACKET_TYPE_KERNEL_DISPATCH), kernel, kernel.completion_signal); }
+  void finish() {
+    hsa_signal_store_relaxed(done, 1);
+    write(header(HSA_PACKET_TYPE_BARRIER_AND) | 1 << HSA_PACKET_HEADER_BARRIER, barrier, done);
+    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+  }
+};
+
+static hsa_status_t find_gpu(hsa_agent_t agent, void *found) {
+  hsa_device_type_t type;
+  CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
+  if (type == HSA_DEVICE_TYPE_GPU)
+    *(hsa_agent_t *)found = agent;
+  return HSA_STATUS_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 6)
+    fail("launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS", argc);
+  int idle = atoi(argv[2]), batch = atoi(argv[3]), threads = atoi(argv[4]);
+  hsa_agent_t gpu;
+  hsa_code_object_reader_t reader;
+  hsa_executable_t executable;
+  hsa_executable_symbol_t symbol;
+  hsa_kernel_dispatch_packet_t packet = {};
+  CHECK(hsa_init());
+  CHECK(hsa_iterate_agents(find_gpu, &gpu));
+  CHECK(hsa_code_object_reader_create_from_file(open(argv[1], O_RDONLY), &reader));
+  CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr, &executable));
+  CHECK(hsa_executable_load_agent_code_object(executable, gpu, reader, nullptr, nullptr));
+  CHECK(hsa_executable_freeze(executable, nullptr));
+  CHECK(hsa_executable_get_symbol_by_name(executable, "kernel_0.kd", &gpu, &symbol));
+  CHECK(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &packet.kernel_object));
+  packet.setup = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS;
+  packet.workgroup_size_x = packet.workgroup_size_y = packet.workgroup_size_z = 1;
+  packet.grid_size_x = packet.grid_size_y = packet.grid_size_z = 1;
+  if (atoi(argv[5]))
+    CHECK(hsa_signal_create(INT64_MAX, 0, nullptr, &packet.completion_signal));
+
+  std::vector<std::unique_ptr<Queue>> standing_by, queues;
+  for (int n = 0; n < idle; n++) {
+    standing_by.emplace_back(new Queue(gpu, packet, batch));
+    standing_by.back()->launch();
+    standing_by.back()->finish();
+  }
+  for (int n = 0; n < threads; n++)
+    queues.emplace_back(new Queue(gpu, packet, batch));
+  measure(batch, queues);
+}

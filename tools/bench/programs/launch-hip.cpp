@@ -1,0 +1,40 @@
+// Kernel launches through HIP, each thread on a stream of its own: launch-hip IDLE_STREAMS THREADS
+// GPU_MAX_HW_QUEUES must be as many as the streams, for each to have a queue.
+#include "hip_min.h"
+#include "measure.h"
+
+#define CHECK(call)                                                                                                    \
+  do {                                                                                                                 \
+    int status_ = (call);                                                                                              \
+    if (status_ != 0)                                                                                                  \
+      fail(#call, status_);                                                                                            \
+  } while (0)
+
+extern "C" const char kernel_0; // of kernel.hip: what HIP knows it by
+
+struct Stream {
+  void *stream;
+
+  Stream() { CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking)); }
+  void launch() {
+    int *out = nullptr;
+    void *arguments[] = {&out};
+    CHECK(hipLaunchKernel(&kernel_0, dim3{1, 1, 1}, dim3{64, 1, 1}, arguments, 0, stream));
+  }
+  void finish() { CHECK(hipStreamSynchronize(stream)); }
+};
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    fail("launch-hip IDLE_STREAMS THREADS", argc);
+  int idle = atoi(argv[1]), threads = atoi(argv[2]);
+  std::vector<std::unique_ptr<Stream>> standing_by, streams;
+  for (int n = 0; n < idle; n++) {
+    standing_by.emplace_back(new Stream);
+    standing_by.back()->launch();
+    standing_by.back()->finish();
+  }
+  for (int n = 0; n < threads; n++)
+    streams.emplace_back(new Stream);
+  measure(1, streams);
+}

@@ -1,0 +1,425 @@
+//! What a trace of every kernel dispatch costs the thread that launches them: devprof beside a tool that passes every
+//! packet on, the naive design, and no tool, on AMD's ROCr with a GPU that completes every packet and executes none.
+//! The variants alternate; what is compared are two runs of one round.
+
+use crate::{in_root, median, repo};
+use clap::{Args, ValueEnum};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tracefile::format::Count;
+use tracefile::reader::{Item, Reader};
+
+#[derive(Args)]
+pub struct Options {
+    /// Rounds, in each of which every variant runs once in every case
+    #[arg(long, default_value_t = 9)]
+    runs: usize,
+    /// Only these programs
+    #[arg(long, value_delimiter = ',', default_value = "aql,hip")]
+    programs: Vec<Program>,
+    /// Only the first case of each program: nothing standing by, one thread, one packet a doorbell
+    #[arg(long)]
+    short: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Program {
+    /// Packets written by the program
+    Aql,
+    /// hipLaunchKernel
+    Hip,
+}
+
+/// One way to launch.
+struct Case {
+    name: String,
+    program: Program,
+    idle: usize,
+    batch: usize,
+    threads: usize,
+    own_signals: bool,
+}
+
+const IDLE: [usize; 5] = [0, 1, 8, 32, 64];
+const BATCHES: [usize; 2] = [16, 256];
+const THREADS: usize = 4;
+
+impl Program {
+    fn name(self) -> &'static str {
+        match self {
+            Program::Aql => "raw AQL",
+            Program::Hip => "HIP",
+        }
+    }
+
+    /// One thing at a time differs from the first case.
+    fn cases(self) -> Vec<Case> {
+        let base = |name: String| Case {
+            name,
+            program: self,
+            idle: 0,
+            batch: 1,
+            threads: 1,
+            own_signals: false,
+        };
+        let standing_by = match self {
+            Program::Aql => "idle queues",
+            Program::Hip => "idle streams",
+        };
+        let mut cases: Vec<Case> = IDLE
+            .map(|idle| Case {
+                idle,
+                ..base(format!("{idle} {standing_by}"))
+            })
+            .into();
+        cases.push(Case {
+            threads: THREADS,
+            ..base(format!("{THREADS} threads"))
+        });
+        if self == Program::Aql {
+            cases.extend(BATCHES.map(|batch| Case {
+                batch,
+                ..base(format!("batches of {batch}"))
+            }));
+            cases.push(Case {
+                own_signals: true,
+                ..base("each with a signal of its own".into())
+            });
+        }
+        cases
+    }
+}
+
+/// What is loaded beside the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    NoTool,
+    Off,
+    Pass,
+    Naive,
+    Devprof,
+    /// Preloaded, so that API calls are recorded too.
+    Calls,
+}
+
+use Variant::*;
+
+const VARIANTS: [Variant; 6] = [NoTool, Off, Pass, Naive, Devprof, Calls];
+
+impl Variant {
+    fn name(self) -> &'static str {
+        match self {
+            NoTool => "no tool",
+            Off => "devprof, tracing off",
+            Pass => "pass-through",
+            Naive => "naive",
+            Devprof => "devprof",
+            Calls => "devprof, with API calls",
+        }
+    }
+
+    fn traces(self) -> bool {
+        matches!(self, Devprof | Calls)
+    }
+}
+
+/// What one run of a program printed, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    /// CPU time of a launching thread a dispatch.
+    cpu: f64,
+    /// Single launches: median and 99th percentile of the time that they took.
+    middle: f64,
+    p99: f64,
+}
+
+/// What the launching threads did, a thousand dispatches.
+struct Counts {
+    allocations: f64,
+    locks: f64,
+    signals: f64,
+    handlers: f64,
+    system_calls: f64,
+}
+
+/// All that was measured in a case: for each variant, a run of each round.
+struct Measured {
+    case: Case,
+    runs: Vec<(Variant, Vec<Times>)>,
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    let dir = repo().join("target/bench/trace");
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    build(&dir)?;
+    for &program in &options.programs {
+        let mut cases = program.cases();
+        cases.truncate(if options.short { 1 } else { cases.len() });
+        let mut measured: Vec<Measured> = cases.into_iter().map(Measured::new).collect();
+        for round in 0..options.runs {
+            for measured in &mut measured {
+                let last = measured.runs.len() - 1;
+                for n in 0..=last {
+                    // There and back, so that nobody always comes after the same one.
+                    let (variant, times) =
+                        &mut measured.runs[if round % 2 == 0 { n } else { last - n }];
+                    times.push(time(&dir, &measured.case, *variant)?);
+                }
+            }
+        }
+        print!("{}", times_table(program, &measured));
+        print!("{}", singles_table(program, &measured));
+        print!("{}", counts_table(&dir, &measured[0])?);
+    }
+    Ok(())
+}
+
+fn build(dir: &Path) -> Result<(), String> {
+    let library = library();
+    if !library.exists() {
+        return Err(format!("no {}: run tools/build-runtime", library.display()));
+    }
+    in_root(&format!(
+        "cd {}
+programs={}
+tool='clang++-23 -O2 -Wall -shared -fPIC'
+hip='clang++-23 -x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -DN=0'
+clang-23 -O2 -Wall -shared -fPIC $programs/silent.c -o silent.so
+$tool $programs/intercept.cpp -o pass.so
+$tool -DNAIVE $programs/intercept.cpp -o naive.so
+$tool $programs/counts.cpp -o counts.so
+$hip --offload-device-only --no-gpu-bundle-output $programs/kernel.hip -o kernel.co
+$hip -c $programs/kernel.hip -o kernel.o
+clang++-23 -O2 -Wall $programs/launch-aql.cpp -o launch-aql -lhsa-runtime64
+clang++-23 -O2 -Wall -c $programs/launch-hip.cpp -o launch-hip.o
+clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64",
+        dir.display(),
+        repo().join("tools/bench/programs").display()
+    ))
+    .map(|_| ())
+}
+
+fn library() -> PathBuf {
+    repo().join("target/dist/libdevprof.so")
+}
+
+/// Runs the program of a case once. The numbers that it printed.
+fn once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Vec<f64>, String> {
+    let (said, library) = (dir.join("errors"), library());
+    let (dir, library) = (dir.display(), library.display());
+    let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
+    let mut preloaded = String::new();
+    let mut tools = String::new();
+    if matches!(variant, Off | Calls) {
+        let _ = write!(preloaded, ":{library}");
+    }
+    if counted {
+        let _ = write!(preloaded, ":{dir}/counts.so");
+        let _ = write!(tools, "{dir}/counts.so ");
+    }
+    match variant {
+        Pass => tools += &format!("{dir}/pass.so"),
+        Naive => tools += &format!("{dir}/naive.so"),
+        Devprof => tools += &library.to_string(),
+        NoTool | Off | Calls => {}
+    }
+    let traced = if variant.traces() {
+        format!("DEVPROF_TRACE={}", trace.display())
+    } else {
+        String::new()
+    };
+    let (idle, threads) = (case.idle, case.threads);
+    let program = match case.program {
+        Program::Aql => format!(
+            "./launch-aql kernel.co {idle} {} {threads} {}",
+            case.batch,
+            u8::from(case.own_signals)
+        ),
+        Program::Hip => format!("GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads}"),
+    };
+    let output = in_root(&format!(
+        "cd {dir}
+env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_TOOLS_LIB=\"{tools}\" {traced} \
+timeout 60 env {program} 2> errors || {{ cat errors >&2; exit 1; }}"
+    ))?;
+    let errors =
+        fs::read_to_string(said).map_err(|e| format!("cannot read what {program} said: {e}"))?;
+    for line in errors.lines().filter(|line| line.contains("devprof:")) {
+        eprintln!("bench: {}, {}: {line}", case.name, variant.name());
+    }
+    let numbers: Vec<f64> = output
+        .split_whitespace()
+        .map(|word| word.parse().unwrap_or(f64::NAN))
+        .collect();
+    if variant.traces() {
+        let checked = match numbers[..] {
+            [_, _, _, dispatches] => whole(&trace, dispatches as u64),
+            _ => Ok(()),
+        };
+        fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
+        checked.map_err(|what| format!("{}, {}: {what}", case.name, variant.name()))?;
+    }
+    Ok(numbers)
+}
+
+/// A measured trace that had left something out would be a cheap one.
+fn whole(trace: &Path, dispatches: u64) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", trace.display());
+    let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
+    let mut recorded = 0;
+    while let Some(item) = reader.next_item().map_err(|e| fail(&e))? {
+        match item {
+            Ok(Item::Dispatch(_)) => recorded += 1,
+            Ok(_) => {}
+            Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
+        }
+    }
+    let dropped = reader.count(Count::DroppedDispatches);
+    if recorded < dispatches || dropped != Some(0) {
+        return Err(format!(
+            "{recorded} of {dispatches} dispatches were recorded, {dropped:?} dropped"
+        ));
+    }
+    Ok(())
+}
+
+fn time(dir: &Path, case: &Case, variant: Variant) -> Result<Times, String> {
+    match once(dir, case, variant, false)?[..] {
+        [cpu, middle, p99, _] => Ok(Times { cpu, middle, p99 }),
+        ref other => Err(format!("{} printed {other:?}", case.name)),
+    }
+}
+
+fn count(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, String> {
+    match once(dir, case, variant, true)?[..] {
+        [dispatches, calls, allocations, signals, handlers, locks] => Ok(Counts {
+            allocations: allocations * 1e3 / dispatches,
+            locks: locks * 1e3 / dispatches,
+            signals: signals * 1e3 / dispatches,
+            handlers: handlers * 1e3 / dispatches,
+            system_calls: calls * 1e3 / dispatches,
+        }),
+        ref other => Err(format!("{} printed {other:?}", case.name)),
+    }
+}
+
+impl Measured {
+    fn new(case: Case) -> Measured {
+        let variants = VARIANTS
+            .into_iter()
+            .filter(|&variant| variant != Calls || case.program == Program::Hip);
+        let runs = variants.map(|variant| (variant, Vec::new())).collect();
+        Measured { case, runs }
+    }
+
+    fn runs(&self, of: Variant) -> &[Times] {
+        self.runs
+            .iter()
+            .find(|(variant, _)| *variant == of)
+            .map_or(&[], |(_, times)| times)
+    }
+
+    fn median(&self, of: Variant, part: fn(&Times) -> f64) -> f64 {
+        median(self.runs(of).iter().map(part).collect())
+    }
+
+    /// What `of` took more than `over`, round by round.
+    fn added(&self, of: Variant, over: Variant, part: fn(&Times) -> f64) -> Vec<f64> {
+        let pairs = self.runs(of).iter().zip(self.runs(over));
+        pairs.map(|(of, over)| part(of) - part(over)).collect()
+    }
+}
+
+/// The median, and where the middle half lies.
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let last = values.len() - 1;
+    let (low, high) = (values[last / 4], values[last - last / 4]);
+    format!("{:.0} ({low:.0} to {high:.0})", median(values))
+}
+
+fn times_table(program: Program, measured: &[Measured]) -> String {
+    let cpu = |times: &Times| times.cpu;
+    let calls = program == Program::Hip;
+    let mut table = format!(
+        "CPU time of the launching thread, ns a dispatch (in brackets the middle half of the rounds):\n\n\
+         | {} | no tool | devprof, tracing off, added | pass-through | over pass-through: naive | devprof |{} naive / devprof |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: |{} ---: |\n",
+        program.name(),
+        if calls {
+            " devprof, with API calls |"
+        } else {
+            ""
+        },
+        if calls { " ---: |" } else { "" },
+    );
+    for measured in measured {
+        let naive = median(measured.added(Naive, Pass, cpu));
+        let devprof = median(measured.added(Devprof, Pass, cpu));
+        let _ = write!(
+            table,
+            "| {} | {:.0} | {} | {:.0} | {} | {} |",
+            measured.case.name,
+            measured.median(NoTool, cpu),
+            spread(measured.added(Off, NoTool, cpu)),
+            measured.median(Pass, cpu),
+            spread(measured.added(Naive, Pass, cpu)),
+            spread(measured.added(Devprof, Pass, cpu)),
+        );
+        if calls {
+            let _ = write!(table, " {} |", spread(measured.added(Calls, Pass, cpu)));
+        }
+        let _ = writeln!(table, " {:.1} |", naive / devprof);
+    }
+    table + "\n"
+}
+
+fn singles_table(program: Program, measured: &[Measured]) -> String {
+    let (middle, p99) = (|times: &Times| times.middle, |times: &Times| times.p99);
+    let mut table = format!(
+        "A single launch, ns: median and 99th percentile, and what devprof adds to each over pass-through:\n\n\
+         | {} | no tool | pass-through | devprof, added | naive, added | no tool, p99 | pass-through, p99 | devprof, \
+         added p99 | naive, added p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        program.name()
+    );
+    for measured in measured.iter().filter(|measured| measured.case.batch == 1) {
+        let _ = write!(table, "| {} |", measured.case.name);
+        for part in [middle, p99] {
+            let _ = write!(
+                table,
+                " {:.0} | {:.0} | {} | {} |",
+                measured.median(NoTool, part),
+                measured.median(Pass, part),
+                spread(measured.added(Devprof, Pass, part)),
+                spread(measured.added(Naive, Pass, part)),
+            );
+        }
+        table.push('\n');
+    }
+    table + "\n"
+}
+
+fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
+    let mut table = format!(
+        "The launching thread in the steady state, a thousand dispatches:\n\n\
+         | {}, {} | allocations | mutexes locked | signals made | handlers set | system calls |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        measured.case.program.name(),
+        measured.case.name
+    );
+    for (variant, _) in &measured.runs {
+        let counts = count(dir, &measured.case, *variant)?;
+        let _ = writeln!(
+            table,
+            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} |",
+            variant.name(),
+            counts.allocations,
+            counts.locks,
+            counts.signals,
+            counts.handlers,
+            counts.system_calls
+        );
+    }
+    Ok(table + "\n")
+}
