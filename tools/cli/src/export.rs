@@ -1,0 +1,169 @@
+//! `devprof export`: a trace file in the formats that other tools read. A format is a module; all of them are handed
+//! the same records, one after the other, and keep only what names things.
+
+pub mod source;
+
+pub mod csv;
+mod json;
+
+use clap::{Args, ValueEnum};
+use source::{Record, Tell, Trace};
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tempfile::NamedTempFile;
+
+/// The exit status when a part of the file was not whole, and all else was exported.
+pub const PARTLY: u8 = 3;
+
+#[derive(Args)]
+pub struct Options {
+    /// The trace file, as DEVPROF_TRACE named it
+    file: PathBuf,
+    /// What to write; without it, what the ending of OUT says, or json
+    #[arg(short, long, value_enum)]
+    format: Option<Format>,
+    /// Where to write it; without it, beside FILE, under its name with the format's ending
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Names of kernels as the code object has them
+    #[arg(long)]
+    no_demangle: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// rocprofv3's kernel_trace (.csv)
+    Csv,
+    /// JSON lines, an object a record (.jsonl)
+    Json,
+}
+
+impl Format {
+    const ENDINGS: [(Format, &str); 2] = [(Format::Csv, "csv"), (Format::Json, "jsonl")];
+
+    fn ending(self) -> &'static str {
+        let found = Self::ENDINGS.iter().find(|(format, _)| *format == self);
+        found.map_or("", |(_, ending)| ending)
+    }
+
+    fn of(path: &Path) -> Option<Format> {
+        let ending = path.extension()?;
+        let found = Self::ENDINGS.iter().find(|(_, own)| ending == *own);
+        found.map(|(format, _)| *format)
+    }
+}
+
+/// Writes one format.
+trait Writer {
+    /// Takes the next record.
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>>;
+    /// Ends the output when all records have been taken.
+    fn finish(self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>>;
+}
+
+pub fn run(options: &Options) -> Result<ExitCode, String> {
+    let (format, out) = target(options)?;
+    let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", out.display());
+    let dir = match out.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    };
+    // It has its final name only when it is whole.
+    let part = part(dir).map_err(|error| failed(&error))?;
+    let file = part.reopen().map_err(|error| failed(&error))?;
+    let mut writer = writer(format, file);
+    let (mut trace, summary) = source::read(
+        &options.file,
+        !options.no_demangle,
+        Tell::All,
+        |record, trace| writer.record(record, trace).map_err(|error| failed(&error)),
+    )?;
+    writer.finish(&mut trace).map_err(|error| failed(&error))?;
+    part.persist(&out).map_err(|error| failed(&error.error))?;
+    let whole = match summary.damaged {
+        true => "; not all of the trace is whole",
+        false => "",
+    };
+    print(&format!(
+        "{}: {} dispatches, {} API calls{whole}\n",
+        out.display(),
+        summary.dispatches,
+        summary.calls
+    ))?;
+    Ok(status(&summary))
+}
+
+/// Writes to stdout. Whoever reads it may have seen enough.
+pub fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to stdout: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a run that came to its end says of the file.
+pub fn status(summary: &source::Summary) -> ExitCode {
+    match summary.damaged {
+        true => ExitCode::from(PARTLY),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// The format and the file to write.
+fn target(options: &Options) -> Result<(Format, PathBuf), String> {
+    let by_name = options.output.as_deref().map(Format::of);
+    let format = match (options.format, by_name) {
+        (Some(format), _) => format,
+        (None, Some(Some(format))) => format,
+        (None, None) => Format::Json,
+        (None, Some(None)) => {
+            let endings = Format::ENDINGS.map(|(_, ending)| format!(".{ending}"));
+            return Err(format!(
+                "the name of the output does not end in one of {}: name it so, or give --format",
+                endings.join(", ")
+            ));
+        }
+    };
+    let out = match &options.output {
+        Some(out) => out.clone(),
+        None => options.file.with_extension(format.ending()),
+    };
+    let same = match (fs::canonicalize(&options.file), fs::canonicalize(&out)) {
+        (Ok(file), Ok(out)) => file == out,
+        _ => false,
+    };
+    match same {
+        true => Err(format!(
+            "{} is the trace itself: name another output with -o",
+            out.display()
+        )),
+        false => Ok((format, out)),
+    }
+}
+
+/// A file of no name that others could take for the output's, with the permissions of any new file.
+fn part(dir: &Path) -> std::io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new()
+        .prefix(".devprof-export-")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(dir)
+}
+
+fn writer(format: Format, out: File) -> Box<dyn Writer> {
+    let out = BufWriter::with_capacity(1 << 20, out);
+    match format {
+        Format::Csv => Box::new(csv::Csv::new(out)),
+        Format::Json => Box::new(json::Json::new(out)),
+    }
+}
+
+/// Writes what is left of the output to its file.
+fn flush(mut out: BufWriter<File>) -> Result<(), Box<dyn Error>> {
+    Ok(out.flush()?)
+}

@@ -1,0 +1,288 @@
+//! Traces exported and read back.
+
+use crate::files::*;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tracefile::format::{COUNTERS, Count, HEADER_SIZE, RECORD_SIZE, Record, flag};
+
+/// Exports to a file with this ending. Its path, the exit status, and what was said.
+fn export(trace: &[u8], dir: &Path, ending: &str) -> (PathBuf, Option<i32>, String) {
+    let file = dir.join("a.trace");
+    fs::write(&file, trace).unwrap();
+    let out = dir.join(format!("out.{ending}"));
+    let output = devprof(&[&"export", &file, &"-o", &out]);
+    (out, output.status.code(), said(&output))
+}
+
+fn json(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["type"] == kind).collect()
+}
+
+#[test]
+fn csv_has_rocprofv3s_columns_and_a_line_for_each_dispatch() {
+    let (out, status, said) = export(&trace(), &directory("csv"), "csv");
+    assert_eq!(status, Some(0), "{said}");
+    let text = fs::read_to_string(&out).unwrap();
+    let head = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\",\
+        \"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\",\
+        \"LDS_Block_Size\",\"Scratch_Size\",\"VGPR_Count\",\"Accum_VGPR_Count\",\"SGPR_Count\",\
+        \"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\
+        \"Grid_Size_Y\",\"Grid_Size_Z\"\n";
+    assert!(text.starts_with(head), "{text}");
+    let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,77,1,1,\"halved(unsigned int)\",1,2000,3000,\
+        512,16,24,0,106,256,2,1,1024,2,1\n";
+    assert_eq!(text.lines().nth(1), first.lines().next());
+    let rows: Vec<_> = csv::Reader::from_path(&out)
+        .unwrap()
+        .records()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(rows.len() as u64, 8 + GRAPH);
+    let times = |row: usize| (rows[row][9].to_owned(), rows[row][10].to_owned());
+    // Of the agent's clock: 400 ticks of 10 ns, seen to be complete at 10,000.
+    assert_eq!(times(3), ("6000".into(), "10000".into()));
+    assert_eq!(&rows[3][1], "Agent 2");
+    assert_eq!(rows[3][7], *long_name());
+    assert_eq!(&rows[4][7], "says \"a, b\"");
+    // The unfinished one stands where it was submitted.
+    assert_eq!(times(5), ("9000".into(), "9000".into()));
+    assert!(rows[8..].iter().all(|row| &row[8] == "5"));
+}
+
+#[test]
+fn json_has_an_object_for_each_record() {
+    let (out, status, said) = export(&trace(), &directory("json"), "jsonl");
+    assert_eq!(status, Some(0), "{said}");
+    let lines = json(&out);
+    assert_eq!(lines[0]["type"], "trace");
+    assert_eq!(lines[0]["started_unix"], STARTED_UNIX);
+    for (kind, count) in [
+        ("process", 1),
+        ("agent", 2),
+        ("queue", 3),
+        ("kernel", 3),
+        ("call", 4),
+        ("dispatch", 8 + GRAPH as usize),
+    ] {
+        assert_eq!(of_type(&lines, kind).len(), count, "{kind}");
+    }
+    assert_eq!(
+        of_type(&lines, "process")[0]["command"],
+        "./app \"an argument\""
+    );
+    assert_eq!(of_type(&lines, "kernel")[0]["symbol"], "_Z6halvedj");
+    assert_eq!(of_type(&lines, "call")[3]["name"], "hipGraphLaunch");
+    let dispatches = of_type(&lines, "dispatch");
+    for (at, field, value) in [
+        (0, "clock", Value::from("system")),
+        (0, "kernel_name", "halved(unsigned int)".into()),
+        (0, "correlation", 1.into()),
+        (0, "observed", 3010.into()),
+        (2, "clock", "scaled".into()),
+        (3, "clock", "agent".into()),
+        (3, "start", 6000.into()),
+        (4, "clock", "none".into()),
+        (4, "correlation", Value::Null),
+        (4, "start", Value::Null),
+        (5, "unfinished", true.into()),
+        (5, "end", Value::Null),
+        (6, "vendor", true.into()),
+        (6, "moved", true.into()),
+        (6, "vgprs", Value::Null),
+        (6, "kernel_name", "(unknown kernel)".into()),
+        (0, "vgprs", 24.into()),
+    ] {
+        assert_eq!(dispatches[at][field], value, "dispatch {at}, {field}");
+    }
+}
+
+#[test]
+fn symbols_are_kept_on_request() {
+    let file = directory("symbols").join("a.trace");
+    fs::write(&file, trace()).unwrap();
+    let output = devprof(&[&"export", &file, &"--format", &"csv", &"--no-demangle"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = fs::read_to_string(file.with_extension("csv")).unwrap();
+    assert!(text.contains("\"_Z6halvedj\""), "{text}");
+}
+
+#[test]
+fn what_a_dispatch_lacks_is_said_once() {
+    let mut bytes = trace();
+    set(&mut bytes, Count::DroppedDispatches, 12);
+    set(&mut bytes, Count::UnknownPackets, 3);
+    set(&mut bytes, Count::Closed, 0);
+    let (_, status, said) = export(&bytes, &directory("lacks"), "jsonl");
+    assert_eq!(status, Some(0));
+    for line in [
+        "12 dispatches were dropped: there was no room for them",
+        "3 packets were of a type that devprof did not know, and are not recorded",
+        "its writer has not ended in order: the program still runs, or was killed",
+        "2 dispatches came from no API call that was watched",
+        "there is no record of the API call with correlation id 4",
+        "1 dispatches were not seen to end",
+        "1 dispatches have no times",
+        "1 dispatches end before they start",
+    ] {
+        assert_eq!(said.matches(line).count(), 1, "{line} in:\n{said}");
+    }
+    assert_eq!(said.lines().count(), 8, "{said}");
+}
+
+#[test]
+fn of_many_lacking_calls_ten_are_named() {
+    let mut records = named();
+    records.extend((1..=50).map(|id| timed(dispatch(id, 0, 1, 1, 3 * id), 1, 2, 3).seal()));
+    let (_, _, said) = export(&file(&records), &directory("lacking"), "csv");
+    assert!(said.contains("correlation id 30\n"), "{said}");
+    assert!(!said.contains("correlation id 33\n"), "{said}");
+    assert!(said.contains("nor of 40 more"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_leaves_no_file() {
+    let dir = directory("refused");
+    let whole = dir.join("whole.trace");
+    fs::write(&whole, trace()).unwrap();
+    let mut later = trace();
+    later[8] = 2;
+    fs::write(dir.join("later.trace"), later).unwrap();
+    fs::write(dir.join("other.trace"), "not a trace").unwrap();
+    fs::write(dir.join("short.trace"), &trace()[..100]).unwrap();
+    for (file, out, expected) in [
+        (
+            "later.trace",
+            "out.csv",
+            "later.trace: a trace file of version 2",
+        ),
+        (
+            "other.trace",
+            "out.csv",
+            "other.trace: no trace file of devprof",
+        ),
+        (
+            "short.trace",
+            "out.csv",
+            "short.trace: the file is cut off after 100 bytes",
+        ),
+        ("missing.trace", "out.csv", "missing.trace: No such file"),
+        ("whole.trace", "out.txt", "does not end in one of"),
+        ("whole.trace", "no/such/out.csv", "cannot write "),
+        ("whole.trace", "whole.trace", "does not end in one of"),
+    ] {
+        let output = devprof(&[&"export", &dir.join(file), &"-o", &dir.join(out)]);
+        assert_eq!(output.status.code(), Some(1), "{file} to {out}");
+        assert!(said(&output).contains(expected), "{}", said(&output));
+    }
+    let onto_itself = devprof(&[&"export", &whole, &"-f", &"csv", &"-o", &whole]);
+    assert!(said(&onto_itself).contains("is the trace itself"));
+    assert_eq!(fs::read(&whole).unwrap(), trace());
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 4);
+}
+
+#[test]
+fn each_damaged_record_is_told_with_its_place_and_the_rest_is_exported() {
+    let mut records = named();
+    let first = records.len();
+    records.extend((1..=30).map(|id| timed(dispatch(id, 0, 1, 1, 0), 1, 2, 3).seal()));
+    let whole = file(&records);
+    let dir = directory("damaged");
+    let offset = |record: usize| HEADER_SIZE + record * RECORD_SIZE;
+
+    let mut one = whole.clone();
+    one[offset(first + 4) + 50] ^= 1;
+    let (out, status, said) = export(&one, &dir, "jsonl");
+    assert_eq!(status, Some(3));
+    let line = format!("a.trace: byte {}: a damaged record", offset(first + 4));
+    assert!(said.contains(&line), "{said}");
+    assert_eq!(of_type(&json(&out), "dispatch").len(), 29);
+
+    let mut many = whole.clone();
+    (first..first + 25).for_each(|record| many[offset(record) + 50] ^= 1);
+    let (out, status, said) = export(&many, &dir, "jsonl");
+    assert_eq!(status, Some(3));
+    assert_eq!(said.matches(": a damaged record").count(), 11, "{said}");
+    let rest = format!("15 more of these up to byte {}", offset(first + 24));
+    assert!(said.contains(&rest), "{said}");
+    assert_eq!(of_type(&json(&out), "dispatch").len(), 5);
+
+    // The kernel's record is lost: its dispatches are not.
+    let mut nameless = whole.clone();
+    nameless[offset(first - 3) + 50] ^= 1;
+    let (out, status, said) = export(&nameless, &dir, "jsonl");
+    assert_eq!(status, Some(3));
+    assert!(
+        said.contains("30 dispatches name kernel 1, and no whole record does"),
+        "{said}"
+    );
+    let lines = json(&out);
+    assert_eq!(of_type(&lines, "dispatch").len(), 30);
+    assert_eq!(of_type(&lines, "dispatch")[0]["kernel_name"], "(kernel 1)");
+}
+
+/// A file of few records, to be damaged in every way.
+fn small() -> Vec<u8> {
+    let mut records = named();
+    records.push(call(1, 7, 10, 1500, 1700).seal());
+    records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
+    records.push(timed(dispatch(2, flag::CLOCK_AGENT, 3, 2, 1), 1600, 2000, 3000).seal());
+    file(&records)
+}
+
+/// Exports a damaged file with all writers and makes its statistics: none panics, and all agree on what is wrong.
+fn survives(bytes: &[u8], dir: &Path, what: &str, expected: i32) {
+    let file = dir.join("a.trace");
+    fs::write(&file, bytes).unwrap();
+    let ways: [&[&str]; 2] = [&["export", "-f", "json"], &["stats"]];
+    for way in ways {
+        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = Vec::new();
+        way.iter().for_each(|argument| arguments.push(argument));
+        arguments.push(&file);
+        let output = devprof(&arguments);
+        let said = said(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(expected),
+            "{what}, {way:?}: {said}"
+        );
+        assert!(said.contains("a.trace: "), "{what}, {way:?}: {said}");
+        if expected == 3 {
+            assert!(said.contains("byte "), "{what}, {way:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_file_damaged_at_any_place_is_told_and_exported() {
+    let dir = directory("mutations");
+    let whole = small();
+    // Of the header's page each byte that means something, of the records some of each.
+    let counted = COUNTERS..COUNTERS + 16;
+    let records = (HEADER_SIZE..whole.len()).step_by(37);
+    for at in (0..COUNTERS).step_by(3).chain(counted).chain(records) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        let expected = if at < COUNTERS { 1 } else { 3 };
+        survives(&bytes, &dir, &format!("byte {at}"), expected);
+    }
+}
+
+#[test]
+fn a_file_truncated_anywhere_is_told_and_exported() {
+    let dir = directory("truncations");
+    let whole = small();
+    for length in (0..HEADER_SIZE).step_by(97) {
+        survives(&whole[..length], &dir, &format!("{length} bytes"), 1);
+    }
+    for length in (HEADER_SIZE..whole.len()).step_by(41) {
+        survives(&whole[..length], &dir, &format!("{length} bytes"), 3);
+    }
+}

@@ -1,0 +1,5 @@
+//! `devprof export` and `devprof stats`, on trace files that are made record by record.
+
+mod export;
+mod files;
+mod stats;
