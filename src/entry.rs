@@ -1,4 +1,5 @@
-//! Every symbol that devprof exports, and the constructor. No panic leaves a function of this file.
+//! Every symbol that devprof exports, but for the functions of HIP that it watches, and the constructor. No panic leaves a
+//! function of this file.
 
 use crate::drain;
 use crate::host;
@@ -36,6 +37,11 @@ static ALIVE_AT_FORK: AtomicBool = AtomicBool::new(false);
 /// Whether this process may touch HSA.
 fn is_ours() -> bool {
     PROCESS.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
+}
+
+/// The user wants a trace.
+pub fn is_tracing() -> bool {
+    guarded(false, || !settings().disabled && settings().trace.is_some())
 }
 
 /// A drain from an entry point: what became of it, or nothing lost where it is not ours to drain.
@@ -120,9 +126,13 @@ unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
         report::lost(
             "DEVPROF_TRACE: the API tables of this HSA runtime are of a version that devprof does not know; the program runs untraced",
         );
+        trace::calls::turn_off();
     } else if trace::start(pattern) {
         // SAFETY: the caller's promise.
         unsafe { intercept::install(table) };
+        trace::calls::start();
+    } else {
+        trace::calls::turn_off();
     }
 }
 
@@ -172,8 +182,10 @@ unsafe extern "C" fn before_fork() {
 unsafe extern "C" fn in_child() {
     guarded((), || {
         drain::forget_parent();
+        host::forget_thread_id();
         let ours = !ALIVE_AT_FORK.load(Ordering::Relaxed);
         PROCESS.store(if ours { std::process::id() } else { 0 }, Ordering::Relaxed);
+        trace::forked(ours);
     });
 }
 

@@ -2,6 +2,7 @@
 //! FFI to libc and to that runtime.
 
 use memmap2::{MmapMut, MmapOptions};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
 use std::fs::File;
 use std::io;
@@ -121,20 +122,37 @@ pub fn spawn_quiet(
     thread.map(|handle| handle.thread().clone())
 }
 
+thread_local! {
+    static THREAD_ID: Cell<u32> = const { Cell::new(0) };
+}
+
 /// The calling thread's id (`gettid`), asked for once a thread.
 pub fn thread_id() -> u32 {
-    thread_local! {
-        static ID: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
-    }
-    ID.with(|id| match id.get() {
+    match THREAD_ID.get() {
         0 => {
             // SAFETY: only asks.
             let new = unsafe { libc::gettid() } as u32;
-            id.set(new);
+            THREAD_ID.set(new);
             new
         }
         known => known,
-    })
+    }
+}
+
+/// In the child of a fork: its thread has another id than the one that forked.
+pub fn forget_thread_id() {
+    THREAD_ID.set(0);
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`.
+pub fn boot_time() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: fills the time; Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Makes room for `length` bytes of a file from `start` on, so that a mapping of them can be written to.

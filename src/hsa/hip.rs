@@ -3,8 +3,16 @@
 
 use super::api::loaded;
 use libloading::os::unix::Library;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
+
+/// Names under which HIP may be loaded.
+const LIBRARIES: &[&str] = &[
+    "libamdhip64.so.7",
+    "libamdhip64.so.6",
+    "libamdhip64.so.5",
+    "libamdhip64.so",
+];
 
 /// `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: c_int = 2;
@@ -25,7 +33,7 @@ fn hip() -> Option<&'static Hip> {
     if let Some(hip) = HIP.get() {
         return Some(hip);
     }
-    let library = loaded(&["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"])?;
+    let library = loaded(LIBRARIES)?;
     let hip = resolve(&library)?;
     // The functions are used until the process ends.
     std::mem::forget(library);
@@ -44,6 +52,23 @@ fn resolve(library: &Library) -> Option<Hip> {
             exchange_capture_mode: *library.get(b"hipThreadExchangeStreamCaptureMode\0").ok()?,
         })
     }
+}
+
+/// The function that a call of `symbol` would reach without devprof: that of the next library in the order of symbol
+/// search, or HIP's where HIP was loaded for some library only.
+pub fn function(symbol: &CStr) -> Option<*mut c_void> {
+    // SAFETY: only looks; the name is a C string.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    let library = loaded(LIBRARIES)?;
+    // SAFETY: not called here.
+    let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
+    let function = found.ok().map(|found| *found);
+    // The function is used until the process ends.
+    std::mem::forget(library);
+    function
 }
 
 /// Copies with `hipMemcpy`; false when there is no HIP or it fails.

@@ -11,5 +11,6 @@ pub mod tool;
 pub mod types;
 
 pub use api::{Api, Error, find};
+pub use hip::function as hip_function;
 pub use query::{Agents, agents, describe, segments, tables};
 pub use quiesce::quiesce;

@@ -1,11 +1,12 @@
 //! What becomes of a dispatch that is complete: its times are read and checked, its record is written, its signal goes
 //! back to the pool. All of it under one lock, mostly on the completion thread.
 
+use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
+use super::clock;
 use super::file::TraceFile;
 use super::kernels::{Kernel, Kernels};
 use super::lane::{Completing, Entry, Signals, lane};
-use super::{calls, clock};
 use crate::hsa::intercept::{self, DispatchTime, HsaSignals};
 use crate::hsa::types::{AgentHandle, SignalHandle};
 use crate::report;
@@ -378,8 +379,17 @@ impl Completer {
     }
 
     fn record_calls(&mut self) -> usize {
-        let recorded = 0;
-        calls::drain(&mut |call: calls::CallRecord| match call {});
+        let mut recorded = 0;
+        calls::drain(&mut |call: CallRecord| {
+            let mut record = format::Call::new(call.id, 0);
+            record.start = call.start.into();
+            record.end = call.end.into();
+            record.thread = call.thread.into();
+            record.name = self.file.text(call.function).into();
+            record.status = call.status.into();
+            self.file.append(record, Count::DroppedCalls);
+            recorded += 1;
+        });
         recorded
     }
 

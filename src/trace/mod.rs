@@ -4,7 +4,7 @@
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | the API call in progress on the thread | [`calls`] |
+//! | the API call in progress on the thread | [`hip_calls`], [`calls`] |
 //! | packets that the program writes, on its thread | [`capture`] |
 //! | to the completion thread, and signals back | [`lane`], over [`fifo`] |
 //! | times, names, the record | [`complete`], [`kernels`] |
@@ -17,6 +17,7 @@ mod complete;
 #[allow(dead_code)]
 mod fifo;
 mod file;
+mod hip_calls;
 pub mod kernels;
 mod lane;
 mod sync;
@@ -58,6 +59,19 @@ struct Trace {
 }
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
+/// The trace is that of the process that forked this one.
+static PARENTS: AtomicBool = AtomicBool::new(false);
+
+/// The trace of this process.
+fn trace() -> Option<&'static Trace> {
+    TRACE.get().filter(|_| !PARENTS.load(Ordering::Relaxed))
+}
+
+/// In the child of a fork; `ours`: HSA was not there, and may be initialised by the child.
+pub fn forked(ours: bool) {
+    PARENTS.store(TRACE.get().is_some(), Ordering::Relaxed);
+    calls::forked(ours);
+}
 
 impl Trace {
     fn completer(&self) -> MutexGuard<'_, Completer> {
@@ -105,11 +119,19 @@ impl Trace {
     fn sleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
         // Whoever activates a queue after this look sees that the thread sleeps.
-        while self.asleep.load(Ordering::SeqCst) && self.activated().is_empty() && !calls::waiting()
+        while self.asleep.load(Ordering::SeqCst)
+            && self.activated().is_empty()
+            && (self.stopped.load(Ordering::SeqCst) || !calls::waiting())
         {
             std::thread::park();
         }
         self.asleep.store(false, Ordering::SeqCst);
+    }
+
+    fn nudge(&self) {
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            self.wake();
+        }
     }
 
     fn wake(&self) {
@@ -122,6 +144,12 @@ impl Trace {
 /// Begins the trace that `pattern` names. HSA is being initialised and nothing is launched yet. Called again when HSA
 /// is, after a shutdown.
 pub fn start(pattern: &OsStr) -> bool {
+    if PARENTS.load(Ordering::Relaxed) {
+        report::lost(
+            "the process that forked this one has a trace already; this one runs untraced",
+        );
+        return false;
+    }
     if let Some(trace) = TRACE.get() {
         trace.stopped.store(false, Ordering::SeqCst);
         return true;
@@ -173,7 +201,7 @@ pub fn start(pattern: &OsStr) -> bool {
 
 /// What gets the packets of a new queue; `None` for a queue that is not traced.
 pub fn queue_made(agent: AgentHandle, queue: usize, size: u32) -> Option<Capture> {
-    let trace = TRACE.get()?;
+    let trace = trace()?;
     trace
         .completer()
         .queue_made(agent, queue, size, activate, wake)
@@ -181,7 +209,7 @@ pub fn queue_made(agent: AgentHandle, queue: usize, size: u32) -> Option<Capture
 
 /// A queue that was traced is gone.
 pub fn queue_gone(queue: usize, capture: Capture) {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         // The caller is in a call of HSA's, so that HSA is alive, also after the end of the trace.
         let mut completer = trace.completer();
         completer.queue_gone(queue, capture);
@@ -193,14 +221,14 @@ pub fn queue_gone(queue: usize, capture: Capture) {
 
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableHandle) {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         trace.completer().frozen(executable);
     }
 }
 
 /// The times of a kernel whose completion signal, `signal`, was forwarded.
 pub fn dispatch_time(signal: SignalHandle) -> Option<DispatchTime> {
-    let trace = TRACE.get()?;
+    let trace = trace()?;
     let mut completer = trace.completer();
     // The kernel is complete, for its signal is, but perhaps nobody has looked yet.
     trace.pass(&mut completer);
@@ -209,17 +237,22 @@ pub fn dispatch_time(signal: SignalHandle) -> Option<DispatchTime> {
 
 /// A queue has something in flight and is not looked at.
 fn activate(queue: u32) {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         trace.activated().push(queue);
-        if trace.asleep.swap(false, Ordering::SeqCst) {
-            trace.wake();
-        }
+        trace.nudge();
+    }
+}
+
+/// Wakes the completion thread if it sleeps until it is woken.
+fn nudge() {
+    if let Some(trace) = trace() {
+        trace.nudge();
     }
 }
 
 /// Wakes the completion thread, whatever it does.
 fn wake() {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         trace.wake();
     }
 }
@@ -227,7 +260,7 @@ fn wake() {
 /// The program ends: waits for what is in flight, up to `limit`, records the rest as unfinished, and closes the file.
 /// HSA is not used any more.
 pub fn finish(limit: Duration) {
-    let Some(trace) = TRACE.get() else {
+    let Some(trace) = trace() else {
         return;
     };
     let begin = Instant::now();
@@ -247,17 +280,18 @@ pub fn finish(limit: Duration) {
 
 /// HSA is shut down, and may be initialised again.
 pub fn release() {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         let mut completer = trace.completer();
         trace.pass(&mut completer);
         trace.stopped.store(true, Ordering::SeqCst);
+        calls::pause();
         completer.release();
     }
 }
 
 /// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
 pub fn end() {
-    if let Some(trace) = TRACE.get() {
+    if let Some(trace) = trace() {
         trace.completer().stop();
     }
 }
