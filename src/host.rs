@@ -126,6 +126,24 @@ thread_local! {
     static THREAD_ID: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Clocks that a runtime may take its time from, the likeliest first: ROCr's is the first, hsa-sim's the second.
+pub const CLOCKS: [libc::clockid_t; 3] = [
+    libc::CLOCK_BOOTTIME,
+    libc::CLOCK_MONOTONIC,
+    libc::CLOCK_MONOTONIC_RAW,
+];
+
+/// What a clock says.
+pub fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is to be written.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// The calling thread's id (`gettid`), asked for once a thread.
 pub fn thread_id() -> u32 {
     match THREAD_ID.get() {

@@ -336,6 +336,8 @@ mod loom_tests {
         /// The GPU is at the dispatch.
         fn run(&self, entry: &Entry) {
             let old = self.cell(entry.signal).fetch_sub(1, Ordering::AcqRel);
+            // The packet processor takes its time: without this loom does not look between the two packets.
+            loom::thread::yield_now();
             assert_eq!(old, 1, "a kernel completes a signal that is not ready");
             if entry.program_signal.0 != 0 {
                 let value = self.value(entry.signal);
@@ -371,7 +373,9 @@ mod loom_tests {
 
     /// Two dispatches, and as many more as find a signal that came back, while `passes` passes look.
     fn model(forwarded: [bool; 4], passes: usize) {
-        loom::model(move || {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
             let signals = Arc::new(Model([AtomicUsize::new(1), AtomicUsize::new(1)]));
             let (mut launching, mut completing) = lane();
             completing.give(SignalHandle(1));

@@ -158,6 +158,7 @@ pub fn start(pattern: &OsStr) -> bool {
     let made = intercept::clock_frequency()
         .map_err(|error| error.to_string())
         .and_then(|frequency| {
+            clock::find(frequency);
             let started = now();
             let unix = std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
