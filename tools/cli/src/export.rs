@@ -5,6 +5,7 @@ pub mod source;
 
 pub mod csv;
 mod json;
+mod rocpd;
 
 use clap::{Args, ValueEnum};
 use source::{Record, Tell, Trace};
@@ -39,10 +40,16 @@ enum Format {
     Csv,
     /// JSON lines, an object a record (.jsonl)
     Json,
+    /// An SQLite database in rocpd's schema (.db)
+    Rocpd,
 }
 
 impl Format {
-    const ENDINGS: [(Format, &str); 2] = [(Format::Csv, "csv"), (Format::Json, "jsonl")];
+    const ENDINGS: [(Format, &str); 3] = [
+        (Format::Csv, "csv"),
+        (Format::Json, "jsonl"),
+        (Format::Rocpd, "db"),
+    ];
 
     fn ending(self) -> &'static str {
         let found = Self::ENDINGS.iter().find(|(format, _)| *format == self);
@@ -74,7 +81,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     // It has its final name only when it is whole.
     let part = part(dir).map_err(|error| failed(&error))?;
     let file = part.reopen().map_err(|error| failed(&error))?;
-    let mut writer = writer(format, file);
+    let mut writer = writer(format, file, part.path()).map_err(|error| failed(&error))?;
     let (mut trace, summary) = source::read(
         &options.file,
         !options.no_demangle,
@@ -155,12 +162,13 @@ fn part(dir: &Path) -> std::io::Result<NamedTempFile> {
         .tempfile_in(dir)
 }
 
-fn writer(format: Format, out: File) -> Box<dyn Writer> {
+fn writer(format: Format, out: File, path: &Path) -> Result<Box<dyn Writer>, Box<dyn Error>> {
     let out = BufWriter::with_capacity(1 << 20, out);
-    match format {
+    Ok(match format {
         Format::Csv => Box::new(csv::Csv::new(out)),
         Format::Json => Box::new(json::Json::new(out)),
-    }
+        Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),
+    })
 }
 
 /// Writes what is left of the output to its file.

@@ -105,6 +105,72 @@ fn json_has_an_object_for_each_record() {
 }
 
 #[test]
+fn the_database_has_rocpds_views_and_references_that_hold() {
+    let (out, status, said) = export(&trace(), &directory("rocpd"), "db");
+    assert_eq!(status, Some(0), "{said}");
+    let db = rusqlite::Connection::open(out).unwrap();
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let text = |sql: &str| {
+        db.query_row(sql, [], |row| row.get::<_, String>(0))
+            .unwrap()
+    };
+    for (sql, expected) in [
+        ("SELECT count(*) FROM pragma_foreign_key_check", 0),
+        (
+            "SELECT count(*) FROM pragma_foreign_key_list((SELECT name FROM sqlite_master
+            WHERE name LIKE 'rocpd_kernel_dispatch\\_%' ESCAPE '\\'))",
+            9,
+        ),
+        ("SELECT count(*) FROM kernels", 8 + GRAPH as i64),
+        ("SELECT count(*) FROM regions", 4),
+        (
+            "SELECT sum(duration) FROM kernels WHERE name = 'halved(unsigned int)'",
+            3000,
+        ),
+        ("SELECT start FROM kernels WHERE dispatch_id = 4", 6000),
+        (
+            "SELECT agent_abs_index FROM kernels WHERE dispatch_id = 4",
+            2,
+        ),
+        ("SELECT start FROM kernels WHERE dispatch_id = 6", 9000),
+        // Each call's dispatches are joined to it.
+        (
+            "SELECT count(*) FROM kernels k JOIN regions r USING (stack_id)
+            WHERE r.name = 'hipGraphLaunch'",
+            GRAPH as i64,
+        ),
+        ("SELECT count(*) FROM kernels WHERE stack_id IS NULL", 2),
+        ("SELECT pid FROM processes", 4242),
+        ("SELECT count(*) FROM threads", 3),
+        ("SELECT count(*) FROM kernel_symbols", 4),
+    ] {
+        assert_eq!(number(sql), expected, "{sql}");
+    }
+    for (sql, expected) in [
+        (
+            "SELECT value FROM rocpd_metadata WHERE tag = 'schema_version'",
+            "3",
+        ),
+        ("SELECT command FROM processes", "./app \"an argument\""),
+        (
+            "SELECT kernel_name FROM kernel_symbols WHERE id = 1",
+            "_Z6halvedj",
+        ),
+        (
+            "SELECT category || queue FROM kernels WHERE id = 1",
+            "KERNEL_DISPATCHQueue 1",
+        ),
+        ("PRAGMA integrity_check", "ok"),
+    ] {
+        assert_eq!(text(sql), expected, "{sql}");
+    }
+    let suffix = text("SELECT value FROM rocpd_metadata WHERE tag = 'uuid'");
+    let suffixed = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE '%' || ?";
+    let tables: i64 = db.query_row(suffixed, [&suffix], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 20);
+}
+
+#[test]
 fn symbols_are_kept_on_request() {
     let file = directory("symbols").join("a.trace");
     fs::write(&file, trace()).unwrap();
@@ -241,7 +307,11 @@ fn small() -> Vec<u8> {
 fn survives(bytes: &[u8], dir: &Path, what: &str, expected: i32) {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
-    let ways: [&[&str]; 2] = [&["export", "-f", "json"], &["stats"]];
+    let ways: [&[&str]; 3] = [
+        &["export", "-f", "json"],
+        &["export", "-f", "rocpd"],
+        &["stats"],
+    ];
     for way in ways {
         let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = Vec::new();
         way.iter().for_each(|argument| arguments.push(argument));
