@@ -8,7 +8,7 @@ import re
 import sys
 
 source = "".join(open(file).read() for file in sys.argv[1:])
-print("#define AMD_INTERNAL_BUILD\n#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>\n#include <hsa/hsa_api_trace.h>\n#include <hsa/amd_hsa_signal.h>")
+print("#define AMD_INTERNAL_BUILD\n#include <cstddef>\n#include <hsa/hsa.h>\n#include <hsa/hsa_ext_amd.h>\n#include <hsa/hsa_ven_amd_loader.h>\n#include <hsa/hsa_api_trace.h>\n#include <hsa/amd_hsa_signal.h>\n#include <hsa/amd_hsa_queue.h>")
 constants = re.findall(
     r"/// `(HSA_\w+)`[^\n]*\n(?:\s*///[^\n]*\n)*\s*pub const \w+: \w+ = (?:Status\()?(\w+)\)?;", source
 )
@@ -80,4 +80,7 @@ if "pub struct CoreTable" in source:
 for name, field in [("START", "start_ts"), ("END", "end_ts")]:
     offset = re.search(rf"AMD_SIGNAL_{name}_TS: usize = (\d+);", source)[1]
     print(f'static_assert(offsetof(amd_signal_t, {field}) == {offset}, "{field}");')
+for field in ["read_dispatch_id", "write_dispatch_id"]:
+    offset = re.search(rf"AMD_QUEUE_{field.upper()}: usize = (\d+);", source)[1]
+    print(f'static_assert(offsetof(amd_queue_t, {field}) == {offset}, "{field}");')
 print("static_assert(offsetof(hsa_queue_t, base_address) == 8 && offsetof(hsa_queue_t, doorbell_signal) == 16 && offsetof(hsa_queue_t, size) == 24);")

@@ -2,9 +2,9 @@
 //! in an intercept queue. Mirrors `hsa/hsa_api_trace.h`, `hsa/amd_hsa_signal.h`.
 
 use super::api::{self, Api, Error, ok};
-use super::query;
 use super::tool::{AmdExtTable, ApiTable, CoreTable, PacketWriter};
 use super::types::*;
+use super::{doorbell, query};
 use crate::report;
 use crate::trace::capture::{Capture, Packet};
 use crate::trace::kernels::{self, Kernel};
@@ -91,6 +91,8 @@ pub unsafe fn install(table: *mut ApiTable) {
     core.hsa_queue_create = queue_create;
     core.hsa_queue_destroy = queue_destroy;
     core.hsa_executable_freeze = executable_freeze;
+    core.hsa_signal_store_relaxed = signal_store_relaxed;
+    core.hsa_signal_store_screlease = signal_store_screlease;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
 }
@@ -378,6 +380,8 @@ unsafe extern "C" fn queue_create(
             captures()
                 .get_or_insert_default()
                 .insert(queue as usize, CapturePointer(capture));
+            // SAFETY: an intercept queue, which `queue_destroy` removes again.
+            unsafe { doorbell::add(queue) };
         } else {
             failed("hsa_amd_queue_intercept_register", status);
             // SAFETY: the handler was not taken.
@@ -397,6 +401,10 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
             .as_mut()
             .and_then(|captures| captures.remove(&(queue as usize)))
     });
+    if capture.is_some() {
+        // SAFETY: the queue has a capture, so it is an intercept queue and alive.
+        guarded((), || unsafe { doorbell::remove(queue) });
+    }
     // SAFETY: the program's argument.
     let status = unsafe { (originals.core.hsa_queue_destroy)(queue) };
     guarded((), || {
@@ -428,6 +436,25 @@ unsafe extern "C" fn executable_freeze(
         guarded((), || trace::frozen(executable));
     }
     status
+}
+
+unsafe extern "C" fn signal_store_relaxed(signal: SignalHandle, value: SignalValue) {
+    if let Some(originals) = originals() {
+        // SAFETY: the program's arguments, to the function that it called.
+        unsafe { doorbell::store(signal, value, originals.core.hsa_signal_store_relaxed) };
+    }
+}
+
+unsafe extern "C" fn signal_store_screlease(signal: SignalHandle, value: SignalValue) {
+    if let Some(originals) = originals() {
+        // SAFETY: the program's arguments, to the function that it called.
+        unsafe { doorbell::store(signal, value, originals.core.hsa_signal_store_screlease) };
+    }
+}
+
+/// Hands on the packets that ROCr could not take at once. Whether there are more.
+pub fn pump_doorbells() -> bool {
+    originals().is_some_and(|originals| doorbell::pump(originals.core.hsa_signal_store_screlease))
 }
 
 /// A traced queue's times stay on.

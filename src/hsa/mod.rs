@@ -3,6 +3,7 @@
 
 mod api;
 pub mod copy;
+mod doorbell;
 mod hip;
 pub mod intercept;
 mod query;

@@ -61,7 +61,8 @@ pub struct CoreTable {
     unused39: Unused<1>,
     pub hsa_signal_load_scacquire: unsafe extern "C" fn(SignalHandle) -> SignalValue,
     pub hsa_signal_store_relaxed: unsafe extern "C" fn(SignalHandle, SignalValue),
-    unused42: Unused<44>,
+    pub hsa_signal_store_screlease: unsafe extern "C" fn(SignalHandle, SignalValue),
+    unused43: Unused<43>,
     pub hsa_executable_freeze: unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status,
 }
 

@@ -101,6 +101,10 @@ pub const SYMBOL_KIND_VARIABLE: u32 = 0;
 pub const SYMBOL_KIND_KERNEL: u32 = 1;
 /// `HSA_AMD_SIGNAL_AMD_GPU_ONLY`: no interrupt, the host polls.
 pub const AMD_SIGNAL_AMD_GPU_ONLY: u64 = 1;
+/// `offsetof(amd_queue_t, write_dispatch_id)`.
+pub const AMD_QUEUE_WRITE_DISPATCH_ID: usize = 56;
+/// `offsetof(amd_queue_t, read_dispatch_id)`.
+pub const AMD_QUEUE_READ_DISPATCH_ID: usize = 128;
 /// `offsetof(amd_signal_t, start_ts)`.
 pub const AMD_SIGNAL_START_TS: usize = 32;
 /// `offsetof(amd_signal_t, end_ts)`.

@@ -100,7 +100,9 @@ impl Trace {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
         loop {
-            let pass = self.pass(&mut self.completer());
+            let mut pass = self.pass(&mut self.completer());
+            // Outside of the lock: the packets come back through the capture.
+            pass.busy += usize::from(intercept::pump_doorbells());
             if pass.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
             } else if pass.busy > 0 {
