@@ -57,6 +57,8 @@ config.substitutions += [
     ("%counts22", "python3 " + os.path.join(inputs, "counts.py") + " " + llvm22 + "/bin/llvm-profdata"),
     ("%counts", "python3 " + os.path.join(inputs, "counts.py") + " llvm-profdata"),
     ("%cov", "llvm-cov"),
+    # A trace as lines; --calls and --summary: see there.
+    ("%trace", "python3 " + os.path.join(inputs, "trace.py")),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
     ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
     ("%inputs", inputs),

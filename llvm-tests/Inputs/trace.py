@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# Reads a trace as src/tracefile/format.rs documents it, apart from devprof's own reader, and prints its records:
+#
+#   trace.py FILE            a line a record
+#   trace.py --calls FILE    a line an API call in the order of their ids: name, status, the program's kernels
+#   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
+#
+# What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
+# that its call's thread did not submit between the call's start and its end, times that go backwards.
+import collections
+import struct
+import sys
+import zlib
+
+DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
+CLOCKS = ["system", "scaled", "agent", "none"]
+FLAGS = {4: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", 64: "moved"}
+COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "unknown-packets", "closed"]
+
+Dispatch = collections.namedtuple(
+    "Dispatch",
+    "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s",
+)
+Call = collections.namedtuple("Call", "id flags start end thread name status")
+
+errors = []
+
+
+def require(holds, text):
+    if not holds:
+        errors.append(text)
+
+
+def unpack(layout, record):
+    return struct.unpack_from("<" + layout, record, 16)
+
+
+class Trace:
+    def __init__(self, path):
+        data = open(path, "rb").read()
+        require(data[:8] == b"DEVPROFT", "no trace")
+        version, header, size, self.pid = struct.unpack_from("<4I", data, 8)
+        require((version, header, size) == (1, 4096, 128), "of another version")
+        self.frequency, self.started = struct.unpack_from("<QQ", data, 24)
+        require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "the header's checksum")
+        self.counts = {}
+        for place, name in enumerate(COUNTS):
+            value, check = struct.unpack_from("<QQ", data, 128 + 16 * place)
+            require(value ^ check == 2**64 - 1, f"the counter {name}")
+            self.counts[name] = value
+        self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
+        self.dispatches, self.calls = {}, {}
+        self.records = 0
+        for at in range(header, len(data) - size + 1, size):
+            record = data[at : at + size]
+            if not any(record):
+                continue
+            crc, kind, flags, ident = struct.unpack_from("<IHHQ", record)
+            require(crc == zlib.crc32(record[4:]), f"the checksum of the record at {at}")
+            self.take(kind, flags, ident, record)
+            self.records += 1
+        require(self.records == self.counts["records"], f"{self.records} records, {self.counts['records']} counted")
+
+    def once(self, what, ident, value):
+        require(ident not in what, f"the id {ident} twice: {value}")
+        what[ident] = value
+
+    def text(self, ident):
+        length, value = self.texts.get(ident, (-1, b""))
+        require(length == len(value), f"the text {ident} is not whole")
+        return value.decode()
+
+    def take(self, kind, flags, ident, record):
+        if kind == TEXT:
+            length, offset = unpack("II", record)
+            value = self.texts.get(ident, (length, b""))[1]
+            require(offset == len(value), f"the text {ident} has a gap")
+            self.texts[ident] = length, value + record[24 : 24 + min(104, length - offset)]
+        elif kind == KERNEL:
+            name, agent = unpack("8xII", record)
+            require(agent in self.agents, f"the kernel {ident} has no agent")
+            self.once(self.kernels, ident, self.text(name))
+        elif kind == AGENT:
+            self.once(self.agents, ident, self.text(unpack("8xI", record)[0]))
+        elif kind == QUEUE:
+            self.once(self.queues, ident, unpack("QII", record))
+        elif kind == CALL:
+            start, end, thread, name, status = unpack("QQIIi", record)
+            call = Call(ident, flags, start, end, thread, self.text(name), status)
+            require(0 < start <= end, f"times: {call}")
+            self.once(self.calls, ident, call)
+        elif kind == DISPATCH:
+            dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
+            require(dispatch.queue in self.queues, f"no queue: {dispatch}")
+            require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
+            require((dispatch.call == 0) == bool(flags & 8), f"the flag of calls: {dispatch}")
+            if flags & 3 < 2:
+                times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
+                require(times, f"times: {dispatch}")
+            self.once(self.dispatches, ident, dispatch)
+        else:
+            require(kind == PROCESS, f"a record of kind {kind}")
+
+    def by_call(self):
+        owned = collections.defaultdict(list)
+        for dispatch in self.dispatches.values():
+            if dispatch.call == 0:
+                continue
+            call = self.calls.get(dispatch.call)
+            require(call, f"no call: {dispatch}")
+            if call:
+                inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
+                require(inside, f"not of its call: {dispatch} {call}")
+            owned[dispatch.call].append(dispatch)
+        return owned
+
+
+def print_records(trace):
+    print(f"trace pid={trace.pid}", *(f"{name}={value}" for name, value in trace.counts.items()))
+    trace.by_call()
+    for ident in sorted(trace.calls):
+        call = trace.calls[ident]
+        print(f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}")
+    for ident in sorted(trace.dispatches):
+        dispatch = trace.dispatches[ident]
+        flags = [CLOCKS[dispatch.flags & 3]] + [name for bit, name in FLAGS.items() if dispatch.flags & bit]
+        print(
+            f"dispatch {ident} {trace.kernels.get(dispatch.kernel)} call={dispatch.call} queue={dispatch.queue}",
+            f"thread={dispatch.thread} grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
+            f"workgroup={dispatch.bx},{dispatch.by},{dispatch.bz} flags={','.join(flags)}",
+        )
+
+
+def print_calls(trace):
+    owned = trace.by_call()
+    for ident in sorted(trace.calls):
+        call = trace.calls[ident]
+        names = (trace.kernels.get(dispatch.kernel, "?") for dispatch in owned[ident])
+        print(call.name, call.status, *(name for name in names if not name.startswith("__amd_rocclr_")))
+
+
+def print_summary(trace):
+    owned = trace.by_call()
+    functions = collections.defaultdict(list)
+    for ident, call in trace.calls.items():
+        functions[call.name].append(len(owned[ident]))
+    none = sum(dispatch.call == 0 for dispatch in trace.dispatches.values())
+    print(f"calls={len(trace.calls)} dispatches={len(trace.dispatches)} without-call={none}")
+    threads = {call.thread for call in trace.calls.values()}
+    print(f"threads={len(threads)} dropped={sum(trace.counts[name] for name in COUNTS[1:4])} closed={trace.counts['closed']}")
+    for name in sorted(functions):
+        each = functions[name]
+        print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
+
+
+*options, path = sys.argv[1:]
+printer = {(): print_records, ("--calls",): print_calls, ("--summary",): print_summary}[tuple(options)]
+printer(Trace(path))
+for error in errors[:20]:
+    print(f"trace.py: {path}: {error}", file=sys.stderr)
+sys.exit(bool(errors))
