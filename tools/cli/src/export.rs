@@ -5,6 +5,7 @@ pub mod source;
 
 pub mod csv;
 mod json;
+mod perfetto;
 mod rocpd;
 
 use clap::{Args, ValueEnum};
@@ -23,7 +24,7 @@ pub const PARTLY: u8 = 3;
 pub struct Options {
     /// The trace file, as DEVPROF_TRACE named it
     file: PathBuf,
-    /// What to write; without it, what the ending of OUT says, or json
+    /// What to write; without it, what the ending of OUT says, or perfetto
     #[arg(short, long, value_enum)]
     format: Option<Format>,
     /// Where to write it; without it, beside FILE, under its name with the format's ending
@@ -36,6 +37,8 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// For ui.perfetto.dev (.pftrace)
+    Perfetto,
     /// rocprofv3's kernel_trace (.csv)
     Csv,
     /// JSON lines, an object a record (.jsonl)
@@ -45,7 +48,8 @@ enum Format {
 }
 
 impl Format {
-    const ENDINGS: [(Format, &str); 3] = [
+    const ENDINGS: [(Format, &str); 4] = [
+        (Format::Perfetto, "pftrace"),
         (Format::Csv, "csv"),
         (Format::Json, "jsonl"),
         (Format::Rocpd, "db"),
@@ -127,7 +131,7 @@ fn target(options: &Options) -> Result<(Format, PathBuf), String> {
     let format = match (options.format, by_name) {
         (Some(format), _) => format,
         (None, Some(Some(format))) => format,
-        (None, None) => Format::Json,
+        (None, None) => Format::Perfetto,
         (None, Some(None)) => {
             let endings = Format::ENDINGS.map(|(_, ending)| format!(".{ending}"));
             return Err(format!(
@@ -165,6 +169,7 @@ fn part(dir: &Path) -> std::io::Result<NamedTempFile> {
 fn writer(format: Format, out: File, path: &Path) -> Result<Box<dyn Writer>, Box<dyn Error>> {
     let out = BufWriter::with_capacity(1 << 20, out);
     Ok(match format {
+        Format::Perfetto => Box::new(perfetto::Perfetto::new(out)),
         Format::Csv => Box::new(csv::Csv::new(out)),
         Format::Json => Box::new(json::Json::new(out)),
         Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),

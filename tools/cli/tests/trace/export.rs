@@ -1,9 +1,10 @@
 //! Traces exported and read back.
 
 use crate::files::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tracefile::format::{COUNTERS, Count, HEADER_SIZE, RECORD_SIZE, Record, flag};
 
 /// Exports to a file with this ending. Its path, the exit status, and what was said.
@@ -171,6 +172,85 @@ fn the_database_has_rocpds_views_and_references_that_hold() {
 }
 
 #[test]
+#[ignore = "wants Perfetto's protobuf classes from PyPI; tools/test runs it"]
+fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
+    let (out, status, said) = export(&trace(), &directory("perfetto"), "pftrace");
+    assert_eq!(status, Some(0), "{said}");
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
+    let output = Command::new(check).arg(&out).output().unwrap();
+    assert!(output.status.success(), "{}", crate::files::said(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // BUILTIN_CLOCK_BOOTTIME and BUILTIN_CLOCK_REALTIME.
+    assert_eq!(found["clocks"], json!({"6": 1000, "1": STARTED_UNIX}));
+    let slices = found["slices"].as_array().unwrap();
+    let of = |category: &str| -> Vec<&Value> {
+        let is = |slice: &&Value| slice["categories"][0] == category;
+        slices.iter().filter(is).collect()
+    };
+    let (kernels, calls) = (of("kernel"), of("api"));
+    assert_eq!(kernels.len() as u64, 8 + GRAPH);
+    // Nothing is inside of another kernel: the importer would end it with that.
+    assert!(kernels.iter().all(|kernel| kernel["depth"] == 0));
+    let kernel = |id: u64| {
+        let found = kernels
+            .iter()
+            .find(|kernel| kernel["args"]["dispatch"] == id);
+        *found.unwrap()
+    };
+    for (id, field, expected) in [
+        (1, "name", json!("halved(unsigned int)")),
+        (1, "ts", json!(2000)),
+        (1, "dur", json!(1000)),
+        (1, "process", json!("GPU 1 gfx1100")),
+        (1, "track_name", json!("Queue 1")),
+        (2, "dur", json!(2000)),
+        (2, "track_name", json!("Queue 1")),
+        (3, "track_name", json!("Queue 2")),
+        (4, "process", json!("GPU 2 gfx1100")),
+        (4, "name", json!(long_name())),
+        (4, "ts", json!(6000)),
+        (4, "dur", json!(4000)),
+        (5, "dur", Value::Null),
+        (6, "ts", json!(9000)),
+        (6, "dur", Value::Null),
+        (7, "flows", json!([])),
+    ] {
+        assert_eq!(kernel(id)[field], expected, "dispatch {id}, {field}");
+    }
+    assert_ne!(kernel(1)["track"], kernel(2)["track"]);
+    assert_eq!(kernel(1)["track"], kernel(7)["track"]);
+    for (id, argument, expected) in [
+        (1, "grid", json!("1024 2 1")),
+        (1, "lds", json!(512)),
+        (1, "vgprs", json!(24)),
+        (4, "clock", json!("agent")),
+        (6, "unfinished", json!(true)),
+        (7, "vgprs", Value::Null),
+    ] {
+        assert_eq!(
+            kernel(id)["args"][argument],
+            expected,
+            "dispatch {id}, {argument}"
+        );
+    }
+    assert_eq!(calls.len(), 4);
+    assert!(
+        calls
+            .iter()
+            .all(|call| call["pid"] == 4242 && call["process"] == "./app")
+    );
+    let graph = calls
+        .iter()
+        .find(|call| call["name"] == "hipGraphLaunch")
+        .unwrap();
+    assert_eq!(graph["tid"], 11);
+    // The call, and then each of its dispatches.
+    let flow = found["flows"]["5"].as_array().unwrap();
+    assert_eq!(flow[0], "hipGraphLaunch");
+    assert_eq!(flow.len() as u64, 1 + GRAPH);
+}
+
+#[test]
 fn symbols_are_kept_on_request() {
     let file = directory("symbols").join("a.trace");
     fs::write(&file, trace()).unwrap();
@@ -307,9 +387,10 @@ fn small() -> Vec<u8> {
 fn survives(bytes: &[u8], dir: &Path, what: &str, expected: i32) {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
-    let ways: [&[&str]; 3] = [
+    let ways: [&[&str]; 4] = [
         &["export", "-f", "json"],
         &["export", "-f", "rocpd"],
+        &["export"],
         &["stats"],
     ];
     for way in ways {

@@ -1,0 +1,89 @@
+"""What Perfetto's importer makes of a trace: the part of it that devprof writes, read with Perfetto's own classes."""
+
+import json
+import sys
+from collections import defaultdict
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+
+def known(message):
+    """Fails on a field that the class does not have."""
+    unknown = [field.field_number for field in UnknownFieldSet(message)]
+    assert not unknown, f"{type(message).__name__} has no fields {unknown}"
+    for _, value in message.ListFields():
+        for one in value if hasattr(value, "__len__") else [value]:
+            if isinstance(one, Message):
+                known(one)
+
+
+def value(annotation):
+    return getattr(annotation, annotation.WhichOneof("value"))
+
+
+trace = Trace()
+with open(sys.argv[1], "rb") as file:
+    trace.ParseFromString(file.read())
+tables = defaultdict(dict)
+tracks = {}
+events = []
+clocks = {}
+for number, packet in enumerate(trace.packet):
+    known(packet)
+    # The importer drops what needs names until a packet says that they begin anew.
+    cleared = packet.SEQ_INCREMENTAL_STATE_CLEARED
+    assert bool(packet.sequence_flags & cleared) == (number == 0)
+    assert packet.trusted_packet_sequence_id == 1
+    for clock in packet.clock_snapshot.clocks:
+        clocks[clock.clock_id] = clock.timestamp
+    for field, names in packet.interned_data.ListFields():
+        tables[field.name].update((one.iid, one.name) for one in names)
+    if packet.HasField("track_descriptor"):
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+    if packet.HasField("track_event"):
+        event = packet.track_event
+        assert event.track_uuid in tracks, f"packet {number} is on a track that is not described"
+        # Names are looked up when the packet is read, in the file's order.
+        slice = {
+            "track": event.track_uuid,
+            "ts": packet.timestamp,
+            "name": tables["event_names"].get(event.name_iid),
+            "categories": [tables["event_categories"][iid] for iid in event.category_iids],
+            "args": {
+                tables["debug_annotation_names"][one.name_iid]: value(one)
+                for one in event.debug_annotations
+            },
+            "flows": list(event.flow_ids),
+        }
+        events.append((packet.timestamp, event.type, slice))
+
+slices, open_slices = [], defaultdict(list)
+for timestamp, kind, slice in sorted(events, key=lambda event: event[0]):
+    stack = open_slices[slice["track"]]
+    if kind == TrackEvent.TYPE_SLICE_END:
+        begun = stack.pop()
+        begun["dur"] = timestamp - begun["ts"]
+        continue
+    assert slice["name"] is not None, f"a slice at {timestamp} has no name"
+    slice["depth"] = len(stack)
+    slice["dur"] = None
+    slices.append(slice)
+    if kind == TrackEvent.TYPE_SLICE_BEGIN:
+        stack.append(slice)
+    else:
+        assert kind == TrackEvent.TYPE_INSTANT
+assert not any(open_slices.values()), "slices that do not end"
+
+flows = defaultdict(list)
+for slice in slices:
+    track = tracks[slice["track"]]
+    parent = tracks.get(track.parent_uuid)
+    slice["track_name"] = track.name
+    slice["tid"] = track.thread.tid
+    slice["process"] = parent.process.process_name
+    slice["pid"] = parent.process.pid
+    for flow in slice["flows"]:
+        flows[flow].append(slice["name"])
+json.dump({"slices": slices, "flows": flows, "clocks": clocks}, sys.stdout)
