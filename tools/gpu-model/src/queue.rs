@@ -33,13 +33,28 @@ pub struct Info {
 pub trait Host: Send + Sync + 'static {
     /// Tells whoever waits for the event that a signal has changed.
     fn set_event(&self, event: u32);
-    /// Whether the completion of the kernel that has just ended shall be lost: asked once a kernel packet, by
-    /// simulators that test what waits for it.
-    fn drops_completion(&self) -> bool {
-        false
+    /// Whether kernels are executed. If not, a kernel packet ends as it begins, and so does one of a type or format that
+    /// is not modelled: for simulators that need packets done and nothing else.
+    fn executes(&self) -> bool {
+        true
+    }
+    /// What a packet's completion signal is told, for simulators that test who waits for it; `None`: nothing by the
+    /// model. `kernel`: it is a kernel dispatch packet. Asked once a kernel packet, and once another that has a signal.
+    fn completes(&self, ended: Completion, kernel: bool) -> Option<Completion> {
+        let _ = kernel;
+        Some(ended)
     }
     /// A packet could not be done. The queue's thread ends after this call.
     fn failed(&self, error: &Error);
+}
+
+/// The end of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its completion signal; 0 for none.
+    pub signal: u64,
+    /// Start and end, in ticks of the GPU's clock; `None` leaves the signal's as they are.
+    pub times: Option<(u64, u64)>,
 }
 
 /// Why a packet could not be done.
@@ -284,6 +299,7 @@ impl From<Fault> for Failure {
 
 struct Processor {
     shared: Arc<Shared>,
+    executes: bool,
     memory: View,
     next: u64,
 }
@@ -292,6 +308,7 @@ impl Processor {
     fn new(shared: Arc<Shared>) -> Processor {
         Processor {
             memory: View::new(shared.gpu.memory().clone()),
+            executes: shared.host.executes(),
             shared,
             next: 0,
         }
@@ -358,32 +375,42 @@ impl Processor {
             packet::VENDOR_SPECIFIC => match self.memory.load_u8(address + 2)? {
                 packet::AMD_PM4_IB => self.pm4(address)?,
                 packet::AMD_BARRIER_VALUE => self.barrier_value(address)?,
-                other => return Err(unsupported("vendor packet format", other)),
+                other => self.unknown("vendor packet format", other)?,
             },
-            other => return Err(unsupported("packet type", other)),
+            other => self.unknown("packet type", other)?,
         };
         let Done::Yes { start } = done else {
             return Ok(Step::Waiting);
         };
-        let completion = self.memory.load_u64(address + 56)?;
+        let signal = self.memory.load_u64(address + 56)?;
         self.memory.store_u16(address, u16::from(packet::INVALID))?;
         self.next += 1;
         self.memory.store_u64(info.read_index, self.next)?;
-        let dropped =
-            header as u8 == packet::KERNEL_DISPATCH && self.shared.host.drops_completion();
-        if completion != 0 && !dropped {
-            self.complete(completion, start)?;
+        let kernel = header as u8 == packet::KERNEL_DISPATCH;
+        if kernel || signal != 0 {
+            let ended = Completion {
+                signal,
+                times: Some((start, clock_ticks())),
+            };
+            if let Some(told) = self.shared.host.completes(ended, kernel)
+                && told.signal != 0
+            {
+                self.complete(told)?;
+            }
         }
         Ok(Step::Done)
     }
 
-    fn complete(&mut self, at: u64, start: u64) -> Result<(), Failure> {
+    fn complete(&mut self, ended: Completion) -> Result<(), Failure> {
         let memory = &mut self.memory;
+        let at = ended.signal;
         // The signal may be gone as soon as its value says that all is done.
         let mailbox = memory.load_u64(at + signal::EVENT_MAILBOX)?;
         let event = memory.load_u32(at + signal::EVENT_ID)?;
-        memory.store_u64(at + signal::START, start)?;
-        memory.store_u64(at + signal::END, clock_ticks())?;
+        if let Some((start, end)) = ended.times {
+            memory.store_u64(at + signal::START, start)?;
+            memory.store_u64(at + signal::END, end)?;
+        }
         memory.update_u64(at + signal::VALUE, |value| value.wrapping_sub(1))?;
         if mailbox != 0 {
             memory.store_u64(mailbox, u64::from(event))?;
@@ -394,7 +421,21 @@ impl Processor {
         Ok(())
     }
 
+    fn unknown(&self, what: &str, value: u8) -> Result<Done, Failure> {
+        if self.executes {
+            return Err(unsupported(what, value));
+        }
+        Ok(Done::Yes {
+            start: clock_ticks(),
+        })
+    }
+
     fn kernel(&mut self, address: u64) -> Result<Done, Failure> {
+        if !self.executes {
+            return Ok(Done::Yes {
+                start: clock_ticks(),
+            });
+        }
         let mut words = [0; 16];
         self.memory.load_dwords(address, &mut words)?;
         let long = |n: usize| u64::from(words[n]) | u64::from(words[n + 1]) << 32;

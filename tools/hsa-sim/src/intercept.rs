@@ -1,27 +1,48 @@
-//! Intercept queues: the program writes to a ring that no GPU reads; when it rings the doorbell, the handlers get the
-//! new packets, on the thread that rang, the one registered last first, and what comes out of them goes to a queue
-//! underneath.
+//! Intercept queues, as ROCr 7.2.4 has them where a tool can see it.
+//!
+//! The program writes to a ring that no GPU reads. Whoever rings its doorbell has all the packets up to the first that
+//! is not yet written given to the handlers as one batch, the handler registered last first, under a lock of the queue;
+//! what comes out of them goes to a queue underneath. A batch that wraps around the end of the ring is a copy, another
+//! is the ring itself. Its packets become free for the program when the handlers are through with it.
+//!
+//! What comes out of a batch goes underneath as a whole or not at all, unless it is larger than the queue. What has to
+//! wait has a barrier packet before it, whose completion signal wakes a thread that tries again; until then nothing
+//! more is taken, and the program's ring fills. A doorbell that a handler rings is left to that thread, too.
+//!
+//! With `HSA_SIM_INTERCEPT=rocr-7.2.4` two faults of ROCr's end the process where ROCr writes over memory or fails an
+//! assertion: a batch of more than 256 packets that wraps around; and a batch for which there is no room, when the
+//! barrier packet of an earlier one lies where the queue underneath is read.
 
 use crate::abi::*;
 use crate::queue::{self, Block, Request, Work};
 use crate::runtime::{locked, status, with};
+use crate::signal;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU16, Ordering::Acquire, Ordering::Release};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU16, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 type Packet = [u64; 8];
 
+/// Packets of ROCr 7.2.4's staging buffer.
+const ROCR_STAGING: usize = 256;
+
+/// The asynchronous doorbell when nobody has rung it.
+const SILENT: SignalValue = -1;
+
 /// What stands between a ring and the queue underneath.
 pub struct Interception {
-    /// The queue that the program has.
-    owner: *mut Block,
     under: *mut Block,
     handlers: Vec<(PacketHandler, usize)>,
     next: u64,
     /// Packets for which the ring underneath had no room.
-    waiting: VecDeque<Packet>,
+    overflow: Vec<Packet>,
+    /// Where underneath the last barrier packet is that wakes us.
+    retry: Option<u64>,
+    /// For batches that wrap around.
+    staging: Vec<Packet>,
+    async_doorbell: Signal,
+    active: bool,
+    faulty: bool,
 }
 
 // SAFETY: the queue underneath is used under the lock of the queue that has this.
@@ -39,8 +60,19 @@ thread_local! {
     static CURSOR: Cell<Option<Cursor>> = const { Cell::new(None) };
 }
 
-fn kind(packet: &Packet) -> u8 {
-    packet[0] as u8
+/// Whether a handler is in progress on this thread.
+pub fn in_handler() -> bool {
+    CURSOR.get().is_some()
+}
+
+fn is_marker(packet: &Packet) -> bool {
+    packet[0] as u8 == HSA_PACKET_TYPE_VENDOR_SPECIFIC
+        && (packet[0] >> 16) as u8 == AMD_AQL_FORMAT_INTERCEPT_MARKER
+}
+
+fn die(what: &str) -> ! {
+    eprintln!("hsa-sim: {what}");
+    std::process::abort();
 }
 
 impl Interception {
@@ -49,40 +81,105 @@ impl Interception {
         self.under.cast()
     }
 
+    /// Takes no more packets.
+    pub fn inactivate(&mut self) {
+        self.active = false;
+    }
+
     /// Takes the packets that the program has written.
-    pub fn take(&mut self, amd: &AmdQueue) {
+    ///
+    /// # Safety
+    /// `this` is the interception of the queue that `amd` belongs to, and the caller has that queue's lock. No reference
+    /// to it is alive: the handlers' packet writer makes its own.
+    pub unsafe fn take(this: *mut Interception, amd: &AmdQueue) {
         let queue = &amd.hsa_queue;
-        let mut packets = Vec::<Packet>::new();
-        let first = self.next;
-        while self.next < amd.write_dispatch_id.load(Acquire) {
-            let slot = self.next % u64::from(queue.size);
-            let at = queue.base_address as usize + slot as usize * size_of::<Packet>();
-            // SAFETY: inside the ring; the header is written last, and with release, by the program.
-            unsafe {
-                let header = &*(at as *const AtomicU16);
-                if header.load(Acquire) as u8 == HSA_PACKET_TYPE_INVALID {
-                    break;
-                }
-                packets.push(*(at as *const Packet));
-                header.store(u16::from(HSA_PACKET_TYPE_INVALID), Release);
+        let size = u64::from(queue.size);
+        let (first, staging) = {
+            // SAFETY: the caller's promise.
+            let this = unsafe { &mut *this };
+            if !this.active {
+                return;
             }
-            self.next += 1;
+            if !this.overflow.is_empty() {
+                let waiting = std::mem::take(&mut this.overflow);
+                let taken = this.submit(&waiting, true);
+                this.overflow.extend(&waiting[taken..]);
+                if !this.overflow.is_empty() {
+                    return;
+                }
+            }
+            (this.next, this.staging.as_mut_ptr())
+        };
+        let ring = queue.base_address.cast::<Packet>();
+        // SAFETY: inside the ring; a packet's header is written last, and with release, by the program.
+        let header = |n: u64| unsafe { &*ring.add((n % size) as usize).cast::<AtomicU16>() };
+        let end = amd.write_dispatch_id.load(Acquire).min(first + size);
+        let written = |n: &u64| header(*n).load(Acquire) as u8 != HSA_PACKET_TYPE_INVALID;
+        let count = (first..end).take_while(written).count();
+        if count > 0 {
+            let at = (first % size) as usize;
+            // SAFETY: inside the ring, and the staging buffer is as large; the caller's promise.
+            unsafe {
+                let batch = if at + count <= size as usize {
+                    ring.add(at)
+                } else {
+                    if (*this).faulty && count > ROCR_STAGING {
+                        die(&format!(
+                            "a batch of {count} packets wraps around: ROCr 7.2.4 would copy it to {ROCR_STAGING}"
+                        ));
+                    }
+                    let head = size as usize - at;
+                    std::ptr::copy_nonoverlapping(ring.add(at), staging, head);
+                    std::ptr::copy_nonoverlapping(ring, staging.add(head), count - head);
+                    staging
+                };
+                let handlers = (*this).handlers.len();
+                Interception::pass(this, handlers, batch, count, first);
+            }
         }
-        if !packets.is_empty() {
-            self.pass(self.handlers.len(), &packets, first);
+        let next = first + count as u64;
+        for n in first..next {
+            header(n).store(u16::from(HSA_PACKET_TYPE_INVALID), Release);
         }
-        amd.read_dispatch_id.store(self.next, Release);
+        // SAFETY: the caller's promise.
+        unsafe { (*this).next = next };
+        amd.read_dispatch_id.store(next, Release);
     }
 
     /// Gives packets to handler number `handlers - 1`, or to the queue underneath.
-    fn pass(&mut self, handlers: usize, packets: &[Packet], index: u64) {
-        let Some(&(handler, data)) = handlers.checked_sub(1).and_then(|n| self.handlers.get(n))
-        else {
-            self.submit(packets);
+    ///
+    /// # Safety
+    /// As for [`Interception::take`]; there are `count` packets.
+    unsafe fn pass(
+        this: *mut Interception,
+        handlers: usize,
+        packets: *const Packet,
+        count: usize,
+        index: u64,
+    ) {
+        // SAFETY: the caller's promise.
+        let handler = unsafe {
+            let all = &(*this).handlers;
+            handlers.checked_sub(1).map(|n| all[n])
+        };
+        let Some((handler, data)) = handler else {
+            // SAFETY: the caller's promise. They need not be aligned, so they are copied.
+            unsafe {
+                let packets: Vec<Packet> = (0..count)
+                    .map(|n| packets.add(n).read_unaligned())
+                    .collect();
+                if !(*this).overflow.is_empty() {
+                    die(
+                        "a handler writes packets in two calls, and those of the first still wait: ROCr would exchange them",
+                    );
+                }
+                let taken = (*this).submit(&packets, false);
+                (*this).overflow.extend(&packets[taken..]);
+            }
             return;
         };
         let cursor = Cursor {
-            of: self,
+            of: this,
             handlers: handlers - 1,
             index,
         };
@@ -90,8 +187,8 @@ impl Interception {
         // SAFETY: the tool registered the function; the packets live during the call.
         unsafe {
             handler(
-                packets.as_ptr().cast(),
-                packets.len() as u64,
+                packets.cast(),
+                count as u64,
                 index,
                 data as *mut c_void,
                 write,
@@ -100,52 +197,73 @@ impl Interception {
         CURSOR.set(before);
     }
 
-    fn submit(&mut self, packets: &[Packet]) {
-        self.waiting.extend(packets);
-        self.pump();
-        if !self.waiting.is_empty() {
-            // The ring is full: somebody has to come back, and the program's thread must not wait here.
-            // SAFETY: the function takes a queue's address and checks that it is still one.
-            let status =
-                unsafe { crate::signal::hsa_amd_async_function(pump_later, self.owner.cast()) };
-            if status != HSA_STATUS_SUCCESS {
-                eprintln!("hsa-sim: packets do not fit into a queue and no thread can be started");
-                std::process::abort();
-            }
-        }
-    }
-
-    /// Writes what waits, as far as there is room.
-    fn pump(&mut self) {
+    /// Writes packets underneath, as many as there is room for. How many.
+    fn submit(&mut self, packets: &[Packet], again: bool) -> usize {
         // SAFETY: the queue underneath lives as long as the interception.
         let block = unsafe { &*self.under };
         let amd = &block.amd;
         let size = u64::from(amd.hsa_queue.size);
-        while let Some(packet) = self.waiting.front().copied() {
-            let index = amd.write_dispatch_id.load(Acquire);
-            if kind(&packet) == HSA_PACKET_TYPE_VENDOR_SPECIFIC
-                && (packet[0] >> 16) as u8 == AMD_AQL_FORMAT_INTERCEPT_MARKER
-            {
-                self.waiting.pop_front();
-                mark(&packet, self.under.cast(), index);
-                continue;
+        let wanted = packets.iter().filter(|packet| !is_marker(packet)).count() as u64;
+        let mut write = amd.write_dispatch_id.load(Relaxed);
+        let read = amd.read_dispatch_id.load(Acquire);
+        let free = size - (write - read);
+        let waking = self
+            .retry
+            .is_some_and(|at| if self.faulty { at > read } else { at >= read });
+        let reserved = u64::from(!waking);
+        let mut count = if wanted >= size || (again && free > reserved + 1) {
+            wanted.min(free.saturating_sub(reserved))
+        } else if free >= wanted + reserved {
+            wanted
+        } else {
+            0
+        };
+        if count < wanted && !waking {
+            if free == 0 {
+                die("no room for the packet that wakes an intercept queue, as with ROCr 7.2.4");
             }
-            if index - amd.read_dispatch_id.load(Acquire) >= size {
+            let mut barrier = [0; 8];
+            barrier[0] = u64::from(HSA_PACKET_TYPE_BARRIER_AND) | 1 << 8;
+            barrier[7] = self.async_doorbell;
+            self.put(write, &barrier);
+            amd.write_dispatch_id.store(write + 1, Release);
+            self.retry = Some(write);
+            write += 1;
+        }
+        let mut taken = 0;
+        let first = write;
+        while let Some(packet) = packets.get(taken) {
+            if is_marker(packet) {
+                mark(packet, self.under.cast(), write);
+            } else if count > 0 {
+                self.put(write, packet);
+                write += 1;
+                count -= 1;
+            } else {
                 break;
             }
-            self.waiting.pop_front();
-            let slot = (index % size) as usize;
-            let at = amd.hsa_queue.base_address as usize + slot * size_of::<Packet>();
-            // SAFETY: inside the ring; the slot is free, and the header makes it the model's.
-            unsafe {
-                let bytes = (&raw const packet).cast::<u8>();
-                std::ptr::copy_nonoverlapping(bytes.add(2), (at + 2) as *mut u8, 62);
-                (*(at as *const AtomicU16)).store(packet[0] as u16, Release);
-            }
-            amd.write_dispatch_id.store(index + 1, Release);
+            taken += 1;
+        }
+        if write > first {
+            amd.write_dispatch_id.store(write, Release);
         }
         if let Work::Model(model) = &*locked(&block.work) {
             model.ring();
+        }
+        taken
+    }
+
+    /// Writes a packet underneath, where there is room.
+    fn put(&self, index: u64, packet: &Packet) {
+        // SAFETY: the queue underneath lives as long as the interception.
+        let queue = unsafe { &(*self.under).amd.hsa_queue };
+        let slot = (index % u64::from(queue.size)) as usize;
+        let at = queue.base_address as usize + slot * size_of::<Packet>();
+        // SAFETY: inside the ring; the slot is free, and the write index, stored later, makes it the model's.
+        unsafe {
+            let bytes = packet.as_ptr().cast::<u8>();
+            std::ptr::copy_nonoverlapping(bytes.add(2), (at + 2) as *mut u8, 62);
+            (*(at as *const AtomicU16)).store(packet[0] as u16, Release);
         }
     }
 }
@@ -164,31 +282,56 @@ fn mark(packet: &Packet, queue: *mut Queue, index: u64) {
 /// The packet writer that handlers get.
 unsafe extern "C" fn write(packets: *const c_void, count: u64) {
     let Some(cursor) = CURSOR.get() else {
-        eprintln!("hsa-sim: the packet writer is called outside of its handler");
-        std::process::abort();
+        die("the packet writer is called outside of its handler");
     };
-    // SAFETY: the handler gives `count` packets, which are copied: they need not be aligned. The interception is the
-    // one whose handler runs on this thread, and its lock is held by the caller of `take`.
+    // SAFETY: the handler gives `count` packets. The interception is the one whose handler runs on this thread, and its
+    // lock is held by the caller of `take`.
     unsafe {
-        let packets: Vec<Packet> = (0..count as usize)
-            .map(|n| packets.cast::<Packet>().add(n).read_unaligned())
-            .collect();
-        (*cursor.of).pass(cursor.handlers, &packets, cursor.index);
+        Interception::pass(
+            cursor.of,
+            cursor.handlers,
+            packets.cast(),
+            count as usize,
+            cursor.index,
+        );
     }
 }
 
-/// Comes back for packets that had no room.
-unsafe extern "C" fn pump_later(owner: *mut c_void) {
-    std::thread::sleep(Duration::from_micros(50));
-    // SAFETY: only compared.
-    if unsafe { queue::check(owner.cast()) }.is_err() {
-        return;
+/// The asynchronous doorbell was rung.
+unsafe extern "C" fn rung(_: SignalValue, owner: *mut c_void) -> bool {
+    // SAFETY: the handler is forgotten before the queue is destroyed.
+    unsafe {
+        let block = &*owner.cast::<Block>();
+        if let Some(doorbell) = signal::at(block.async_doorbell.load(Acquire)) {
+            doorbell.value.store(SILENT, Release);
+        }
+        queue::ring(owner.cast());
     }
-    // SAFETY: a queue; the program must not destroy one that has packets in it.
-    let block = unsafe { &*owner.cast::<Block>() };
-    if let Work::Intercept(interception) = &mut *locked(&block.work) {
-        interception.submit(&[]);
-    }
+    true
+}
+
+/// Makes the program's side of an intercept queue. If that fails, `under` is still the caller's.
+fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status> {
+    queue::create(request, |state, owner| {
+        let async_doorbell = signal::create(state, AMD_SIGNAL_KIND_USER, SILENT)?;
+        // SAFETY: both queues are new, and nobody else knows them yet.
+        unsafe {
+            (*owner).async_doorbell.store(async_doorbell, Release);
+            (*owner).under.store(under, Release);
+            (*under).owner.store(owner, Release);
+        }
+        Ok(Work::Intercept(Box::new(Interception {
+            under,
+            handlers: Vec::new(),
+            next: 0,
+            overflow: Vec::new(),
+            retry: None,
+            staging: vec![[0; 8]; request.size as usize],
+            async_doorbell,
+            active: true,
+            faulty: state.settings.faulty_intercept,
+        })))
+    })
 }
 
 /// See `hsa_api_trace.h`.
@@ -209,32 +352,44 @@ pub unsafe fn hsa_amd_queue_intercept_create(
     if queue.is_null() {
         return HSA_STATUS_ERROR_INVALID_ARGUMENT;
     }
-    let request = Request {
+    let mut request = Request {
         agent,
         size,
         kind,
         callback,
         data,
+        id: None,
     };
     let made = queue::create(&request, |state, block| {
         // SAFETY: `create` gives its new block.
-        unsafe { queue::start(state, block, &request) }
+        Ok(unsafe { queue::start(state, block, &request) })
     })
     .and_then(|under| {
-        let made = queue::create(&request, |_, owner| {
-            Work::Intercept(Box::new(Interception {
-                owner,
-                under,
-                handlers: Vec::new(),
-                next: 0,
-                waiting: VecDeque::new(),
-            }))
-        });
-        if made.is_err() {
-            // SAFETY: made just now, and nobody knows it.
-            unsafe { queue::destroy(under.cast()) }?;
+        // SAFETY: made just now.
+        request.id = Some(unsafe { (*under).amd.hsa_queue.id });
+        intercept(&request, under).inspect_err(|_| {
+            // SAFETY: made just now, and nobody knows it. That it is one is known.
+            let _ = unsafe { queue::destroy(under.cast()) };
+        })
+    })
+    .and_then(|owner| {
+        // SAFETY: the queue lives until `queue::destroy` has forgotten the handler.
+        let handled = unsafe {
+            let doorbell = (*owner).async_doorbell.load(Acquire);
+            signal::hsa_amd_signal_async_handler(
+                doorbell,
+                HSA_SIGNAL_CONDITION_NE,
+                SILENT,
+                rung,
+                owner.cast(),
+            )
+        };
+        if handled == HSA_STATUS_SUCCESS {
+            return Ok(owner);
         }
-        made
+        // SAFETY: made just now, and nobody knows it.
+        unsafe { queue::destroy(owner.cast()) }?;
+        Err(handled)
     });
     match made {
         Ok(block) => {

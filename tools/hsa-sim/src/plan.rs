@@ -8,17 +8,20 @@
 //! ```
 //!
 //! FUNCTION is the name of an HSA function, or `dispatch` for the kernel packets of all queues. CALL is which of its
-//! calls, counted from 1 since the plan was set, or `*` for each. Numbers are decimal or `0x…`.
+//! calls, counted from 1 since the plan was set; with a `+` behind it, each from that one on; or `*` for each. Numbers
+//! are decimal or `0x…`.
 //!
 //! | action | what happens at that call |
 //! | --- | --- |
 //! | `fail STATUS` | nothing but that status comes back: a number, or a name without `HSA_STATUS_` (`ERROR_OUT_OF_RESOURCES`) |
-//! | `block MS` | it waits that many milliseconds first |
-//! | `lie VALUE` | what it tells is that value: the attribute of a `…_get_info` function (as many of its low bytes as the attribute has), a signal's value, the number of segment descriptors, or the size of the first one |
+//! | `block MS` | it waits that many milliseconds first; `dispatch`: the kernel runs that much longer |
+//! | `lie VALUE` | what it tells is that value: the attribute of a `…_get_info` function (as many of its low bytes as the attribute has), a signal's value, the number of segment descriptors, or the size of the first one, both times of a dispatch or a copy, a tick in the system's clock |
 //! | `short BYTES` | a copy: only that many bytes are copied |
 //! | `torn BYTES` | a copy: the bytes from there on come out inverted |
-//! | `error` | an asynchronous copy: nothing is copied and the completion signal becomes negative |
+//! | `error` | an asynchronous copy: nothing is copied and the completion signal becomes negative; `dispatch`: the kernel runs, and its completion signal becomes negative |
 //! | `drop` | an asynchronous copy, or `dispatch`: the completion signal never changes |
+//! | `late MS` | `dispatch`: the completion signal changes that many milliseconds later, and the queue goes on meanwhile |
+//! | `times HOW` | `dispatch`: the completion signal gets wrong times: `swapped` (the start after the end), `before` (a second ago), `after` (in an hour) or `zero` |
 //! | `load FILE` | first, the code object in FILE is loaded on the first GPU agent |
 //! | `unload N` | first, the N-th executable there is, in the order of their making, is destroyed |
 //!
@@ -41,6 +44,7 @@ enum Action {
     Block(Duration),
     Lie(u64),
     Copy(CopyFault),
+    Dispatch(DispatchFault),
     Load(String),
     Unload(usize),
 }
@@ -58,10 +62,62 @@ pub enum CopyFault {
     Drop,
 }
 
+/// What goes wrong with a kernel packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DispatchFault {
+    /// It takes so much longer.
+    Block(Duration),
+    /// Its completion is not told.
+    Drop,
+    /// It completes with an error.
+    Error,
+    /// Its completion is told so much later.
+    Late(Duration),
+    Times(WrongTimes),
+}
+
+/// How the times of a kernel are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongTimes {
+    Swapped,
+    Before,
+    After,
+    Zero,
+}
+
+/// Which calls of a function, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    Each,
+    Only(u64),
+    From(u64),
+}
+
+impl Calls {
+    fn parse(text: &str) -> Result<Calls, String> {
+        let calls = match (text, text.strip_suffix('+')) {
+            ("*", _) => return Ok(Calls::Each),
+            (_, Some(first)) => Calls::From(number(first)?),
+            (one, None) => Calls::Only(number(one)?),
+        };
+        match calls {
+            Calls::Only(0) | Calls::From(0) => Err("calls are counted from 1".into()),
+            calls => Ok(calls),
+        }
+    }
+
+    fn has(self, call: u64) -> bool {
+        match self {
+            Calls::Each => true,
+            Calls::Only(one) => call == one,
+            Calls::From(first) => call >= first,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fault {
-    /// `None`: each call.
-    call: Option<u64>,
+    calls: Calls,
     action: Action,
 }
 
@@ -137,7 +193,13 @@ fn kind(function: &str) -> Option<Kind> {
 fn tells(function: &str) -> bool {
     function.ends_with("_get_info")
         || function.ends_with("_get_info_alt")
-        || function == "hsa_ven_amd_loader_query_segment_descriptors"
+        || matches!(
+            function,
+            "hsa_ven_amd_loader_query_segment_descriptors"
+                | "hsa_amd_profiling_get_dispatch_time"
+                | "hsa_amd_profiling_get_async_copy_time"
+                | "hsa_amd_profiling_convert_tick_to_system_domain"
+        )
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -170,13 +232,7 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
         .map_err(|_| "the function is missing".to_string())?
         .to_string();
     let kind = kind(&function).ok_or_else(|| format!("unknown function '{function}'"))?;
-    let call = match word("the call's number")? {
-        "*" => None,
-        text => Some(number(text)?),
-    };
-    if call == Some(0) {
-        return Err("calls are counted from 1".into());
-    }
+    let calls = Calls::parse(word("the call's number")?)?;
     let name = word("the action")?;
     let unable = |able: bool| {
         if able {
@@ -187,12 +243,31 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
     };
     let copy = COPIES.contains(&function.as_str());
     let asynchronous = copy && function != "hsa_memory_copy";
+    let dispatch = function == DISPATCH;
+    let millis = |text: &str| number(text).map(Duration::from_millis);
     let action = match name {
         "fail" => {
             unable(matches!(kind, Kind::Status))?;
             Action::Fail(status(word("the status")?)?)
         }
-        "block" => Action::Block(Duration::from_millis(number(word("the time")?)?)),
+        "block" if dispatch => Action::Dispatch(DispatchFault::Block(millis(word("the time")?)?)),
+        "drop" if dispatch => Action::Dispatch(DispatchFault::Drop),
+        "error" if dispatch => Action::Dispatch(DispatchFault::Error),
+        "late" => {
+            unable(dispatch)?;
+            Action::Dispatch(DispatchFault::Late(millis(word("the time")?)?))
+        }
+        "times" => {
+            unable(dispatch)?;
+            Action::Dispatch(DispatchFault::Times(match word("how they are wrong")? {
+                "swapped" => WrongTimes::Swapped,
+                "before" => WrongTimes::Before,
+                "after" => WrongTimes::After,
+                "zero" => WrongTimes::Zero,
+                other => return Err(format!("unknown times '{other}'")),
+            }))
+        }
+        "block" => Action::Block(millis(word("the time")?)?),
         "lie" => {
             unable(matches!(kind, Kind::Value) || tells(&function))?;
             Action::Lie(number(word("the value")?)?)
@@ -214,21 +289,21 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
             Action::Copy(CopyFault::Error)
         }
         "drop" => {
-            unable(asynchronous || function == DISPATCH)?;
+            unable(asynchronous)?;
             Action::Copy(CopyFault::Drop)
         }
         "load" => {
-            unable(function != DISPATCH)?;
+            unable(!dispatch)?;
             Action::Load(word("the file")?.to_string())
         }
         "unload" => {
-            unable(function != DISPATCH)?;
+            unable(!dispatch)?;
             Action::Unload(number(word("the executable's number")?)? as usize)
         }
         other => return Err(format!("unknown action '{other}'")),
     };
     match words.next() {
-        None => Ok((function, Fault { call, action })),
+        None => Ok((function, Fault { calls, action })),
         Some(more) => Err(format!("unknown word '{more}'")),
     }
 }
@@ -253,7 +328,7 @@ impl Plan {
         let now = *calls;
         let faults = self.faults.get(function).into_iter().flatten();
         faults
-            .filter(|fault| fault.call.is_none_or(|call| call == now))
+            .filter(|fault| fault.calls.has(now))
             .map(|fault| fault.action.clone())
             .collect()
     }
@@ -379,6 +454,10 @@ fn faulty<R: Returned>(function: &'static str, work: impl FnOnce() -> R) -> R {
             Action::Block(time) => std::thread::sleep(time),
             Action::Lie(value) => current.lie = Some(value),
             Action::Copy(fault) => current.copy = Some(fault),
+            Action::Dispatch(_) => {
+                eprintln!("hsa-sim: {function} is no dispatch");
+                std::process::abort();
+            }
             Action::Load(path) => crate::executable::load_file(&path),
             Action::Unload(n) => crate::executable::unload_nth(n),
         }
@@ -394,13 +473,20 @@ pub fn copy_fault() -> Option<CopyFault> {
     CURRENT.get().copy
 }
 
-/// Whether the completion of the next kernel packet is dropped.
-pub fn drops_dispatch() -> bool {
-    COUNTING.load(Acquire)
-        && plan().as_mut().is_some_and(|plan| {
-            plan.count(DISPATCH)
-                .contains(&Action::Copy(CopyFault::Drop))
-        })
+/// What goes wrong with the next kernel packet.
+pub fn dispatch_faults() -> Vec<DispatchFault> {
+    if !COUNTING.load(Acquire) {
+        return Vec::new();
+    }
+    let actions = plan()
+        .as_mut()
+        .map(|plan| plan.count(DISPATCH))
+        .unwrap_or_default();
+    let faults = actions.into_iter().filter_map(|action| match action {
+        Action::Dispatch(fault) => Some(fault),
+        _ => None,
+    });
+    faults.collect()
 }
 
 /// The lie that is to be told once by the call in progress.
@@ -466,11 +552,11 @@ mod tests {
             plan.faults["hsa_memory_copy"],
             [
                 Fault {
-                    call: Some(2),
+                    calls: Calls::Only(2),
                     action: Action::Fail(0x1008)
                 },
                 Fault {
-                    call: None,
+                    calls: Calls::Each,
                     action: block.clone()
                 },
             ]
@@ -511,6 +597,14 @@ mod tests {
             ),
             ("hsa_memory_copy 1 lie 1", 1, "hsa_memory_copy cannot 'lie'"),
             ("hsa_memory_copy 1 drop", 1, "hsa_memory_copy cannot 'drop'"),
+            ("hsa_memory_copy 0+ fail 1", 1, "calls are counted from 1"),
+            (
+                "hsa_memory_copy 1 late 1",
+                1,
+                "hsa_memory_copy cannot 'late'",
+            ),
+            ("dispatch 1 load x", 1, "dispatch cannot 'load'"),
+            ("dispatch 1 times odd", 1, "unknown times 'odd'"),
             (
                 "hsa_amd_memory_migrate 1 fail 1",
                 1,

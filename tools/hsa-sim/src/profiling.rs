@@ -2,6 +2,7 @@
 //! so a dispatch's times are true ones.
 
 use crate::abi::*;
+use crate::plan::{self, WrongTimes};
 use crate::runtime::{put, status, with};
 use gpu_model::exec::clock_ticks;
 use std::ffi::c_int;
@@ -38,16 +39,30 @@ fn to_system(gpu_ticks: u64) -> u64 {
     gpu_ticks * (SYSTEM_FREQUENCY / GPU_FREQUENCY)
 }
 
-/// See `hsa_ext_amd.h`. Times are always taken.
+/// Times of a kernel as a fault has them.
+pub fn wrong(how: WrongTimes, (start, end): (u64, u64)) -> (u64, u64) {
+    match how {
+        WrongTimes::Swapped => (end.max(start + 1), start),
+        WrongTimes::Before => (start - GPU_FREQUENCY, end - GPU_FREQUENCY),
+        WrongTimes::After => (start + GPU_FREQUENCY * 3600, end + GPU_FREQUENCY * 3600),
+        WrongTimes::Zero => (0, 0),
+    }
+}
+
+/// See `hsa_ext_amd.h`: a kernel's times are written only while this is on.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, _: c_int) -> Status {
-    // SAFETY: the caller's promise.
-    status(with(|_| unsafe { crate::queue::check(queue) }))
+pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_int) -> Status {
+    // SAFETY: the queue is checked, and the caller keeps it.
+    status(with(|_| unsafe {
+        crate::queue::check(queue)?;
+        crate::queue::set_profiling(queue, on != 0);
+        Ok(())
+    }))
 }
 
-/// See `hsa_ext_amd.h`. Times are always taken.
+/// See `hsa_ext_amd.h`. Times of copies are always taken.
 ///
 /// # Safety
 /// Always sound.
@@ -66,11 +81,12 @@ unsafe fn times(signal: Signal, time: *mut Times) -> Result<(), Status> {
     // SAFETY: the caller's promise.
     let signal = unsafe { crate::signal::at(signal) }.ok_or(HSA_STATUS_ERROR_INVALID_SIGNAL)?;
     let (start, end) = (signal.start_ts.load(Acquire), signal.end_ts.load(Acquire));
+    let lie = plan::take_lie();
     // SAFETY: the caller's promise.
     unsafe {
         time.write(Times {
-            start: to_system(start),
-            end: to_system(end),
+            start: lie.unwrap_or_else(|| to_system(start)),
+            end: lie.unwrap_or_else(|| to_system(end)),
         });
     }
     Ok(())

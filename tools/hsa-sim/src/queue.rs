@@ -2,19 +2,21 @@
 
 use crate::abi::*;
 use crate::agent;
-use crate::intercept::Interception;
+use crate::intercept::{self, Interception};
 use crate::memory::Kind;
-use crate::plan;
+use crate::plan::{self, DispatchFault};
+use crate::profiling;
 use crate::runtime::{State, locked, put, status, with};
 use crate::signal;
 use crate::system;
 use gpu_model::dispatch;
-use gpu_model::exec::Fault;
-use gpu_model::queue::{Error, Host, Info};
+use gpu_model::exec::{Fault, clock_ticks};
+use gpu_model::queue::{Completion, Error, Host, Info};
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{
-    AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
 };
 
 /// Packets of the smallest and of the largest ring.
@@ -31,8 +33,15 @@ const READ_INDEX_OFFSET: usize = std::mem::offset_of!(AmdQueue, read_dispatch_id
 pub struct Block {
     pub amd: AmdQueue,
     agent: usize,
-    /// What does the packets; `None` once the queue is inactive.
+    /// What does the packets.
     pub work: Mutex<Work>,
+    /// Kernels' times are written to their completion signals.
+    profiling: AtomicBool,
+    /// Of an intercept queue: the one underneath, and the signal that is rung for it by others than the program.
+    pub under: AtomicPtr<Block>,
+    pub async_doorbell: AtomicU64,
+    /// Of the one underneath: the one that the program has.
+    pub owner: AtomicPtr<Block>,
 }
 
 /// What happens to a queue's packets.
@@ -70,6 +79,7 @@ pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
 /// What the model tells of a queue.
 struct QueueHost {
     queue: usize,
+    executes: bool,
     agent: Agent,
     callback: Option<(QueueError, usize)>,
 }
@@ -79,8 +89,46 @@ impl Host for QueueHost {
         signal::changed();
     }
 
-    fn drops_completion(&self) -> bool {
-        plan::drops_dispatch()
+    fn executes(&self) -> bool {
+        self.executes
+    }
+
+    fn completes(&self, mut ended: Completion, kernel: bool) -> Option<Completion> {
+        if !kernel {
+            return Some(ended);
+        }
+        let (mut lost, mut error, mut late) = (false, false, None);
+        for fault in plan::dispatch_faults() {
+            match fault {
+                DispatchFault::Block(time) => {
+                    std::thread::sleep(time);
+                    ended.times = ended.times.map(|(start, _)| (start, clock_ticks()));
+                }
+                DispatchFault::Times(wrong) => {
+                    ended.times = ended.times.map(|times| profiling::wrong(wrong, times));
+                }
+                DispatchFault::Drop => lost = true,
+                DispatchFault::Error => error = true,
+                DispatchFault::Late(time) => late = Some(time),
+            }
+        }
+        if !self.block().profiling.load(Acquire) {
+            ended.times = None;
+        }
+        if ended.signal == 0 || lost {
+            return None;
+        }
+        if error {
+            signal::fail(ended.signal, ended.times);
+            return None;
+        }
+        match late {
+            Some(time) => {
+                signal::complete_later(ended.signal, ended.times, time);
+                None
+            }
+            None => Some(ended),
+        }
     }
 
     fn failed(&self, error: &Error) {
@@ -102,11 +150,24 @@ impl Host for QueueHost {
         match self.callback {
             // SAFETY: the program gave the function for this queue.
             Some((callback, data)) => unsafe {
-                callback(status, self.queue as *mut Queue, data as *mut c_void);
+                let owner = self.block().owner.load(Acquire);
+                let queue = if owner.is_null() {
+                    self.queue as *mut Queue
+                } else {
+                    owner.cast()
+                };
+                callback(status, queue, data as *mut c_void);
             },
             // Nobody can be told, and nobody shall wait for ever.
             None => std::process::abort(),
         }
+    }
+}
+
+impl QueueHost {
+    fn block(&self) -> &Block {
+        // SAFETY: the queue's block lives as long as the thread that does its packets.
+        unsafe { &*(self.queue as *const Block) }
     }
 }
 
@@ -117,12 +178,14 @@ pub struct Request {
     pub kind: u32,
     pub callback: Option<QueueError>,
     pub data: *mut c_void,
+    /// Its number; `None`: a new one.
+    pub id: Option<u64>,
 }
 
 /// Makes a queue whose packets `work` does.
 pub fn create(
     request: &Request,
-    work: impl FnOnce(&mut State, *mut Block) -> Work,
+    work: impl FnOnce(&mut State, *mut Block) -> Result<Work, Status>,
 ) -> Result<*mut Block, Status> {
     if !request.size.is_power_of_two()
         || request.size > MOST_PACKETS
@@ -160,7 +223,7 @@ pub fn create(
                 doorbell_signal: doorbell,
                 size: request.size,
                 reserved1: 0,
-                id: ID.fetch_add(1, Relaxed),
+                id: request.id.unwrap_or_else(|| ID.fetch_add(1, Relaxed)),
             },
             caps: 0,
             reserved1: [0; 3],
@@ -178,10 +241,19 @@ pub fn create(
                 amd,
                 agent: number,
                 work: Mutex::new(Work::Inactive),
+                profiling: AtomicBool::new(false),
+                under: AtomicPtr::default(),
+                async_doorbell: AtomicU64::new(0),
+                owner: AtomicPtr::default(),
             });
             (*(doorbell as *mut AmdSignal)).queue_ptr = block.cast();
         }
-        let work = work(state, block);
+        let work = work(state, block).inspect_err(|_| {
+            signal::destroy(state, doorbell);
+            for base in [ring, block as usize] {
+                state.memory.free(&state.agents, base, Kind::Runtime);
+            }
+        })?;
         // SAFETY: just written; nobody else knows it yet.
         *locked(unsafe { &(*block).work }) = work;
         locked(&ALL).push(block as usize);
@@ -199,6 +271,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
     let amd = &block.amd;
     let host = QueueHost {
         queue: &raw const *block as usize,
+        executes: state.settings.kernels,
         agent: request.agent,
         callback: request
             .callback
@@ -226,10 +299,22 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
 pub unsafe fn ring(queue: *mut AmdQueue) {
     // SAFETY: the caller's promise.
     let block = unsafe { &*queue.cast::<Block>() };
+    // SAFETY: the signal lives as long as the queue.
+    let async_doorbell = unsafe { signal::at(block.async_doorbell.load(Acquire)) };
+    if let Some(async_doorbell) = async_doorbell
+        && intercept::in_handler()
+    {
+        async_doorbell.value.store(0, Release);
+        signal::changed();
+        return;
+    }
     let mut work = locked(&block.work);
     match &mut *work {
         Work::Model(model) => model.ring(),
-        Work::Intercept(interception) => interception.take(&block.amd),
+        // SAFETY: the lock is held, and the reference ends here.
+        Work::Intercept(interception) => unsafe {
+            Interception::take(&raw mut **interception, &block.amd);
+        },
         Work::Inactive => {}
     }
 }
@@ -249,6 +334,11 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     }
     let block = queue.cast::<Block>();
     // SAFETY: it was in the list, so it is a block of ours.
+    let async_doorbell = unsafe { (*block).async_doorbell.load(Acquire) };
+    if async_doorbell != 0 {
+        signal::forget(async_doorbell);
+    }
+    // SAFETY: as above.
     let work = std::mem::replace(&mut *locked(unsafe { &(*block).work }), Work::Inactive);
     let under = match &work {
         Work::Intercept(interception) => Some(interception.under()),
@@ -266,7 +356,11 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
             let queue = &(*block).amd.hsa_queue;
             (queue.base_address as usize, queue.doorbell_signal)
         };
-        signal::destroy(state, doorbell);
+        for signal in [doorbell, async_doorbell] {
+            if signal != 0 {
+                signal::destroy(state, signal);
+            }
+        }
         for base in [ring, block as usize] {
             state.memory.free(&state.agents, base, Kind::Runtime);
         }
@@ -309,10 +403,11 @@ pub unsafe fn hsa_queue_create(
         kind,
         callback,
         data,
+        id: None,
     };
     // SAFETY: `create` gives its new block.
-    match create(&request, |state, block| unsafe {
-        start(state, block, &request)
+    match create(&request, |state, block| {
+        Ok(unsafe { start(state, block, &request) })
     }) {
         Ok(block) => {
             // SAFETY: the caller's promise, and a new queue.
@@ -369,10 +464,28 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(with(|_| unsafe { check(queue) }).map(|()| {
-        let block = unsafe { &*queue.cast::<Block>() };
+        let mut block = unsafe { &*queue.cast::<Block>() };
+        if let Work::Intercept(interception) = &mut *locked(&block.work) {
+            interception.inactivate();
+            // SAFETY: it lives as long as the one that the program has.
+            block = unsafe { &*interception.under().cast::<Block>() };
+        }
         let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
         drop(work);
     }))
+}
+
+/// Turns the writing of kernels' times on or off.
+///
+/// # Safety
+/// `queue` is a queue of the runtime's.
+pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
+    // SAFETY: the caller's promise; the one underneath lives as long.
+    unsafe {
+        let block = &*queue.cast::<Block>();
+        let under = block.under.load(Acquire).as_ref().unwrap_or(block);
+        under.profiling.store(on, Release);
+    }
 }
 
 /// See `hsa_ext_amd.h`. The model does all queues alike.

@@ -5,6 +5,8 @@
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
 //! | `HSA_SIM_BAR` | `small`: the host has no address for memory of GPUs, so a program has to copy; `large`, unless set |
+//! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
+//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process |
 //! | `HSA_TOOLS_LIB` | ROCr's: tool libraries, see [`crate::tools`] |
 
@@ -18,6 +20,10 @@ pub struct Settings {
     pub watch: bool,
     /// The host cannot reach the GPUs' memory.
     pub small_bar: bool,
+    /// Kernels are executed.
+    pub kernels: bool,
+    /// Intercept queues have the faults of ROCr 7.2.4's.
+    pub faulty_intercept: bool,
 }
 
 const MOST_AGENTS: usize = 4096;
@@ -43,10 +49,30 @@ impl Settings {
                 ));
             }
         };
+        let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
+            Err(_) | Ok("run") => true,
+            Ok("null") => false,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_KERNELS={other}: 'run' and 'null' are known"
+                ));
+            }
+        };
+        let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
+            Err(_) | Ok("sound") => false,
+            Ok("rocr-7.2.4") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_INTERCEPT={other}: 'sound' and 'rocr-7.2.4' are known"
+                ));
+            }
+        };
         Ok(Settings {
             gpus,
             watch,
             small_bar,
+            kernels,
+            faulty_intercept,
         })
     }
 }

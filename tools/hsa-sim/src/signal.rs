@@ -492,6 +492,50 @@ pub unsafe fn hsa_amd_signal_value_pointer(signal: Signal, value: *mut *mut Sign
     }))
 }
 
+/// Completes a signal with an error.
+pub fn fail(signal: Signal, times: Option<(u64, u64)>) {
+    complete(signal, times, |value| value.store(-1, Release));
+}
+
+fn complete(signal: Signal, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI64)) {
+    // SAFETY: a signal of a packet; blocks of signals live until shutdown, which waits for those who come here late.
+    let Some(signal) = (unsafe { at(signal) }) else {
+        return;
+    };
+    if let Some((start, end)) = times {
+        signal.start_ts.store(start, Release);
+        signal.end_ts.store(end, Release);
+    }
+    how(&signal.value);
+    changed();
+}
+
+/// Threads that complete a signal late.
+static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// Completes a signal after some time, if it is still there.
+pub fn complete_later(signal: Signal, times: Option<(u64, u64)>, after: Duration) {
+    let thread = std::thread::Builder::new()
+        .name("hsa-sim late".into())
+        .spawn(move || {
+            std::thread::sleep(after);
+            complete(signal, times, |value| {
+                value.fetch_sub(1, AcqRel);
+            });
+        });
+    match thread {
+        Ok(thread) => {
+            let mut late = locked(&LATE);
+            late.retain(|thread| !thread.is_finished());
+            late.push(thread);
+        }
+        Err(error) => {
+            eprintln!("hsa-sim: no thread for a late completion: {error}");
+            std::process::abort();
+        }
+    }
+}
+
 /// Something that the events' thread does when a signal has changed, or at once.
 struct Handler {
     /// `None`: at once.
@@ -508,12 +552,15 @@ enum Call {
 #[derive(Default)]
 struct Events {
     handlers: Vec<Handler>,
+    /// The signal whose handler is being called.
+    running: Option<Signal>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
 }
 
 static EVENTS: Mutex<Events> = Mutex::new(Events {
     handlers: Vec::new(),
+    running: None,
     thread: None,
     stop: false,
 });
@@ -601,7 +648,11 @@ fn run() {
                 let value = unsafe { at(signal) }?.value.load(Acquire);
                 holds(condition, value, compare).then_some((n, value))
             });
-            next.map(|(n, value)| (events.handlers.remove(n), value))
+            next.map(|(n, value)| {
+                let handler = events.handlers.remove(n);
+                events.running = handler.on.map(|(signal, ..)| signal);
+                (handler, value)
+            })
         };
         match ready {
             None => wait_since(seen, idle),
@@ -610,8 +661,11 @@ fn run() {
                 Call::Function(function, data) => unsafe { function(data as *mut c_void) },
                 Call::Handler(function, data) => {
                     // SAFETY: as above.
-                    if unsafe { function(value, data as *mut c_void) } {
-                        locked(&EVENTS).handlers.push(handler);
+                    let again = unsafe { function(value, data as *mut c_void) };
+                    let mut events = locked(&EVENTS);
+                    events.running = None;
+                    if again {
+                        events.handlers.push(handler);
                     }
                 }
             },
@@ -619,8 +673,33 @@ fn run() {
     }
 }
 
+/// Removes the handlers of a signal and waits for the one that is being called, unless that is the caller.
+pub fn forget(signal: Signal) {
+    loop {
+        let mut events = locked(&EVENTS);
+        events
+            .handlers
+            .retain(|handler| handler.on.is_none_or(|(on, ..)| on != signal));
+        let here = events
+            .thread
+            .as_ref()
+            .is_some_and(|thread| thread.thread().id() == std::thread::current().id());
+        if events.running != Some(signal) || here {
+            return;
+        }
+        drop(events);
+        std::thread::yield_now();
+    }
+}
+
 /// Ends the thread; what was not called by then never is.
 pub fn stop() {
+    for thread in std::mem::take(&mut *locked(&LATE)) {
+        if thread.join().is_err() {
+            eprintln!("hsa-sim: internal error in a thread that completes a signal");
+            std::process::abort();
+        }
+    }
     let thread = {
         let mut events = locked(&EVENTS);
         events.stop = true;

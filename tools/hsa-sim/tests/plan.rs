@@ -89,6 +89,53 @@ fn each_action_does_what_its_name_says() {
     assert_eq!(session.collect().0, 0);
     assert!(session.take_profiles()[0].1.is_fixture(2), "but it ran");
 
+    // Kernels' times, and values that are wrong.
+    let times = |plan: &str| {
+        session.plan(plan);
+        session.run(executable, gpu).swap_remove(1)
+    };
+    let true_ones = times("");
+    assert!(true_ones.start > 0 && true_ones.start <= true_ones.end);
+    let swapped = times("dispatch 2 times swapped");
+    assert!(swapped.start > swapped.end && swapped.end >= true_ones.end);
+    let before = times("dispatch 2+ times before");
+    assert!(before.start <= before.end && before.end < true_ones.end);
+    let after = times("dispatch * times after");
+    assert!(after.start > true_ones.end + 3_000_000_000_000);
+    let zero = times("dispatch 2 times zero");
+    assert_eq!((zero.start, zero.end), (0, 0));
+    let lie = times("hsa_amd_profiling_get_dispatch_time 2 lie 0x8000000000000000");
+    assert_eq!((lie.start, lie.end), (1 << 63, 1 << 63));
+    let longer = times("dispatch 2 block 30");
+    assert!(longer.end - longer.start >= 30_000_000);
+    let late = std::time::Instant::now();
+    let on_time = times("dispatch 2 late 50");
+    assert!(late.elapsed().as_millis() >= 50);
+    assert!(on_time.end - on_time.start < 50_000_000);
+    session.plan("dispatch 1 error");
+    let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        session.run(executable, gpu);
+    }));
+    let said = error.expect_err("the first kernel fails");
+    let said = said.downcast_ref::<String>().expect("a message");
+    assert!(said.contains("left: -1"), "{said}");
+
+    // From the third call on.
+    session.plan("hsa_amd_signal_create 3+ fail ERROR_OUT_OF_RESOURCES");
+    let mut signals = Vec::new();
+    for n in 0..5 {
+        let mut signal = 0;
+        // SAFETY: as HSA's specification says.
+        let status = unsafe { (hsa.hsa_amd_signal_create)(1, 0, std::ptr::null(), 1, &mut signal) };
+        assert_eq!(status == HSA_STATUS_SUCCESS, n < 2, "{n}: {status:#x}");
+        signals.push(signal);
+    }
+    assert_eq!(session.calls("hsa_amd_signal_create"), 5);
+    for &signal in &signals[..2] {
+        // SAFETY: made above.
+        ok(unsafe { (hsa.hsa_signal_destroy)(signal) });
+    }
+
     let wrong: c_int = {
         // SAFETY: a C string.
         unsafe { (hsa.hsa_sim_plan)(c"hsa_memory_copy 1 explode".as_ptr()) }

@@ -78,6 +78,9 @@ functions! {
     hsa_signal_load_scacquire: fn(Signal) -> SignalValue,
     hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
     hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+    hsa_signal_wait_relaxed: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+    hsa_amd_signal_create: fn(SignalValue, u32, *const Agent, u64, *mut Signal) -> Status,
+    hsa_amd_profiling_set_profiler_enabled: fn(*mut Queue, c_int) -> Status,
     hsa_amd_profiling_get_dispatch_time: fn(Agent, Signal, *mut Times) -> Status,
     hsa_system_get_info: fn(u32, *mut c_void) -> Status,
     hsa_sim_plan: fn(*const c_char) -> c_int,
@@ -333,6 +336,7 @@ impl Session {
                 u32::MAX,
                 &mut queue,
             ));
+            ok((hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1));
             ok((hsa.hsa_amd_memory_pool_allocate)(
                 self.kernargs,
                 8192,
