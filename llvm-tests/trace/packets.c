@@ -1,0 +1,207 @@
+// Queues used in the ways that HSA allows and that a tool between could spoil. A scenario a run; each prints what it
+// saw, which must be the same with a tool and without.
+//
+//     packets CODE_OBJECT SCENARIO
+#include "packets.h"
+#include <signal.h>
+#include <sys/wait.h>
+
+// The whole queue is full of packets that wait for a signal, which the thread that wrote them sets afterwards.
+static void gate(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_signal_t closed = signal_of(1);
+    for (int round = 0; round < 3; ++round) {
+        hsa_signal_store_screlease(closed, 1);
+        wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &closed, 1, no_signal);
+        hsa_signal_t done = signal_of(63);
+        for (int n = 0; n < 63; ++n)
+            dispatch(&lane, done, n % 2);
+        hsa_signal_store_screlease(closed, 0);
+        await(done);
+        CHECK(hsa_signal_destroy(done));
+    }
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+// Own completion signals: one a dispatch, one for several, none.
+static void signals(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_signal_t shared = signal_of(100);
+    hsa_signal_value_t last = 0;
+    for (int n = 0; n < 100; ++n) {
+        hsa_signal_t own = signal_of(1);
+        dispatch(&lane, own, true);
+        dispatch(&lane, shared, false);
+        dispatch(&lane, no_signal, true);
+        await(own);
+        // The signal is the program's again: a tool that touches it later spoils what is stored now.
+        hsa_signal_store_screlease(own, 77);
+        last = hsa_signal_load_scacquire(own);
+        CHECK(hsa_signal_destroy(own));
+    }
+    await(shared);
+    drain(&lane);
+    printf("ran: %lu, %ld, %ld\n", ran(), hsa_signal_load_scacquire(shared), last);
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+// Queues that wait for each other's kernels.
+static void across(void) {
+    struct lane a = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0}, b = {queue_of(128, HSA_QUEUE_TYPE_MULTI), 0};
+    hsa_signal_t turn[2] = {no_signal, no_signal};
+    for (int n = 0; n < 40; ++n) {
+        hsa_signal_t from_a = signal_of(1), from_b = signal_of(1);
+        if (n)
+            wait_for(&a, n % 2 ? HSA_PACKET_TYPE_BARRIER_AND : HSA_PACKET_TYPE_BARRIER_OR, &turn[1], 1, no_signal);
+        dispatch(&a, from_a, true);
+        hsa_signal_t both[2] = {from_a, from_a};
+        wait_for(&b, n % 3 ? HSA_PACKET_TYPE_BARRIER_AND : HSA_PACKET_TYPE_BARRIER_OR, both, 2, no_signal);
+        dispatch(&b, from_b, false);
+        turn[0] = from_a;
+        turn[1] = from_b;
+    }
+    await(turn[1]);
+    printf("ran: %lu, %ld %ld\n", ran(), hsa_signal_load_relaxed(turn[0]), hsa_signal_load_relaxed(turn[1]));
+    CHECK(hsa_queue_destroy(a.queue));
+    CHECK(hsa_queue_destroy(b.queue));
+}
+
+static hsa_queue_t *shared_queue;
+
+static void *produce(void *data) {
+    for (int n = 0; n < 250; ++n) {
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(shared_queue, 1);
+        room(shared_queue, index, 1);
+        put_dispatch(shared_queue, index, index, *(hsa_signal_t *)data, n % 2);
+        ring(shared_queue, index);
+    }
+    return NULL;
+}
+
+// Four threads write to one queue.
+static void threads(void) {
+    shared_queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+    hsa_signal_t done = signal_of(1000);
+    pthread_t thread[4];
+    for (int n = 0; n < 4; ++n)
+        pthread_create(&thread[n], NULL, produce, &done);
+    for (int n = 0; n < 4; ++n)
+        pthread_join(thread[n], NULL);
+    await(done);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(shared_queue));
+}
+
+// A queue goes while its last packets wait for what never comes; another is made and used.
+static void destroyed(void) {
+    for (int round = 0; round < 3; ++round) {
+        struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+        hsa_signal_t never = signal_of(1);
+        for (int n = 0; n < 20; ++n)
+            dispatch(&lane, no_signal, true);
+        drain(&lane);
+        wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
+        for (int n = 0; n < 5; ++n)
+            dispatch(&lane, no_signal, true);
+        CHECK(hsa_queue_destroy(lane.queue));
+    }
+    printf("ran: %lu\n", ran());
+}
+
+// AMD's barrier-value packets, which are vendor-specific.
+static void vendor(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_signal_t value = signal_of(1), done = signal_of(2);
+    for (int n = 0; n < 2; ++n) {
+        hsa_amd_barrier_value_packet_t packet = {0};
+        packet.header.AmdFormat = HSA_AMD_PACKET_TYPE_BARRIER_VALUE;
+        packet.signal = value;
+        packet.value = 7;
+        packet.mask = 0xff;
+        packet.cond = HSA_SIGNAL_CONDITION_EQ;
+        packet.completion_signal = done;
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(lane.queue, 1);
+        put(lane.queue, index, &packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
+        ring(lane.queue, index);
+        dispatch(&lane, no_signal, true);
+    }
+    usleep(10000);
+    printf("before: %ld\n", hsa_signal_load_scacquire(done));
+    hsa_signal_store_screlease(value, 7);
+    await(done);
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+static void some(struct lane *lane, int count) {
+    for (int n = 0; n < count; ++n)
+        dispatch(lane, no_signal, true);
+}
+
+// The program ends in the middle of its work.
+static void left(const char *how) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&lane, 300);
+    drain(&lane);
+    usleep(100000);
+    some(&lane, 40);
+    printf("left\n");
+    if (!strcmp(how, "_exit"))
+        _exit(3);
+    if (!strcmp(how, "kill"))
+        raise(SIGKILL);
+    exit(4);
+}
+
+// A child that never touches HSA, and one that ends by itself.
+static void forks(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&lane, 50);
+    drain(&lane);
+    for (int n = 0; n < 2; ++n) {
+        fflush(stdout);
+        pid_t child = fork();
+        if (!child) {
+            if (n)
+                exit(6);
+            _exit(5);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        printf("child: %d\n", WEXITSTATUS(status));
+    }
+    some(&lane, 50);
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+// 100 dispatches.
+static void plain(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&lane, 100);
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3)
+        return 2;
+    const char *what = argv[2];
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
+                     {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain}};
+    begin(argv[1]);
+    for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
+        if (!strcmp(what, scenarios[n].name)) {
+            scenarios[n].run();
+            end();
+            return 0;
+        }
+    left(what);
+}
