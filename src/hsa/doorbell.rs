@@ -8,7 +8,6 @@
 //! room in the queue underneath and wakes up in just that moment.
 
 use super::types::*;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -116,22 +115,26 @@ pub unsafe fn store(signal: SignalHandle, value: SignalValue, ring: Ring) {
     }
 }
 
+/// Something is kept back.
+pub fn are_held() -> bool {
+    HELD.load(Ordering::Relaxed) != 0
+}
+
 /// Hands on what is kept back, as far as ROCr takes it. Whether something still is.
 pub fn pump(ring: Ring) -> bool {
-    if HELD.load(Ordering::Relaxed) == 0 {
+    if !are_held() {
         return false;
     }
     // No queue goes while this looks.
     let _change = locked(&CHANGE);
-    let all: VecDeque<_> = BUCKETS.iter().flat_map(entries).collect();
-    for doorbell in all {
+    for doorbell in BUCKETS.iter().flat_map(entries) {
         let mut held = locked(&doorbell.held);
         if held.is_some() && doorbell.signal.load(Ordering::Acquire) != 0 {
             // SAFETY: the queue is in the list, so it is alive, and ROCr's function fits its doorbell.
             unsafe { doorbell.hand_on(&mut held, ring) };
         }
     }
-    HELD.load(Ordering::Relaxed) != 0
+    are_held()
 }
 
 impl Doorbell {
@@ -181,7 +184,7 @@ impl Doorbell {
         // SAFETY: the caller's promise, for all of these.
         unsafe {
             let (read, write) = self.indices();
-            if write.saturating_sub(read) <= self.limit() && HELD.load(Ordering::Relaxed) == 0 {
+            if write.saturating_sub(read) <= self.limit() && !are_held() {
                 ring(self.handle(), value);
                 return;
             }

@@ -452,6 +452,11 @@ unsafe extern "C" fn signal_store_screlease(signal: SignalHandle, value: SignalV
     }
 }
 
+/// Some doorbell keeps packets back.
+pub fn doorbells_are_held() -> bool {
+    doorbell::are_held()
+}
+
 /// Hands on the packets that ROCr could not take at once. Whether there are more.
 pub fn pump_doorbells() -> bool {
     originals().is_some_and(|originals| doorbell::pump(originals.core.hsa_signal_store_screlease))

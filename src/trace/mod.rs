@@ -52,6 +52,8 @@ struct Trace {
     /// Queues that have something in flight and are not looked at yet.
     activated: Mutex<Vec<u32>>,
     thread: OnceLock<Thread>,
+    /// Runs while doorbells keep packets back, once that has happened.
+    doorbells: OnceLock<Thread>,
     /// The completion thread sleeps until it is woken.
     asleep: AtomicBool,
     /// HSA's functions must not be called.
@@ -101,8 +103,10 @@ impl Trace {
         let mut idle = 0;
         loop {
             let mut pass = self.pass(&mut self.completer());
-            // Outside of the lock: the packets come back through the capture.
-            pass.busy += usize::from(intercept::pump_doorbells());
+            if intercept::doorbells_are_held() {
+                self.ring_doorbells();
+                pass.busy += 1;
+            }
             if pass.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
             } else if pass.busy > 0 {
@@ -115,6 +119,32 @@ impl Trace {
                 idle += 1;
             }
             std::thread::park_timeout(pause);
+        }
+    }
+
+    /// Has another thread hand on what doorbells keep back: that goes through ROCr's lock of the queue, whose holder may
+    /// wait for signals, for which the completion thread has to be free.
+    fn ring_doorbells(&self) {
+        if let Some(thread) = self.doorbells.get() {
+            thread.unpark();
+            return;
+        }
+        let spawned = host::spawn_quiet("devprof-ring", || {
+            loop {
+                while intercept::pump_doorbells() {
+                    std::thread::sleep(SHORTEST_PAUSE);
+                }
+                std::thread::park();
+            }
+        });
+        match spawned {
+            Ok(thread) => {
+                let _ = self.doorbells.set(thread);
+            }
+            // Tried again at the next pass.
+            Err(error) => report::lost(format_args!(
+                "cannot start the thread that hands on packets, the program waits for it: {error}"
+            )),
         }
     }
 
@@ -185,6 +215,7 @@ pub fn start(pattern: &OsStr) -> bool {
         completer: Mutex::new(completer),
         activated: Mutex::default(),
         thread: OnceLock::new(),
+        doorbells: OnceLock::new(),
         asleep: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
     });
