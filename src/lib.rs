@@ -15,6 +15,8 @@
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
 //! | name, pattern, rename | [`files`], [`place`], and [`merge`] for %m |
 //!
+//! Beside that, [`trace`] records every kernel dispatch, when DEVPROF_TRACE asks for it; its stages are listed there.
+//!
 //! [`drain`] leads one drain through them. [`hsa`] and [`host`] are the only modules that call foreign functions.
 
 mod build_id;
