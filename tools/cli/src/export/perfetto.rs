@@ -72,7 +72,7 @@ mod proto {
 
     #[derive(Clone, PartialEq, Message)]
     pub struct TrackEvent {
-        #[prost(uint64, repeated, tag = "3")]
+        #[prost(uint64, repeated, packed = "false", tag = "3")]
         pub category_iids: Vec<u64>,
         #[prost(message, repeated, tag = "4")]
         pub debug_annotations: Vec<DebugAnnotation>,

@@ -251,6 +251,63 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
 }
 
 #[test]
+#[ignore = "wants node and an npm package: cargo test -p devprof-cli --test trace -- --ignored"]
+fn perfettos_own_trace_processor_loses_nothing() {
+    let (out, status, said) = export(&trace(), &directory("perfetto-query"), "pftrace");
+    assert_eq!(status, Some(0), "{said}");
+    let of_kernels = "FROM slice s JOIN process_track t ON s.track_id = t.id \
+        JOIN process p USING (upid) WHERE s.category = 'kernel'";
+    let queries = [
+        (
+            "SELECT name FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')".into(),
+            json!([]),
+        ),
+        (
+            format!("SELECT p.name, t.name, count(*), sum(s.dur), max(s.depth) {of_kernels} GROUP BY 1, 2, t.id ORDER BY 1, 2, 3"),
+            json!([
+                ["GPU 1 gfx1100", "Queue 1", 1, 2000, 0],
+                ["GPU 1 gfx1100", "Queue 1", 3, 1100, 0],
+                ["GPU 1 gfx1100", "Queue 2", 2 + GRAPH, 500 + 10 * GRAPH, 0],
+                ["GPU 2 gfx1100", "Queue 3", 2, 4000, 0],
+            ]),
+        ),
+        (
+            "SELECT p.name, p.pid, tid, s.name, s.ts, s.dur FROM slice s JOIN thread_track t ON s.track_id = t.id \
+             JOIN thread USING (utid) JOIN process p USING (upid) WHERE s.category = 'api' ORDER BY s.ts"
+                .into(),
+            json!([
+                ["./app", 4242, 10, "hipLaunchKernel", 1500, 200],
+                ["./app", 4242, 11, "hipLaunchKernel", 2800, 1200],
+                ["./app", 4242, 10, "hipLaunchKernel", 3400, 200],
+                ["./app", 4242, 11, "hipGraphLaunch", 14_000, 2000],
+            ]),
+        ),
+        (
+            // A flow leads into each dispatch that has an API call, from the call or from the dispatch before.
+            format!("SELECT count(*) FROM flow JOIN slice s ON flow.slice_in = s.id WHERE s.category = 'kernel'"),
+            json!([[5 + GRAPH]]),
+        ),
+        (
+            "SELECT display_value FROM slice JOIN args USING (arg_set_id) WHERE key = 'debug.grid' LIMIT 1".into(),
+            json!([["1024 2 1"]]),
+        ),
+    ];
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-query");
+    let sql = queries.iter().map(|(sql, _)| sql);
+    let output = Command::new(check).arg(&out).args(sql).output().unwrap();
+    assert!(output.status.success(), "{}", crate::files::said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(answers.len(), queries.len(), "{text}");
+    for ((sql, expected), answer) in queries.iter().zip(answers) {
+        assert_eq!(answer, *expected, "{sql}");
+    }
+}
+
+#[test]
 fn symbols_are_kept_on_request() {
     let file = directory("symbols").join("a.trace");
     fs::write(&file, trace()).unwrap();
