@@ -284,7 +284,7 @@ fn perfettos_own_trace_processor_loses_nothing() {
         ),
         (
             // A flow leads into each dispatch that has an API call, from the call or from the dispatch before.
-            format!("SELECT count(*) FROM flow JOIN slice s ON flow.slice_in = s.id WHERE s.category = 'kernel'"),
+            "SELECT count(*) FROM flow JOIN slice s ON flow.slice_in = s.id WHERE s.category = 'kernel'".into(),
             json!([[5 + GRAPH]]),
         ),
         (
