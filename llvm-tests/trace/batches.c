@@ -1,8 +1,18 @@
 // Writes TOTAL dispatches into a queue of SIZE packets, BATCH at a time with one ring of the doorbell; the first batch
 // has FIRST. Without room it waits.
+// With MEMORY set it says how much memory it has at the end, of its own and of mapped files, and the most it ever had.
 //
 //     batches CODE_OBJECT SIZE BATCH TOTAL [FIRST]
 #include "packets.h"
+
+static void print_memory(void) {
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, status))
+        if (!strncmp(line, "VmHWM", 5) || !strncmp(line, "RssAnon", 7) || !strncmp(line, "RssFile", 7))
+            fputs(line, stdout);
+    fclose(status);
+}
 
 int main(int argc, char **argv) {
     if (argc < 5)
@@ -23,6 +33,8 @@ int main(int argc, char **argv) {
     }
     drain(&lane);
     printf("ran: %lu of %lu\n", ran(), total);
+    if (getenv("MEMORY"))
+        print_memory();
     CHECK(hsa_queue_destroy(lane.queue));
     end();
 }
