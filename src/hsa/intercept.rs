@@ -8,6 +8,7 @@ use super::{doorbell, query};
 use crate::report;
 use crate::trace::capture::{Capture, Packet};
 use crate::trace::kernels::{self, Kernel};
+use crate::trace::writers;
 use crate::trace::{self, Signals};
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -91,6 +92,10 @@ pub unsafe fn install(table: *mut ApiTable) {
     core.hsa_queue_create = queue_create;
     core.hsa_queue_destroy = queue_destroy;
     core.hsa_executable_freeze = executable_freeze;
+    core.hsa_queue_add_write_index_scacq_screl = add_write_index_scacq_screl;
+    core.hsa_queue_add_write_index_scacquire = add_write_index_scacquire;
+    core.hsa_queue_add_write_index_relaxed = add_write_index_relaxed;
+    core.hsa_queue_add_write_index_screlease = add_write_index_screlease;
     core.hsa_signal_store_relaxed = signal_store_relaxed;
     core.hsa_signal_store_screlease = signal_store_screlease;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
@@ -423,6 +428,28 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     status
 }
 
+/// Functions that reserve places for packets: the thread that calls is the one that writes them.
+macro_rules! add_write_index {
+    ($($name:ident = $function:ident,)*) => {$(
+        unsafe extern "C" fn $name(queue: *const QueueHead, count: u64) -> u64 {
+            let Some(originals) = originals() else {
+                return 0;
+            };
+            // SAFETY: the program's arguments, to the function that it called.
+            let first = unsafe { (originals.core.$function)(queue, count) };
+            guarded((), || writers::reserved(queue as usize, first, count));
+            first
+        }
+    )*};
+}
+
+add_write_index! {
+    add_write_index_scacq_screl = hsa_queue_add_write_index_scacq_screl,
+    add_write_index_scacquire = hsa_queue_add_write_index_scacquire,
+    add_write_index_relaxed = hsa_queue_add_write_index_relaxed,
+    add_write_index_screlease = hsa_queue_add_write_index_screlease,
+}
+
 unsafe extern "C" fn executable_freeze(
     executable: ExecutableHandle,
     options: *const std::ffi::c_char,
@@ -502,7 +529,7 @@ unsafe extern "C" fn get_dispatch_time(
 unsafe extern "C" fn packets(
     packets: *const c_void,
     count: u64,
-    _index: u64,
+    index: u64,
     data: *mut c_void,
     writer: PacketWriter,
 ) {
@@ -513,7 +540,7 @@ unsafe extern "C" fn packets(
     let out = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the box that `queue_create` registered; ROCr calls a queue's handlers on one thread at a time and
         // not after the queue was destroyed.
-        let out = unsafe { &mut *data.cast::<Capture>() }.take(batch());
+        let out = unsafe { &mut *data.cast::<Capture>() }.take(index, batch());
         (out.as_ptr(), out.len())
     }));
     match out {

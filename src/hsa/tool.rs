@@ -36,6 +36,8 @@ pub type QueueCreate = unsafe extern "C" fn(
     u32,
     *mut *mut QueueHead,
 ) -> Status;
+/// `hsa_queue_add_write_index_*`.
+pub type AddWriteIndex = unsafe extern "C" fn(*const QueueHead, u64) -> u64;
 /// `hsa_amd_queue_intercept_packet_writer`.
 pub type PacketWriter = unsafe extern "C" fn(*const c_void, u64);
 /// `hsa_amd_queue_intercept_handler`.
@@ -56,7 +58,12 @@ pub struct CoreTable {
     pub hsa_queue_create: QueueCreate,
     unused8: Unused<1>,
     pub hsa_queue_destroy: unsafe extern "C" fn(*mut QueueHead) -> Status,
-    unused10: Unused<28>,
+    unused10: Unused<11>,
+    pub hsa_queue_add_write_index_scacq_screl: AddWriteIndex,
+    pub hsa_queue_add_write_index_scacquire: AddWriteIndex,
+    pub hsa_queue_add_write_index_relaxed: AddWriteIndex,
+    pub hsa_queue_add_write_index_screlease: AddWriteIndex,
+    unused25: Unused<13>,
     pub hsa_signal_destroy: unsafe extern "C" fn(SignalHandle) -> Status,
     unused39: Unused<1>,
     pub hsa_signal_load_scacquire: unsafe extern "C" fn(SignalHandle) -> SignalValue,

@@ -2,9 +2,9 @@
 //! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
 //! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
 
+use super::kernels;
 use super::lane::{Entry, Launching};
-use super::{calls, clock, kernels};
-use crate::host;
+use super::writers::{Writer, Writers};
 use crate::hsa::types::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -56,6 +56,7 @@ pub struct Capture {
     shared: Arc<Shared>,
     /// Number of the queue.
     queue: u32,
+    writers: &'static Writers,
     /// What goes on to the queue.
     out: Vec<Packet>,
     /// A packet of this queue was given another completion signal.
@@ -74,6 +75,7 @@ impl Capture {
         lane: Launching,
         shared: Arc<Shared>,
         queue: u32,
+        writers: &'static Writers,
         activate: fn(u32),
         wake: fn(),
     ) -> Capture {
@@ -81,6 +83,7 @@ impl Capture {
             lane,
             shared,
             queue,
+            writers,
             out: Vec::with_capacity(2 * BATCH),
             forwarding: false,
             activate,
@@ -88,26 +91,29 @@ impl Capture {
         }
     }
 
-    /// Takes a batch. What is to be written in its place.
-    pub fn take(&mut self, batch: impl Iterator<Item = Packet>) -> &[Packet] {
+    /// Takes a batch whose first packet has the index `first` in the program's queue. What is to be written in its place.
+    pub fn take(&mut self, first: u64, batch: impl Iterator<Item = Packet>) -> &[Packet] {
         self.out.clear();
-        let submit = clock::now();
-        let (correlation, thread) = (calls::current(), host::thread_id());
         let mut told = false;
-        for mut packet in batch {
+        let mut ringing = None;
+        for (index, mut packet) in (first..).zip(batch) {
             let Some(mut entry) = self.entry(&packet) else {
                 self.out.push(packet);
                 continue;
             };
             told = true;
-            entry.submit = submit;
+            let writer = self
+                .writers
+                .of(index)
+                .unwrap_or_else(|| *ringing.get_or_insert_with(Writer::now));
+            entry.submit = writer.time;
             if !entry.dispatch {
                 self.lane.in_flight.push(entry);
                 self.out.push(packet);
                 continue;
             }
-            entry.correlation = correlation;
-            entry.thread = thread;
+            entry.correlation = writer.correlation;
+            entry.thread = writer.thread;
             entry.epoch = kernels::epoch();
             entry.signal = self.signal();
             if entry.signal.0 == 0 {

@@ -3,10 +3,10 @@
 
 use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
-use super::clock;
 use super::file::TraceFile;
 use super::kernels::{Kernel, Kernels};
 use super::lane::{Completing, Entry, Signals, lane};
+use super::{clock, writers};
 use crate::hsa::intercept::{self, DispatchTime, HsaSignals};
 use crate::hsa::types::{AgentHandle, SignalHandle};
 use crate::report;
@@ -182,7 +182,14 @@ impl Completer {
         self.file.publish();
         self.lanes.insert(id, lane);
         self.queues.insert(queue, id);
-        Some(Capture::new(launching, shared, id, activate, wake))
+        Some(Capture::new(
+            launching,
+            shared,
+            id,
+            writers::add(queue, size),
+            activate,
+            wake,
+        ))
     }
 
     /// A queue is gone: the GPU does not touch its signals any more.
@@ -190,6 +197,7 @@ impl Completer {
         let Some(id) = self.queues.remove(&queue) else {
             return;
         };
+        writers::remove(queue);
         let Some(mut lane) = self.lanes.remove(&id) else {
             return;
         };
@@ -422,7 +430,9 @@ impl Completer {
     pub fn release(&mut self) {
         self.stop();
         self.lanes.clear();
-        self.queues.clear();
+        for (queue, _) in self.queues.drain() {
+            writers::remove(queue);
+        }
         self.active.clear();
         self.agents.clear();
         self.forwarded.clear();

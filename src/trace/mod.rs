@@ -5,7 +5,8 @@
 //! | stage | module |
 //! | --- | --- |
 //! | the API call in progress on the thread | [`hip_calls`], [`calls`] |
-//! | packets that the program writes, on its thread | [`capture`] |
+//! | who writes a packet, and when | [`writers`] |
+//! | packets that the program has written | [`capture`] |
 //! | to the completion thread, and signals back | [`lane`], over [`fifo`] |
 //! | times, names, the record | [`complete`], [`kernels`] |
 //! | the file | [`file`] |
@@ -21,6 +22,7 @@ mod hip_calls;
 pub mod kernels;
 mod lane;
 mod sync;
+pub mod writers;
 
 pub use clock::now;
 pub use lane::Signals;
