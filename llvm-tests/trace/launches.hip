@@ -63,6 +63,7 @@ int main(int, char **argv) {
     const char *what = argv[1];
     CHECK(hipMalloc(&sum, sizeof *sum));
     CHECK(hipMemset(sum, 0, sizeof *sum));
+    CHECK(hipDeviceSynchronize()); // hipMemset does not wait, nor does a non-blocking stream wait for it.
     if (!strcmp(what, "one")) {
         // ONE: added: 500
         // ONE: exit: 0
