@@ -6,6 +6,7 @@ use crate::copy::{Copies, Wanted};
 use crate::discover::{Agent, CodeObject, discover};
 use crate::encode::{Sections, encode};
 use crate::files::{Files, Identity, Profile};
+use crate::guard::lock;
 use crate::hsa::copy::Staging;
 use crate::hsa::types::AgentHandle;
 use crate::hsa::{self, Api};
@@ -15,7 +16,7 @@ use crate::{build_id, signature};
 use byteorder::{ByteOrder, LittleEndian};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 /// What is kept from one drain to the next.
 #[derive(Default)]
@@ -28,17 +29,10 @@ struct State {
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// A drain that panicked has left nothing half done that the next one would trip over.
-fn lock() -> MutexGuard<'static, Option<State>> {
-    STATE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 /// Drains every loaded code object. `wait`: for kernels that HIP still runs, first. `hold`: keep HSA alive from now on.
 pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut state = lock();
+    let mut state = lock(&STATE);
     let state = state.get_or_insert_default();
     let drained = match hsa::find() {
         None => Ok(()),
@@ -57,7 +51,7 @@ pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
 
 /// Gives back what the drains have taken from HSA, which is about to be shut down.
 pub fn release() {
-    let mut state = lock();
+    let mut state = lock(&STATE);
     if let Some(state) = state.as_mut() {
         state
             .staging
@@ -68,13 +62,13 @@ pub fn release() {
 
 /// From now on remember what is written, for [`place_again`].
 pub fn keep_images() {
-    let mut state = lock();
+    let mut state = lock(&STATE);
     state.get_or_insert_default().files.keep_images = true;
 }
 
 /// See [`Files::place_again`].
 pub fn place_again() {
-    let mut state = lock();
+    let mut state = lock(&STATE);
     if let Some(state) = state.as_mut() {
         state.files.place_again();
     }

@@ -2,25 +2,15 @@
 //! function of this file.
 
 use crate::drain;
+use crate::guard::{Cost, guarded};
 use crate::host;
 use crate::hsa::{self, intercept, tool};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use crate::trace;
 use std::ffi::{OsStr, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-/// Runs `work`; a panic in it, which would be a fault of ours, ends here.
-fn guarded<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        report::lost(
-            "an internal error, counters may be lost; please report it with the message above",
-        );
-        otherwise
-    })
-}
 
 fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -41,12 +31,15 @@ fn is_ours() -> bool {
 
 /// The user wants a trace.
 pub fn is_tracing() -> bool {
-    guarded(false, || !settings().disabled && settings().trace.is_some())
+    guarded(Cost::Counters, false, || {
+        !settings().disabled && settings().trace.is_some()
+    })
 }
 
 /// A drain from an entry point: what became of it, or nothing lost where it is not ours to drain.
 fn drain(wait: bool) -> Outcome {
     guarded(
+        Cost::Counters,
         Outcome {
             written: 0,
             lost: 1,
@@ -103,7 +96,7 @@ pub unsafe extern "C" fn OnLoad(
     _failed_tools: u64,
     _failed_tool_names: *const *const c_char,
 ) -> bool {
-    guarded(true, || {
+    guarded(Cost::Counters, true, || {
         if is_ours() {
             // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
             let hears = unsafe { tool::before_shut_down(table, before_shut_down) };
@@ -144,7 +137,7 @@ pub extern "C" fn OnUnload() {}
 fn before_shut_down() {
     // HIP may be half gone by now: no waiting for it.
     drain(false);
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         if is_ours() {
             drain::release();
             trace::release();
@@ -162,7 +155,7 @@ fn register_exit() {
 
 extern "C" fn at_exit() {
     drain(true);
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         if is_ours() {
             trace::finish(settings().sync_limit);
         }
@@ -170,7 +163,7 @@ extern "C" fn at_exit() {
 }
 
 unsafe extern "C" fn before_fork() {
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         // A runtime that cannot say is taken for alive: the child then keeps away from it.
         let alive =
             hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(true)));
@@ -180,7 +173,7 @@ unsafe extern "C" fn before_fork() {
 
 /// In the child. If HSA was alive, what is left of it here is the parent's and must not be touched, not even to ask.
 unsafe extern "C" fn in_child() {
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         drain::forget_parent();
         host::forget_thread_id();
         let ours = !ALIVE_AT_FORK.load(Ordering::Relaxed);
@@ -191,7 +184,7 @@ unsafe extern "C" fn in_child() {
 
 /// Runs when the program or the library that holds devprof is loaded. Starts nothing.
 extern "C" fn constructor() {
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         if settings().disabled {
             return;
         }
@@ -212,7 +205,7 @@ extern "C" fn constructor() {
 
 /// Runs after all exit handlers.
 extern "C" fn destructor() {
-    guarded((), || {
+    guarded(Cost::Counters, (), || {
         if is_ours() {
             drain::place_again();
             trace::end();

@@ -1,6 +1,7 @@
 //! What devprof says: nothing, unless something was lost or LLVM_PROFILE_VERBOSE asks for more. One line a fact, to
 //! stderr.
 
+use crate::guard::lock;
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write;
@@ -11,7 +12,7 @@ use std::sync::Mutex;
 pub fn lost(what: impl Display) {
     static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     let line = what.to_string();
-    let mut said = SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut said = lock(&SAID);
     if said.get_or_insert_default().insert(line.clone()) {
         say(&line);
     }

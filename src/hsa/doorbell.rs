@@ -8,8 +8,10 @@
 //! room in the queue underneath and wakes up in just that moment.
 
 use super::types::*;
+use crate::guard::lock;
+use crate::registry::Registry;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 /// A doorbell's store, ROCr's.
 pub type Ring = unsafe extern "C" fn(SignalHandle, SignalValue);
@@ -26,36 +28,14 @@ struct Held {
 }
 
 struct Doorbell {
-    /// 0: no queue's now.
-    signal: AtomicU64,
     queue: AtomicPtr<QueueHead>,
     held: Mutex<Option<Held>>,
-    next: AtomicPtr<Doorbell>,
 }
 
-/// Doorbells by their handles' hash: lists that only grow, as nobody knows who reads them. The entries of queues that
-/// are gone are used again.
-static BUCKETS: [AtomicPtr<Doorbell>; 256] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 256];
+/// By their signals.
+static DOORBELLS: Registry<Doorbell> = Registry::new();
 /// Doorbells that keep a packet back.
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Held while the lists change.
-static CHANGE: Mutex<()> = Mutex::new(());
-
-fn bucket(signal: SignalHandle) -> &'static AtomicPtr<Doorbell> {
-    &BUCKETS[(signal.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize]
-}
-
-fn entries(bucket: &'static AtomicPtr<Doorbell>) -> impl Iterator<Item = &'static Doorbell> {
-    // SAFETY: null, or an entry that is never freed.
-    let entry = |at: &AtomicPtr<Doorbell>| unsafe { at.load(Ordering::Acquire).as_ref() };
-    std::iter::successors(entry(bucket), move |doorbell| entry(&doorbell.next))
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Has the doorbell of an intercept queue watched, until [`remove`].
 ///
@@ -64,21 +44,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub unsafe fn add(queue: *mut QueueHead) {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
-    let _change = locked(&CHANGE);
-    let bucket = bucket(signal);
-    let free = entries(bucket).find(|entry| entry.signal.load(Ordering::Relaxed) == 0);
-    if let Some(entry) = free {
-        entry.queue.store(queue, Ordering::Relaxed);
-        entry.signal.store(signal.0, Ordering::Release);
-        return;
-    }
-    let entry = Box::new(Doorbell {
-        signal: AtomicU64::new(signal.0),
+    let take = |doorbell: &Doorbell| {
+        doorbell.queue.store(queue, Ordering::Relaxed);
+        true
+    };
+    DOORBELLS.add(signal.0, take, || Doorbell {
         queue: AtomicPtr::new(queue),
-        held: Mutex::new(None),
-        next: AtomicPtr::new(bucket.load(Ordering::Relaxed)),
+        held: Mutex::default(),
     });
-    bucket.store(Box::into_raw(entry), Ordering::Release);
 }
 
 /// The queue is about to be destroyed.
@@ -88,18 +61,11 @@ pub unsafe fn add(queue: *mut QueueHead) {
 pub unsafe fn remove(queue: *mut QueueHead) {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
-    let _change = locked(&CHANGE);
-    if let Some(entry) = find(signal) {
-        let mut held = locked(&entry.held);
-        if held.take().is_some() {
+    DOORBELLS.remove(signal.0, |doorbell| {
+        if lock(&doorbell.held).take().is_some() {
             HELD.fetch_sub(1, Ordering::Relaxed);
         }
-        entry.signal.store(0, Ordering::Release);
-    }
-}
-
-fn find(signal: SignalHandle) -> Option<&'static Doorbell> {
-    entries(bucket(signal)).find(|entry| entry.signal.load(Ordering::Acquire) == signal.0)
+    });
 }
 
 /// A store to a signal that may be a doorbell.
@@ -107,11 +73,11 @@ fn find(signal: SignalHandle) -> Option<&'static Doorbell> {
 /// # Safety
 /// As `ring`, which is ROCr's function for it.
 pub unsafe fn store(signal: SignalHandle, value: SignalValue, ring: Ring) {
-    match find(signal) {
+    match DOORBELLS.find(signal.0) {
         // SAFETY: the caller's promise.
         None => unsafe { ring(signal, value) },
         // SAFETY: the queue of a doorbell that is stored to is alive.
-        Some(doorbell) => unsafe { doorbell.rung(value, ring) },
+        Some(doorbell) => unsafe { doorbell.value.rung(signal, value, ring) },
     }
 }
 
@@ -126,12 +92,13 @@ pub fn pump(ring: Ring) -> bool {
         return false;
     }
     // No queue goes while this looks.
-    let _change = locked(&CHANGE);
-    for doorbell in BUCKETS.iter().flat_map(entries) {
-        let mut held = locked(&doorbell.held);
-        if held.is_some() && doorbell.signal.load(Ordering::Acquire) != 0 {
+    let (_unchanged, doorbells) = DOORBELLS.all();
+    for doorbell in doorbells {
+        let signal = SignalHandle(doorbell.key());
+        let mut held = lock(&doorbell.value.held);
+        if held.is_some() && signal.0 != 0 {
             // SAFETY: the queue is in the list, so it is alive, and ROCr's function fits its doorbell.
-            unsafe { doorbell.hand_on(&mut held, ring) };
+            unsafe { doorbell.value.hand_on(signal, &mut held, ring) };
         }
     }
     are_held()
@@ -179,31 +146,27 @@ impl Doorbell {
     }
 
     /// # Safety
-    /// The queue is alive, `ring` is ROCr's.
-    unsafe fn rung(&self, value: SignalValue, ring: Ring) {
+    /// The queue is alive, `signal` its doorbell, `ring` is ROCr's.
+    unsafe fn rung(&self, signal: SignalHandle, value: SignalValue, ring: Ring) {
         // SAFETY: the caller's promise, for all of these.
         unsafe {
             let (read, write) = self.indices();
             if write.saturating_sub(read) <= self.limit() && !are_held() {
-                ring(self.handle(), value);
+                ring(signal, value);
                 return;
             }
-            self.hand_on(&mut locked(&self.held), ring);
+            self.hand_on(signal, &mut lock(&self.held), ring);
         }
     }
 
-    fn handle(&self) -> SignalHandle {
-        SignalHandle(self.signal.load(Ordering::Relaxed))
-    }
-
     /// # Safety
-    /// The queue is alive, `ring` is ROCr's.
-    unsafe fn hand_on(&self, held: &mut Option<Held>, ring: Ring) {
+    /// The queue is alive, `signal` its doorbell, `ring` is ROCr's.
+    unsafe fn hand_on(&self, signal: SignalHandle, held: &mut Option<Held>, ring: Ring) {
         // SAFETY: the caller's promise, for all of these.
         unsafe {
             loop {
                 if let Some(kept) = held.take() {
-                    ring(self.handle(), kept.index as SignalValue - 1);
+                    ring(signal, kept.index as SignalValue - 1);
                     if self.indices().0 < kept.index {
                         // ROCr waits for room underneath.
                         *held = Some(kept);
@@ -216,13 +179,13 @@ impl Doorbell {
                 let (read, write) = self.indices();
                 let cut = read + self.limit();
                 if write <= cut {
-                    ring(self.handle(), write as SignalValue - 1);
+                    ring(signal, write as SignalValue - 1);
                     return;
                 }
                 let header = self.header(cut).load(Ordering::Acquire);
                 if header & 0xff == INVALID {
                     // Another thread has not written it yet, and will ring when it has.
-                    ring(self.handle(), write as SignalValue - 1);
+                    ring(signal, write as SignalValue - 1);
                     return;
                 }
                 self.header(cut).store(INVALID, Ordering::Release);

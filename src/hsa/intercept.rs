@@ -5,6 +5,7 @@ use super::api::{self, Api, Error, ok};
 use super::tool::{AmdExtTable, ApiTable, CoreTable, PacketWriter};
 use super::types::*;
 use super::{doorbell, query};
+use crate::guard::{Cost, guarded, lock};
 use crate::report;
 use crate::trace::capture::{Capture, Packet};
 use crate::trace::kernels::{self, Kernel};
@@ -12,7 +13,6 @@ use crate::trace::writers;
 use crate::trace::{self, Signals};
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -48,19 +48,7 @@ struct CapturePointer(*mut Capture);
 unsafe impl Send for CapturePointer {}
 
 fn captures() -> MutexGuard<'static, Option<HashMap<usize, CapturePointer>>> {
-    CAPTURES
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Runs `work`; a panic in it, which would be a fault of ours, ends here.
-fn guarded<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        report::lost(
-            "an internal error, the trace may miss dispatches; please report it with the message above",
-        );
-        otherwise
-    })
+    lock(&CAPTURES)
 }
 
 /// Remembers ROCr's functions, for the clock and for the hooks. False when the tables are not known here.
@@ -332,7 +320,7 @@ unsafe extern "C" fn queue_create(
     let Some(originals) = originals() else {
         return Status::ERROR;
     };
-    let gpu = guarded(false, || gpus().contains(&agent));
+    let gpu = guarded(Cost::Dispatches, false, || gpus().contains(&agent));
     let create = if gpu {
         originals.amd.hsa_amd_queue_intercept_create
     } else {
@@ -358,7 +346,7 @@ unsafe extern "C" fn queue_create(
         }
         return status;
     }
-    guarded((), || {
+    guarded(Cost::Dispatches, (), || {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let (queue, size) = unsafe { (*queue, (**queue).size) };
         let failed = |what, status| {
@@ -401,18 +389,18 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
         return Status::ERROR;
     };
     // Taken out first: the address may be another queue's as soon as this one is gone.
-    let capture = guarded(None, || {
+    let capture = guarded(Cost::Dispatches, None, || {
         captures()
             .as_mut()
             .and_then(|captures| captures.remove(&(queue as usize)))
     });
     if capture.is_some() {
         // SAFETY: the queue has a capture, so it is an intercept queue and alive.
-        guarded((), || unsafe { doorbell::remove(queue) });
+        guarded(Cost::Dispatches, (), || unsafe { doorbell::remove(queue) });
     }
     // SAFETY: the program's argument.
     let status = unsafe { (originals.core.hsa_queue_destroy)(queue) };
-    guarded((), || {
+    guarded(Cost::Dispatches, (), || {
         let Some(CapturePointer(capture)) = capture else {
             return;
         };
@@ -437,7 +425,7 @@ macro_rules! add_write_index {
             };
             // SAFETY: the program's arguments, to the function that it called.
             let first = unsafe { (originals.core.$function)(queue, count) };
-            guarded((), || writers::reserved(queue as usize, first, count));
+            guarded(Cost::Dispatches, (), || writers::reserved(queue as usize, first, count));
             first
         }
     )*};
@@ -460,7 +448,7 @@ unsafe extern "C" fn executable_freeze(
     // SAFETY: the program's arguments.
     let status = unsafe { (originals.core.hsa_executable_freeze)(executable, options) };
     if status == Status::SUCCESS {
-        guarded((), || trace::frozen(executable));
+        guarded(Cost::Dispatches, (), || trace::frozen(executable));
     }
     status
 }
@@ -494,7 +482,7 @@ unsafe extern "C" fn set_profiler_enabled(queue: *mut QueueHead, enable: i32) ->
     let Some(originals) = originals() else {
         return Status::ERROR;
     };
-    let traced = guarded(false, || {
+    let traced = guarded(Cost::Dispatches, false, || {
         captures()
             .as_ref()
             .is_some_and(|captures| captures.contains_key(&(queue as usize)))
@@ -517,7 +505,7 @@ unsafe extern "C" fn get_dispatch_time(
     let status =
         unsafe { (originals.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
     if status == Status::SUCCESS
-        && let Some(kernel) = guarded(None, || trace::dispatch_time(signal))
+        && let Some(kernel) = guarded(Cost::Dispatches, None, || trace::dispatch_time(signal))
     {
         // SAFETY: the call succeeded, so `time` may be written.
         unsafe { time.write(kernel) };
@@ -537,21 +525,14 @@ unsafe extern "C" fn packets(
         // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
         (0..count as usize).map(|n| unsafe { packets.cast::<Packet>().add(n).read_unaligned() })
     };
-    let out = catch_unwind(AssertUnwindSafe(|| {
+    let out = guarded(Cost::Dispatches, None, || {
         // SAFETY: the box that `queue_create` registered; ROCr calls a queue's handlers on one thread at a time and
         // not after the queue was destroyed.
         let out = unsafe { &mut *data.cast::<Capture>() }.take(index, batch());
-        (out.as_ptr(), out.len())
-    }));
-    match out {
-        // SAFETY: packets that stay until the next call of this handler.
-        Ok((out, count)) => unsafe { writer(out.cast(), count as u64) },
-        Err(_) => {
-            report::lost(
-                "an internal error, the trace misses dispatches; please report it with the message above",
-            );
-            // SAFETY: what came in.
-            unsafe { writer(packets, count) };
-        }
-    }
+        Some((out.as_ptr().cast(), out.len() as u64))
+    });
+    // After a fault of ours, what came in.
+    let (packets, count) = out.unwrap_or((packets, count));
+    // SAFETY: packets that stay until the next call of this handler.
+    unsafe { writer(packets, count) };
 }

@@ -2,6 +2,7 @@
 
 use super::intercept::DispatchTime;
 use super::types::*;
+use crate::guard::lock;
 use std::ffi::{OsStr, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Mutex;
@@ -146,9 +147,7 @@ pub unsafe fn before_shut_down(table: *mut ApiTable, before: fn()) -> bool {
     let Some((core, _)) = (unsafe { tables(table) }) else {
         return false;
     };
-    let mut hook = SHUT_DOWN
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut hook = lock(&SHUT_DOWN);
     // A table that was changed already, by an earlier OnLoad, leads back here.
     if core.hsa_shut_down as usize != shut_down as *const () as usize {
         *hook = Some(Hook {
@@ -161,9 +160,7 @@ pub unsafe fn before_shut_down(table: *mut ApiTable, before: fn()) -> bool {
 }
 
 unsafe extern "C" fn shut_down() -> Status {
-    let hook = *SHUT_DOWN
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let hook = *lock(&SHUT_DOWN);
     let Some(hook) = hook else {
         return Status::ERROR;
     };

@@ -3,6 +3,7 @@
 
 use super::fifo::{Consumer, Producer, fifo};
 use super::{clock, nudge};
+use crate::guard::lock;
 use crate::host;
 use crate::hsa::intercept;
 use std::cell::Cell;
@@ -192,9 +193,7 @@ fn producer() -> Producer<CallRecord> {
 }
 
 fn known() -> MutexGuard<'static, Vec<Consumer<CallRecord>>> {
-    let mut known = KNOWN
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut known = lock(&KNOWN);
     let mut new = NEW.swap(ptr::null_mut(), Ordering::Acquire);
     while !new.is_null() {
         // SAFETY: made from a box by `producer`, and the whole stack was taken.

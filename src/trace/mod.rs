@@ -27,6 +27,7 @@ pub mod writers;
 pub use clock::now;
 pub use lane::Signals;
 
+use crate::guard::lock;
 use crate::host;
 use crate::hsa::intercept::{self, DispatchTime};
 use crate::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
@@ -79,15 +80,11 @@ pub fn forked(ours: bool) {
 
 impl Trace {
     fn completer(&self) -> MutexGuard<'_, Completer> {
-        self.completer
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.completer)
     }
 
     fn activated(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.activated
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.activated)
     }
 
     fn pass(&self, completer: &mut Completer) -> Pass {

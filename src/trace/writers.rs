@@ -3,8 +3,8 @@
 
 use super::{calls, clock};
 use crate::host;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::registry::Registry;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What is known of a packet before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,73 +39,40 @@ struct Slot {
 
 /// The writers of a queue's packets.
 pub struct Writers {
-    /// Address of the queue, 0: free.
-    queue: AtomicUsize,
     /// Twice as many as packets: a place is reserved before it is free.
     slots: Box<[Slot]>,
-    next: AtomicPtr<Writers>,
 }
 
-/// By the hash of the queue's address: lists that only grow. The entries of queues that are gone are used again.
-static BUCKETS: [AtomicPtr<Writers>; 64] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 64];
-/// Held while the lists change.
-static CHANGE: Mutex<()> = Mutex::new(());
-
-fn bucket(queue: usize) -> &'static AtomicPtr<Writers> {
-    &BUCKETS[((queue as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize]
-}
-
-fn entries(queue: usize) -> impl Iterator<Item = &'static Writers> {
-    // SAFETY: null, or an entry that is never freed.
-    let entry = |at: &AtomicPtr<Writers>| unsafe { at.load(Ordering::Acquire).as_ref() };
-    std::iter::successors(entry(bucket(queue)), move |writers| entry(&writers.next))
-}
+/// By the queue's address.
+static WRITERS: Registry<Writers> = Registry::new();
 
 /// The writers of a new queue of `size` packets.
 pub fn add(queue: usize, size: u32) -> &'static Writers {
-    let _change = CHANGE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
     let count = 2 * size.max(1) as usize;
-    let free = |writers: &&Writers| {
-        writers.queue.load(Ordering::Relaxed) == 0 && writers.slots.len() == count
-    };
-    if let Some(writers) = entries(queue).find(free) {
-        for slot in &writers.slots {
-            slot.index.store(0, Ordering::Relaxed);
+    let clear = |writers: &Writers| {
+        let fits = writers.slots.len() == count;
+        if fits {
+            for slot in &writers.slots {
+                slot.index.store(0, Ordering::Relaxed);
+            }
         }
-        writers.queue.store(queue, Ordering::Release);
-        return writers;
-    }
-    let bucket = bucket(queue);
-    let writers: &'static Writers = Box::leak(Box::new(Writers {
-        queue: AtomicUsize::new(queue),
+        fits
+    };
+    WRITERS.add(queue as u64, clear, || Writers {
         slots: (0..count).map(|_| Slot::default()).collect(),
-        next: AtomicPtr::new(bucket.load(Ordering::Relaxed)),
-    }));
-    bucket.store(std::ptr::from_ref(writers).cast_mut(), Ordering::Release);
-    writers
+    })
 }
 
 /// The queue is gone.
 pub fn remove(queue: usize) {
-    let _change = CHANGE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(writers) = find(queue) {
-        writers.queue.store(0, Ordering::Release);
-    }
-}
-
-fn find(queue: usize) -> Option<&'static Writers> {
-    entries(queue).find(|writers| writers.queue.load(Ordering::Acquire) == queue)
+    WRITERS.remove(queue as u64, |_| ());
 }
 
 /// This thread has reserved the places of `count` packets from `first` on.
 #[inline]
 pub fn reserved(queue: usize, first: u64, count: u64) {
-    if let Some(writers) = find(queue) {
-        writers.reserve(first, count, Writer::now());
+    if let Some(writers) = WRITERS.find(queue as u64) {
+        writers.value.reserve(first, count, Writer::now());
     }
 }
 
@@ -169,7 +136,7 @@ mod tests {
         );
         reserved(0x2000, 1, 1);
         remove(0x1000);
-        assert!(find(0x1000).is_none());
+        assert!(WRITERS.find(0x1000).is_none());
         let again = add(0x1000, 4);
         assert!(std::ptr::eq(again, writers));
         assert_eq!(again.of(9), None);

@@ -1,0 +1,126 @@
+//! Values that are found by a number without a lock, as on the launch path: lists by the number's hash that only grow,
+//! since nobody knows who reads them. The entries of values that are gone are used again.
+
+use crate::guard::lock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+const BUCKETS: usize = 256;
+
+/// The rest of a list: once there is an entry it stays.
+type Link<T> = OnceLock<&'static Entry<T>>;
+
+pub struct Registry<T: 'static> {
+    buckets: [Link<T>; BUCKETS],
+    /// Held while the lists change.
+    change: Mutex<()>,
+}
+
+pub struct Entry<T: 'static> {
+    /// 0: nobody's.
+    key: AtomicU64,
+    pub value: T,
+    next: Link<T>,
+}
+
+impl<T: 'static> Entry<T> {
+    /// The number by which it is found; 0 once it was removed.
+    pub fn key(&self) -> u64 {
+        self.key.load(Ordering::Acquire)
+    }
+}
+
+impl<T: 'static> Registry<T> {
+    pub const fn new() -> Registry<T> {
+        Registry {
+            buckets: [const { OnceLock::new() }; BUCKETS],
+            change: Mutex::new(()),
+        }
+    }
+
+    /// Adds what `key`, which is not 0, shall find: an entry that is free and that `reuse` has made ready for it, or a
+    /// new one with what `make` gives.
+    pub fn add(
+        &'static self,
+        key: u64,
+        reuse: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> T,
+    ) -> &'static T {
+        let _change = lock(&self.change);
+        let bucket = self.bucket(key);
+        if let Some(entry) = entries(bucket).find(|entry| entry.key() == 0 && reuse(&entry.value)) {
+            entry.key.store(key, Ordering::Release);
+            return &entry.value;
+        }
+        let entry: &'static Entry<T> = Box::leak(Box::new(Entry {
+            key: AtomicU64::new(key),
+            value: make(),
+            next: OnceLock::new(),
+        }));
+        let end = entries(bucket).last().map_or(bucket, |last| &last.next);
+        // Empty, since nobody else adds now.
+        &end.get_or_init(|| entry).value
+    }
+
+    /// From now on `key` finds nothing. `last` is called with its value before.
+    pub fn remove(&'static self, key: u64, last: impl FnOnce(&T)) {
+        let _change = lock(&self.change);
+        if let Some(entry) = self.find(key) {
+            last(&entry.value);
+            entry.key.store(0, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub fn find(&'static self, key: u64) -> Option<&'static Entry<T>> {
+        entries(self.bucket(key)).find(|entry| entry.key() == key)
+    }
+
+    /// All entries, also free ones. Nothing is added or removed as long as the guard is held.
+    pub fn all(
+        &'static self,
+    ) -> (
+        MutexGuard<'static, ()>,
+        impl Iterator<Item = &'static Entry<T>>,
+    ) {
+        (lock(&self.change), self.buckets.iter().flat_map(entries))
+    }
+
+    fn bucket(&'static self, key: u64) -> &'static Link<T> {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        &self.buckets[hash as usize % BUCKETS]
+    }
+}
+
+fn entries<T>(bucket: &'static Link<T>) -> impl Iterator<Item = &'static Entry<T>> {
+    std::iter::successors(bucket.get().copied(), |entry| entry.next.get().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_finds_its_value_until_it_is_removed() {
+        static REGISTRY: Registry<u64> = Registry::new();
+        // More than there are buckets, so that lists have more than one entry.
+        for key in 1..=3 * BUCKETS as u64 {
+            REGISTRY.add(key, |_| true, || key * 10);
+        }
+        let all = || REGISTRY.all().1.count();
+        assert_eq!(all(), 3 * BUCKETS);
+        let value = |key| REGISTRY.find(key).map(|entry| entry.value);
+        assert!((1..=3 * BUCKETS as u64).all(|key| value(key) == Some(key * 10)));
+        assert_eq!(value(3 * BUCKETS as u64 + 1), None);
+
+        let mut removed = 0;
+        REGISTRY.remove(7, |&value| removed = value);
+        assert_eq!((removed, value(7)), (70, None));
+        // Not where its owner does not want it.
+        REGISTRY.add(7, |_| false, || 71);
+        assert_eq!((value(7), all()), (Some(71), 3 * BUCKETS + 1));
+        REGISTRY.remove(7, |_| ());
+        REGISTRY.add(7, |&value| value == 70, || 72);
+        assert_eq!((value(7), all()), (Some(70), 3 * BUCKETS + 1));
+    }
+}
