@@ -162,17 +162,6 @@ pub fn forget_thread_id() {
     THREAD_ID.set(0);
 }
 
-/// Nanoseconds of `CLOCK_BOOTTIME`.
-pub fn boot_time() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: fills the time; Linux has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// Makes room for `length` bytes of a file from `start` on, so that a mapping of them can be written to.
 pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     let mut limit = std::mem::MaybeUninit::<libc::rlimit>::zeroed();

@@ -320,7 +320,11 @@ unsafe extern "C" fn queue_create(
     let Some(originals) = originals() else {
         return Status::ERROR;
     };
-    let gpu = guarded(Cost::Dispatches, false, || gpus().contains(&agent));
+    let gpu = guarded(Cost::Dispatches, false, || {
+        hsa()
+            .and_then(|api| query::is_gpu(api, agent))
+            .unwrap_or(false)
+    });
     let create = if gpu {
         originals.amd.hsa_amd_queue_intercept_create
     } else {

@@ -89,6 +89,11 @@ pub fn agents(api: &Api) -> Result<Agents, Error> {
     Ok(agents)
 }
 
+/// Whether an agent is a GPU.
+pub fn is_gpu(api: &Api, handle: AgentHandle) -> Result<bool, Error> {
+    device(api, handle).map(|device| device == DEVICE_TYPE_GPU)
+}
+
 fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     let mut device = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
@@ -146,46 +151,60 @@ pub fn segments(api: &Api) -> Result<Vec<Segment>, Error> {
     }
 }
 
-/// The bounds tables among the variables of an executable on an agent.
-pub fn tables(
+/// What `look` finds among the symbols of an executable on an agent.
+fn symbols<T>(
     api: &Api,
     executable: ExecutableHandle,
     agent: AgentHandle,
-) -> Result<Vec<Table>, Error> {
-    unsafe extern "C" fn visit(
+    look: fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
+) -> Result<Vec<T>, Error> {
+    struct Search<'a, T> {
+        collect: Collect<'a, T>,
+        look: fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
+    }
+    unsafe extern "C" fn visit<T>(
         _: ExecutableHandle,
         _: AgentHandle,
         symbol: SymbolHandle,
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: `data` is the collection that `tables` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<Table>>() };
-        let found = table(collect.api, symbol);
-        collect.step(found)
+        // SAFETY: `data` is the search that `symbols` passed, alive and not otherwise used during the call.
+        let search = unsafe { &mut *data.cast::<Search<T>>() };
+        let found = (search.look)(search.collect.api, symbol);
+        search.collect.step(found)
     }
-    let mut collect = Collect::<Table>::new(api);
+    let mut search = Search {
+        collect: Collect::<T>::new(api),
+        look,
+    };
     // SAFETY: `visit` gets back the pointer given here.
     let status = unsafe {
         (api.hsa_executable_iterate_agent_symbols)(
             executable,
             agent,
-            visit,
-            (&raw mut collect).cast(),
+            visit::<T>,
+            (&raw mut search).cast(),
         )
     };
-    collect.finish("hsa_executable_iterate_agent_symbols", status)
+    search
+        .collect
+        .finish("hsa_executable_iterate_agent_symbols", status)
 }
 
-fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
+/// A symbol's name, in `short` where it fits: that of a kernel can be long.
+fn symbol_name<'a>(
+    api: &Api,
+    symbol: SymbolHandle,
+    short: &'a mut [u8],
+    long: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
+    const WHAT: &str = "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)";
     let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
-    // The names of kernels can be long, and only ours matter.
-    let mut buffer = [0u8; 256];
-    let mut long = Vec::new();
-    let name = match buffer.get_mut(..length) {
+    let name = match short.get_mut(..length) {
         Some(name) => name,
         None => {
             long.try_reserve_exact(length)
-                .map_err(|_| Error::Call("hsa_executable_symbol_get_info", Status::ERROR))?;
+                .map_err(|_| Error::Call(WHAT, Status::ERROR))?;
             long.resize(length, 0);
             &mut long[..]
         }
@@ -194,25 +213,42 @@ fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
     let status = unsafe {
         (api.hsa_executable_symbol_get_info)(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast())
     };
-    ok(
-        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)",
-        status,
-    )?;
+    ok(WHAT, status).map(|()| &*name)
+}
+
+fn symbol_u64(
+    api: &Api,
+    symbol: SymbolHandle,
+    attribute: u32,
+    what: &'static str,
+) -> Result<u64, Error> {
+    let mut value = 0u64;
+    // SAFETY: the attributes that this file asks for here are 64-bit addresses.
+    let status =
+        unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
+    ok(what, status).map(|()| value)
+}
+
+/// The bounds tables among the variables of an executable on an agent.
+pub fn tables(
+    api: &Api,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+) -> Result<Vec<Table>, Error> {
+    symbols(api, executable, agent, table)
+}
+
+fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
+    let (mut short, mut long) = ([0u8; 256], Vec::new());
+    let name = symbol_name(api, symbol, &mut short, &mut long)?;
     if !is_table_name(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
         return Ok(None);
     }
-    let mut address = 0u64;
-    // SAFETY: the attribute is a u64.
-    let status = unsafe {
-        (api.hsa_executable_symbol_get_info)(
-            symbol,
-            SYMBOL_INFO_VARIABLE_ADDRESS,
-            (&raw mut address).cast(),
-        )
-    };
-    ok(
+    let address = symbol_u64(
+        api,
+        symbol,
+        SYMBOL_INFO_VARIABLE_ADDRESS,
         "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
-        status,
     )?;
     let size = u64::from(symbol_u32(api, symbol, SYMBOL_INFO_VARIABLE_SIZE)?);
     Ok(Some(Table {
@@ -242,60 +278,24 @@ pub fn kernels(
     executable: ExecutableHandle,
     agent: AgentHandle,
 ) -> Result<Vec<KernelSymbol>, Error> {
-    unsafe extern "C" fn visit(
-        _: ExecutableHandle,
-        _: AgentHandle,
-        symbol: SymbolHandle,
-        data: *mut c_void,
-    ) -> Status {
-        // SAFETY: `data` is the collection that `kernels` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<KernelSymbol>>() };
-        let found = kernel(collect.api, symbol);
-        collect.step(found)
-    }
-    let mut collect = Collect::<KernelSymbol>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe {
-        (api.hsa_executable_iterate_agent_symbols)(
-            executable,
-            agent,
-            visit,
-            (&raw mut collect).cast(),
-        )
-    };
-    collect.finish("hsa_executable_iterate_agent_symbols", status)
+    symbols(api, executable, agent, kernel)
 }
 
 fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error> {
     if symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_KERNEL {
         return Ok(None);
     }
-    let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
-    let mut name = Vec::new();
-    name.try_reserve_exact(length)
-        .map_err(|_| Error::Call("hsa_executable_symbol_get_info", Status::ERROR))?;
-    name.resize(length, 0u8);
-    let mut object = 0u64;
-    // SAFETY: the first attribute is as many bytes as the length says, the second a u64.
-    let (named, placed) = unsafe {
-        let info = api.hsa_executable_symbol_get_info;
-        (
-            info(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast()),
-            info(symbol, SYMBOL_INFO_KERNEL_OBJECT, (&raw mut object).cast()),
-        )
-    };
-    ok(
-        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)",
-        named,
-    )?;
-    ok(
-        "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
-        placed,
-    )?;
-    let name = name.strip_suffix(b".kd").unwrap_or(&name);
+    let (mut short, mut long) = ([0u8; 256], Vec::new());
+    let name = symbol_name(api, symbol, &mut short, &mut long)?;
+    let name = name.strip_suffix(b".kd").unwrap_or(name);
     Ok(Some(KernelSymbol {
         name: String::from_utf8_lossy(name).into_owned(),
-        object,
+        object: symbol_u64(
+            api,
+            symbol,
+            SYMBOL_INFO_KERNEL_OBJECT,
+            "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
+        )?,
         kernarg: symbol_u32(api, symbol, SYMBOL_INFO_KERNARG_SIZE)?,
         group: symbol_u32(api, symbol, SYMBOL_INFO_GROUP_SIZE)?,
         private: symbol_u32(api, symbol, SYMBOL_INFO_PRIVATE_SIZE)?,

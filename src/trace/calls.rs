@@ -5,7 +5,6 @@ use super::fifo::{Consumer, Producer, fifo};
 use super::{clock, nudge};
 use crate::guard::lock;
 use crate::host;
-use crate::hsa::intercept;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
@@ -44,8 +43,6 @@ mod state {
 static STATE: AtomicU8 = AtomicU8::new(state::WAITING);
 /// HSA's clock when the recording began.
 static STARTED: AtomicU64 = AtomicU64::new(0);
-/// Set with `STARTED`: HSA's clock is the system's `CLOCK_BOOTTIME`.
-static BOOT_TIME: AtomicU8 = AtomicU8::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A queue that the collector has not seen.
@@ -72,11 +69,7 @@ pub fn current() -> u64 {
 
 /// Calls are recorded from now on. HSA's clock is there.
 pub fn start() {
-    let (before, now, after) = (host::boot_time(), clock::now(), host::boot_time());
-    let same = intercept::clock_frequency().is_ok_and(|frequency| frequency == 1_000_000_000)
-        && (before..=after).contains(&now);
-    STARTED.store(now, Ordering::Relaxed);
-    BOOT_TIME.store(same.into(), Ordering::Relaxed);
+    STARTED.store(clock::now(), Ordering::Relaxed);
     // After the clock that `end` reads.
     STATE.store(state::ON, Ordering::Release);
 }
@@ -105,8 +98,8 @@ pub struct Call {
     id: u64,
     /// 0: HSA's clock was not there.
     start: u64,
-    /// `CLOCK_BOOTTIME`, where there is no `start`.
-    boot_time: u64,
+    /// Of [`clock::early`], where there is no `start`.
+    early: u64,
     function: &'static str,
     pub status: i32,
 }
@@ -120,14 +113,14 @@ pub fn begin(function: &'static str) -> Option<Call> {
     }
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     CURRENT.set(id);
-    let (start, boot_time) = match state {
+    let (start, early) = match state {
         state::ON => (clock::now(), 0),
-        _ => (0, host::boot_time()),
+        _ => (0, clock::early()),
     };
     Some(Call {
         id,
         start,
-        boot_time,
+        early,
         function,
         status: ERROR_UNKNOWN,
     })
@@ -142,7 +135,7 @@ impl Drop for Call {
         }
         let end = clock::now();
         let start = match self.start {
-            0 if BOOT_TIME.load(Ordering::Relaxed) != 0 => self.boot_time,
+            0 if clock::early_is_true() => self.early,
             0 => STARTED.load(Ordering::Relaxed),
             start => start,
         };

@@ -63,7 +63,7 @@ pub struct Capture {
     forwarding: bool,
     /// Has the completion thread look at the queue.
     activate: fn(u32),
-    /// Wakes the completion thread if it sleeps.
+    /// Wakes the completion thread, whatever it does.
     wake: fn(),
 }
 
@@ -107,24 +107,19 @@ impl Capture {
                 .of(index)
                 .unwrap_or_else(|| *ringing.get_or_insert_with(Writer::now));
             entry.submit = writer.time;
-            if !entry.dispatch {
-                self.lane.in_flight.push(entry);
-                self.out.push(packet);
-                continue;
+            if entry.dispatch {
+                entry.correlation = writer.correlation;
+                entry.thread = writer.thread;
+                entry.epoch = kernels::epoch();
+                entry.signal = self.signal();
             }
-            entry.correlation = writer.correlation;
-            entry.thread = writer.thread;
-            entry.epoch = kernels::epoch();
-            entry.signal = self.signal();
-            if entry.signal.0 == 0 {
-                self.lane.in_flight.push(entry);
-                self.out.push(packet);
-                continue;
+            let ours = entry.signal.0 != 0;
+            if ours {
+                packet[7] = entry.signal.0;
             }
-            packet[7] = entry.signal.0;
             self.lane.in_flight.push(entry);
             self.out.push(packet);
-            if entry.program_signal.0 != 0 {
+            if ours && entry.program_signal.0 != 0 {
                 self.forwarding = true;
                 self.out.push(forward(packet[0] as u16, &entry));
             }

@@ -19,6 +19,16 @@ pub fn find(frequency: u64) {
     CLOCK.store(found.unwrap_or(NONE), Ordering::Relaxed);
 }
 
+/// What a time is when HSA's clock is not there yet.
+pub fn early() -> u64 {
+    host::clock_nanoseconds(host::CLOCKS[0])
+}
+
+/// Whether a time of [`early`] is one of HSA's clock.
+pub fn early_is_true() -> bool {
+    CLOCK.load(Ordering::Relaxed) == host::CLOCKS[0]
+}
+
 /// Ticks of the system clock now; 0 before HSA is there.
 pub fn now() -> u64 {
     match CLOCK.load(Ordering::Relaxed) {

@@ -191,6 +191,7 @@ impl<T: Copy + Send> Producer<T> {
     }
 
     /// Segments that were ever allocated for this queue.
+    #[cfg(test)]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
@@ -277,6 +278,7 @@ impl<T: Copy + Send> Consumer<T> {
     }
 
     /// Segments that were ever allocated for this queue.
+    #[cfg(test)]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }

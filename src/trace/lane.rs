@@ -118,11 +118,8 @@ impl Completing {
         let mut complete = Vec::new();
         loop {
             while self.window.len() < WINDOW
-                && let Some(entry) = self.in_flight.pop()
+                && let Some(entry) = self.next_entry()
             {
-                if entry.signal.0 != 0 {
-                    self.spare = self.spare.saturating_sub(1);
-                }
                 self.window.push((self.next, entry));
                 self.next += 1;
             }
@@ -143,10 +140,10 @@ impl Completing {
                     continue;
                 }
                 self.completed = self.completed.max(Some(number));
-                self.held.push((number, entry.signal));
                 if entry.program_signal.0 == 0 {
-                    self.held.pop();
                     self.recycle(signals, entry.signal);
+                } else {
+                    self.held.push((number, entry.signal));
                 }
             }
             self.let_go(signals);
@@ -167,6 +164,14 @@ impl Completing {
             }
             open
         });
+    }
+
+    fn next_entry(&mut self) -> Option<Entry> {
+        let entry = self.in_flight.pop()?;
+        if entry.signal.0 != 0 {
+            self.spare = self.spare.saturating_sub(1);
+        }
+        Some(entry)
     }
 
     fn recycle(&mut self, signals: &impl Signals, signal: SignalHandle) {
@@ -191,17 +196,10 @@ impl Completing {
     /// gone.
     pub fn abandon(&mut self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.window.drain(..).map(|(_, entry)| entry).collect();
-        while let Some(entry) = self.in_flight.pop() {
-            if entry.signal.0 != 0 {
-                self.spare = self.spare.saturating_sub(1);
-            }
-            entries.push(entry);
-        }
+        entries.extend(std::iter::from_fn(|| self.next_entry()));
         entries
     }
-}
 
-impl Completing {
     /// All signals that no entry holds, of a queue that is gone.
     pub fn dissolve(mut self, launching: Launching) -> Vec<SignalHandle> {
         let mut signals: Vec<_> = self.held.drain(..).map(|(_, signal)| signal).collect();

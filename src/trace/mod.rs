@@ -15,7 +15,6 @@ pub mod calls;
 pub mod capture;
 mod clock;
 mod complete;
-#[allow(dead_code)]
 mod fifo;
 mod file;
 mod hip_calls;
@@ -24,7 +23,7 @@ mod lane;
 mod sync;
 pub mod writers;
 
-pub use clock::now;
+use clock::now;
 pub use lane::Signals;
 
 use crate::guard::lock;
