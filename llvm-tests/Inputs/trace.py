@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-# Reads a trace as src/tracefile/format.rs documents it, apart from devprof's own reader, and prints its records:
+# Reads a trace as src/tracefile/format.rs documents it, apart from devprof's own reader, and prints what is in it:
 #
 #   trace.py FILE            a line a record
 #   trace.py --calls FILE    a line an API call in the order of their ids: name, status, the program's kernels
 #   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
+#   trace.py --queues FILE   a line a queue: dispatches, and which of them have times. --clocks tells times of the
+#                            agent's clock apart; --sequence wants the dispatches' LDS sizes to count from 0 modulo 1000
+#                            within each queue (trace/packets.h); --finished N wants at least so many that have ended
 #
 # What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
-# that its call's thread did not submit between the call's start and its end, times that go backwards.
+# that its call's thread did not submit between the call's start and its end, times that go backwards or lie outside of
+# what the host saw, kernels of a queue that start in another order than the packets.
+import argparse
 import collections
 import struct
 import sys
@@ -14,7 +19,8 @@ import zlib
 
 DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
 CLOCKS = ["system", "scaled", "agent", "none"]
-FLAGS = {4: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", 64: "moved"}
+UNFINISHED, MOVED = 4, 64
+FLAGS = {UNFINISHED: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", MOVED: "moved"}
 COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "unknown-packets", "closed"]
 
 Dispatch = collections.namedtuple(
@@ -37,7 +43,8 @@ def unpack(layout, record):
 
 class Trace:
     def __init__(self, path):
-        data = open(path, "rb").read()
+        with open(path, "rb") as file:
+            data = file.read()
         require(data[:8] == b"DEVPROFT", "no trace")
         version, header, size, self.pid = struct.unpack_from("<4I", data, 8)
         require((version, header, size) == (1, 4096, 128), "of another version")
@@ -59,7 +66,11 @@ class Trace:
             require(crc == zlib.crc32(record[4:]), f"the checksum of the record at {at}")
             self.take(kind, flags, ident, record)
             self.records += 1
-        require(self.records == self.counts["records"], f"{self.records} records, {self.counts['records']} counted")
+        # A writer that was killed has not counted its last records.
+        counted = self.counts["records"]
+        same = self.records == counted or not self.counts["closed"] and self.records > counted
+        require(same, f"{self.records} records, {counted} counted")
+        self.of_queue, self.of_call = self.by_queue(), self.by_call()
 
     def once(self, what, ident, value):
         require(ident not in what, f"the id {ident} twice: {value}")
@@ -93,6 +104,7 @@ class Trace:
             dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
             require(dispatch.queue in self.queues, f"no queue: {dispatch}")
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
+            require(dispatch.start <= dispatch.end, f"times: {dispatch}")
             require((dispatch.call == 0) == bool(flags & 8), f"the flag of calls: {dispatch}")
             if flags & 3 < 2:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
@@ -101,13 +113,26 @@ class Trace:
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
 
+    def by_queue(self):
+        queues = {queue: [] for queue in sorted(self.queues)}
+        for dispatch in sorted(self.dispatches.values()):
+            queues.setdefault(dispatch.queue, []).append(dispatch)
+        for dispatches in queues.values():
+            # Times that were moved into what the host saw prove nothing, and two clocks cannot be compared.
+            timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
+            for one, next in zip(timed, timed[1:]):
+                if one.flags & 3 == next.flags & 3:
+                    require(one.start <= next.start, f"order: {one} {next}")
+        return queues
+
     def by_call(self):
         owned = collections.defaultdict(list)
         for dispatch in self.dispatches.values():
             if dispatch.call == 0:
                 continue
             call = self.calls.get(dispatch.call)
-            require(call, f"no call: {dispatch}")
+            # A process that was killed was in its last calls.
+            require(call or not self.counts["closed"], f"no call: {dispatch}")
             if call:
                 inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
                 require(inside, f"not of its call: {dispatch} {call}")
@@ -117,7 +142,6 @@ class Trace:
 
 def print_records(trace):
     print(f"trace pid={trace.pid}", *(f"{name}={value}" for name, value in trace.counts.items()))
-    trace.by_call()
     for ident in sorted(trace.calls):
         call = trace.calls[ident]
         print(f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}")
@@ -132,18 +156,16 @@ def print_records(trace):
 
 
 def print_calls(trace):
-    owned = trace.by_call()
     for ident in sorted(trace.calls):
         call = trace.calls[ident]
-        names = (trace.kernels.get(dispatch.kernel, "?") for dispatch in owned[ident])
+        names = (trace.kernels.get(dispatch.kernel, "?") for dispatch in trace.of_call[ident])
         print(call.name, call.status, *(name for name in names if not name.startswith("__amd_rocclr_")))
 
 
 def print_summary(trace):
-    owned = trace.by_call()
     functions = collections.defaultdict(list)
     for ident, call in trace.calls.items():
-        functions[call.name].append(len(owned[ident]))
+        functions[call.name].append(len(trace.of_call[ident]))
     none = sum(dispatch.call == 0 for dispatch in trace.dispatches.values())
     print(f"calls={len(trace.calls)} dispatches={len(trace.dispatches)} without-call={none}")
     threads = {call.thread for call in trace.calls.values()}
@@ -153,9 +175,35 @@ def print_summary(trace):
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
 
 
-*options, path = sys.argv[1:]
-printer = {(): print_records, ("--calls",): print_calls, ("--summary",): print_summary}[tuple(options)]
-printer(Trace(path))
+def print_queues(trace):
+    ended = 0
+    for queue, dispatches in trace.of_queue.items():
+        if options.sequence:
+            for place, dispatch in enumerate(dispatches):
+                require(dispatch.lds == place % 1000, f"dispatch {dispatch.id} of queue {queue} is number {place}")
+        states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
+        told = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
+        ended += len(states) - told.get("unfinished", 0)
+        # Which of the two clocks a machine's own allows is its own affair.
+        timed = sum(told.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
+        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in told.items()), sep="")
+    names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())
+    print("kernels:", *(f"{name} {names[name]}" for name in sorted(names)))
+    counts = trace.counts
+    dropped = [counts[name] for name in COUNTS[1:4]]
+    print("dropped:", *dropped, "unknown packets:", counts["unknown-packets"], "closed:", counts["closed"])
+    require(ended >= options.finished, f"only {ended} dispatches have ended, of {options.finished}")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("path")
+for name in ["calls", "summary", "queues"]:
+    parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
+parser.add_argument("--clocks", action="store_true")
+parser.add_argument("--sequence", action="store_true")
+parser.add_argument("--finished", type=int, default=0)
+options = parser.parse_args()
+(options.print or print_records)(Trace(options.path))
 for error in errors[:20]:
-    print(f"trace.py: {path}: {error}", file=sys.stderr)
+    print(f"trace.py: {options.path}: {error}", file=sys.stderr)
 sys.exit(bool(errors))
