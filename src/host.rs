@@ -122,6 +122,16 @@ pub fn spawn_quiet(
     thread.map(|handle| handle.thread().clone())
 }
 
+/// From now on the calling thread never takes the processor from another one when it wakes up: it runs where one is
+/// free, or when it is its turn. Where a sandbox does not allow that, nothing changes.
+pub fn give_way() {
+    // SAFETY: plain numbers; all zero is the only priority that the policy has. Changes this thread only.
+    unsafe {
+        let parameters = std::mem::zeroed::<libc::sched_param>();
+        libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
+    }
+}
+
 thread_local! {
     static THREAD_ID: Cell<u32> = const { Cell::new(0) };
 }
@@ -265,4 +275,21 @@ pub fn host_name() -> Option<OsString> {
     }
     let end = name.iter().position(|&b| b == 0)?;
     Some(OsString::from_vec(name[..end].to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_gives_way_is_scheduled_so() {
+        // SAFETY: only asks.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        let given = std::thread::spawn(move || {
+            give_way();
+            policy()
+        });
+        assert_eq!(given.join().expect("no panic"), libc::SCHED_BATCH);
+        assert_eq!(policy(), libc::SCHED_OTHER);
+    }
 }

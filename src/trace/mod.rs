@@ -43,9 +43,11 @@ use std::time::{Duration, Instant};
 use tracefile::format::Header;
 
 /// The completion thread looks again so soon after it has found something.
-const SHORTEST_PAUSE: Duration = Duration::from_micros(50);
+const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 /// And so late, at the latest, while something is in flight.
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
+/// What doorbells keep back is handed on again so soon after.
+const RING_PAUSE: Duration = Duration::from_micros(50);
 /// Passes that find nothing, with nothing in flight, before it sleeps.
 const IDLE_PASSES: u32 = 10;
 
@@ -130,7 +132,7 @@ impl Trace {
         let spawned = host::spawn_quiet("devprof-ring", || {
             loop {
                 while intercept::pump_doorbells() {
-                    std::thread::sleep(SHORTEST_PAUSE);
+                    std::thread::sleep(RING_PAUSE);
                 }
                 std::thread::park();
             }
@@ -217,7 +219,11 @@ pub fn start(pattern: &OsStr) -> bool {
         asleep: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
     });
-    match host::spawn_quiet("devprof-trace", move || trace.run()) {
+    match host::spawn_quiet("devprof-trace", move || {
+        // It wakes up thousands of times a second, and would mostly take the place of a thread that launches.
+        host::give_way();
+        trace.run();
+    }) {
         Ok(thread) => {
             let _ = trace.thread.set(thread);
             true
