@@ -6,10 +6,11 @@
 #   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --queues FILE   a line a queue: dispatches, and which of them have times. --clocks tells times of the
 #                            agent's clock apart; --sequence wants the dispatches' LDS sizes to count from 0 modulo 1000
-#                            within each queue (trace/packets.h); --finished N wants at least so many that have ended
+#                            within each queue (trace/packets.h); --fleet, agents, queues, threads and kernels to be
+#                            those that trace/fleet.c wrote; --finished N, at least so many that have ended
 #
 # What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
-# that its call's thread did not submit between the call's start and its end, times that go backwards or lie outside of
+# that its call's thread did not submit between the call's start and its end, a queue or a kernel of another agent, times that go backwards or lie outside of
 # what the host saw, kernels of a queue that start in another order than the packets.
 import argparse
 import collections
@@ -56,7 +57,7 @@ class Trace:
             require(value ^ check == 2**64 - 1, f"the counter {name}")
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
-        self.dispatches, self.calls = {}, {}
+        self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
         self.records = 0
         for at in range(header, len(data) - size + 1, size):
             record = data[at : at + size]
@@ -91,6 +92,7 @@ class Trace:
             name, agent = unpack("8xII", record)
             require(agent in self.agents, f"the kernel {ident} has no agent")
             self.once(self.kernels, ident, self.text(name))
+            self.kernel_agents[ident] = agent
         elif kind == AGENT:
             self.once(self.agents, ident, self.text(unpack("8xI", record)[0]))
         elif kind == QUEUE:
@@ -104,6 +106,8 @@ class Trace:
             dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
             require(dispatch.queue in self.queues, f"no queue: {dispatch}")
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
+            agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
+            require(agents == 2 * [dispatch.agent], f"agents {agents}: {dispatch}")
             require(dispatch.start <= dispatch.end, f"times: {dispatch}")
             require((dispatch.call == 0) == bool(flags & 8), f"the flag of calls: {dispatch}")
             if flags & 3 < 2:
@@ -175,6 +179,18 @@ def print_summary(trace):
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
 
 
+def check_fleet(trace):
+    queues, threads = {}, {}
+    for d in trace.dispatches.values():
+        queue = queues.setdefault((d.agent, d.gx // 64), d.queue)
+        written = d.gx % 64, queue, threads.setdefault(d.gy, d.thread), ["branch", "loop"][d.lds % 2], 1
+        recorded = d.agent, d.queue, d.thread, trace.kernels.get(d.kernel), d.gz
+        require(recorded == written, f"written as {written}: {d}")
+    for found in queues, threads:
+        require(len(set(found.values())) == len(found), f"two are one: {found}")
+    print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
+
+
 def print_queues(trace):
     ended = 0
     for queue, dispatches in trace.of_queue.items():
@@ -187,6 +203,8 @@ def print_queues(trace):
         # Which of the two clocks a machine's own allows is its own affair.
         timed = sum(told.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
         print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in told.items()), sep="")
+    if options.fleet:
+        check_fleet(trace)
     names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())
     print("kernels:", *(f"{name} {names[name]}" for name in sorted(names)))
     counts = trace.counts
@@ -201,6 +219,7 @@ for name in ["calls", "summary", "queues"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")
+parser.add_argument("--fleet", action="store_true")
 parser.add_argument("--finished", type=int, default=0)
 options = parser.parse_args()
 (options.print or print_records)(Trace(options.path))
