@@ -10,8 +10,9 @@
 #                            those that trace/fleet.c wrote; --finished N, at least so many that have ended
 #
 # What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
-# that its call's thread did not submit between the call's start and its end, a queue or a kernel of another agent, times that go backwards or lie outside of
-# what the host saw, kernels of a queue that start in another order than the packets.
+# that its call's thread did not submit between the call's start and its end, or whose queue or kernel is another
+# agent's, times that go backwards or lie outside of what the host saw, kernels of a queue that start in another order
+# than the packets.
 import argparse
 import collections
 import struct

@@ -135,6 +135,46 @@ static void vendor(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
+// A packet of a type and, if it is vendor-specific, a format that no one knows, with a completion signal.
+static void put_strange(struct lane *lane, int type, int format, hsa_signal_t done) {
+    uint64_t packet[8] = {(uint64_t)format << 16, 0, 0, 0, 0, 0, 0, done.handle};
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
+    room(lane->queue, index, 1);
+    put(lane->queue, index, packet, header_of(type, true));
+    ring(lane->queue, index);
+}
+
+// Types of packets that no one knows yet, and gfx1250's dispatch in clusters (hsa_amd_ext_kernel_dispatch_packet_t:
+// 3 by 2 by 1 clusters of 2 by 1 by 4 workgroups), which the simulator completes where it runs no kernels.
+static void unknown(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_signal_t done = signal_of(5 * 40);
+    for (int n = 0; n < 40; ++n) {
+        put_strange(&lane, 6, 0, done);
+        put_strange(&lane, 255, 0, done);
+        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, done);
+        dispatch(&lane, n % 2 ? done : no_signal, true);
+        if (n % 2 == 0)
+            put_strange(&lane, 200, 0, done);
+        uint64_t packet[8] = {3ul << 16 | 64ul << 32 | 2ul << 48,
+                              1 | 3ul << 32,
+                              2 | 1 << 16 | 2ul << 32 | 1ul << 40 | 4ul << 48,
+                              lane.dispatches++ << 32,
+                              kernel_object,
+                              (uint64_t)arguments,
+                              0,
+                              done.handle};
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(lane.queue, 1);
+        room(lane.queue, index, 1);
+        put(lane.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
+        ring(lane.queue, index);
+    }
+    await(done);
+    drain(&lane);
+    printf("done: %ld\n", hsa_signal_load_scacquire(done));
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
 static void some(struct lane *lane, int count) {
     for (int n = 0; n < count; ++n)
         dispatch(lane, no_signal, true);
@@ -195,7 +235,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
-                     {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain}};
+                     {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
+                     {"unknown", unknown}};
     begin(argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
         if (!strcmp(what, scenarios[n].name)) {

@@ -40,6 +40,8 @@ pub struct Interception {
     retry: Option<u64>,
     /// For batches that wrap around.
     staging: Vec<Packet>,
+    /// What goes underneath, kept for its memory: a launch allocates nothing here.
+    copy: Vec<Packet>,
     async_doorbell: Signal,
     active: bool,
     faulty: bool,
@@ -165,16 +167,17 @@ impl Interception {
         let Some((handler, data)) = handler else {
             // SAFETY: the caller's promise. They need not be aligned, so they are copied.
             unsafe {
-                let packets: Vec<Packet> = (0..count)
-                    .map(|n| packets.add(n).read_unaligned())
-                    .collect();
+                let mut copy = std::mem::take(&mut (*this).copy);
+                copy.clear();
+                copy.extend((0..count).map(|n| packets.add(n).read_unaligned()));
                 if !(*this).overflow.is_empty() {
                     die(
                         "a handler writes packets in two calls, and those of the first still wait: ROCr would exchange them",
                     );
                 }
-                let taken = (*this).submit(&packets, false);
-                (*this).overflow.extend(&packets[taken..]);
+                let taken = (*this).submit(&copy, false);
+                (*this).overflow.extend(&copy[taken..]);
+                (*this).copy = copy;
             }
             return;
         };
@@ -327,6 +330,7 @@ fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status>
             overflow: Vec::new(),
             retry: None,
             staging: vec![[0; 8]; request.size as usize],
+            copy: Vec::new(),
             async_doorbell,
             active: true,
             faulty: state.settings.faulty_intercept,
