@@ -8,17 +8,14 @@ mod json;
 mod perfetto;
 mod rocpd;
 
+use crate::Console;
 use clap::{Args, ValueEnum};
 use source::{Record, Tell, Trace};
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use tempfile::NamedTempFile;
-
-/// The exit status when a part of the file was not whole, and all else was exported.
-pub const PARTLY: u8 = 3;
 
 #[derive(Args)]
 pub struct Options {
@@ -75,7 +72,7 @@ trait Writer {
     fn finish(self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>>;
 }
 
-pub fn run(options: &Options) -> Result<ExitCode, String> {
+pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let (format, out) = target(options)?;
     let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", out.display());
     let dir = match out.parent() {
@@ -90,6 +87,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         &options.file,
         !options.no_demangle,
         Tell::All,
+        console.say,
         |record, trace| writer.record(record, trace).map_err(|error| failed(&error)),
     )?;
     writer.finish(&mut trace).map_err(|error| failed(&error))?;
@@ -98,31 +96,13 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         true => "; not all of the trace is whole",
         false => "",
     };
-    print(&format!(
+    console.print(&format!(
         "{}: {} dispatches, {} API calls{whole}\n",
         out.display(),
         summary.dispatches,
         summary.calls
     ))?;
-    Ok(status(&summary))
-}
-
-/// Writes to stdout. Whoever reads it may have seen enough.
-pub fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to stdout: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What a run that came to its end says of the file.
-pub fn status(summary: &source::Summary) -> ExitCode {
-    match summary.damaged {
-        true => ExitCode::from(PARTLY),
-        false => ExitCode::SUCCESS,
-    }
+    Ok(summary.status())
 }
 
 /// The format and the file to write.

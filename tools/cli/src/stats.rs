@@ -1,13 +1,13 @@
 //! `devprof stats`: which kernels took the time. Kernels are the same when their names are, also on several agents.
 
-use crate::export::{self, csv, source};
+use crate::Console;
+use crate::export::{csv, source};
 use clap::Args;
 use serde::Serialize;
-use source::{Record, Tell, Untimed};
+use source::{Record, Tell, Trace, Untimed};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::rc::Rc;
 
 #[derive(Args)]
@@ -69,10 +69,10 @@ impl Row {
     }
 }
 
-pub fn run(options: &Options) -> Result<ExitCode, String> {
+pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let mut rows: HashMap<Rc<str>, Row> = HashMap::new();
     let demangle = !options.no_demangle;
-    let (_, summary) = source::read(&options.file, demangle, Tell::Problems, |record, trace| {
+    let take = |record: &Record, trace: &mut Trace| {
         if let Record::Dispatch(dispatch) = record
             && let Ok(duration) = trace.duration(dispatch)
         {
@@ -83,7 +83,8 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
             row.add(duration);
         }
         Ok(())
-    })?;
+    };
+    let (_, summary) = source::read(&options.file, demangle, Tell::Problems, console.say, take)?;
     let untimed = |why| summary.untimed.get(&why).copied().unwrap_or_default();
     let report = Report {
         kernels: ranked(rows.into_values().collect()),
@@ -99,8 +100,8 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     } else {
         table(&report.kernels)
     };
-    export::print(&text)?;
-    Ok(export::status(&summary))
+    console.print(&text)?;
+    Ok(summary.status())
 }
 
 /// By total time, the longest first, with means and shares.

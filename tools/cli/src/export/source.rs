@@ -1,7 +1,7 @@
 //! A trace file as the exporters and the statistics want it: each whole record in the file's order, its names at hand
-//! and its times in nanoseconds of one clock. What is not whole is said on stderr, with its place.
+//! and its times in nanoseconds of one clock. What is not whole is said, with its place.
 
-use crate::names;
+use crate::{PARTLY, names};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -190,15 +190,16 @@ impl Ids {
 struct Problems<'a> {
     file: &'a Path,
     bar: ProgressBar,
+    say: &'a mut dyn FnMut(&str),
     damaged: bool,
     /// By what is said, without its numbers: how often, and where last.
     seen: BTreeMap<String, (u64, u64)>,
 }
 
 impl Problems<'_> {
-    fn say(&self, what: &str) {
+    fn say(&mut self, what: &str) {
         let line = format!("devprof: {}: {what}", self.file.display());
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| (self.say)(&line));
     }
 
     fn damage(&mut self, damage: &Damage) {
@@ -216,8 +217,8 @@ impl Problems<'_> {
         }
     }
 
-    fn rest_of_damages(&self) {
-        for (kind, (count, last)) in &self.seen {
+    fn rest_of_damages(&mut self) {
+        for (kind, (count, last)) in std::mem::take(&mut self.seen) {
             if let Some(more) = count.checked_sub(LINES).filter(|&more| more != 0) {
                 self.say(&format!("{more} more of these up to byte {last}: {kind}"));
             }
@@ -236,6 +237,13 @@ pub struct Summary {
     pub untimed: BTreeMap<Untimed, u64>,
 }
 
+impl Summary {
+    /// The exit status of what came to its end.
+    pub fn status(&self) -> u8 {
+        if self.damaged { PARTLY } else { 0 }
+    }
+}
+
 /// What a reading tells beside the records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tell {
@@ -245,11 +253,12 @@ pub enum Tell {
     All,
 }
 
-/// Hands each record to `take`, in the file's order, and says what is wrong with the file.
+/// Hands each record to `take`, in the file's order, and says what is wrong with the file, line by line.
 pub fn read(
     path: &Path,
     demangle: bool,
     tell: Tell,
+    say: &mut dyn FnMut(&str),
     mut take: impl FnMut(&Record, &mut Trace) -> Result<(), String>,
 ) -> Result<(Trace, Summary), String> {
     let failed = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
@@ -268,6 +277,7 @@ pub fn read(
     let mut problems = Problems {
         file: path,
         bar: progress(path),
+        say,
         damaged: false,
         seen: BTreeMap::new(),
     };

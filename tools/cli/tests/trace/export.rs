@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tracefile::format::{COUNTERS, Count, HEADER_SIZE, RECORD_SIZE, Record, flag};
+use tracefile::format::{Count, HEADER_SIZE, RECORD_SIZE, Record};
 
 /// Exports to a file with this ending. Its path, the exit status, and what was said.
 fn export(trace: &[u8], dir: &Path, ending: &str) -> (PathBuf, Option<i32>, String) {
@@ -429,68 +429,4 @@ fn each_damaged_record_is_told_with_its_place_and_the_rest_is_exported() {
     let lines = json(&out);
     assert_eq!(of_type(&lines, "dispatch").len(), 30);
     assert_eq!(of_type(&lines, "dispatch")[0]["kernel_name"], "(kernel 1)");
-}
-
-/// A file of few records, to be damaged in every way.
-fn small() -> Vec<u8> {
-    let mut records = named();
-    records.push(call(1, 7, 10, 1500, 1700).seal());
-    records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
-    records.push(timed(dispatch(2, flag::CLOCK_AGENT, 3, 2, 1), 1600, 2000, 3000).seal());
-    file(&records)
-}
-
-/// Exports a damaged file with all writers and makes its statistics: none panics, and all agree on what is wrong.
-fn survives(bytes: &[u8], dir: &Path, what: &str, expected: i32) {
-    let file = dir.join("a.trace");
-    fs::write(&file, bytes).unwrap();
-    let ways: [&[&str]; 4] = [
-        &["export", "-f", "json"],
-        &["export", "-f", "rocpd"],
-        &["export"],
-        &["stats"],
-    ];
-    for way in ways {
-        let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = Vec::new();
-        way.iter().for_each(|argument| arguments.push(argument));
-        arguments.push(&file);
-        let output = devprof(&arguments);
-        let said = said(&output);
-        assert_eq!(
-            output.status.code(),
-            Some(expected),
-            "{what}, {way:?}: {said}"
-        );
-        assert!(said.contains("a.trace: "), "{what}, {way:?}: {said}");
-        if expected == 3 {
-            assert!(said.contains("byte "), "{what}, {way:?}: {said}");
-        }
-    }
-}
-
-#[test]
-fn a_file_damaged_at_any_place_is_told_and_exported() {
-    let dir = directory("mutations");
-    let whole = small();
-    // Of the header's page each byte that means something, of the records some of each.
-    let counted = COUNTERS..COUNTERS + 16;
-    let records = (HEADER_SIZE..whole.len()).step_by(37);
-    for at in (0..COUNTERS).step_by(3).chain(counted).chain(records) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0x40;
-        let expected = if at < COUNTERS { 1 } else { 3 };
-        survives(&bytes, &dir, &format!("byte {at}"), expected);
-    }
-}
-
-#[test]
-fn a_file_truncated_anywhere_is_told_and_exported() {
-    let dir = directory("truncations");
-    let whole = small();
-    for length in (0..HEADER_SIZE).step_by(97) {
-        survives(&whole[..length], &dir, &format!("{length} bytes"), 1);
-    }
-    for length in (HEADER_SIZE..whole.len()).step_by(41) {
-        survives(&whole[..length], &dir, &format!("{length} bytes"), 3);
-    }
 }
