@@ -155,7 +155,8 @@ def print_records(trace):
         flags = [CLOCKS[dispatch.flags & 3]] + [name for bit, name in FLAGS.items() if dispatch.flags & bit]
         print(
             f"dispatch {ident} {trace.kernels.get(dispatch.kernel)} call={dispatch.call} queue={dispatch.queue}",
-            f"thread={dispatch.thread} grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
+            f"thread={dispatch.thread} start={dispatch.start} end={dispatch.end}",
+            f"grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
             f"workgroup={dispatch.bx},{dispatch.by},{dispatch.bz} flags={','.join(flags)}",
         )
 
