@@ -66,18 +66,13 @@ impl Bounds {
         self.data.is_empty() && self.counters.is_empty()
     }
 
-    /// The ranges to copy, the version's eight bytes last.
-    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+    /// The ranges that stay the same while the code object is loaded.
+    pub fn fixed(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let version = self.version.map(|at| at..at + 8);
-        [
-            self.names.clone(),
-            self.counters.clone(),
-            self.data.clone(),
-            self.uniform.clone(),
-        ]
-        .into_iter()
-        .chain(version)
-        .filter(|range| !range.is_empty())
+        [self.names.clone(), self.data.clone()]
+            .into_iter()
+            .chain(version)
+            .filter(|range| !range.is_empty())
     }
 }
 

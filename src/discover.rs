@@ -35,7 +35,7 @@ pub struct Table {
 }
 
 /// What one executable has loaded on one agent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CodeObject {
     pub executable: ExecutableHandle,
     /// Index into the agents.
@@ -63,28 +63,39 @@ pub struct Unseen {
     pub error: hsa::Error,
 }
 
-/// The code objects with at least one table, in the loader's order, and what could not be looked at.
-pub fn discover(
+/// The code objects that are loaded, in the loader's order, without their tables; and what could not be looked at.
+pub fn loaded(
     api: &'static Api,
     agents: &[Agent],
     unknown: &[(AgentHandle, hsa::Error)],
 ) -> Result<(Vec<CodeObject>, Vec<Unseen>), hsa::Error> {
     let segments = hsa::segments(api)?;
-    let mut unseen = on_unknown(&segments, unknown);
-    let mut objects = group(&segments, agents);
-    objects.retain_mut(|object| {
+    Ok((group(&segments, agents), on_unknown(&segments, unknown)))
+}
+
+/// Looks for the tables of code objects: those that have some, and what could not be looked at.
+pub fn with_tables(
+    api: &'static Api,
+    agents: &[Agent],
+    objects: impl IntoIterator<Item = CodeObject>,
+) -> (Vec<CodeObject>, Vec<Unseen>) {
+    let (mut found, mut unseen) = (Vec::new(), Vec::new());
+    for mut object in objects {
         let agent = &agents[object.agent];
         match hsa::tables(api, object.executable, agent.handle) {
-            Ok(tables) => object.tables = tables,
+            Ok(tables) if tables.is_empty() => {}
+            Ok(tables) => {
+                object.tables = tables;
+                found.push(object);
+            }
             Err(error) => unseen.push(Unseen {
                 executable: object.executable.0,
                 agent: agent.name.clone(),
                 error,
             }),
         }
-        !object.tables.is_empty()
-    });
-    Ok((objects, unseen))
+    }
+    (found, unseen)
 }
 
 /// What is loaded on agents that do not tell what they are.

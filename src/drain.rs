@@ -1,22 +1,21 @@
 //! One drain from end to end: discover, check, copy, encode, place. What is lost on the way is said and counted; the
 //! rest goes on.
 
-use crate::check::{self, Bounds, Defect};
-use crate::copy::{Copies, Wanted};
-use crate::discover::{Agent, CodeObject, discover};
-use crate::encode::{Sections, encode};
-use crate::files::{Files, Identity, Profile};
+use crate::copy::Wanted;
+use crate::discover::{self, Agent, CodeObject};
+use crate::files::{Files, Profile, Scope};
 use crate::guard::lock;
 use crate::hsa::copy::Staging;
-use crate::hsa::types::AgentHandle;
-use crate::hsa::{self, Api};
+use crate::hsa::types::{AgentHandle, ExecutableHandle};
+use crate::hsa::{self, Agents, Api};
+use crate::object::{self, Object};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
-use crate::{build_id, signature};
-use byteorder::{ByteOrder, LittleEndian};
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
+
+/// Where a code object is loaded.
+type Place = (ExecutableHandle, AgentHandle);
 
 /// What is kept from one drain to the next.
 #[derive(Default)]
@@ -24,21 +23,40 @@ struct State {
     /// Whether this copy holds a reference on HSA.
     holding: bool,
     staging: HashMap<AgentHandle, Staging>,
+    /// Executables that were seen to be frozen and whose end will be seen: what was read of them stays true. Which
+    /// freezing it was, from 1: handles are used again.
+    watched: HashMap<ExecutableHandle, u64>,
+    frozen: u64,
+    /// Executables that are being destroyed just now, by some thread, and are not to be touched.
+    going: HashSet<ExecutableHandle>,
+    /// What was read of those; code objects without tables, too.
+    objects: HashMap<Place, Object>,
     files: Files,
 }
 
+/// Held through a drain, so that no executable goes away under it. Nobody waits for a kernel, or calls HIP, with it: a
+/// thread that HIP has locked may be waiting for it to let an executable go.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// Drains every loaded code object. `wait`: for kernels that HIP still runs, first. `hold`: keep HSA alive from now on.
-pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
+/// What a drain is to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Drains every loaded code object. `wait`: for kernels that still run, first.
+    All { wait: bool },
+    /// Drains an executable that is about to be destroyed, and leaves it alone until [`gone`].
+    Going(ExecutableHandle),
+    /// Sets all counters back to what they were when their code objects were loaded.
+    Reset,
+}
+
+/// Carries out `order`. `hold`: keep HSA alive from now on.
+pub fn drain(settings: &Settings, order: Order, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut state = lock(&STATE);
-    let state = state.get_or_insert_default();
     let drained = match hsa::find() {
         None => Ok(()),
         Some(Err(error)) => Err(error),
         Some(Ok(api)) => match api.is_alive() {
-            Ok(true) => state.drain(api, settings, wait, hold, &mut outcome),
+            Ok(true) => with(api, settings, order, hold, &mut outcome),
             Ok(false) => Ok(()),
             Err(error) => Err(error),
         },
@@ -47,6 +65,55 @@ pub fn drain(settings: &Settings, wait: bool, hold: bool) -> Outcome {
         outcome.lose(format_args!("cannot collect device counters: {error}"));
     }
     outcome
+}
+
+fn with(
+    api: &'static Api,
+    settings: &Settings,
+    order: Order,
+    hold: bool,
+    outcome: &mut Outcome,
+) -> Result<(), hsa::Error> {
+    let mut quiesce = None;
+    if order == (Order::All { wait: true }) {
+        let look = |state: &mut State| {
+            state.forget_unwatched();
+            let agents = hsa::agents(api)?;
+            state.look(api, settings, &agents, &mut Outcome::default())?;
+            Ok(state.objects.values().all(Object::is_empty))
+        };
+        // The tables do not change while kernels run; the counters do.
+        if look(lock(&STATE).get_or_insert_default())? {
+            return Ok(());
+        }
+        let mut wait = hsa::quiesce(api, settings.sync_limit);
+        if !wait.devices() {
+            outcome.lose(format_args!(
+                "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
+                settings.sync_limit.as_millis()
+            ));
+        }
+        quiesce = Some(wait);
+    }
+    {
+        let mut state = lock(&STATE);
+        let state = state.get_or_insert_default();
+        if quiesce.is_none() {
+            state.forget_unwatched();
+        }
+        if hold && !state.holding {
+            // If it cannot be held now there is still this drain, and perhaps another.
+            match api.hold() {
+                Ok(()) => state.holding = true,
+                Err(error) => report::note(settings.verbose, error),
+            }
+        }
+        state.carry_out(api, settings, order, outcome)?;
+    }
+    if let Some(quiesce) = quiesce {
+        quiesce.handlers();
+    }
+    Ok(())
 }
 
 /// Gives back what the drains have taken from HSA, which is about to be shut down.
@@ -60,10 +127,32 @@ pub fn release() {
     }
 }
 
-/// From now on remember what is written, for [`place_again`].
-pub fn keep_images() {
+/// An executable was frozen, and its end will be told by [`Order::Going`].
+pub fn watch(executable: ExecutableHandle) {
     let mut state = lock(&STATE);
-    state.get_or_insert_default().files.keep_images = true;
+    let state = state.get_or_insert_default();
+    // One of the same handle was destroyed, and whoever did it has not told of it yet, or will not.
+    state.forget(executable);
+    state.frozen += 1;
+    state.watched.insert(executable, state.frozen);
+}
+
+/// Which freezing of an executable is the latest, for [`gone`]; 0 if none was seen.
+pub fn freezing(executable: ExecutableHandle) -> u64 {
+    lock(&STATE).get_or_insert_default().freezing(executable)
+}
+
+/// An executable was destroyed, or was not, after [`Order::Going`]. Before that, `freezing` was its latest one.
+pub fn gone(executable: ExecutableHandle, freezing: u64, destroyed: bool) {
+    let mut state = lock(&STATE);
+    let state = state.get_or_insert_default();
+    if state.freezing(executable) != freezing {
+        // Another one has come into its place already.
+    } else if destroyed {
+        state.forget(executable);
+    } else {
+        state.going.remove(&executable);
+    }
 }
 
 /// See [`Files::place_again`].
@@ -85,337 +174,196 @@ pub fn forget_parent() {
 }
 
 impl State {
-    fn drain(
+    fn freezing(&self, executable: ExecutableHandle) -> u64 {
+        self.watched.get(&executable).copied().unwrap_or(0)
+    }
+
+    /// An executable is gone, but for what it has counted.
+    fn forget(&mut self, executable: ExecutableHandle) {
+        self.watched.remove(&executable);
+        self.going.remove(&executable);
+        self.objects.retain(|(of, _), _| *of != executable);
+        self.files.unload(executable);
+    }
+
+    /// Forgets what was read of code objects that may be others by now.
+    fn forget_unwatched(&mut self) {
+        let watched = &self.watched;
+        self.objects.retain(|(of, _), _| watched.contains_key(of));
+    }
+
+    /// Sees to it that every loaded code object was read. Where they are, in the loader's order.
+    fn look(
         &mut self,
         api: &'static Api,
         settings: &Settings,
-        wait: bool,
-        hold: bool,
+        agents: &Agents,
         outcome: &mut Outcome,
-    ) -> Result<(), hsa::Error> {
-        if hold && !self.holding {
-            // If it cannot be held now there is still this drain, and perhaps another.
-            match api.hold() {
-                Ok(()) => self.holding = true,
-                Err(error) => report::note(settings.verbose, error),
-            }
-        }
-        let hsa::Agents {
-            gpus: agents,
-            cpu,
-            unknown,
-        } = hsa::agents(api)?;
-        let (objects, unseen) = discover(api, &agents, &unknown)?;
+    ) -> Result<Vec<Place>, hsa::Error> {
+        let (mut loaded, unseen) = discover::loaded(api, &agents.gpus, &agents.unknown)?;
+        loaded.retain(|code| !self.going.contains(&code.executable));
         for unseen in unseen {
             outcome.lose(unseen);
         }
-        report::note(
-            settings.verbose,
-            format_args!("{} code objects with profile tables", objects.len()),
-        );
-        if objects.is_empty() {
-            return Ok(());
+        let place = |code: &CodeObject| (code.executable, agents.gpus[code.agent].handle);
+        let places: Vec<Place> = loaded.iter().map(place).collect();
+        let mut known: HashMap<Place, Object> = std::mem::take(&mut self.objects);
+        let mut new = Vec::new();
+        for code in loaded {
+            match known.remove(&place(&code)) {
+                Some(object) if object.code.segments == code.segments => {
+                    self.objects.insert(place(&code), object);
+                }
+                _ => new.push(code),
+            }
         }
-        // The tables do not change while kernels run; the counters do.
-        let mut quiesce = wait.then(|| hsa::quiesce(api, settings.sync_limit));
-        let mut checked = Vec::new();
-        for (n, agent) in agents.iter().enumerate() {
-            let mine: Vec<&CodeObject> =
-                objects.iter().filter(|object| object.agent == n).collect();
+        if new.is_empty() {
+            return Ok(places);
+        }
+        for code in &new {
+            // Until it is seen to have tables, and these are read.
+            self.objects
+                .insert(place(code), Object::without_tables(code.clone()));
+        }
+        let (found, unseen) = discover::with_tables(api, &agents.gpus, new);
+        for unseen in unseen {
+            self.objects.retain(|(of, _), _| of.0 != unseen.executable);
+            outcome.lose(unseen);
+        }
+        for (n, agent) in agents.gpus.iter().enumerate() {
+            let mine: Vec<_> = found
+                .iter()
+                .filter(|code| code.agent == n)
+                .cloned()
+                .collect();
             if mine.is_empty() {
                 continue;
             }
-            let staging = self
-                .staging
-                .entry(agent.handle)
-                .or_insert_with(|| Staging::new(api, agent.handle, cpu));
-            let mut drain = AgentDrain {
-                api,
-                settings,
-                agent,
-                staging,
-                outcome,
-            };
-            match drain.tables(&mine) {
-                Ok(found) => checked.push((agent, found)),
-                Err(error) => drain.lose_all(mine.len(), &error),
+            let places: Vec<Place> = mine.iter().map(place).collect();
+            let staging = staging(&mut self.staging, api, agents, agent);
+            match object::read(api, agent, mine, staging, settings.sync_limit) {
+                Ok(read) => {
+                    let read = read.into_iter().map(|object| (place(&object.code), object));
+                    self.objects.extend(read);
+                }
+                Err(error) => {
+                    // Tried again at the next drain.
+                    places
+                        .iter()
+                        .for_each(|place| drop(self.objects.remove(place)));
+                    lose_all(outcome, places.len(), agent, &error);
+                }
             }
         }
-        if quiesce.as_mut().is_some_and(|quiesce| !quiesce.devices()) {
-            outcome.lose(format_args!(
-                "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
-                settings.sync_limit.as_millis()
-            ));
+        Ok(places)
+    }
+
+    fn carry_out(
+        &mut self,
+        api: &'static Api,
+        settings: &Settings,
+        order: Order,
+        outcome: &mut Outcome,
+    ) -> Result<(), hsa::Error> {
+        let agents = hsa::agents(api)?;
+        let mut places = self.look(api, settings, &agents, outcome)?;
+        let mut executables = self.going.clone();
+        executables.extend(places.iter().map(|&(of, _)| of));
+        if let Order::Going(executable) = order {
+            places.retain(|&(of, _)| of == executable);
         }
+        places.retain(|place| {
+            self.objects
+                .get(place)
+                .is_some_and(|object| !object.is_empty())
+        });
+        report::note(
+            settings.verbose,
+            format_args!("{} code objects with profile tables", places.len()),
+        );
         let mut profiles = Vec::new();
-        for (agent, checked) in checked {
-            let Some(staging) = self.staging.get_mut(&agent.handle) else {
+        for (n, agent) in agents.gpus.iter().enumerate() {
+            let mine: Vec<Place> = places
+                .iter()
+                .filter(|place| place.1 == agent.handle)
+                .copied()
+                .collect();
+            if mine.is_empty() {
                 continue;
+            }
+            let staging = staging(&mut self.staging, api, &agents, agent);
+            let mut wanted = Wanted::default();
+            let objects = || mine.iter().filter_map(|place| self.objects.get(place));
+            if order == Order::Reset {
+                for object in objects() {
+                    for (range, byte) in object.counters() {
+                        if let Err(error) = staging.fill(&range, byte) {
+                            outcome.lose(object.describe(api, agent, &object::Lost::Reset(error)));
+                        }
+                    }
+                }
+                continue;
+            }
+            objects().for_each(|object| object.want(&mut wanted));
+            let copies = match wanted.copy(staging, settings.sync_limit) {
+                Ok(copies) => copies,
+                Err(error) => {
+                    lose_all(outcome, mine.len(), agent, &error);
+                    continue;
+                }
             };
-            let mut drain = AgentDrain {
-                api,
-                settings,
-                agent,
-                staging,
-                outcome,
-            };
-            let count = checked.len();
-            match drain.profiles(checked) {
-                Ok(found) => profiles.extend(found),
-                Err(error) => drain.lose_all(count, &error),
+            for place in mine {
+                let Some(object) = self.objects.get_mut(&place) else {
+                    continue;
+                };
+                let image = object.image(api, agent, &copies);
+                for loss in &object.losses {
+                    outcome.lose(loss);
+                }
+                match image {
+                    Ok(image) => profiles.push(Profile {
+                        agent: n,
+                        executable: place.0,
+                        signature: object.signature,
+                        binary_id: object.binary_id.clone(),
+                        image,
+                        records: object.records,
+                        certain: self.watched.contains_key(&place.0),
+                    }),
+                    Err(loss) => outcome.lose(loss),
+                }
             }
         }
-        self.files.place(&agents, settings, profiles, outcome);
-        if let Some(quiesce) = quiesce {
-            quiesce.handlers();
+        let scope = match order {
+            Order::All { .. } => Scope::All(&executables),
+            Order::Going(_) => Scope::Some,
+            Order::Reset => {
+                self.files.reset();
+                return Ok(());
+            }
+        };
+        self.files
+            .place(&agents.gpus, settings, profiles, scope, outcome);
+        if let Order::Going(executable) = order {
+            self.going.insert(executable);
         }
         Ok(())
     }
 }
 
-/// A code object's table that has passed the checks.
-struct Checked<'a> {
-    object: &'a CodeObject,
-    bounds: Vec<Bounds>,
-    /// Of [`build_id::Search`]: what to look for after the head.
-    notes: build_id::Search,
-}
-
-/// The drain of one agent's code objects.
-struct AgentDrain<'a> {
+fn staging<'a>(
+    all: &'a mut HashMap<AgentHandle, Staging>,
     api: &'static Api,
-    settings: &'a Settings,
-    agent: &'a Agent,
-    staging: &'a mut Staging,
-    outcome: &'a mut Outcome,
+    agents: &Agents,
+    agent: &Agent,
+) -> &'a mut Staging {
+    all.entry(agent.handle)
+        .or_insert_with(|| Staging::new(api, agent.handle, agents.cpu))
 }
 
-impl AgentDrain<'_> {
-    /// Copies and encodes the sections.
-    fn profiles(&mut self, checked: Vec<Checked>) -> Result<Vec<Profile>, hsa::Error> {
-        let mut wanted = Wanted::default();
-        for checked in &checked {
-            for range in checked
-                .bounds
-                .iter()
-                .flat_map(Bounds::ranges)
-                .chain(checked.notes.range())
-            {
-                wanted.add(range, &checked.object.segments);
-            }
-        }
-        let copies = wanted.copy(self.staging, self.settings.sync_limit)?;
-        let mut profiles = Vec::new();
-        for checked in checked {
-            match profile(&checked, &copies, self.agent.handle) {
-                Ok((profile, losses)) => {
-                    for loss in losses {
-                        lose(self.api, self.agent, checked.object, self.outcome, loss);
-                    }
-                    profiles.push(profile);
-                }
-                Err(error) => lose(self.api, self.agent, checked.object, self.outcome, error),
-            }
-        }
-        Ok(profiles)
-    }
-
-    fn lose_all(&mut self, count: usize, error: &hsa::Error) {
-        self.outcome.lose(format_args!(
-            "lost the counters of {count} code objects on {}: {error}",
-            self.agent.name
-        ));
-    }
-
-    /// Reads and checks the tables, and the head of each code object for its build id.
-    fn tables<'a>(&mut self, objects: &[&'a CodeObject]) -> Result<Vec<Checked<'a>>, hsa::Error> {
-        let mut wanted = Wanted::default();
-        let mut good = Vec::new();
-        for &object in objects {
-            let mut tables = Vec::new();
-            for table in &object.tables {
-                match check::table(table, &object.segments) {
-                    Ok(found) => tables.push(found),
-                    Err(defect) => lose(
-                        self.api,
-                        self.agent,
-                        object,
-                        self.outcome,
-                        Lost::Defect(defect),
-                    ),
-                }
-            }
-            if tables.is_empty() {
-                continue;
-            }
-            let head = build_id::head(&object.segments);
-            for range in tables
-                .iter()
-                .map(|(_, range)| range.clone())
-                .chain(head.clone())
-            {
-                wanted.add(range, &object.segments);
-            }
-            good.push((object, tables, head));
-        }
-        let copies = wanted.copy(self.staging, self.settings.sync_limit)?;
-        let mut checked = Vec::new();
-        for (object, tables, head) in good {
-            let mut bounds = Vec::new();
-            for (layout, range) in tables {
-                match copies.get(&range).map_err(Lost::Copy).and_then(|bytes| {
-                    check::bounds(layout, bytes, &object.segments).map_err(Lost::Defect)
-                }) {
-                    Ok(found) => bounds.push(found),
-                    Err(error) => lose(self.api, self.agent, object, self.outcome, error),
-                }
-            }
-            // Without its head a code object only has no build id.
-            let bytes = head.and_then(|range| Some((range.start, copies.get(&range).ok()?)));
-            let notes = match bytes {
-                Some((start, bytes)) => build_id::search(start, bytes, &object.segments),
-                None => build_id::Search::None,
-            };
-            let bounds = distinct(bounds);
-            if !bounds.is_empty() {
-                checked.push(Checked {
-                    object,
-                    bounds,
-                    notes,
-                });
-            }
-        }
-        Ok(checked)
-    }
-}
-
-/// Why a code object's counters, or some of them, are lost.
-#[derive(Debug, thiserror::Error)]
-enum Lost {
-    #[error("{0}")]
-    Defect(Defect),
-    #[error("{0}")]
-    Copy(hsa::Error),
-    #[error("{0} records whose counters lie outside the counters were left out")]
-    Records(usize),
-    #[error("the MC/DC bitmaps of {0} functions stay on the device")]
-    Bitmaps(usize),
-}
-
-fn lose(api: &Api, agent: &Agent, object: &CodeObject, outcome: &mut Outcome, what: Lost) {
-    let place = hsa::describe(api, object.executable, agent.handle);
-    let base = object.segments.first().map_or(0, |segment| segment.start);
+fn lose_all(outcome: &mut Outcome, count: usize, agent: &Agent, error: &hsa::Error) {
     outcome.lose(format_args!(
-        "code object {} on {}, loaded at {base:#x}: {what}",
-        place.as_deref().unwrap_or("without a URI"),
-        agent.name,
+        "lost the counters of {count} code objects on {}: {error}",
+        agent.name
     ));
-}
-
-/// Each table's sections once: the device runtime's table and those of the translation units name the same ranges, and
-/// one may span another's.
-fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
-    all.retain(|bounds| !bounds.is_empty());
-    let spans = |outer: &Bounds, inner: &Bounds| {
-        outer.data.start <= inner.data.start && inner.data.end <= outer.data.end
-    };
-    let mut kept: Vec<Bounds> = Vec::new();
-    for bounds in all {
-        if kept.iter().any(|other| spans(other, &bounds)) {
-            continue;
-        }
-        kept.retain(|other| !spans(&bounds, other));
-        kept.push(bounds);
-    }
-    kept
-}
-
-/// The profile of one code object from its copied sections, and the losses that leave it useful.
-fn profile(
-    checked: &Checked,
-    copies: &Copies,
-    agent: AgentHandle,
-) -> Result<(Profile, Vec<Lost>), Lost> {
-    let binary_id = match &checked.notes {
-        build_id::Search::Found(id) => Some(id.clone()),
-        build_id::Search::In(range) => copies.get(range).ok().and_then(build_id::in_notes),
-        build_id::Search::None => None,
-    };
-    let mut losses = Vec::new();
-    let mut image = Vec::new();
-    let mut signature = signature::Signature::new();
-    let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
-    for bounds in &checked.bounds {
-        let part = |range: &Range<u64>| copies.get(range).map_err(Lost::Copy);
-        let found = bounds
-            .version
-            .map(|at| part(&(at..at + 8)).map(LittleEndian::read_u64))
-            .transpose()?;
-        let version = check::version(bounds, found).map_err(Lost::Defect)?;
-        let sections = Sections {
-            version,
-            format: bounds.format(),
-            data: part(&bounds.data)?,
-            data_start: bounds.data.start,
-            counters: part(&bounds.counters)?,
-            counters_start: bounds.counters.start,
-            uniform: part(&bounds.uniform)?,
-            uniform_start: bounds.uniform.start,
-            names: part(&bounds.names)?,
-        };
-        check::names(sections.names).map_err(Lost::Defect)?;
-        signature.add(&sections);
-        let encoded = encode(&sections, binary_id.as_deref()).map_err(Lost::Defect)?;
-        records += sections.data.len() / sections.format.record - encoded.dropped;
-        dropped += encoded.dropped;
-        bitmaps += encoded.bitmaps;
-        image.extend_from_slice(&encoded.bytes);
-    }
-    losses.extend((dropped > 0).then_some(Lost::Records(dropped)));
-    losses.extend((bitmaps > 0).then_some(Lost::Bitmaps(bitmaps)));
-    let identity = Identity {
-        agent,
-        executable: checked.object.executable,
-        signature: signature.finish(),
-    };
-    Ok((
-        Profile {
-            agent: checked.object.agent,
-            identity,
-            binary_id,
-            image,
-            records,
-        },
-        losses,
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use profraw::format::TableLayout;
-
-    #[test]
-    fn tables_that_name_the_same_ranges_are_one() {
-        let bounds = |data: Range<u64>| Bounds {
-            layout: TableLayout::Uniform,
-            names: 0..8,
-            counters: 8..16,
-            data,
-            uniform: 0..0,
-            version: None,
-        };
-        let all = vec![
-            bounds(0..72),
-            bounds(0..144),
-            bounds(72..144),
-            bounds(288..360),
-            bounds(0..144),
-        ];
-        let kept: Vec<_> = distinct(all)
-            .into_iter()
-            .map(|bounds| bounds.data)
-            .collect();
-        assert_eq!(kept, [0..144, 288..360]);
-    }
 }

@@ -4,8 +4,10 @@
 use crate::drain;
 use crate::guard::{Cost, guarded};
 use crate::host;
+use crate::hsa::types::ExecutableHandle;
 use crate::hsa::{self, intercept, tool};
-use crate::report::{self, Outcome};
+use crate::instance::{self, Found, Order};
+use crate::report;
 use crate::settings::Settings;
 use crate::trace;
 use std::ffi::{OsStr, c_char, c_int, c_void};
@@ -19,8 +21,10 @@ fn settings() -> &'static Settings {
 
 /// The process that HSA belongs to, if it is alive: the one that loaded devprof, or a child that forked before HSA was.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// ROCr has loaded this copy as a tool, and it hears of HSA's shutdown before that happens.
-static IS_TOOL: AtomicBool = AtomicBool::new(false);
+/// Some copy is a tool of ROCr, and hears of HSA's shutdown before that happens.
+static LISTENS: AtomicBool = AtomicBool::new(false);
+/// This is the shared library.
+static IS_LIBRARY: AtomicBool = AtomicBool::new(false);
 /// Set by each fork, for its child.
 static ALIVE_AT_FORK: AtomicBool = AtomicBool::new(false);
 
@@ -36,22 +40,49 @@ pub fn is_tracing() -> bool {
     })
 }
 
-/// A drain from an entry point: what became of it, or nothing lost where it is not ours to drain.
-fn drain(wait: bool) -> Outcome {
-    guarded(
-        Cost::Counters,
-        Outcome {
-            written: 0,
-            lost: 1,
-        },
-        || {
-            if !is_ours() {
-                return Outcome::default();
+/// Carries out an order, in the copy that leads; see there for what is returned.
+pub fn carry_out(order: Order) -> u64 {
+    guarded(Cost::Counters, 1, || {
+        if !is_ours() {
+            return 0;
+        }
+        let run = |order| {
+            // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
+            let hold = !LISTENS.load(Ordering::Relaxed);
+            u64::from(drain::drain(settings(), order, hold).lost > 0)
+        };
+        match order {
+            Order::Collect { wait } => run(drain::Order::All { wait }),
+            Order::Reset => run(drain::Order::Reset),
+            Order::Frozen(executable) => {
+                drain::watch(ExecutableHandle(executable));
+                0
             }
-            // As a tool we hear of a shutdown in time; otherwise nobody may end HSA before the last drain.
-            drain::drain(settings(), wait, !IS_TOOL.load(Ordering::Relaxed))
-        },
-    )
+            Order::Going(executable) => {
+                let executable = ExecutableHandle(executable);
+                run(drain::Order::Going(executable));
+                drain::freezing(executable)
+            }
+            Order::Gone {
+                executable,
+                freezing,
+                destroyed,
+            } => {
+                drain::gone(ExecutableHandle(executable), freezing, destroyed);
+                0
+            }
+            Order::ShutDown => {
+                // HIP may be half gone by now: no waiting for it.
+                let lost = run(drain::Order::All { wait: false });
+                drain::release();
+                lost
+            }
+            Order::Listens => {
+                LISTENS.store(true, Ordering::Relaxed);
+                0
+            }
+        }
+    })
 }
 
 /// Collects the counters of every loaded code object and writes or rewrites their files. LLVM's host runtime calls it
@@ -59,7 +90,14 @@ fn drain(wait: bool) -> Outcome {
 /// said on stderr. (compiler-rt, InstrProfilingFile.c.)
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
-    if drain(true).lost == 0 { 0 } else { -1 }
+    instance::status(instance::order(Order::Collect { wait: true }))
+}
+
+/// Sets the counters of every loaded code object back to what they were when it was loaded, and forgets what was
+/// counted before. 0, or -1 when that failed somewhere, which has been said on stderr.
+#[unsafe(no_mangle)]
+pub extern "C" fn devprof_reset_counters() -> c_int {
+    instance::status(instance::order(Order::Reset))
 }
 
 /// For objects that were compiled for earlier device runtimes: devprof finds code objects without being told.
@@ -98,9 +136,16 @@ pub unsafe extern "C" fn OnLoad(
 ) -> bool {
     guarded(Cost::Counters, true, || {
         if is_ours() {
+            let ears = tool::Ears {
+                frozen,
+                going,
+                gone,
+                shut_down,
+            };
             // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
-            let hears = unsafe { tool::before_shut_down(table, before_shut_down) };
-            IS_TOOL.store(hears, Ordering::Relaxed);
+            if unsafe { tool::listen(table, ears) } {
+                instance::order(Order::Listens);
+            }
             register_exit();
             if let Some(pattern) = &settings().trace {
                 // SAFETY: as above.
@@ -133,13 +178,28 @@ unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {}
 
+fn frozen(executable: ExecutableHandle) {
+    instance::order(Order::Frozen(executable.0));
+    guarded(Cost::Dispatches, (), || trace::frozen(executable));
+}
+
+fn going(executable: ExecutableHandle) -> u64 {
+    instance::order(Order::Going(executable.0))
+}
+
+fn gone(executable: ExecutableHandle, freezing: u64, destroyed: bool) {
+    instance::order(Order::Gone {
+        executable: executable.0,
+        freezing,
+        destroyed,
+    });
+}
+
 /// Somebody shuts HSA down, perhaps for good.
-fn before_shut_down() {
-    // HIP may be half gone by now: no waiting for it.
-    drain(false);
-    guarded(Cost::Counters, (), || {
+fn shut_down() {
+    instance::order(Order::ShutDown);
+    guarded(Cost::Dispatches, (), || {
         if is_ours() {
-            drain::release();
             trace::release();
         }
     });
@@ -154,7 +214,7 @@ fn register_exit() {
 }
 
 extern "C" fn at_exit() {
-    drain(true);
+    instance::order(Order::Collect { wait: true });
     guarded(Cost::Counters, (), || {
         if is_ours() {
             trace::finish(settings().sync_limit);
@@ -188,17 +248,27 @@ extern "C" fn constructor() {
         if settings().disabled {
             return;
         }
+        match instance::find_leader() {
+            // The others rely on it.
+            Found::None => host::stay(constructor as *const c_void),
+            Found::Leader => {}
+            Found::Stranger => {
+                report::lost(
+                    "another version of devprof is in this process already; only that one collects",
+                );
+                return;
+            }
+        }
         PROCESS.store(std::process::id(), Ordering::Relaxed);
         host::at_fork(before_fork, in_child);
         register_exit();
-        // The shared library makes itself a tool, so that it hears of HSA's shutdown and of its start.
+        // The shared library makes itself a tool, so that it hears of what comes and goes.
         if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void) {
+            IS_LIBRARY.store(true, Ordering::Relaxed);
             let old = host::env("HSA_TOOLS_LIB");
             if let Some(value) = tool::with_tool(old.as_deref(), library.as_os_str()) {
                 host::set_env(c"HSA_TOOLS_LIB", &value);
             }
-            // LLVM's collector may be in the program, too, with fewer records and the same file names.
-            drain::keep_images();
         }
     });
 }
@@ -207,7 +277,10 @@ extern "C" fn constructor() {
 extern "C" fn destructor() {
     guarded(Cost::Counters, (), || {
         if is_ours() {
-            drain::place_again();
+            // LLVM's collector may be in the program, too, with fewer records and the same file names.
+            if IS_LIBRARY.load(Ordering::Relaxed) {
+                drain::place_again();
+            }
             trace::end();
         }
     });

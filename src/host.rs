@@ -3,7 +3,7 @@
 
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
-use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -231,6 +231,110 @@ pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBu
     };
     let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
     (found.cast_const() == address).then(|| std::fs::canonicalize(&path).unwrap_or(path))
+}
+
+/// What the notes of this name and type in all loaded files lead to: each holds the distance from itself, 8 bytes, to
+/// something in the same file.
+pub fn notes(name: &CStr, kind: u32) -> Vec<*const c_void> {
+    struct Search<'a> {
+        name: &'a [u8],
+        kind: u32,
+        found: Vec<*const c_void>,
+    }
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `data` is the search that `notes` passed; the dynamic linker gives a file's program headers, whose
+        // segments are mapped.
+        let (search, base, headers) = unsafe {
+            let info = &*info;
+            let headers = match info.dlpi_phdr.is_null() {
+                true => &[],
+                false => std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()),
+            };
+            (&mut *data.cast::<Search>(), info.dlpi_addr, headers)
+        };
+        let loaded = |from: u64, size: u64| {
+            headers.iter().any(|header| {
+                let start = base.wrapping_add(header.p_vaddr);
+                header.p_type == libc::PT_LOAD
+                    && from >= start
+                    && size <= header.p_memsz
+                    && from - start <= header.p_memsz - size
+            })
+        };
+        for header in headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_NOTE)
+        {
+            let start = base.wrapping_add(header.p_vaddr);
+            if !loaded(start, header.p_memsz) {
+                continue;
+            }
+            // SAFETY: a loaded segment has it, readable as notes are.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(start as *const u8, header.p_memsz as usize) };
+            for (at, distance) in distances(bytes, search.name, search.kind) {
+                let target = start.wrapping_add(at).wrapping_add(distance);
+                if loaded(target, 8) {
+                    search.found.push(target as *const c_void);
+                }
+            }
+        }
+        0
+    }
+    let mut search = Search {
+        name: name.to_bytes_with_nul(),
+        kind,
+        found: Vec::new(),
+    };
+    // SAFETY: `visit` gets back the pointer given here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// The 8-byte descriptors of a note segment's notes of one name and type, with their places.
+fn distances(mut bytes: &[u8], name: &[u8], kind: u32) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    let whole = bytes.len();
+    while let Some((head, rest)) = bytes.split_at_checked(12) {
+        let word = |n: usize| u32::from_le_bytes([head[n], head[n + 1], head[n + 2], head[n + 3]]);
+        let (name_size, size) = (word(0) as usize, word(4) as usize);
+        let at = name_size.next_multiple_of(4);
+        let Some(end) = at.checked_add(size).filter(|&end| end <= rest.len()) else {
+            break;
+        };
+        if word(8) == kind
+            && rest.get(..name_size) == Some(name)
+            && let Ok(distance) = rest[at..end].try_into()
+        {
+            let place = whole - rest.len() + at;
+            found.push((place as u64, u64::from_le_bytes(distance)));
+        }
+        let Some(next) = rest.get(end.next_multiple_of(4)..) else {
+            break;
+        };
+        bytes = next;
+    }
+    found
+}
+
+/// Keeps the file that holds `address` in the process, if it is a library, also when it is closed.
+pub fn stay(address: *const c_void) {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr fills `info` when it returns non-zero. RTLD_NOLOAD only finds what is loaded; the handle is kept.
+    unsafe {
+        if libc::dladdr(address, info.as_mut_ptr()) != 0
+            && !info.assume_init_ref().dli_fname.is_null()
+        {
+            libc::dlopen(
+                info.assume_init_ref().dli_fname,
+                libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
+            );
+        }
+    }
 }
 
 // `__llvm_profile_get_filename` of compiler-rt's InstrProfilingFile.c, if the program is linked with it: a weak

@@ -8,9 +8,9 @@
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | a trigger: exit, collect call, HSA's end | [`entry`] |
+//! | a trigger: exit, collect call, an executable's end, HSA's end | [`entry`], and [`instance`] where there are several copies |
 //! | agents, loaded executables, bounds tables | [`discover`] |
-//! | every range inside a loaded segment | [`check`] |
+//! | every range inside a loaded segment | [`check`], for what [`object`] reads |
 //! | device memory to host memory, in the fewest copies | [`copy`], [`hsa::copy`] |
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
 //! | name, pattern, rename | [`files`], [`place`], and [`merge`] for %m |
@@ -30,7 +30,9 @@ mod files;
 mod guard;
 mod host;
 mod hsa;
+mod instance;
 mod merge;
+mod object;
 mod place;
 mod registry;
 mod report;

@@ -2,6 +2,7 @@
 
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::Layout;
+use std::ops::Range;
 
 /// Why two profiles do not add up.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,49 +13,93 @@ pub enum Mismatch {
     Build,
 }
 
+/// A part of an image that counts.
+struct Part {
+    range: Range<usize>,
+    /// A byte each, 0 where the code ran and 0xff where it did not. Otherwise 64-bit numbers.
+    bytes: bool,
+}
+
+/// All the parts that count. A code object with several tables has several profiles, one behind the other.
+fn parts(image: &[u8]) -> Result<Vec<Part>, Mismatch> {
+    let mut parts = Vec::new();
+    let mut base = 0;
+    while base < image.len() {
+        let layout = Layout::read(&image[base..])?;
+        let both = [
+            (layout.counters, layout.header.counter() == 1),
+            (layout.uniform, false),
+        ];
+        parts.extend(both.into_iter().map(|(range, bytes)| Part {
+            range: base + range.start..base + range.end,
+            bytes,
+        }));
+        base += layout.end;
+    }
+    Ok(parts)
+}
+
+fn words(part: &Part) -> impl Iterator<Item = usize> {
+    part.range.clone().step_by(8)
+}
+
 /// Adds to `old` what `new` counts beyond `before`, the state of the same counters that is in `old` already. All three
 /// are images as [`crate::encode`] makes them. Counters stop at their largest value.
 pub fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, Mismatch> {
     Layout::read(old)?;
+    let parts = parts(new)?;
     if old.len() != new.len() || before.is_some_and(|before| before.len() != new.len()) {
         return Err(Mismatch::Build);
     }
     let mut out = old.to_vec();
     let mut fixed = 0;
-    // A code object with several tables has several profiles, one behind the other.
-    let mut base = 0;
-    while base < new.len() {
-        let layout = Layout::read(&new[base..])?;
-        let parts = [
-            (layout.counters, layout.header.counter() == 1),
-            (layout.uniform, false),
-        ];
-        for (part, bytes) in parts {
-            let part = base + part.start..base + part.end;
-            if old[fixed..part.start] != new[fixed..part.start] {
-                return Err(Mismatch::Build);
-            }
-            fixed = part.end;
-            if bytes {
-                // Covered is 0, not covered 0xff.
-                part.for_each(|n| out[n] &= new[n]);
-                continue;
-            }
-            for at in part.step_by(8) {
-                let word = |image: &[u8]| LittleEndian::read_u64(&image[at..]);
-                let seen = before.map_or(0, word);
-                // Fewer than before: the program has set them back in between.
-                let more = word(new).checked_sub(seen).unwrap_or(word(new));
-                LittleEndian::write_u64(&mut out[at..], word(old).saturating_add(more));
-            }
+    for part in &parts {
+        if old[fixed..part.range.start] != new[fixed..part.range.start] {
+            return Err(Mismatch::Build);
         }
-        base += layout.end;
+        fixed = part.range.end;
+        if part.bytes {
+            part.range.clone().for_each(|n| out[n] &= new[n]);
+            continue;
+        }
+        for at in words(part) {
+            let word = |image: &[u8]| LittleEndian::read_u64(&image[at..]);
+            let seen = before.map_or(0, word);
+            // Fewer than before: the program has set them back in between.
+            let more = word(new).checked_sub(seen).unwrap_or(word(new));
+            LittleEndian::write_u64(&mut out[at..], word(old).saturating_add(more));
+        }
     }
     if old[fixed..] != new[fixed..] {
         Err(Mismatch::Build)
     } else {
         Ok(out)
     }
+}
+
+/// Whether a counter in `new` is lower than it was in `before`, an image of the same code object.
+pub fn has_fallen(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
+    let parts = parts(new)?;
+    if new.len() != before.len() {
+        return Err(Mismatch::Build);
+    }
+    let fallen = |part: &Part| {
+        if part.bytes {
+            part.range.clone().any(|n| new[n] & !before[n] != 0)
+        } else {
+            let word = |image: &[u8], at| LittleEndian::read_u64(&image[at..]);
+            words(part).any(|at| word(new, at) < word(before, at))
+        }
+    };
+    Ok(parts.iter().any(fallen))
+}
+
+/// Sets all counters of an image back to what they are before the code has run.
+pub fn reset(image: &mut [u8]) -> Result<(), Mismatch> {
+    for part in parts(image)? {
+        image[part.range].fill(if part.bytes { 0xff } else { 0 });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -111,6 +156,17 @@ mod tests {
             merge(&image([100, 100], 0), &image([2, 0], 0), Some(&first)),
             Ok(image([102, 100], 0))
         );
+    }
+
+    #[test]
+    fn a_fallen_counter_is_seen_and_a_reset_one_is_zero() {
+        let (one, two) = (image([5, 7], 0), image([6, 6], 0));
+        assert_eq!(has_fallen(&two, &one), Ok(true));
+        assert_eq!(has_fallen(&one, &one), Ok(false));
+        assert_eq!(has_fallen(&image([5, 8], 0), &one), Ok(false));
+        let mut zero = one.clone();
+        assert_eq!(reset(&mut zero), Ok(()));
+        assert_eq!(zero, image([0, 0], 0));
     }
 
     #[test]

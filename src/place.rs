@@ -223,6 +223,11 @@ impl FileId {
         }
     }
 
+    /// Whether the file is at `path`, as it was written.
+    pub fn is_at(&self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) == *self)
+    }
+
     /// Whether there is another file at `path` now, or this one was changed.
     pub fn is_replaced(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) != *self)

@@ -1,7 +1,7 @@
 //! What makes two code objects the same for a profile: the functions that are counted, by name and structure. Stable
 //! from run to run and from machine to machine.
 
-use crate::encode::Sections;
+use profraw::format::Format;
 
 /// 64-bit FNV-1a over raw version, names, and each record's NameRef and FuncHash.
 pub struct Signature(u64);
@@ -11,10 +11,11 @@ impl Signature {
         Signature(0xcbf2_9ce4_8422_2325)
     }
 
-    pub fn add(&mut self, sections: &Sections) {
-        self.bytes(&sections.version.to_le_bytes());
-        self.bytes(sections.names);
-        for record in sections.data.chunks_exact(sections.format.record) {
+    /// Adds a table's sections.
+    pub fn add(&mut self, version: u64, format: &Format, names: &[u8], data: &[u8]) {
+        self.bytes(&version.to_le_bytes());
+        self.bytes(names);
+        for record in data.chunks_exact(format.record) {
             self.bytes(&record[..16]);
         }
     }

@@ -115,6 +115,19 @@ impl Staging {
         })
     }
 
+    /// Sets every byte of `range`, which lies in memory that is allocated on the agent.
+    pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
+        self.heap.clear();
+        let size = length(range);
+        let bytes = self.grow(size)?;
+        // SAFETY: `bytes` has that size, and so has the range.
+        let status = unsafe {
+            bytes.write_bytes(byte, size);
+            (self.api.hsa_memory_copy)(range.start as *mut c_void, bytes.cast(), size)
+        };
+        ok("hsa_memory_copy", status)
+    }
+
     /// Room for `size` more bytes at the heap buffer's end.
     fn grow(&mut self, size: usize) -> Result<*mut u8, Error> {
         let at = self.heap.len();

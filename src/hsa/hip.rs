@@ -54,15 +54,20 @@ fn resolve(library: &Library) -> Option<Hip> {
     }
 }
 
-/// The function that a call of `symbol` would reach without devprof: that of the next library in the order of symbol
-/// search, or HIP's where HIP was loaded for some library only.
+/// HIP's function that a call of `symbol` would reach without devprof.
 pub fn function(symbol: &CStr) -> Option<*mut c_void> {
+    next_function(symbol, LIBRARIES)
+}
+
+/// The function that a call of `symbol` would reach without devprof: that of the next file in the order of symbol
+/// search, or the first library's that is there, where it was loaded for some library only.
+pub(super) fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
     // SAFETY: only looks; the name is a C string.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     if !next.is_null() {
         return Some(next);
     }
-    let library = loaded(LIBRARIES)?;
+    let library = loaded(libraries)?;
     // SAFETY: not called here.
     let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
     let function = found.ok().map(|found| *found);

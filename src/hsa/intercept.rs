@@ -79,7 +79,6 @@ pub unsafe fn install(table: *mut ApiTable) {
     };
     core.hsa_queue_create = queue_create;
     core.hsa_queue_destroy = queue_destroy;
-    core.hsa_executable_freeze = executable_freeze;
     core.hsa_queue_add_write_index_scacq_screl = add_write_index_scacq_screl;
     core.hsa_queue_add_write_index_scacquire = add_write_index_scacquire;
     core.hsa_queue_add_write_index_relaxed = add_write_index_relaxed;
@@ -440,21 +439,6 @@ add_write_index! {
     add_write_index_scacquire = hsa_queue_add_write_index_scacquire,
     add_write_index_relaxed = hsa_queue_add_write_index_relaxed,
     add_write_index_screlease = hsa_queue_add_write_index_screlease,
-}
-
-unsafe extern "C" fn executable_freeze(
-    executable: ExecutableHandle,
-    options: *const std::ffi::c_char,
-) -> Status {
-    let Some(originals) = originals() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's arguments.
-    let status = unsafe { (originals.core.hsa_executable_freeze)(executable, options) };
-    if status == Status::SUCCESS {
-        guarded(Cost::Dispatches, (), || trace::frozen(executable));
-    }
-    status
 }
 
 unsafe extern "C" fn signal_store_relaxed(signal: SignalHandle, value: SignalValue) {

@@ -6,6 +6,7 @@ pub mod copy;
 mod doorbell;
 mod hip;
 pub mod intercept;
+mod linked;
 mod query;
 mod quiesce;
 pub mod tool;

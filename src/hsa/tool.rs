@@ -2,10 +2,9 @@
 
 use super::intercept::DispatchTime;
 use super::types::*;
-use crate::guard::lock;
 use std::ffi::{OsStr, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// `ApiTableVersion`. In a table of functions `minor` is the table's size in bytes.
 #[derive(Clone, Copy)]
@@ -26,6 +25,8 @@ pub struct ApiTable {
 }
 
 type ShutDown = unsafe extern "C" fn() -> Status;
+type ExecutableFreeze = unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status;
+type ExecutableDestroy = unsafe extern "C" fn(ExecutableHandle) -> Status;
 /// `hsa_queue_create` and `hsa_amd_queue_intercept_create`.
 pub type QueueCreate = unsafe extern "C" fn(
     AgentHandle,
@@ -70,8 +71,10 @@ pub struct CoreTable {
     pub hsa_signal_load_scacquire: unsafe extern "C" fn(SignalHandle) -> SignalValue,
     pub hsa_signal_store_relaxed: unsafe extern "C" fn(SignalHandle, SignalValue),
     pub hsa_signal_store_screlease: unsafe extern "C" fn(SignalHandle, SignalValue),
-    unused43: Unused<43>,
-    pub hsa_executable_freeze: unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status,
+    unused43: Unused<41>,
+    pub hsa_executable_destroy: ExecutableDestroy,
+    unused85: Unused<1>,
+    pub hsa_executable_freeze: ExecutableFreeze,
 }
 
 /// The beginning of `AmdExtTable`.
@@ -128,45 +131,93 @@ pub unsafe fn tables<'a>(table: *mut ApiTable) -> Option<(&'a mut CoreTable, &'a
     }
 }
 
+/// What a tool is told. A function that comes before a change is done when that happens.
 #[derive(Clone, Copy)]
-struct Hook {
-    before: fn(),
-    /// ROCr's own function, or that of a tool before us.
-    original: ShutDown,
+pub struct Ears {
+    /// After an executable was frozen.
+    pub frozen: fn(ExecutableHandle),
+    /// Before an executable is destroyed. What it returns goes to `gone`.
+    pub going: fn(ExecutableHandle) -> u64,
+    /// After that, and whether it was.
+    pub gone: fn(ExecutableHandle, u64, bool),
+    /// Before each `hsa_shut_down`: when ROCr calls `OnUnload`, its functions are out of use already.
+    pub shut_down: fn(),
 }
 
-static SHUT_DOWN: Mutex<Option<Hook>> = Mutex::new(None);
+/// What the table had: ROCr's own functions, or those of a tool before us.
+struct Heard {
+    ears: Ears,
+    freeze: ExecutableFreeze,
+    destroy: ExecutableDestroy,
+    shut_down: ShutDown,
+}
 
-/// Has `before` run before each `hsa_shut_down`: when ROCr calls `OnUnload`, its functions are out of use already.
+/// Never freed: threads may be in a hook while HSA is shut down and initialised again.
+static HEARD: AtomicPtr<Heard> = AtomicPtr::new(std::ptr::null_mut());
+
+fn heard() -> Option<&'static Heard> {
+    // SAFETY: null, or a box that was leaked.
+    unsafe { HEARD.load(Ordering::Acquire).as_ref() }
+}
+
 /// False when the tables are not of the versions that are known here; then nothing is changed.
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn before_shut_down(table: *mut ApiTable, before: fn()) -> bool {
+pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
     // SAFETY: the caller's promise.
     let Some((core, _)) = (unsafe { tables(table) }) else {
         return false;
     };
-    let mut hook = lock(&SHUT_DOWN);
     // A table that was changed already, by an earlier OnLoad, leads back here.
     if core.hsa_shut_down as usize != shut_down as *const () as usize {
-        *hook = Some(Hook {
-            before,
-            original: core.hsa_shut_down,
-        });
+        let heard = Heard {
+            ears,
+            freeze: core.hsa_executable_freeze,
+            destroy: core.hsa_executable_destroy,
+            shut_down: core.hsa_shut_down,
+        };
+        HEARD.store(Box::into_raw(Box::new(heard)), Ordering::Release);
+        core.hsa_executable_freeze = executable_freeze;
+        core.hsa_executable_destroy = executable_destroy;
         core.hsa_shut_down = shut_down;
     }
     true
 }
 
 unsafe extern "C" fn shut_down() -> Status {
-    let hook = *lock(&SHUT_DOWN);
-    let Some(hook) = hook else {
+    let Some(heard) = heard() else {
         return Status::ERROR;
     };
-    (hook.before)();
+    (heard.ears.shut_down)();
     // SAFETY: what the table had for it.
-    unsafe { (hook.original)() }
+    unsafe { (heard.shut_down)() }
+}
+
+unsafe extern "C" fn executable_freeze(
+    executable: ExecutableHandle,
+    options: *const c_char,
+) -> Status {
+    let Some(heard) = heard() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to what the table had.
+    let status = unsafe { (heard.freeze)(executable, options) };
+    if status == Status::SUCCESS {
+        (heard.ears.frozen)(executable);
+    }
+    status
+}
+
+unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status {
+    let Some(heard) = heard() else {
+        return Status::ERROR;
+    };
+    let token = (heard.ears.going)(executable);
+    // SAFETY: the program's argument, to what the table had.
+    let status = unsafe { (heard.destroy)(executable) };
+    (heard.ears.gone)(executable, token, status == Status::SUCCESS);
+    status
 }
 
 /// The value of HSA_TOOLS_LIB that adds `library` to the tools in `old`, or `None` when it is among them. ROCr splits

@@ -1,0 +1,66 @@
+//! HSA's functions that the archive puts in their place in the program that it is linked into. HIP's calls of them reach
+//! the program's, so the archive hears of executables without being a tool of ROCr. tools/build-runtime gives these
+//! functions HSA's names in the archive; in the shared library, which is a tool, nobody calls them.
+
+use super::hip::next_function;
+use super::types::*;
+use crate::instance::{self, Order};
+use std::ffi::{CStr, c_char};
+
+/// Names under which HSA's library may be loaded.
+const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
+
+/// ROCr's function, of the type `F` of function pointers.
+///
+/// # Safety
+/// `F` is the type of the function in `hsa/hsa.h`.
+unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let function = next_function(name, LIBRARIES)?;
+    // SAFETY: a function's address, of the type that the caller names.
+    Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
+}
+
+/// `hsa_executable_freeze`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn devprof_hsa_executable_freeze(
+    executable: ExecutableHandle,
+    options: *const c_char,
+) -> Status {
+    type Freeze = unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status;
+    // SAFETY: its type.
+    let Some(freeze) = (unsafe { next::<Freeze>(c"hsa_executable_freeze") }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    // SAFETY: the program's arguments.
+    let status = unsafe { freeze(executable, options) };
+    if status == Status::SUCCESS {
+        instance::order(Order::Frozen(executable.0));
+    }
+    status
+}
+
+/// `hsa_executable_destroy`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
+    type Destroy = unsafe extern "C" fn(ExecutableHandle) -> Status;
+    // SAFETY: its type.
+    let Some(destroy) = (unsafe { next::<Destroy>(c"hsa_executable_destroy") }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    let freezing = instance::order(Order::Going(executable.0));
+    // SAFETY: the program's argument.
+    let status = unsafe { destroy(executable) };
+    instance::order(Order::Gone {
+        executable: executable.0,
+        freezing,
+        destroyed: status == Status::SUCCESS,
+    });
+    status
+}
