@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <vector>
 
 static CoreApiTable core;
@@ -28,8 +29,18 @@ struct Dispatch {
 };
 
 uint64_t total; // kernel ticks; written by ROCr's handler thread only
+uint64_t busy;  // nanoseconds of CPU time in the handler, likewise
+
+static uint64_t cpu_time() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+extern "C" uint64_t handler_time() { return __atomic_load_n(&busy, __ATOMIC_RELAXED); }
 
 static bool completed(hsa_signal_value_t, void *data) {
+  uint64_t begin = cpu_time();
   auto dispatch = static_cast<Dispatch *>(data);
   hsa_amd_profiling_dispatch_time_t time = {};
   check(amd_ext.hsa_amd_profiling_get_dispatch_time_fn(dispatch->agent, dispatch->signal, &time), "dispatch time");
@@ -38,6 +49,7 @@ static bool completed(hsa_signal_value_t, void *data) {
     core.hsa_signal_subtract_screlease_fn(dispatch->program, 1);
   core.hsa_signal_destroy_fn(dispatch->signal);
   delete dispatch;
+  __atomic_store_n(&busy, busy + cpu_time() - begin, __ATOMIC_RELAXED);
   return false;
 }
 

@@ -1,14 +1,17 @@
 // A GPU for HSA_MODEL_LIB that completes every packet and executes none, so that what a launch costs the host can be
 // measured. One thread serves all queues. It looks at them every LOOK_NS and takes all that is there: a GPU that
-// followed the write index closely would have each packet's cache line pulled to and fro while it is being written.
+// followed the write index closely would have each packet's cache line pulled to and fro while it is being written. It
+// keeps to the last processor, which the launching threads leave to it (measure.h): no GPU takes a core from its host.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LOOK_NS = 50000, MOST_QUEUES = 512, PACKET_SIZE = 64, QUEUE_TYPE_COMPUTE_AQL = 2 };
 enum { VENDOR_SPECIFIC, INVALID, KERNEL_DISPATCH, BARRIER_AND, AGENT_DISPATCH, BARRIER_OR };
@@ -107,6 +110,11 @@ static void serve(struct queue *queue) {
 static void *run(void *unused) {
     prctl(PR_SET_NAME, "silent-gpu");
     prctl(PR_SET_TIMERSLACK, 1000);
+    cpu_set_t last;
+    CPU_ZERO(&last);
+    CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
+    if (sched_setaffinity(0, sizeof last, &last))
+        fail("cannot keep to a processor");
     for (;;) {
         pthread_mutex_lock(&lock);
         for (int n = 0; n < slots; n++)

@@ -1,6 +1,7 @@
 //! What a trace of every kernel dispatch costs the thread that launches them: devprof beside a tool that passes every
 //! packet on, the naive design, and no tool, on AMD's ROCr with a GPU that completes every packet and executes none.
-//! The variants alternate; what is compared are two runs of one round.
+//! The variants alternate; what is compared are two runs of one round. Interrupts are on, as ROCr has them by default:
+//! a signal that is made without asking for another kind has an event, in the naive design, too.
 
 use crate::{in_root, median, repo};
 use clap::{Args, ValueEnum};
@@ -129,9 +130,14 @@ impl Variant {
 struct Times {
     /// CPU time of a launching thread a dispatch.
     cpu: f64,
-    /// Single launches: median and 99th percentile of the time that they took.
-    middle: f64,
-    p99: f64,
+    /// Single launches: median and 99th percentile of their CPU time.
+    single: f64,
+    single_p99: f64,
+    /// And of the time that they took.
+    wall: f64,
+    wall_p99: f64,
+    /// CPU time of the tool on other threads a dispatch.
+    elsewhere: f64,
 }
 
 /// What the launching threads did, a thousand dispatches.
@@ -141,6 +147,7 @@ struct Counts {
     signals: f64,
     handlers: f64,
     system_calls: f64,
+    preemptions: f64,
 }
 
 /// All that was measured in a case: for each variant, a run of each round.
@@ -170,6 +177,9 @@ pub fn run(options: &Options) -> Result<(), String> {
         }
         print!("{}", times_table(program, &measured));
         print!("{}", singles_table(program, &measured));
+        if !options.short {
+            print!("{}", idle_table(program, &measured));
+        }
         print!("{}", counts_table(&dir, &measured[0])?);
     }
     Ok(())
@@ -240,7 +250,7 @@ fn once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Vec<
     };
     let output = in_root(&format!(
         "cd {dir}
-env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_TOOLS_LIB=\"{tools}\" {traced} \
+env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 HSA_TOOLS_LIB=\"{tools}\" {traced} \
 timeout 60 env {program} 2> errors || {{ cat errors >&2; exit 1; }}"
     ))?;
     let errors =
@@ -254,7 +264,7 @@ timeout 60 env {program} 2> errors || {{ cat errors >&2; exit 1; }}"
         .collect();
     if variant.traces() {
         let checked = match numbers[..] {
-            [_, _, _, dispatches] => whole(&trace, dispatches as u64),
+            [.., dispatches] => whole(&trace, dispatches as u64),
             _ => Ok(()),
         };
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
@@ -286,19 +296,35 @@ fn whole(trace: &Path, dispatches: u64) -> Result<(), String> {
 
 fn time(dir: &Path, case: &Case, variant: Variant) -> Result<Times, String> {
     match once(dir, case, variant, false)?[..] {
-        [cpu, middle, p99, _] => Ok(Times { cpu, middle, p99 }),
+        [cpu, single, single_p99, wall, wall_p99, elsewhere, _] => Ok(Times {
+            cpu,
+            single,
+            single_p99,
+            wall,
+            wall_p99,
+            elsewhere,
+        }),
         ref other => Err(format!("{} printed {other:?}", case.name)),
     }
 }
 
 fn count(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, String> {
     match once(dir, case, variant, true)?[..] {
-        [dispatches, calls, allocations, signals, handlers, locks] => Ok(Counts {
+        [
+            dispatches,
+            calls,
+            allocations,
+            signals,
+            handlers,
+            locks,
+            preemptions,
+        ] => Ok(Counts {
             allocations: allocations * 1e3 / dispatches,
             locks: locks * 1e3 / dispatches,
             signals: signals * 1e3 / dispatches,
             handlers: handlers * 1e3 / dispatches,
             system_calls: calls * 1e3 / dispatches,
+            preemptions: preemptions * 1e3 / dispatches,
         }),
         ref other => Err(format!("{} printed {other:?}", case.name)),
     }
@@ -339,63 +365,134 @@ fn spread(mut values: Vec<f64>) -> String {
     format!("{:.0} ({low:.0} to {high:.0})", median(values))
 }
 
+impl Program {
+    /// What devprof does in full.
+    fn ours(self) -> Variant {
+        match self {
+            Program::Aql => Devprof,
+            Program::Hip => Calls,
+        }
+    }
+}
+
+fn header(program: Program, columns: &[&str]) -> String {
+    format!(
+        "| {} | {} |\n| --- |{}\n",
+        program.name(),
+        columns.join(" | "),
+        " ---: |".repeat(columns.len())
+    )
+}
+
 fn times_table(program: Program, measured: &[Measured]) -> String {
     let cpu = |times: &Times| times.cpu;
-    let calls = program == Program::Hip;
+    let all = |times: &Times| times.cpu + times.elsewhere;
+    let mut columns = vec![
+        "no tool",
+        "tracing off, added",
+        "pass-through",
+        "over pass-through: naive",
+        "devprof",
+        "devprof, with API calls",
+        "naive / devprof",
+        "other threads: naive",
+        "devprof",
+        "all threads, naive / devprof",
+    ];
+    columns.retain(|&column| column != Calls.name() || program == Program::Hip);
     let mut table = format!(
-        "CPU time of the launching thread, ns a dispatch (in brackets the middle half of the rounds):\n\n\
-         | {} | no tool | devprof, tracing off, added | pass-through | over pass-through: naive | devprof |{} naive / devprof |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: |{} ---: |\n",
-        program.name(),
-        if calls {
-            " devprof, with API calls |"
-        } else {
-            ""
-        },
-        if calls { " ---: |" } else { "" },
+        "CPU time of the launching thread, and of the tool on other threads, ns a dispatch (in brackets the middle half \
+         of the rounds):\n\n{}",
+        header(program, &columns)
     );
     for measured in measured {
-        let naive = median(measured.added(Naive, Pass, cpu));
-        let devprof = median(measured.added(Devprof, Pass, cpu));
-        let _ = write!(
-            table,
-            "| {} | {:.0} | {} | {:.0} | {} | {} |",
-            measured.case.name,
-            measured.median(NoTool, cpu),
+        let ratio = |part: fn(&Times) -> f64| {
+            median(measured.added(Naive, Pass, part))
+                / median(measured.added(program.ours(), Pass, part))
+        };
+        let mut cells = vec![
+            format!("{:.0}", measured.median(NoTool, cpu)),
             spread(measured.added(Off, NoTool, cpu)),
-            measured.median(Pass, cpu),
+            format!("{:.0}", measured.median(Pass, cpu)),
             spread(measured.added(Naive, Pass, cpu)),
             spread(measured.added(Devprof, Pass, cpu)),
-        );
-        if calls {
-            let _ = write!(table, " {} |", spread(measured.added(Calls, Pass, cpu)));
+        ];
+        if program == Program::Hip {
+            cells.push(spread(measured.added(Calls, Pass, cpu)));
         }
-        let _ = writeln!(table, " {:.1} |", naive / devprof);
+        cells.push(format!("{:.1}", ratio(cpu)));
+        for variant in [Naive, program.ours()] {
+            cells.push(format!(
+                "{:.0}",
+                measured.median(variant, |times| times.elsewhere)
+            ));
+        }
+        cells.push(format!("{:.1}", ratio(all)));
+        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
     }
     table + "\n"
 }
 
 fn singles_table(program: Program, measured: &[Measured]) -> String {
-    let (middle, p99) = (|times: &Times| times.middle, |times: &Times| times.p99);
-    let mut table = format!(
-        "A single launch, ns: median and 99th percentile, and what devprof adds to each over pass-through:\n\n\
-         | {} | no tool | pass-through | devprof, added | naive, added | no tool, p99 | pass-through, p99 | devprof, \
-         added p99 | naive, added p99 |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-        program.name()
-    );
-    for measured in measured.iter().filter(|measured| measured.case.batch == 1) {
-        let _ = write!(table, "| {} |", measured.case.name);
-        for part in [middle, p99] {
-            let _ = write!(
+    let parts: [fn(&Times) -> f64; 4] = [
+        |times| times.single,
+        |times| times.single_p99,
+        |times| times.wall,
+        |times| times.wall_p99,
+    ];
+    let names = [
+        "CPU time, median",
+        "CPU time, 99th percentile",
+        "time, median",
+        "time, 99th percentile",
+    ];
+    let mut table = String::new();
+    for (name, part) in names.into_iter().zip(parts) {
+        let _ = write!(
+            table,
+            "A single launch, {name}, ns, and what is added over pass-through:\n\n{}",
+            header(
+                program,
+                &["no tool", "pass-through", "devprof, added", "naive, added"]
+            )
+        );
+        for measured in measured.iter().filter(|measured| measured.case.batch == 1) {
+            let _ = writeln!(
                 table,
-                " {:.0} | {:.0} | {} | {} |",
+                "| {} | {:.0} | {:.0} | {} | {} |",
+                measured.case.name,
                 measured.median(NoTool, part),
                 measured.median(Pass, part),
-                spread(measured.added(Devprof, Pass, part)),
+                spread(measured.added(program.ours(), Pass, part)),
                 spread(measured.added(Naive, Pass, part)),
             );
         }
         table.push('\n');
+    }
+    table
+}
+
+/// What queues that stand by do to a launch.
+fn idle_table(program: Program, measured: &[Measured]) -> String {
+    let variants = [NoTool, Pass, program.ours()];
+    let mut table = format!(
+        "A launch beside one with nothing standing by, in percent of its CPU time:\n\n{}",
+        header(program, &variants.map(Variant::name))
+    );
+    let none = &measured[0];
+    for measured in measured[1..]
+        .iter()
+        .filter(|measured| measured.case.idle > 0)
+    {
+        let cells = variants.map(|variant| {
+            let pairs = measured.runs(variant).iter().zip(none.runs(variant));
+            spread(
+                pairs
+                    .map(|(some, none)| 100.0 * some.cpu / none.cpu)
+                    .collect(),
+            )
+        });
+        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
     }
     table + "\n"
 }
@@ -403,8 +500,8 @@ fn singles_table(program: Program, measured: &[Measured]) -> String {
 fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
     let mut table = format!(
         "The launching thread in the steady state, a thousand dispatches:\n\n\
-         | {}, {} | allocations | mutexes locked | signals made | handlers set | system calls |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: |\n",
+         | {}, {} | allocations | mutexes locked | signals made | handlers set | system calls | preempted |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         measured.case.program.name(),
         measured.case.name
     );
@@ -412,13 +509,14 @@ fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
         let counts = count(dir, &measured.case, *variant)?;
         let _ = writeln!(
             table,
-            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} |",
+            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} |",
             variant.name(),
             counts.allocations,
             counts.locks,
             counts.signals,
             counts.handlers,
-            counts.system_calls
+            counts.system_calls,
+            counts.preemptions
         );
     }
     Ok(table + "\n")
