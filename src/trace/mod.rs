@@ -44,7 +44,7 @@ use tracefile::format::Header;
 
 /// The completion thread looks again so soon after it has found something.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
-/// And so late, at the latest, while something is in flight.
+/// And so late, at the latest, until it sleeps.
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
 /// What doorbells keep back is handed on again so soon after.
 const RING_PAUSE: Duration = Duration::from_micros(50);
@@ -109,14 +109,13 @@ impl Trace {
             }
             if pass.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
-            } else if pass.busy > 0 {
-                (pause, idle) = ((2 * pause).min(LONGEST_PAUSE), 0);
-            } else if pass.looked == 0 && idle >= IDLE_PASSES {
+            } else if pass.busy == 0 && pass.looked == 0 && idle >= IDLE_PASSES {
                 self.sleep();
                 (pause, idle) = (SHORTEST_PAUSE, 0);
                 continue;
             } else {
-                idle += 1;
+                pause = (2 * pause).min(LONGEST_PAUSE);
+                idle = if pass.busy > 0 { 0 } else { idle + 1 };
             }
             std::thread::park_timeout(pause);
         }

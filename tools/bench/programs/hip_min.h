@@ -14,6 +14,7 @@ extern "C" {
 int hipMalloc(void **, unsigned long);
 int hipDeviceSynchronize();
 int hipStreamCreateWithFlags(void **, unsigned);
+int hipStreamQuery(void *);
 int hipStreamSynchronize(void *);
 int hipLaunchKernel(const void *, dim3, dim3, void **, unsigned long, void *);
 int hipModuleLoad(void **, const char *);

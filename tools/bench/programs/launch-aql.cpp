@@ -47,7 +47,7 @@ struct Queue {
   void finish() {
     hsa_signal_store_relaxed(done, 1);
     write(header(HSA_PACKET_TYPE_BARRIER_AND) | 1 << HSA_PACKET_HEADER_BARRIER, barrier, done);
-    hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+    await([&] { return hsa_signal_load_scacquire(done) < 1; });
   }
 };
 

@@ -21,7 +21,10 @@ struct Stream {
     void *arguments[] = {&out};
     CHECK(hipLaunchKernel(&kernel_0, dim3{1, 1, 1}, dim3{64, 1, 1}, arguments, 0, stream));
   }
-  void finish() { CHECK(hipStreamSynchronize(stream)); }
+  void finish() {
+    await([&] { return hipStreamQuery(stream) == 0; });
+    CHECK(hipStreamSynchronize(stream));
+  }
 };
 
 int main(int argc, char **argv) {
