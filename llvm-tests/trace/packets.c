@@ -175,6 +175,23 @@ static void unknown(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
+// Formats that cannot be run, behind a barrier that never opens.
+static void strange(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_signal_t never = signal_of(1), done = signal_of(100);
+    dispatch(&lane, no_signal, true);
+    drain(&lane);
+    wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
+    for (int n = 0; n < 10; ++n) {
+        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, n % 2 ? done : no_signal);
+        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 255, done);
+        dispatch(&lane, no_signal, true);
+    }
+    usleep(10000);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
 static void some(struct lane *lane, int count) {
     for (int n = 0; n < count; ++n)
         dispatch(lane, no_signal, true);
@@ -236,7 +253,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
-                     {"unknown", unknown}};
+                     {"unknown", unknown},     {"strange", strange}};
     begin(argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
         if (!strcmp(what, scenarios[n].name)) {
