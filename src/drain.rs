@@ -76,30 +76,29 @@ fn with(
 ) -> Result<(), hsa::Error> {
     let mut quiesce = None;
     if order == (Order::All { wait: true }) {
-        let look = |state: &mut State| {
-            state.forget_unwatched();
+        let mut look = |state: &mut State| {
+            state.forget_unsure();
             let agents = hsa::agents(api)?;
-            state.look(api, settings, &agents, &mut Outcome::default())?;
+            state.look(api, settings, &agents, outcome)?;
             Ok(state.objects.values().all(Object::is_empty))
         };
-        // The tables do not change while kernels run; the counters do.
-        if look(lock(&STATE).get_or_insert_default())? {
-            return Ok(());
+        // Nobody waits for a program that counts nothing. The tables do not change while kernels run; the counters do.
+        if !look(lock(&STATE).get_or_insert_default())? {
+            let mut wait = hsa::quiesce(api, settings.sync_limit);
+            if !wait.devices() {
+                outcome.lose(format_args!(
+                    "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
+                    settings.sync_limit.as_millis()
+                ));
+            }
+            quiesce = Some(wait);
         }
-        let mut wait = hsa::quiesce(api, settings.sync_limit);
-        if !wait.devices() {
-            outcome.lose(format_args!(
-                "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
-                settings.sync_limit.as_millis()
-            ));
-        }
-        quiesce = Some(wait);
     }
     {
         let mut state = lock(&STATE);
         let state = state.get_or_insert_default();
         if quiesce.is_none() {
-            state.forget_unwatched();
+            state.forget_unsure();
         }
         if hold && !state.holding {
             // If it cannot be held now there is still this drain, and perhaps another.
@@ -186,10 +185,11 @@ impl State {
         self.files.unload(executable);
     }
 
-    /// Forgets what was read of code objects that may be others by now.
-    fn forget_unwatched(&mut self) {
+    /// Forgets what was read of code objects that may be others by now, and what could not be read.
+    fn forget_unsure(&mut self) {
         let watched = &self.watched;
-        self.objects.retain(|(of, _), _| watched.contains_key(of));
+        self.objects
+            .retain(|(of, _), object| watched.contains_key(of) && object.was_read);
     }
 
     /// Sees to it that every loaded code object was read. Where they are, in the loader's order.
@@ -321,6 +321,7 @@ impl State {
                     outcome.lose(loss);
                 }
                 match image {
+                    Ok(image) if image.is_empty() => {}
                     Ok(image) => profiles.push(Profile {
                         agent: n,
                         executable: place.0,

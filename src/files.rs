@@ -247,10 +247,11 @@ impl Slot {
             return self.add(&to.path);
         }
         let path = place::prefixed(&to.path, &self.arch, self.number);
+        // What is gone counts no more: its file is left to whoever has taken it.
         let is_there = |written: &Written| {
             written.path == path
                 && written.image == self.image
-                && written.id.is_some_and(|id| id.is_at(&path))
+                && (self.loaded.is_none() || written.id.is_some_and(|id| id.is_at(&path)))
         };
         if self.written.as_ref().is_some_and(is_there) {
             return Ok(None);

@@ -27,6 +27,13 @@ pub enum Lost {
     Bitmaps(usize),
 }
 
+impl Lost {
+    /// It may be better the next time.
+    fn is_passing(&self) -> bool {
+        matches!(self, Lost::Copy(_))
+    }
+}
+
 /// A table's sections.
 struct Part {
     bounds: Bounds,
@@ -45,6 +52,8 @@ pub struct Object {
     pub records: usize,
     /// What is lost at each drain, in words.
     pub losses: Vec<String>,
+    /// No copy has failed: another look would see the same.
+    pub was_read: bool,
 }
 
 /// A code object whose tables have passed the checks.
@@ -54,6 +63,7 @@ struct Tables {
     /// What to look for after the head.
     notes: build_id::Search,
     losses: Vec<String>,
+    were_read: bool,
 }
 
 /// Reads code objects of one agent.
@@ -124,13 +134,12 @@ fn tables(
             Some((start, bytes)) => build_id::search(start, bytes, &code.segments),
             None => build_id::Search::None,
         };
-        let losses = losses
-            .into_iter()
-            .map(|lost| describe(api, agent, &code, &lost));
+        let lost = losses.iter().map(|lost| describe(api, agent, &code, lost));
         read.push(Tables {
             bounds: distinct(bounds),
             notes,
-            losses: losses.collect(),
+            were_read: !losses.iter().any(Lost::is_passing),
+            losses: lost.collect(),
             code,
         });
     }
@@ -142,6 +151,7 @@ impl Tables {
     fn read(self, api: &Api, agent: &Agent, copies: &Copies) -> Object {
         let mut object = Object {
             losses: self.losses,
+            was_read: self.were_read,
             binary_id: match &self.notes {
                 build_id::Search::Found(id) => Some(id.clone()),
                 build_id::Search::In(range) => copies.get(range).ok().and_then(build_id::in_notes),
@@ -193,6 +203,7 @@ impl Object {
             signature: 0,
             records: 0,
             losses: Vec::new(),
+            was_read: true,
         }
     }
 
@@ -224,7 +235,7 @@ impl Object {
         }
     }
 
-    /// The raw profile, from the copied counters.
+    /// The raw profile, from the copied counters; empty where no part of the code object is good.
     pub fn image(&mut self, api: &Api, agent: &Agent, copies: &Copies) -> Result<Vec<u8>, String> {
         let describe = |lost| describe(api, agent, &self.code, &lost);
         let mut image = Vec::new();

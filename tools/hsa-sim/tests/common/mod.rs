@@ -105,6 +105,7 @@ pub struct Session {
     pub hsa: Hsa,
     devprof: Library,
     collect: unsafe extern "C" fn() -> c_int,
+    reset: unsafe extern "C" fn() -> c_int,
     /// Where the profiles go.
     pub out: PathBuf,
     pub cpu: Agent,
@@ -140,11 +141,12 @@ impl Session {
         let hsa = Hsa::load(&library("hsa_sim"));
         // SAFETY: as HSA's specification says.
         ok(unsafe { (hsa.hsa_init)() });
-        let (devprof, collect) = Session::load_devprof();
+        let (devprof, collect, reset) = Session::load_devprof();
         let mut session = Session {
             hsa,
             devprof,
             collect,
+            reset,
             out,
             cpu: 0,
             gpus: Vec::new(),
@@ -166,6 +168,16 @@ impl Session {
             ok((self.hsa.hsa_init)());
         }
         self.look_around();
+        self.forget();
+    }
+
+    /// Has devprof forget what it has counted: nothing from before is added to what is loaded from now on.
+    pub fn forget(&self) {
+        // SAFETY: takes no arguments.
+        assert_eq!(unsafe { (self.reset)() }, 0);
+        // The files say so at the next drain.
+        assert_eq!(self.collect(), (0, String::new()));
+        self.take_profiles();
     }
 
     fn look_around(&mut self) {
@@ -195,7 +207,11 @@ impl Session {
         self.gpus = agents[1..].to_vec();
     }
 
-    fn load_devprof() -> (Library, unsafe extern "C" fn() -> c_int) {
+    fn load_devprof() -> (
+        Library,
+        unsafe extern "C" fn() -> c_int,
+        unsafe extern "C" fn() -> c_int,
+    ) {
         // SAFETY: the library that is tested, and its exported function.
         unsafe {
             let library = Library::open(Some(library("devprof")), RTLD_NOW | RTLD_LOCAL)
@@ -203,7 +219,10 @@ impl Session {
             let collect = *library
                 .get(b"__llvm_profile_hip_collect_device_data\0")
                 .expect("the collect call");
-            (library, collect)
+            let reset = *library
+                .get(b"devprof_reset_counters\0")
+                .expect("the reset call");
+            (library, collect, reset)
         }
     }
 
