@@ -127,7 +127,7 @@ fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
             let counter = at - (at - COUNTERS) % size_of::<Counter>();
             (3, format!("byte {counter}: "), None)
         }
-        ..HEADER_SIZE => (0, String::new(), None),
+        COUNTERS..HEADER_SIZE => (0, String::new(), None),
         _ => {
             let record = (at - HEADER_SIZE) / RECORD_SIZE;
             let place = format!(
