@@ -79,10 +79,14 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         Some(dir) if dir != Path::new("") => dir,
         _ => Path::new("."),
     };
+    let owned = match format {
+        Format::Perfetto => perfetto::Owned::count(&options.file)?,
+        _ => perfetto::Owned::default(),
+    };
     // It has its final name only when it is whole.
     let part = part(dir).map_err(|error| failed(&error))?;
     let file = part.reopen().map_err(|error| failed(&error))?;
-    let mut writer = writer(format, file, part.path()).map_err(|error| failed(&error))?;
+    let mut writer = writer(format, owned, file, part.path()).map_err(|error| failed(&error))?;
     let (mut trace, summary) = source::read(
         &options.file,
         !options.no_demangle,
@@ -146,10 +150,15 @@ fn part(dir: &Path) -> std::io::Result<NamedTempFile> {
         .tempfile_in(dir)
 }
 
-fn writer(format: Format, out: File, path: &Path) -> Result<Box<dyn Writer>, Box<dyn Error>> {
+fn writer(
+    format: Format,
+    owned: perfetto::Owned,
+    out: File,
+    path: &Path,
+) -> Result<Box<dyn Writer>, Box<dyn Error>> {
     let out = BufWriter::with_capacity(1 << 20, out);
     Ok(match format {
-        Format::Perfetto => Box::new(perfetto::Perfetto::new(out)),
+        Format::Perfetto => Box::new(perfetto::Perfetto::new(out, owned)),
         Format::Csv => Box::new(csv::Csv::new(out)),
         Format::Json => Box::new(json::Json::new(out)),
         Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),

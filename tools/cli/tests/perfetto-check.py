@@ -56,11 +56,15 @@ for number, packet in enumerate(trace.packet):
                 for one in event.debug_annotations
             },
             "flows": list(event.flow_ids),
+            "value": event.counter_value,
         }
         events.append((packet.timestamp, event.type, slice))
 
-slices, open_slices = [], defaultdict(list)
+slices, open_slices, counters = [], defaultdict(list), defaultdict(list)
 for timestamp, kind, slice in sorted(events, key=lambda event: event[0]):
+    if kind == TrackEvent.TYPE_COUNTER:
+        counters[tracks[slice["track"]].name].append((timestamp, slice["value"]))
+        continue
     stack = open_slices[slice["track"]]
     if kind == TrackEvent.TYPE_SLICE_END:
         begun = stack.pop()
@@ -86,4 +90,4 @@ for slice in slices:
     slice["pid"] = parent.process.pid
     for flow in slice["flows"]:
         flows[flow].append(slice["name"])
-json.dump({"slices": slices, "flows": flows, "clocks": clocks}, sys.stdout)
+json.dump({"slices": slices, "flows": flows, "counters": counters, "clocks": clocks}, sys.stdout)

@@ -1,16 +1,22 @@
-//! Perfetto's protobuf, which ui.perfetto.dev opens: each GPU is a process and each of its queues a track; threads with
-//! API calls are tracks of the program's own process. A flow goes from a call through its dispatches.
+//! Perfetto's protobuf, which ui.perfetto.dev opens: each GPU is a process and each of its queues a track, with a counter
+//! of its dispatches in flight; threads with API calls are tracks of the program's own process. From a call a flow goes to
+//! each of its dispatches.
+//!
+//! A flow has an id of its own, which the call's slice lists: so it has to be known how many dispatches a call made when
+//! the call is written, and its record may stand before theirs. That is counted first ([`Owned`]).
 //!
 //! On one track slices nest: the importer ends the innermost first. Kernels of a queue can overlap without nesting, so
 //! one that does is put on a sibling track of the same name, which the page shows as one.
 
-use super::source::{Record, Trace, clock, has};
+use super::source::{self, Record, Trace, clock, has};
 use super::{Writer, flush};
 use prost::Message;
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::rc::Rc;
 use tracefile::format::{Call, Dispatch, Process, flag};
 
@@ -82,6 +88,8 @@ mod proto {
         pub name_iid: Option<u64>,
         #[prost(uint64, tag = "11")]
         pub track_uuid: u64,
+        #[prost(int64, optional, tag = "30")]
+        pub counter_value: Option<i64>,
         #[prost(fixed64, repeated, packed = "false", tag = "47")]
         pub flow_ids: Vec<u64>,
     }
@@ -112,6 +120,14 @@ mod proto {
         pub thread: Option<ThreadDescriptor>,
         #[prost(uint64, optional, tag = "5")]
         pub parent_uuid: Option<u64>,
+        #[prost(message, optional, tag = "8")]
+        pub counter: Option<CounterDescriptor>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    pub struct CounterDescriptor {
+        #[prost(uint32, tag = "3")]
+        pub unit: u32,
     }
 
     #[derive(Clone, PartialEq, Message)]
@@ -142,10 +158,13 @@ const BOOTTIME: u32 = 6;
 /// `SEQ_INCREMENTAL_STATE_CLEARED` and `SEQ_NEEDS_INCREMENTAL_STATE`.
 const CLEARED: u32 = 1;
 const NEEDS: u32 = 2;
-/// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END` and `TYPE_INSTANT`.
+/// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END`, `TYPE_INSTANT` and `TYPE_COUNTER`.
 const BEGIN: u32 = 1;
 const END: u32 = 2;
 const INSTANT: u32 = 3;
+const COUNTER: u32 = 4;
+/// `UNIT_COUNT`.
+const COUNT: u32 = 2;
 
 /// Categories and names of arguments: the place in the list, from 1, is the id.
 const CATEGORIES: [&str; 2] = ["kernel", "api"];
@@ -176,9 +195,107 @@ const HOST: u64 = 1;
 const THREADS: u64 = 1 << 60;
 const GPUS: u64 = 2 << 60;
 const QUEUES: u64 = 3 << 60;
+const COUNTERS: u64 = 4 << 60;
+
+/// The most dispatches in flight that a queue's counter keeps in mind: twice the packets of the largest queue there is.
+const MOST_IN_FLIGHT: usize = 1 << 18;
+
+/// A queue's dispatches in flight, in the order of their submission.
+#[derive(Default)]
+struct InFlight {
+    /// When those that have begun end, the earliest first.
+    ends: BinaryHeap<Reverse<u64>>,
+}
+
+impl InFlight {
+    /// Takes the first end by `now`, or the first of too many: when, and how many dispatches are left.
+    fn end_by(&mut self, now: u64) -> Option<(u64, usize)> {
+        let Reverse(end) = *self.ends.peek()?;
+        if end > now && self.ends.len() < MOST_IN_FLIGHT {
+            return None;
+        }
+        self.ends.pop();
+        Some((end, self.ends.len()))
+    }
+}
+
+/// How many dispatches each API call made, a byte a call.
+#[derive(Default)]
+struct Tally {
+    /// By correlation id, up to [`Tally::MANY`].
+    few: Vec<u8>,
+    /// What is beyond.
+    more: HashMap<u64, u64>,
+}
+
+impl Tally {
+    const MANY: u8 = u8::MAX;
+    /// Ids count calls from 1, so a greater one is none of a real trace.
+    const LAST_ID: u64 = 1 << 28;
+
+    fn get(&self, id: u64) -> u64 {
+        let few = usize::try_from(id).ok().and_then(|id| self.few.get(id));
+        let more = self.more.get(&id).copied().unwrap_or_default();
+        u64::from(few.copied().unwrap_or_default()) + more
+    }
+
+    fn add(&mut self, id: u64) {
+        let at = id as usize;
+        if id > Tally::LAST_ID {
+            return;
+        }
+        if self.few.len() <= at {
+            self.few.resize(at + 1, 0);
+        }
+        if self.few[at] < Tally::MANY {
+            self.few[at] += 1;
+        } else {
+            *self.more.entry(id).or_default() += 1;
+        }
+    }
+}
+
+/// The dispatches of each API call, and the ids of the flows to them.
+#[derive(Default)]
+pub struct Owned {
+    all: Tally,
+    /// Those that have been written.
+    written: Tally,
+}
+
+impl Owned {
+    /// Bits of a flow's id that tell the dispatches of a call apart. What a call made beyond has no flow, so that its
+    /// slice stays in bounds.
+    const BITS: u32 = 20;
+
+    /// Counts them.
+    pub fn count(path: &Path) -> Result<Owned, String> {
+        let mut owned = Owned::default();
+        source::each_dispatch(path, |dispatch| match dispatch.correlation.get() {
+            0 => {}
+            id => owned.all.add(id),
+        })?;
+        Ok(owned)
+    }
+
+    fn flows_of(&self, id: u64) -> impl Iterator<Item = u64> {
+        (0..self.all.get(id).min(1 << Owned::BITS)).map(move |n| id << Owned::BITS | n)
+    }
+
+    /// The flow to the next dispatch of a call, if it has one.
+    fn flow_of_next(&mut self, id: u64) -> Option<u64> {
+        let n = self.written.get(id);
+        let known = n < self.all.get(id).min(1 << Owned::BITS);
+        known.then(|| {
+            self.written.add(id);
+            id << Owned::BITS | n
+        })
+    }
+}
 
 pub struct Perfetto {
     out: BufWriter<File>,
+    owned: Owned,
     buffer: Vec<u8>,
     begun: bool,
     /// Ids of the names that have been written.
@@ -187,6 +304,7 @@ pub struct Perfetto {
     agents: BTreeSet<u32>,
     /// When the last slice of each of a queue's lanes ends.
     lanes: HashMap<u32, Vec<u64>>,
+    in_flight: BTreeMap<u32, InFlight>,
 }
 
 fn named(names: &[&str]) -> Vec<Name> {
@@ -199,15 +317,17 @@ fn named(names: &[&str]) -> Vec<Name> {
 }
 
 impl Perfetto {
-    pub fn new(out: BufWriter<File>) -> Perfetto {
+    pub fn new(out: BufWriter<File>, owned: Owned) -> Perfetto {
         Perfetto {
             out,
+            owned,
             buffer: Vec::new(),
             begun: false,
             names: HashMap::new(),
             threads: BTreeSet::new(),
             agents: BTreeSet::new(),
             lanes: HashMap::new(),
+            in_flight: BTreeMap::new(),
         }
     }
 
@@ -374,7 +494,7 @@ impl Perfetto {
         let track = self.lane(dispatch, start, end, trace)?;
         let kernel = trace.kernel(dispatch.kernel.get());
         let name = self.name(kernel)?;
-        let correlation = dispatch.correlation.get();
+        let flow = self.owned.flow_of_next(dispatch.correlation.get());
         self.event(
             start,
             TrackEvent {
@@ -383,16 +503,58 @@ impl Perfetto {
                 r#type: if timed { BEGIN } else { INSTANT },
                 name_iid: Some(name),
                 track_uuid: track,
-                flow_ids: (correlation != 0)
-                    .then_some(correlation)
-                    .into_iter()
-                    .collect(),
+                flow_ids: flow.into_iter().collect(),
+                ..TrackEvent::default()
             },
         )?;
-        match timed {
-            true => self.end(end, track),
-            false => Ok(()),
+        if timed {
+            self.end(end, track)?;
         }
+        self.count(dispatch, trace)
+    }
+
+    /// Counts a dispatch as in flight, from its submission to its end. A queue's dispatches come in the order of their
+    /// submission, so those that end before this one's are known.
+    fn count(&mut self, dispatch: &Dispatch, trace: &Trace) -> std::io::Result<()> {
+        let queue = dispatch.queue.get();
+        let submit = trace.ns(dispatch.submit.get());
+        let end = match trace.times(dispatch) {
+            Ok((_, end)) => end,
+            Err(_) => trace.ns(dispatch.observed.get()),
+        };
+        if !self.in_flight.contains_key(&queue) {
+            let parent = self.agent(dispatch.agent.get(), trace)?;
+            self.track(TrackDescriptor {
+                uuid: COUNTERS | u64::from(queue),
+                name: Some(format!("Queue {queue} in flight")),
+                parent_uuid: Some(parent),
+                counter: Some(CounterDescriptor { unit: COUNT }),
+                ..TrackDescriptor::default()
+            })?;
+        }
+        self.count_ends(queue, submit)?;
+        let in_flight = self.in_flight.entry(queue).or_default();
+        in_flight.ends.push(Reverse(end.max(submit)));
+        let number = in_flight.ends.len();
+        self.counter(queue, submit, number)
+    }
+
+    fn count_ends(&mut self, queue: u32, by: u64) -> std::io::Result<()> {
+        let next = |all: &mut Perfetto| all.in_flight.get_mut(&queue)?.end_by(by);
+        while let Some((end, left)) = next(self) {
+            self.counter(queue, end, left)?;
+        }
+        Ok(())
+    }
+
+    fn counter(&mut self, queue: u32, timestamp: u64, number: usize) -> std::io::Result<()> {
+        let event = TrackEvent {
+            r#type: COUNTER,
+            track_uuid: COUNTERS | u64::from(queue),
+            counter_value: Some(number as i64),
+            ..TrackEvent::default()
+        };
+        self.event(timestamp, event)
     }
 
     fn end(&mut self, end: u64, track_uuid: u64) -> std::io::Result<()> {
@@ -416,7 +578,8 @@ impl Perfetto {
             r#type: BEGIN,
             name_iid: Some(name),
             track_uuid: track,
-            flow_ids: vec![id],
+            flow_ids: self.owned.flows_of(id).collect(),
+            ..TrackEvent::default()
         };
         self.event(trace.ns(call.start.get()), event)?;
         self.end(trace.ns(call.end.get()), track)
@@ -494,6 +657,10 @@ impl Writer for Perfetto {
 
     fn finish(mut self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
         self.begin(trace)?;
+        let queues: Vec<u32> = self.in_flight.keys().copied().collect();
+        for queue in queues {
+            self.count_ends(queue, u64::MAX)?;
+        }
         flush(self.out)
     }
 }

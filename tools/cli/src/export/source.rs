@@ -253,6 +253,21 @@ pub enum Tell {
     All,
 }
 
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("cannot read {}: {error}", path.display())
+}
+
+/// Hands each whole dispatch to `take`, and says nothing of what is not whole: the reading that follows does.
+pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> Result<(), String> {
+    let mut reader = Reader::open(path).map_err(|error| failed(path, &error))?;
+    while let Ok(Some(item)) = reader.next_item() {
+        if let Ok(Item::Dispatch(dispatch)) = item {
+            take(&dispatch);
+        }
+    }
+    Ok(())
+}
+
 /// Hands each record to `take`, in the file's order, and says what is wrong with the file, line by line.
 pub fn read(
     path: &Path,
@@ -261,8 +276,7 @@ pub fn read(
     say: &mut dyn FnMut(&str),
     mut take: impl FnMut(&Record, &mut Trace) -> Result<(), String>,
 ) -> Result<(Trace, Summary), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
-    let mut reader = Reader::open(path).map_err(|error| failed(&error))?;
+    let mut reader = Reader::open(path).map_err(|error| failed(path, &error))?;
     let mut trace = Trace {
         header: *reader.header(),
         tables: Tables::default(),
@@ -271,6 +285,7 @@ pub fn read(
     };
     if trace.header.frequency.get() == 0 {
         return Err(failed(
+            path,
             &"the header (byte 24) says that the clock has 0 ticks a second",
         ));
     }

@@ -38,7 +38,7 @@ fn csv_has_rocprofv3s_columns_and_a_line_for_each_dispatch() {
         \"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\
         \"Grid_Size_Y\",\"Grid_Size_Z\"\n";
     assert!(text.starts_with(head), "{text}");
-    let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,77,1,1,\"halved(unsigned int)\",1,2000,3000,\
+    let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,10,1,1,\"halved(unsigned int)\",1,2000,3000,\
         512,16,24,0,106,256,2,1,1024,2,1\n";
     assert_eq!(text.lines().nth(1), first.lines().next());
     let rows: Vec<_> = csv::Reader::from_path(&out)
@@ -214,6 +214,7 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
         (6, "ts", json!(9000)),
         (6, "dur", Value::Null),
         (7, "flows", json!([])),
+        (5, "flows", json!([])),
     ] {
         assert_eq!(kernel(id)[field], expected, "dispatch {id}, {field}");
     }
@@ -244,10 +245,37 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
         .find(|call| call["name"] == "hipGraphLaunch")
         .unwrap();
     assert_eq!(graph["tid"], 11);
-    // The call, and then each of its dispatches.
-    let flow = found["flows"]["5"].as_array().unwrap();
-    assert_eq!(flow[0], "hipGraphLaunch");
-    assert_eq!(flow.len() as u64, 1 + GRAPH);
+    // From the call one to each of its dispatches.
+    let flows = found["flows"].as_object().unwrap();
+    let of_graph: Vec<_> = flows
+        .values()
+        .filter(|flow| flow[0] == "hipGraphLaunch")
+        .collect();
+    assert_eq!(of_graph.len() as u64, GRAPH);
+    assert!(
+        of_graph
+            .iter()
+            .all(|flow| flow.as_array().unwrap().len() == 2)
+    );
+    assert_eq!(graph["flows"].as_array().unwrap().len() as u64, GRAPH);
+    assert_eq!(
+        found["counters"]["Queue 1 in flight"],
+        json!(in_flight_in_queue_1())
+    );
+}
+
+/// Of [`trace`]: when the number of dispatches in flight changes. What has no times is in flight until it was seen.
+fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
+    vec![
+        (1600, 1),
+        (1610, 2),
+        (3000, 1),
+        (4500, 0),
+        (9000, 1),
+        (9000, 0),
+        (10_900, 1),
+        (11_100, 0),
+    ]
 }
 
 #[test]
@@ -283,13 +311,52 @@ fn perfettos_own_trace_processor_loses_nothing() {
             ]),
         ),
         (
-            // A flow leads into each dispatch that has an API call, from the call or from the dispatch before.
-            "SELECT count(*) FROM flow JOIN slice s ON flow.slice_in = s.id WHERE s.category = 'kernel'".into(),
-            json!([[5 + GRAPH]]),
+            // From each API call one to each of its dispatches, and to no other kernel.
+            "SELECT c.name, c.ts, count(*), count(DISTINCT k.id) FROM flow JOIN slice c ON slice_out = c.id \
+             JOIN slice k ON slice_in = k.id WHERE c.category = 'api' AND k.category = 'kernel' GROUP BY c.id ORDER BY c.ts"
+                .into(),
+            json!([
+                ["hipLaunchKernel", 1500, 2, 2],
+                ["hipLaunchKernel", 2800, 2, 2],
+                ["hipLaunchKernel", 3400, 1, 1],
+                ["hipGraphLaunch", 14_000, GRAPH, GRAPH],
+            ]),
+        ),
+        ("SELECT count(*) FROM flow".into(), json!([[5 + GRAPH]])),
+        (
+            "SELECT ts, value FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
+             WHERE t.name = 'Queue 1 in flight' ORDER BY c.id"
+                .into(),
+            json!(in_flight_in_queue_1()),
         ),
         (
-            "SELECT display_value FROM slice JOIN args USING (arg_set_id) WHERE key = 'debug.grid' LIMIT 1".into(),
-            json!([["1024 2 1"]]),
+            "SELECT t.name, p.name, max(value), count(*) FROM counter c JOIN process_counter_track t ON c.track_id = t.id \
+             JOIN process p USING (upid) GROUP BY 1 ORDER BY 1"
+                .into(),
+            json!([
+                ["Queue 1 in flight", "GPU 1 gfx1100", 2, 8],
+                ["Queue 2 in flight", "GPU 1 gfx1100", GRAPH, 4 + 2 * GRAPH],
+                ["Queue 3 in flight", "GPU 2 gfx1100", 2, 4],
+            ]),
+        ),
+        (
+            "SELECT key, display_value FROM slice JOIN args USING (arg_set_id) WHERE ts = 2000 AND key LIKE 'debug.%' ORDER BY 1"
+                .into(),
+            json!([
+                ["debug.accum_vgprs", "0"],
+                ["debug.clock", "system"],
+                ["debug.correlation", "1"],
+                ["debug.dispatch", "1"],
+                ["debug.grid", "1024 2 1"],
+                ["debug.kernel", "1"],
+                ["debug.lds", "512"],
+                ["debug.scratch", "16"],
+                ["debug.sgprs", "106"],
+                ["debug.submit", "1600"],
+                ["debug.thread", "10"],
+                ["debug.vgprs", "24"],
+                ["debug.workgroup", "256 2 1"],
+            ]),
         ),
     ];
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-query");

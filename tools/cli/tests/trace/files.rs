@@ -87,7 +87,13 @@ pub fn dispatch(id: u64, flags: u16, queue: u32, kernel: u32, correlation: u64) 
     dispatch.correlation = correlation.into();
     dispatch.agent = if queue == 3 { 2 } else { 1 }.into();
     dispatch.queue = queue.into();
-    dispatch.thread = 77.into();
+    // That of the call in [`trace`].
+    dispatch.thread = match correlation {
+        1 | 3 => 10,
+        2 | 5 => 11,
+        _ => 77,
+    }
+    .into();
     dispatch.kernel = kernel.into();
     dispatch.grid = [1024, 2, 1].map(Into::into);
     dispatch.workgroup = [256, 2, 1].map(Into::into);
