@@ -23,6 +23,9 @@
 // RUN: bash %S/same %t/early %devprof_so %t/p early > %t/early.out
 // RUN: %trace --queues %t/early.trace >> %t/early.out
 // RUN: FileCheck %s --check-prefix=EARLY < %t/early.out
+// RUN: bash %S/same %t/leave %devprof_so %t/p leave > %t/leave.out
+// RUN: %trace --queues %t/leave.trace >> %t/leave.out
+// RUN: FileCheck %s --check-prefix=LEAVE < %t/leave.out
 #include <hip/hip_runtime.h>
 #include <hip/hip_ext.h>
 #include <cstdio>
@@ -166,6 +169,16 @@ int main(int, char **argv) {
             launch(20, stream);
             CHECK(hipStreamDestroy(stream));
         }
+    } else if (!strcmp(what, "leave")) {
+        // LEAVE-NOT: added
+        // LEAVE: exit: 0
+        // LEAVE: kernels:{{.*}} _Z3addPj 900
+        hipStream_t streams[3];
+        for (auto &stream : streams) {
+            CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+            launch(300, stream);
+        }
+        return 0;
     }
     printf("added: %u\n", added());
 }
