@@ -1,0 +1,67 @@
+// Opens a trace in Perfetto's page in a headless Chromium, selects an API call, and takes a picture.
+//
+//     node perfetto-picture.mjs PAGE TRACE RECORDS CALL PICTURE
+//
+// PAGE is the directory of the page's files, RECORDS the same trace as JSON lines, CALL the function whose last call but
+// one is selected. Run in the directory that has the npm packages.
+
+import { createReadStream, existsSync, mkdtempSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { extname, join, normalize } from "node:path";
+
+const [page, trace, records, name, picture] = process.argv.slice(2);
+const require = createRequire(join(process.cwd(), "package.json"));
+const { chromium: browsers } = require("playwright-core");
+const { default: chromium } = await import(require.resolve("@sparticuz/chromium"));
+
+// What is to be seen: the call, its dispatches, and those of the next one.
+const lines = readFileSync(records, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+const calls = lines.filter((line) => line.type === "call" && line.name === name).slice(-2);
+const seen = lines.filter((line) => line.type === "dispatch" && calls.some((call) => call.id === line.correlation));
+const from = Math.min(...calls.map((call) => call.start)), to = Math.max(...seen.map((dispatch) => dispatch.end));
+const margin = Math.round((to - from) / 20);
+
+const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
+const server = createServer((request, response) => {
+  const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
+  const file = path === "/x.pftrace" ? trace : join(page, path === "/" ? "index.html" : path);
+  if (!existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
+  response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" });
+  createReadStream(file).pipe(response);
+});
+await new Promise((done) => server.listen(0, "127.0.0.1", done));
+const site = `http://127.0.0.1:${server.address().port}`;
+
+const profile = mkdtempSync(join(tmpdir(), "perfetto-picture-"));
+const context = await browsers.launchPersistentContext(profile, {
+  executablePath: await chromium.executablePath(),
+  viewport: { width: 1500, height: 820 },
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-zygote", "--single-process",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  ],
+});
+const tab = context.pages()[0] ?? (await context.newPage());
+// The page is alone with its server.
+await context.route((url) => url.origin !== site, (route) => route.abort());
+tab.on("pageerror", (error) => console.error("page:", error.message));
+const route = new URLSearchParams({
+  url: `${site}/x.pftrace`,
+  hideSidebar: "true",
+  ts: calls[0].start,
+  dur: calls[0].end - calls[0].start,
+  startupCommands: JSON.stringify([{ id: "dev.perfetto.ExpandTracksByRegex", args: [".*"] }]),
+});
+await tab.goto(`${site}/#!/viewer?${route}`);
+await tab.getByText(name).first().waitFor({ state: "attached", timeout: 60000 });
+await tab.keyboard.press("q"); // the drawer with the selected slice
+await tab.evaluate(
+  ([from, to]) => app.trace.timeline.setViewportTime(BigInt(from), BigInt(to)),
+  [from - margin, to + margin],
+);
+await tab.evaluate(() => waitForPerfettoIdle());
+await tab.screenshot({ path: picture });
+await context.close();
+server.close();
