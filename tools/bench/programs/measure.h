@@ -184,9 +184,9 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, long 
     return;
   }
   auto cpu_time = [] { return now(CLOCK_THREAD_CPUTIME_ID); };
-  // What `work` takes by a clock, less what the clock itself takes, `count` times; a few go before, to find the caches
-  // as they are in the midst of launches.
-  auto singles = [](std::vector<double> &all, size_t count, double unit, auto clock, auto work) {
+  // What single launches take by a clock, less what the clock itself takes. A few go before, to find the caches as they
+  // are in the midst of launches.
+  auto singles = [&](std::vector<double> &all, double unit, auto clock) {
     auto time = [&](auto work) {
       uint64_t first = clock();
       work();
@@ -196,12 +196,12 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, long 
     for (double &cost : own)
       cost = time([] {});
     double cost = quantile(own, 0.5);
-    for (size_t n = count; n < size_t(launches); n++)
-      work();
-    for (size_t n = 0; n < count; n++)
-      all.push_back((time(work) - cost) * unit);
+    int before = launches / 16;
+    for (int n = 0; n < before; n++)
+      queue.launch();
+    for (int n = before; n < launches; n++)
+      all.push_back((time([&] { queue.launch(); }) - cost) * unit);
   };
-  auto launch = [&] { queue.launch(); };
   for (auto *all : {&result.blocks, &result.cpu, &result.wall})
     all->reserve(BLOCKS * launches);
   for (int block = 0; block < BLOCKS; block++) {
@@ -210,9 +210,9 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, long 
       queue.launch();
     result.blocks.push_back(double(cpu_time() - begin) / BLOCK);
     pause();
-    singles(result.cpu, launches - launches / 16, 1, cpu_time, launch);
+    singles(result.cpu, 1, cpu_time);
     pause();
-    singles(result.wall, launches - launches / 16, tick, ticks, launch);
+    singles(result.wall, tick, ticks);
     pause();
   }
 }
