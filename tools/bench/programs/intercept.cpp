@@ -30,7 +30,7 @@ struct Dispatch {
 };
 
 uint64_t total; // kernel ticks; written by ROCr's handler thread only
-uint64_t busy;  // nanoseconds of CPU time in the handler, likewise
+uint64_t busy, handled; // nanoseconds of CPU time in the handler, and its calls, likewise
 
 static uint64_t cpu_time() {
   timespec time;
@@ -39,6 +39,7 @@ static uint64_t cpu_time() {
 }
 
 extern "C" uint64_t handler_time() { return __atomic_load_n(&busy, __ATOMIC_RELAXED); }
+extern "C" uint64_t handler_calls() { return __atomic_load_n(&handled, __ATOMIC_RELAXED); }
 
 static bool completed(hsa_signal_value_t, void *data) {
   static const uint64_t own = [] { // what the clock itself takes
@@ -60,6 +61,7 @@ static bool completed(hsa_signal_value_t, void *data) {
   core.hsa_signal_destroy_fn(dispatch->signal);
   delete dispatch;
   __atomic_store_n(&busy, busy + cpu_time() - begin - own, __ATOMIC_RELAXED);
+  __atomic_store_n(&handled, handled + 1, __ATOMIC_RELAXED);
   return false;
 }
 
