@@ -88,13 +88,13 @@ static inline uint64_t preemptions() {
   return usage.ru_nivcsw;
 }
 
-// What the naive tool counts of its handlers, 0 for other tools.
-static uint64_t handlers(const char *what) {
+// What the naive tool counts of its handlers; `none` for other tools.
+static uint64_t handlers(const char *what, uint64_t none) {
   const char *tools = getenv("HSA_TOOLS_LIB"), *space = tools ? strrchr(tools, ' ') : nullptr;
   const char *last = space ? space + 1 : tools;
   void *tool = last && *last ? dlopen(last, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   auto count = tool ? (uint64_t (*)())dlsym(tool, what) : nullptr;
-  return count ? count() : 0;
+  return count ? count() : none;
 }
 
 // CPU time that a tool has used on other threads, nanoseconds: devprof's own ones, and what the naive tool counts of
@@ -115,7 +115,7 @@ static uint64_t elsewhere() {
   }
   if (tasks)
     closedir(tasks);
-  return time + handlers("handler_time");
+  return time + handlers("handler_time", 0);
 }
 
 static void leave_the_last_processor() {
@@ -163,8 +163,7 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
     queue.finish();
     // ROCr's model mode has 8,192 events, and each signal of the naive tool keeps one until it was handled.
     uint64_t all = launched += BLOCK;
-    if (handlers("handler_calls"))
-      await([&] { return handlers("handler_calls") >= all - BLOCK / 2; });
+    await([&] { return handlers("handler_calls", UINT64_MAX) >= all - BLOCK / 2; });
     timespec time = {0, PAUSE_NS};
     nanosleep(&time, nullptr);
   };
