@@ -173,6 +173,7 @@ int main(int, char **argv) {
         // LEAVE-NOT: added
         // LEAVE: exit: 0
         // LEAVE: kernels:{{.*}} _Z3addPj 900
+        // LEAVE: dropped: 0 0 0 unknown packets: 0 closed: 1
         hipStream_t streams[3];
         for (auto &stream : streams) {
             CHECK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
