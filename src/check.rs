@@ -2,6 +2,7 @@
 //! loaded. What passes is safe to copy; what does not is named.
 
 use crate::discover::Table;
+use crate::room::NoRoom;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, counter_size, refused_variant};
 use std::ops::Range;
@@ -41,6 +42,8 @@ pub enum Defect {
     Names(#[from] profraw::names::Damage),
     #[error("none of the {0} records points into the counters")]
     NoRecord(usize),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
 /// The bounds of one table's sections, all of them inside one loaded segment each. Device addresses.

@@ -1,6 +1,7 @@
 //! Fourth stage: the copied sections become a raw profile of the version that the device code was built for.
 
 use crate::check::Defect;
+use crate::room;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, Format, Header, counter_size};
 
@@ -41,10 +42,12 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
     let counter = counter_size(sections.version);
     let all = sections.data.chunks_exact(format.record);
     let total = all.len();
-    let kept: Vec<(&[u8], Place)> = all
-        .enumerate()
-        .filter_map(|(n, record)| Some((record, place(sections, counter, n, record)?)))
-        .collect();
+    let mut kept: Vec<(&[u8], Place)> = Vec::new();
+    room::reserve(&mut kept, total)?;
+    kept.extend(
+        all.enumerate()
+            .filter_map(|(n, record)| Some((record, place(sections, counter, n, record)?))),
+    );
     if kept.is_empty() && total > 0 {
         return Err(Defect::NoRecord(total));
     }
@@ -79,11 +82,23 @@ pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, De
         names: sections.names.len() as u64,
         counters_delta: data,
     };
-    let mut out: Vec<u8> = header
-        .words()
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect();
+    let words = header.words();
+    let size = [
+        8 * words.len(),
+        binary_id.len(),
+        data as usize,
+        sections.counters.len(),
+        sections.uniform.len(),
+        zeros as usize,
+        sections.names.len(),
+        2 * 8,
+    ]
+    .into_iter()
+    .try_fold(0usize, usize::checked_add)
+    .unwrap_or(usize::MAX);
+    let mut out = Vec::new();
+    room::reserve(&mut out, size)?;
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     out.extend_from_slice(&binary_id);
     let mut bitmaps = 0;
     for (n, (record, place)) in kept.iter().enumerate() {

@@ -3,12 +3,15 @@
 
 use crate::discover::Agent;
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
-use crate::merge::{self, merge};
-use crate::place::{self, FileId, ObjectId, Target, Values};
+use crate::merge;
+use crate::pattern::{ObjectId, Target, Values};
+use crate::place::{self, FileId};
 use crate::report::{self, Outcome};
+use crate::room::{self, NoRoom};
 use crate::settings::Settings;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A profile that only needs a name.
 pub struct Profile {
@@ -32,6 +35,9 @@ struct Kind {
     signature: u64,
 }
 
+/// An image. Most of the time all that a slot holds is one and the same.
+type Shared = Arc<Vec<u8>>;
+
 /// A file, and the code object whose counts are in it. One that is loaded, unloaded and loaded again has one file.
 struct Slot {
     arch: String,
@@ -41,20 +47,21 @@ struct Slot {
     binary_id: Option<Vec<u8>>,
     records: usize,
     /// What was counted while the code object was loaded before.
-    before: Option<Vec<u8>>,
+    before: Option<Shared>,
     /// Where it is loaded now.
     loaded: Option<ExecutableHandle>,
-    /// What the loaded one had counted at the last drain.
-    last: Option<Vec<u8>>,
+    /// What the loaded one had counted at the last drain, where it may have been another one.
+    last: Option<Shared>,
     /// All of it: what the file is to hold.
-    image: Vec<u8>,
+    image: Shared,
     written: Option<Written>,
 }
 
 /// What was written, and where to.
 struct Written {
+    /// Absolute: the program may change its directory.
     path: PathBuf,
-    image: Vec<u8>,
+    image: Shared,
     /// Of a file of this process's own, to be found again. `None`: it is shared (%m).
     id: Option<FileId>,
 }
@@ -101,11 +108,18 @@ impl Files {
         // New names are given in an order that is the same from run to run: by what the code object is, then by agent
         // and load order (the sort is stable).
         profiles.sort_by_key(|profile| (profile.signature, profile.agent));
-        let mut changed: Vec<usize> = profiles
-            .into_iter()
-            .map(|profile| self.take(&agents[profile.agent], profile))
-            .collect();
-        let target = Target::new(settings.pattern.as_deref());
+        let mut changed = Vec::new();
+        for profile in profiles {
+            let agent = &agents[profile.agent];
+            match self.take(agent, profile) {
+                Ok(n) => changed.push(n),
+                Err(error) => outcome.lose(format_args!(
+                    "lost the counters of a code object on {}: {error}",
+                    agent.name
+                )),
+            }
+        }
+        let target = Target::new(&settings.environment);
         let values = Values::now();
         if let Scope::All(_) = scope {
             // The name may be another one now, for code objects that are gone, too.
@@ -137,7 +151,7 @@ impl Files {
     }
 
     /// Takes a profile into its slot, whose index is returned.
-    fn take(&mut self, agent: &Agent, profile: Profile) -> usize {
+    fn take(&mut self, agent: &Agent, profile: Profile) -> Result<usize, NoRoom> {
         let kind = Kind {
             agent: agent.handle,
             signature: profile.signature,
@@ -146,7 +160,7 @@ impl Files {
         let of = |loaded: Option<ExecutableHandle>| {
             let slots = &self.slots;
             let fits = |&&n: &&usize| {
-                slots[n].loaded == loaded && merge(&slots[n].image, &profile.image, None).is_ok()
+                slots[n].loaded == loaded && merge::fits(&slots[n].image, &profile.image).is_ok()
             };
             here.iter().find(fits).copied()
         };
@@ -163,7 +177,7 @@ impl Files {
                     before: None,
                     loaded: None,
                     last: None,
-                    image: Vec::new(),
+                    image: Shared::default(),
                     written: None,
                 });
                 *count += 1;
@@ -171,17 +185,19 @@ impl Files {
                 self.slots.len() - 1
             }
         };
-        self.slots[n].take(profile);
-        n
+        self.slots[n].take(profile).map(|()| n)
     }
 
-    /// Forgets what was counted so far.
+    /// Forgets what was counted so far. What a pool's file has of it stays there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
             slot.before = None;
             slot.last = None;
-            // An image of ours can be read.
-            let _ = merge::reset(&mut slot.image);
+            slot.written = None;
+            // Nothing shares it now, and an image of ours can be read.
+            if let Some(image) = Arc::get_mut(&mut slot.image) {
+                let _ = merge::reset(image);
+            }
         }
     }
 
@@ -205,21 +221,31 @@ impl Files {
 }
 
 impl Slot {
-    fn take(&mut self, profile: Profile) {
-        let fallen = |last: &Vec<u8>| merge::has_fallen(&profile.image, last) == Ok(true);
+    /// Fails where there is no memory for a sum. What was counted before is kept then, for the next time.
+    fn take(&mut self, profile: Profile) -> Result<(), NoRoom> {
+        let fallen = |last: &Shared| merge::has_fallen(&profile.image, last) == Ok(true);
         if !profile.certain && self.last.as_ref().is_some_and(fallen) {
             self.unload();
         }
         self.loaded = Some(profile.executable);
         self.binary_id = profile.binary_id;
         self.records = profile.records;
-        // That they add up was seen when the slot was chosen.
-        let sum = self
-            .before
-            .as_ref()
-            .and_then(|before| merge(before, &profile.image, None).ok());
-        self.image = sum.unwrap_or_else(|| profile.image.clone());
-        self.last = Some(profile.image);
+        if self.before.is_none() && profile.image == *self.image {
+            return Ok(());
+        }
+        let image = Arc::new(profile.image);
+        let mut sum = image.clone();
+        if let Some(before) = &self.before {
+            let mut both = room::copy_of(&image)?;
+            // That they add up was seen when the slot was chosen.
+            if let Ok(stopped) = merge::add(&mut both, before, None) {
+                say_stopped(stopped, &self.arch);
+            }
+            sum = Arc::new(both);
+        }
+        self.image = sum;
+        self.last = (!profile.certain).then_some(image);
+        Ok(())
     }
 
     /// The code object is gone, and may come again.
@@ -229,7 +255,7 @@ impl Slot {
         self.before = Some(self.image.clone());
     }
 
-    /// Writes the image. Where to; `None`: it is there already.
+    /// Writes the image. Where to; `None`: it is there already, or is not wanted.
     fn write(&mut self, target: &Target, values: &Values) -> Result<Option<&Path>, place::Error> {
         let to = target.destination(
             values,
@@ -238,22 +264,26 @@ impl Slot {
                 build_id: self.binary_id.as_deref(),
             },
         );
-        if to.continuous {
-            report::lost(
-                "%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory",
-            );
+        if let Some(differs) = to.differs {
+            report::lost(differs);
         }
+        if place::is_null(&to.path) {
+            return Ok(None);
+        }
+        place::check_host_name(&to.path)?;
+        // The program may be in another directory the next time.
+        let to_path = std::path::absolute(&to.path).unwrap_or(to.path);
         if to.merge {
-            return self.add(&to.path);
+            return self.add(&to_path);
         }
-        let path = place::prefixed(&to.path, &self.arch, self.number);
+        let path = place::prefixed(&to_path, &self.arch, self.number);
         // What is gone counts no more: its file is left to whoever has taken it.
         let is_there = |written: &Written| {
             written.path == path
                 && written.image == self.image
                 && (self.loaded.is_none() || written.id.is_some_and(|id| id.is_at(&path)))
         };
-        if self.written.as_ref().is_some_and(is_there) {
+        if self.written.as_ref().is_some_and(is_there) || place::is_null(&path) {
             return Ok(None);
         }
         let id = place::write(&path, &self.image)?;
@@ -263,35 +293,57 @@ impl Slot {
     /// Adds the image to a file that other processes share. Where that one is of another build, or damaged, to the next
     /// that is not.
     fn add(&mut self, shared: &Path) -> Result<Option<&Path>, place::Error> {
-        let mut number = 0;
+        let mut refused = Vec::new();
         loop {
-            let path = place::prefixed(shared, &self.arch, number);
+            let path = place::prefixed(shared, &self.arch, refused.len());
             let added = self.written.as_ref().filter(|written| written.path == path);
-            let added = added.map(|written| &written.image[..]);
-            if added == Some(&self.image) {
+            if added.is_some_and(|added| added.image == self.image) || place::is_null(&path) {
                 return Ok(None);
             }
-            let mut mismatch = None;
-            place::update(&path, |old| match old.filter(|old| !old.is_empty()) {
-                None => Some(self.image.clone()),
-                Some(old) => merge(&old, &self.image, added)
-                    .map_err(|error| mismatch = Some(error))
-                    .ok(),
+            let (mut mismatch, mut is_new) = (None, false);
+            place::update(&path, self.image.len(), |old| {
+                let Some(mut sum) = old.filter(|old| !old.is_empty()) else {
+                    is_new = true;
+                    return Ok(Some(room::copy_of(&self.image)?));
+                };
+                let added = added.map(|added| &added.image[..]);
+                match merge::add(&mut sum, &self.image, added) {
+                    Ok(stopped) => {
+                        say_stopped(stopped, &self.arch);
+                        Ok(Some(sum))
+                    }
+                    Err(error) => {
+                        mismatch = Some(error);
+                        Ok(None)
+                    }
+                }
             })?;
-            let Some(mismatch) = mismatch else {
-                return Ok(Some(self.wrote(path, None)));
-            };
-            number += 1;
-            report::lost(format_args!(
-                "{} is left as it is: {mismatch}; the counters of this process go to {}",
-                path.display(),
-                place::prefixed(shared, &self.arch, number).display()
-            ));
+            if let Some(mismatch) = mismatch {
+                refused.push((path, mismatch));
+                continue;
+            }
+            // Said by the first process that makes room beside them.
+            for (refused, mismatch) in refused.into_iter().filter(|_| is_new) {
+                report::lost(format_args!(
+                    "{} is left as it is: {mismatch}; the counters of this code object go to {}",
+                    refused.display(),
+                    path.display()
+                ));
+            }
+            return Ok(Some(self.wrote(path, None)));
         }
     }
 
     fn wrote(&mut self, path: PathBuf, id: Option<FileId>) -> &Path {
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
+    }
+}
+
+fn say_stopped(counters: usize, arch: &str) {
+    if counters > 0 {
+        report::lost(format_args!(
+            "{counters} counters of a code object on {arch} stop at the largest number, 2^64 - 3"
+        ));
     }
 }

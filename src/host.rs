@@ -1,6 +1,7 @@
 //! The process that devprof is a guest of: its environment, its exit and its forks, LLVM's profile runtime in it.
 //! FFI to libc and to that runtime.
 
+use crate::pattern::Runtime;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
@@ -13,11 +14,13 @@ use std::path::PathBuf;
 
 /// An environment variable. A set-user-id process has none for us: its environment is somebody else's.
 pub fn env(name: &str) -> Option<OsString> {
+    (!is_secure()).then(|| std::env::var_os(name)).flatten()
+}
+
+/// The program runs with somebody else's rights than its caller's.
+pub fn is_secure() -> bool {
     // SAFETY: getauxval only reads.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        return None;
-    }
-    std::env::var_os(name)
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// Sets an environment variable. Only for constructors, before the program has threads.
@@ -172,17 +175,22 @@ pub fn forget_thread_id() {
     THREAD_ID.set(0);
 }
 
-/// Makes room for `length` bytes of a file from `start` on, so that a mapping of them can be written to.
-pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
+/// Fails where a file of `size` bytes is larger than RLIMIT_FSIZE: writing it would end the program with SIGXFSZ.
+pub fn allows_file_size(size: u64) -> io::Result<()> {
     let mut limit = std::mem::MaybeUninit::<libc::rlimit>::zeroed();
-    // SAFETY: fills the limit. Past RLIMIT_FSIZE the kernel would send SIGXFSZ, which ends the program.
+    // SAFETY: fills the limit.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) } == 0;
     // SAFETY: zeroed above, all bits are a limit.
     let limit = unsafe { limit.assume_init() }.rlim_cur;
-    let end = start.saturating_add(length);
-    if known && limit != libc::RLIM_INFINITY && end > limit {
-        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    match known && limit != libc::RLIM_INFINITY && size > limit {
+        true => Err(io::Error::from_raw_os_error(libc::EFBIG)),
+        false => Ok(()),
     }
+}
+
+/// Makes room for `length` bytes of a file from `start` on, so that a mapping of them can be written to.
+pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
+    allows_file_size(start.saturating_add(length))?;
     loop {
         // SAFETY: a file that is open for writing; offsets that fit (a file cannot be longer).
         let error = unsafe {
@@ -337,36 +345,63 @@ pub fn stay(address: *const c_void) {
     }
 }
 
-// `__llvm_profile_get_filename` of compiler-rt's InstrProfilingFile.c, if the program is linked with it: a weak
-// reference, which is null where it is not.
+// What compiler-rt's host runtime (InstrProfilingFile.c, InstrProfilingMerge.c, InstrProfilingNameVar.c) shows of its
+// file names, if the program is linked with it: weak references, which are null where it is not. Its symbols are hidden,
+// so that the shared library never sees a program's.
 std::arch::global_asm!(
     ".pushsection .data.rel.ro.devprof_host,\"aw\",@progbits",
     ".weak __llvm_profile_get_filename",
-    ".hidden devprof_host_get_filename",
-    ".globl devprof_host_get_filename",
+    ".weak __llvm_profile_filename",
+    ".weak lprofGetLoadModuleSignature",
+    ".hidden devprof_host_profile",
+    ".globl devprof_host_profile",
     ".balign 8",
-    "devprof_host_get_filename:",
+    "devprof_host_profile:",
     ".quad __llvm_profile_get_filename",
+    ".quad __llvm_profile_filename",
+    ".quad lprofGetLoadModuleSignature",
     ".popsection",
 );
 
-unsafe extern "C" {
-    static devprof_host_get_filename: Option<unsafe extern "C" fn() -> *const c_char>;
+#[repr(C)]
+struct HostProfile {
+    get_filename: Option<unsafe extern "C" fn() -> *const c_char>,
+    filename: *const c_char,
+    signature: Option<unsafe extern "C" fn() -> u64>,
 }
 
-/// The file name that LLVM's host runtime would write to now, with its patterns expanded.
-pub fn host_profile_name() -> Option<OsString> {
+unsafe extern "C" {
+    static devprof_host_profile: HostProfile;
+}
+
+/// LLVM's host runtime in this program, if it can be asked.
+pub fn profile_runtime() -> Option<Runtime> {
     // SAFETY: written by the linker and never after.
-    let get = unsafe { devprof_host_get_filename }?;
-    // SAFETY: it returns null or a C string from malloc that is ours (InstrProfiling.h).
+    let (get, compiled, signature) = unsafe {
+        let HostProfile {
+            get_filename,
+            filename,
+            signature,
+        } = &devprof_host_profile;
+        ((*get_filename)?, *filename, *signature)
+    };
+    // SAFETY: `get` returns a C string from malloc that is ours, or null, or a literal of no bytes where there is no
+    // name; the variable is a C string that nobody changes, and the signature is computed from the program's sections.
     unsafe {
-        let name = get();
-        if name.is_null() {
-            return None;
+        let text = |text: *const c_char| match text.is_null() {
+            true => Vec::new(),
+            false => CStr::from_ptr(text).to_bytes().to_vec(),
+        };
+        let told = get();
+        let name = text(told);
+        if !name.is_empty() {
+            libc::free(told.cast_mut().cast());
         }
-        let owned = OsString::from_vec(CStr::from_ptr(name).to_bytes().to_vec());
-        libc::free(name.cast_mut().cast());
-        (!owned.is_empty()).then_some(owned)
+        Some(Runtime {
+            name,
+            compiled: text(compiled),
+            signature: signature.map_or(0, |signature| signature()),
+        })
     }
 }
 

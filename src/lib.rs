@@ -13,7 +13,7 @@
 //! | every range inside a loaded segment | [`check`], for what [`object`] reads |
 //! | device memory to host memory, in the fewest copies | [`copy`], [`hsa::copy`] |
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
-//! | name, pattern, rename | [`files`], [`place`], and [`merge`] for %m |
+//! | name, pattern, rename | [`files`], [`pattern`], [`place`], and [`merge`] for %m |
 //!
 //! Beside that, [`trace`] records every kernel dispatch, when DEVPROF_TRACE asks for it; its stages are listed there.
 //!
@@ -33,9 +33,11 @@ mod hsa;
 mod instance;
 mod merge;
 mod object;
+mod pattern;
 mod place;
 mod registry;
 mod report;
+mod room;
 mod settings;
 mod signature;
 mod trace;

@@ -43,23 +43,46 @@ fn words(part: &Part) -> impl Iterator<Item = usize> {
     part.range.clone().step_by(8)
 }
 
-/// Adds to `old` what `new` counts beyond `before`, the state of the same counters that is in `old` already. All three
-/// are images as [`crate::encode`] makes them. Counters stop at their largest value.
-pub fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, Mismatch> {
-    Layout::read(old)?;
-    let parts = parts(new)?;
-    if old.len() != new.len() || before.is_some_and(|before| before.len() != new.len()) {
+/// Whether two images are of the same build of a code object: the same bytes but for the counters.
+pub fn fits(one: &[u8], other: &[u8]) -> Result<(), Mismatch> {
+    same_parts(one, other).map(|_| ())
+}
+
+/// The parts that count, of two images that are otherwise the same.
+fn same_parts(one: &[u8], other: &[u8]) -> Result<Vec<Part>, Mismatch> {
+    Layout::read(one)?;
+    let parts = parts(other)?;
+    if one.len() != other.len() {
         return Err(Mismatch::Build);
     }
-    let mut out = old.to_vec();
     let mut fixed = 0;
     for part in &parts {
-        if old[fixed..part.range.start] != new[fixed..part.range.start] {
+        if one[fixed..part.range.start] != other[fixed..part.range.start] {
             return Err(Mismatch::Build);
         }
         fixed = part.range.end;
+    }
+    match one[fixed..] == other[fixed..] {
+        true => Ok(parts),
+        false => Err(Mismatch::Build),
+    }
+}
+
+/// The largest sum. LLVM's tools give a meaning to the two numbers above (`getInstrMaxCountValue`).
+const LARGEST: u64 = u64::MAX - 2;
+
+/// Adds to `sum` what `new` counts beyond `before`, the state of the same counters that is in `sum` already. All three
+/// are images as [`crate::encode`] makes them. How many counters stop at the largest value; `sum` is as it was when the
+/// images do not fit.
+pub fn add(sum: &mut [u8], new: &[u8], before: Option<&[u8]>) -> Result<usize, Mismatch> {
+    let parts = same_parts(sum, new)?;
+    if before.is_some_and(|before| before.len() != new.len()) {
+        return Err(Mismatch::Build);
+    }
+    let mut stopped = 0;
+    for part in &parts {
         if part.bytes {
-            part.range.clone().for_each(|n| out[n] &= new[n]);
+            part.range.clone().for_each(|n| sum[n] &= new[n]);
             continue;
         }
         for at in words(part) {
@@ -67,14 +90,17 @@ pub fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, M
             let seen = before.map_or(0, word);
             // Fewer than before: the program has set them back in between.
             let more = word(new).checked_sub(seen).unwrap_or(word(new));
-            LittleEndian::write_u64(&mut out[at..], word(old).saturating_add(more));
+            if more == 0 {
+                continue;
+            }
+            let total = word(sum)
+                .checked_add(more)
+                .filter(|&total| total <= LARGEST);
+            stopped += usize::from(total.is_none());
+            LittleEndian::write_u64(&mut sum[at..], total.unwrap_or(LARGEST));
         }
     }
-    if old[fixed..] != new[fixed..] {
-        Err(Mismatch::Build)
-    } else {
-        Ok(out)
-    }
+    Ok(stopped)
 }
 
 /// Whether a counter in `new` is lower than it was in `before`, an image of the same code object.
@@ -129,12 +155,27 @@ mod tests {
         encode(&sections, Some(&[1; 20])).unwrap().bytes
     }
 
+    fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, Mismatch> {
+        let mut sum = old.to_vec();
+        add(&mut sum, new, before).map(|_| sum)
+    }
+
     #[test]
-    fn counts_add_up_and_stop_at_the_largest() {
+    fn counts_add_up_beyond_32_bits_and_stop_at_the_largest() {
+        let most = u32::MAX.into();
         assert_eq!(
-            merge(&image([1, u64::MAX - 1], 0), &image([5, 7], 0), None),
-            Ok(image([6, u64::MAX], 0))
+            merge(&image([most, 1 << 40], 0), &image([most, 1 << 63], 0), None),
+            Ok(image([2 * most, (1 << 40) + (1 << 63)], 0))
         );
+        for old in [LARGEST - 6, LARGEST, u64::MAX] {
+            // A uniform counter stands beside each of the two.
+            let mut sum = image([1, old], 0);
+            assert_eq!(add(&mut sum, &image([5, 7], 0), None), Ok(2), "{old}");
+            assert_eq!(sum, image([6, LARGEST], 0));
+        }
+        let mut sum = image([1, LARGEST - 7], 0);
+        assert_eq!(add(&mut sum, &image([5, 7], 0), None), Ok(0));
+        assert_eq!(sum, image([6, LARGEST], 0));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::discover::{Agent, CodeObject};
 use crate::encode::{Sections, encode};
 use crate::hsa::copy::Staging;
 use crate::hsa::{self, Api};
+use crate::room::{self, NoRoom};
 use crate::{build_id, signature};
 use byteorder::{ByteOrder, LittleEndian};
 use std::ops::Range;
@@ -19,6 +20,8 @@ pub enum Lost {
     Defect(Defect),
     #[error("{0}")]
     Copy(hsa::Error),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     #[error("{0} records whose counters lie outside the counters were left out")]
     Records(usize),
     #[error("its counters could not be set back: {0}")]
@@ -30,7 +33,7 @@ pub enum Lost {
 impl Lost {
     /// It may be better the next time.
     fn is_passing(&self) -> bool {
-        matches!(self, Lost::Copy(_))
+        matches!(self, Lost::Copy(_) | Lost::NoRoom(_))
     }
 }
 
@@ -161,9 +164,11 @@ impl Tables {
         };
         match parts(self.bounds, copies) {
             Ok(parts) => object.parts = parts,
-            Err(lost) => object
-                .losses
-                .push(describe(api, agent, &object.code, &lost)),
+            Err(lost) => {
+                object.was_read &= !lost.is_passing();
+                let lost = describe(api, agent, &object.code, &lost);
+                object.losses.push(lost);
+            }
         }
         let mut signature = signature::Signature::new();
         for part in &object.parts {
@@ -182,11 +187,12 @@ fn parts(bounds: Vec<Bounds>, copies: &Copies) -> Result<Vec<Part>, Lost> {
             .version
             .map(|at| copied(&(at..at + 8)).map(LittleEndian::read_u64))
             .transpose()?;
-        let names = copied(&bounds.names)?.to_vec();
+        let kept = |range| copied(range).and_then(|bytes| Ok(room::copy_of(bytes)?));
+        let names = kept(&bounds.names)?;
         check::names(&names).map_err(Lost::Defect)?;
         Ok(Part {
             version: check::version(&bounds, found).map_err(Lost::Defect)?,
-            data: copied(&bounds.data)?.to_vec(),
+            data: kept(&bounds.data)?,
             names,
             bounds,
         })
@@ -259,6 +265,12 @@ impl Object {
             records += part.data.len() / format.record - encoded.dropped;
             dropped += encoded.dropped;
             bitmaps += encoded.bitmaps;
+            if image.is_empty() {
+                image = encoded.bytes;
+                continue;
+            }
+            room::reserve(&mut image, encoded.bytes.len())
+                .map_err(|error| describe(error.into()))?;
             image.extend_from_slice(&encoded.bytes);
         }
         if self.records == 0 {

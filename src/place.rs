@@ -1,166 +1,33 @@
 //! Last stage: where a profile goes, and how it gets there: whole, or not at all.
 
-use crate::host;
-use std::ffi::{OsStr, OsString};
+use crate::pattern::DEFAULT;
+use crate::room::NoRoom;
+use crate::{host, report, room};
+use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
-
-/// LLVM's name where nobody gave one.
-const DEFAULT: &str = "default.profraw";
-
-/// A file name pattern with its specifiers expanded (LLVM's "Source-based Code Coverage", "Running the instrumented
-/// program").
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    pub path: PathBuf,
-    /// %m or %Nm: several processes add up in the file.
-    pub merge: bool,
-    /// %c, which needs counters in host memory and is left out.
-    pub continuous: bool,
-}
-
-/// The values of the specifiers in this process, now.
-pub struct Values {
-    pub pid: u32,
-    pub host: OsString,
-    pub tmp: OsString,
-}
-
-impl Values {
-    pub fn now() -> Values {
-        Values {
-            pid: std::process::id(),
-            host: host::host_name().unwrap_or_default(),
-            tmp: host::env("TMPDIR").unwrap_or_else(|| "/tmp".into()),
-        }
-    }
-}
-
-/// What tells one code object from another in a file name.
-#[derive(Clone, Copy)]
-pub struct ObjectId<'a> {
-    /// Of its functions, for %m: programs with different device code get different files.
-    pub signature: u64,
-    /// Its own build id, for %b, in hexadecimal there. The signature stands in where it has none.
-    pub build_id: Option<&'a [u8]>,
-}
-
-/// Expands `pattern`: %p process id, %h host, %t TMPDIR, %b the code object's build id, %m its signature, %Nm its
-/// signature and a pool of N files. As in LLVM, what follows another percent sign vanishes, a percent sign too.
-fn expand(pattern: &OsStr, values: &Values, object: ObjectId) -> Destination {
-    let mut path = Vec::new();
-    let (mut merge, mut continuous) = (false, false);
-    let mut rest = pattern.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            path.push(byte);
-            continue;
-        }
-        let Some((&specifier, after)) = rest.split_first() else {
-            break;
-        };
-        rest = after;
-        match specifier {
-            b'p' => path.extend(values.pid.to_string().bytes()),
-            b'h' => path.extend(values.host.as_bytes()),
-            b't' => {
-                path.extend(values.tmp.as_bytes());
-                path.push(b'/');
-            }
-            b'b' => match object.build_id {
-                Some(id) => path.extend(
-                    id.iter()
-                        .flat_map(|byte| format!("{byte:02x}").into_bytes()),
-                ),
-                None => path.extend(object.signature.to_string().bytes()),
-            },
-            b'c' => continuous = true,
-            b'm' => {
-                merge = true;
-                path.extend(format!("{}_0", object.signature).bytes());
-            }
-            b'1'..=b'9' if rest.first() == Some(&b'm') => {
-                merge = true;
-                rest = &rest[1..];
-                let pool = values.pid % u32::from(specifier - b'0');
-                path.extend(format!("{}_{pool}", object.signature).bytes());
-            }
-            _ => {}
-        }
-    }
-    Destination {
-        path: PathBuf::from(OsString::from_vec(path)),
-        merge,
-        continuous,
-    }
-}
-
-/// A pattern for a file that belongs to no code object: %p, %h and %t, and %% for a percent sign.
-pub fn expand_process(pattern: &OsStr, values: &Values) -> PathBuf {
-    let mut path = Vec::new();
-    let mut bytes = pattern.as_bytes().iter();
-    while let Some(&byte) = bytes.next() {
-        if byte != b'%' {
-            path.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'p') => path.extend(values.pid.to_string().bytes()),
-            Some(b'h') => path.extend(values.host.as_bytes()),
-            Some(b't') => path.extend(values.tmp.as_bytes()),
-            Some(b'%') => path.push(b'%'),
-            // No specifier: as it stands.
-            Some(&other) => path.extend([b'%', other]),
-            None => path.push(b'%'),
-        }
-    }
-    PathBuf::from(OsString::from_vec(path))
-}
-
-/// Where profiles are to go.
-pub enum Target {
-    /// A pattern, to be expanded each time.
-    Pattern(OsString),
-    /// A name in which a percent sign is a percent sign.
-    Name(PathBuf),
-}
-
-impl Target {
-    /// LLVM_PROFILE_FILE, else what LLVM's host runtime in this program would write to, else LLVM's default.
-    pub fn new(setting: Option<&OsStr>) -> Target {
-        match setting {
-            Some(pattern) => Target::Pattern(pattern.to_owned()),
-            None => Target::Name(host::host_profile_name().map_or(DEFAULT.into(), PathBuf::from)),
-        }
-    }
-
-    pub fn destination(&self, values: &Values, object: ObjectId) -> Destination {
-        match self {
-            Target::Pattern(pattern) => expand(pattern, values, object),
-            Target::Name(path) => Destination {
-                path: path.clone(),
-                merge: false,
-                continuous: false,
-            },
-        }
-    }
-}
 
 /// `path` with the architecture (and, from the second code object of one on, its number) before the file's name:
 /// `dir/<arch>[.<n>].<basename>`, as `__llvm_write_custom_profile` puts the target there.
 pub fn prefixed(path: &Path, arch: &str, n: usize) -> PathBuf {
-    let mut name = OsString::from(arch.split(':').next().unwrap_or(arch));
+    let path = path.as_os_str().as_bytes();
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    let (directory, name) = path.split_at(slash.map_or(0, |at| at + 1));
+    let mut prefixed = directory.to_vec();
+    prefixed.extend(arch.split(':').next().unwrap_or(arch).bytes());
     if n > 0 {
-        name.push(format!(".{n}"));
+        prefixed.extend(format!(".{n}").bytes());
     }
-    name.push(".");
-    name.push(path.file_name().unwrap_or(OsStr::new(DEFAULT)));
-    path.with_file_name(name)
+    prefixed.push(b'.');
+    prefixed.extend(match name {
+        [] => DEFAULT.as_bytes(),
+        name => name,
+    });
+    PathBuf::from(OsString::from_vec(prefixed))
 }
 
 /// Why a profile could not be written.
@@ -172,16 +39,63 @@ pub enum Error {
     Write(PathBuf, std::io::Error),
     #[error("cannot read {0}, which the profile is to be added to: {1}")]
     Read(PathBuf, std::io::Error),
-    #[error("cannot lock {0} to add to a file in it: {1}")]
-    Lock(PathBuf, std::io::Error),
+    #[error("{0} is no regular file; name one in LLVM_PROFILE_FILE")]
+    NoFile(PathBuf),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+}
+
+/// Whether profiles are sent to /dev/null, under whatever name.
+pub fn is_null(path: &Path) -> bool {
+    let null = libc::makedev(1, 3);
+    let kind =
+        |metadata: Metadata| metadata.file_type().is_char_device() && metadata.rdev() == null;
+    std::fs::metadata(path).is_ok_and(kind)
+}
+
+/// Refuses a host's name that is a device, or leads to something else that is no file, as /dev/stdout does: files beside
+/// it would be where nobody looks for them. Beside a pipe of its own name there can be files.
+pub fn check_host_name(path: &Path) -> Result<(), Error> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let kind = metadata.file_type();
+    let device = kind.is_char_device() || kind.is_block_device();
+    let led = !kind.is_file() && !kind.is_dir() && path.is_symlink();
+    match device || led {
+        true => Err(Error::NoFile(path.into())),
+        false => Ok(()),
+    }
+}
+
+/// Where a file of this name is, or is to be made: LLVM writes through links. Fails where something else is than a file.
+fn followed(path: &Path) -> Result<PathBuf, Error> {
+    let mut file = path.to_owned();
+    // As many as the kernel follows.
+    for _ in 0..40 {
+        match std::fs::read_link(&file) {
+            Ok(target) => file = directory_of(&file).join(target),
+            Err(_) => {
+                let kind = std::fs::symlink_metadata(&file).map(|metadata| metadata.file_type());
+                return match kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+                    true => Err(Error::NoFile(file)),
+                    false => Ok(file),
+                };
+            }
+        }
+    }
+    let error = std::io::Error::from_raw_os_error(libc::ELOOP);
+    Err(Error::Write(path.into(), error))
 }
 
 /// Writes `bytes` to `path`: first under a hidden name beside it, then renamed, so that the final name always has a
 /// whole file. Missing directories are made, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
-    let directory = directory_of(path);
+    let target = followed(path)?;
+    let directory = directory_of(&target);
     let create = || hidden_file(directory);
     let failed = |e| Error::Write(path.into(), e);
+    host::allows_file_size(bytes.len() as u64).map_err(failed)?;
     let mut file = match create() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             make_directory(directory)?;
@@ -192,7 +106,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     .map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
-    file.persist(path).map_err(|e| failed(e.error))?;
+    file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(id)
 }
 
@@ -247,72 +161,47 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Holds the directory of `path` locked against other processes that add to files in it, while `change` gives the new
 /// content from the old one (`None`: there is no such file). Files are replaced by renaming, so the lock cannot be on
-/// the file itself. `false` when `change` wants the file left as it is.
+/// the file itself. Of a file that is longer than `length` only one byte more is read. `false` when `change` wants the
+/// file left as it is.
 pub fn update(
     path: &Path,
-    change: impl FnOnce(Option<Vec<u8>>) -> Option<Vec<u8>>,
+    length: usize,
+    change: impl FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error>,
 ) -> Result<bool, Error> {
-    let directory = directory_of(path);
+    let target = followed(path)?;
+    let directory = directory_of(&target);
     make_directory(directory)?;
-    let lock = File::open(directory).map_err(|e| Error::Lock(directory.into(), e))?;
-    lock.lock().map_err(|e| Error::Lock(directory.into(), e))?;
-    let old = match std::fs::read(path) {
+    let locked = File::open(directory).and_then(|lock| lock.lock().map(|()| lock));
+    if let Err(error) = &locked {
+        // As LLVM's runtime does. The file is whole all the same.
+        report::lost(format_args!(
+            "cannot lock {}: {error}; what processes add to a file in it at the same time may be lost",
+            directory.display()
+        ));
+    }
+    let old = match read(&target, length) {
         Ok(bytes) => Some(bytes),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
         Err(e) => return Err(Error::Read(path.into(), e)),
     };
-    match change(old) {
+    match change(old)? {
         Some(bytes) => write(path, &bytes).map(|_| true),
         None => Ok(false),
     }
 }
 
+fn read(path: &Path, length: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    room::reserve(&mut bytes, length.saturating_add(1)).map_err(std::io::Error::other)?;
+    File::open(path)?
+        .take(length as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const OBJECT: ObjectId = ObjectId {
-        signature: 99,
-        build_id: Some(&[0x0a, 0xff]),
-    };
-
-    fn values() -> Values {
-        Values {
-            pid: 4711,
-            host: "box".into(),
-            tmp: "/var/tmp".into(),
-        }
-    }
-
-    fn expanded(pattern: &str) -> (String, bool) {
-        let to = expand(OsStr::new(pattern), &values(), OBJECT);
-        (to.path.to_str().unwrap().to_owned(), to.merge)
-    }
-
-    #[test]
-    fn patterns_are_llvms() {
-        assert_eq!(expanded("a.profraw"), ("a.profraw".into(), false));
-        assert_eq!(
-            expanded("d/%p-%h.profraw"),
-            ("d/4711-box.profraw".into(), false)
-        );
-        assert_eq!(expanded("%t/x"), ("/var/tmp//x".into(), false));
-        assert_eq!(expanded("x-%m.profraw"), ("x-99_0.profraw".into(), true));
-        assert_eq!(expanded("x-%4m.profraw"), ("x-99_3.profraw".into(), true));
-        assert_eq!(expanded("x-%b"), ("x-0aff".into(), false));
-        assert_eq!(expanded("100%%.%q4%"), ("100.4".into(), false));
-        assert!(expand(OsStr::new("%c%p"), &values(), OBJECT).continuous);
-    }
-
-    #[test]
-    fn a_trace_has_a_name_a_process() {
-        let expanded = |pattern| expand_process(OsStr::new(pattern), &values());
-        assert_eq!(
-            expanded("%t/%h-%p.trace"),
-            Path::new("/var/tmp/box-4711.trace")
-        );
-        assert_eq!(expanded("100%%-%q%"), Path::new("100%-%q%"));
-    }
 
     #[test]
     fn the_architecture_goes_before_the_name_and_no_colon_with_it() {

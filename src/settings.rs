@@ -1,6 +1,7 @@
 //! What the user asked for, by environment variables, read once when devprof is loaded.
 
 use crate::host;
+use crate::pattern::Environment;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ const SYNC_LIMIT: Duration = Duration::from_secs(10);
 pub struct Settings {
     /// DEVPROF_DISABLE: 1 is "do nothing".
     pub disabled: bool,
-    /// LLVM_PROFILE_FILE.
-    pub pattern: Option<OsString>,
+    /// When the program started.
+    pub environment: Environment,
     /// DEVPROF_TRACE.
     pub trace: Option<OsString>,
     /// LLVM_PROFILE_VERBOSE, as LLVM has it: set to anything.
@@ -39,7 +40,7 @@ impl Settings {
         };
         Settings {
             disabled: host::env("DEVPROF_DISABLE").is_some_and(|value| value == "1"),
-            pattern: host::env("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()),
+            environment: Environment::now(),
             trace: host::env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
             verbose: host::env("LLVM_PROFILE_VERBOSE").is_some(),
             sync_limit,

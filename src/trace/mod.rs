@@ -30,7 +30,7 @@ use crate::guard::lock;
 use crate::host;
 use crate::hsa::intercept::{self, DispatchTime};
 use crate::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
-use crate::place::{Values, expand_process};
+use crate::pattern::{Values, expand_process};
 use crate::report;
 use capture::Capture;
 use complete::{Completer, Pass};
