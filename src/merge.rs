@@ -9,7 +9,7 @@ use std::ops::Range;
 pub enum Mismatch {
     #[error(transparent)]
     Raw(#[from] profraw::Error),
-    #[error("it is of another build of the code object")]
+    #[error("it is of another build of the code object, or was changed")]
     Build,
 }
 

@@ -103,11 +103,19 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
         }
         made => made,
     }
-    .map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
+    .map_err(|e| failed(without_path(e)))?;
+    file.as_file_mut().write_all(bytes).map_err(failed)?;
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(id)
+}
+
+/// The system's error alone: tempfile adds the hidden name, which is another one each time, so that the same loss would
+/// be said at every drain.
+fn without_path(error: std::io::Error) -> std::io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.source());
+    let system = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
+    system.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 /// A new file that nobody looks for; it vanishes unless it is renamed.

@@ -81,6 +81,8 @@ KINDS = {
     # Two sizes come before the bytes; the second 0 says that they are not compressed.
     "not-utf8": lambda m: m.patch("__llvm_prf_names", 0, "3s", b"\x01\x00\xff"),
     "names-size": lambda m: m.patch("__llvm_prf_names", 0, "2s", b"\x7f\x7f"),
+    # Nothing else than the build id, behind the note's 16 bytes of head and name: another build.
+    "build-id": lambda m: m.patch(".note.gnu.build-id", 16, "20s", bytes(20)),
 }
 
 kind, source, result = sys.argv[1:]

@@ -6,7 +6,7 @@
 //   directory=NAME   chdir
 //   collect          the devices' counters
 //   fork             goes on in a child, and ends as that does; before load
-//   load             starts HSA and loads the code object
+//   load             starts HSA and loads the code object; load=FILE: another one, to which the next steps belong
 //   unload           destroys it
 //   count=N          adds N to the counters of the fixture's functions
 //   tell             says its process id
@@ -83,8 +83,9 @@ static void step(const char *code_object, char *what) {
         printf("collect: %d\n", collect());
     else if (!strcmp(what, "load")) {
         size_t size;
-        void *bytes = read_file(code_object, &size);
-        start();
+        void *bytes = read_file(value ? value : code_object, &size);
+        if (!gpu.handle)
+            start();
         executable = load(bytes, size);
     } else if (!strcmp(what, "unload"))
         CHECK(hsa_executable_destroy(executable));
