@@ -14,6 +14,13 @@
 // RUN: env LLVM_PROFILE_FILE=%{long}.profraw ./a 2>&1 | FileCheck %s
 // RUN: ls -A . dir | FileCheck %s --check-prefix=LEFT
 //
+// The file of an earlier run stays as it was. LLVM's runtime leaves a piece of the new one.
+// RUN: %hip_cxx %pgo %exact -O1 -DNO_COLLECT %s -o llvm
+// RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./a; wc -c dir/gfx1100.x' > out 2>&1
+// RUN: FileCheck %s --check-prefixes=CHECK,OLD < out
+// RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./llvm; wc -c dir/gfx1100.x' > out 2>&1
+// RUN: FileCheck %s --check-prefix=LLVM-OLD < out
+//
 // The same without a collect call, in the shared library: the exit status stays.
 // RUN: %hip_cxx %device_pgo %exact -O1 -DNO_COLLECT %s -o b
 // RUN: env LLVM_PROFILE_FILE=file/x.profraw %preload ./b 2>&1 | FileCheck %s --check-prefix=EXIT
@@ -53,6 +60,9 @@ int main() {
 
 // FULL:     {{^}}filler{{$}}
 // FULL-NOT: {{.}}
+
+// OLD:      4 dir/gfx1100.x
+// LLVM-OLD: 4096 dir/gfx1100.x
 
 // LEFT-NOT: profraw
 // LEFT-NOT: devprof
