@@ -56,21 +56,38 @@ pub fn is_table_name(name: &[u8]) -> bool {
 
 /// What could not be looked at.
 #[derive(Debug, thiserror::Error)]
-#[error("the symbols of executable {executable:#x} on {agent}: {error}")]
+#[error("{what} of executable {:#x}{}{}: {error}", executable.0, if agent.is_empty() { "" } else { " on " }, agent)]
 pub struct Unseen {
-    pub executable: u64,
+    pub what: &'static str,
+    pub executable: ExecutableHandle,
+    /// The agent's name, if it is known which one.
     pub agent: String,
     pub error: hsa::Error,
 }
 
 /// The code objects that are loaded, in the loader's order, without their tables; and what could not be looked at.
+/// `only`: those of one executable.
 pub fn loaded(
     api: &'static Api,
     agents: &[Agent],
     unknown: &[(AgentHandle, hsa::Error)],
+    only: Option<ExecutableHandle>,
 ) -> Result<(Vec<CodeObject>, Vec<Unseen>), hsa::Error> {
-    let segments = hsa::segments(api)?;
-    Ok((group(&segments, agents), on_unknown(&segments, unknown)))
+    let (segments, silent) = match only {
+        Some(executable) => match hsa::segments_of(api, executable) {
+            Ok(segments) => (segments, Vec::new()),
+            Err(error) => (Vec::new(), vec![(executable, error)]),
+        },
+        None => hsa::segments(api)?,
+    };
+    let mut unseen = on_unknown(&segments, unknown);
+    unseen.extend(silent.into_iter().map(|(executable, error)| Unseen {
+        what: "the code objects",
+        executable,
+        agent: String::new(),
+        error,
+    }));
+    Ok((group(&segments, agents), unseen))
 }
 
 /// Looks for the tables of code objects: those that have some, and what could not be looked at.
@@ -89,7 +106,8 @@ pub fn with_tables(
                 found.push(object);
             }
             Err(error) => unseen.push(Unseen {
-                executable: object.executable.0,
+                what: "the symbols",
+                executable: object.executable,
                 agent: agent.name.clone(),
                 error,
             }),
@@ -106,12 +124,13 @@ fn on_unknown(segments: &[Segment], unknown: &[(AgentHandle, hsa::Error)]) -> Ve
             continue;
         };
         let name = format!("agent {:#x}", agent.0);
-        let executable = segment.executable.0;
+        let executable = segment.executable;
         if !unseen
             .iter()
             .any(|u| u.executable == executable && u.agent == name)
         {
             unseen.push(Unseen {
+                what: "the symbols",
                 executable,
                 agent: name,
                 error: error.clone(),

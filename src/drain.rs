@@ -30,7 +30,7 @@ struct State {
     /// Executables that are being destroyed just now, by some thread, and are not to be touched.
     going: HashSet<ExecutableHandle>,
     /// What was read of those; code objects without tables, too.
-    objects: HashMap<Place, Object>,
+    objects: HashMap<ExecutableHandle, HashMap<AgentHandle, Object>>,
     files: Files,
 }
 
@@ -79,8 +79,12 @@ fn with(
         let mut look = |state: &mut State| {
             state.forget_unsure();
             let agents = hsa::agents(api)?;
-            state.look(api, settings, &agents, outcome)?;
-            Ok(state.objects.values().all(Object::is_empty))
+            state.look(api, settings, &agents, None, outcome)?;
+            Ok(state
+                .objects
+                .values()
+                .flat_map(HashMap::values)
+                .all(Object::is_empty))
         };
         // Nobody waits for a program that counts nothing. The tables do not change while kernels run; the counters do.
         if !look(lock(&STATE).get_or_insert_default())? {
@@ -181,61 +185,60 @@ impl State {
     fn forget(&mut self, executable: ExecutableHandle) {
         self.watched.remove(&executable);
         self.going.remove(&executable);
-        self.objects.retain(|(of, _), _| *of != executable);
+        self.objects.remove(&executable);
         self.files.unload(executable);
     }
 
     /// Forgets what was read of code objects that may be others by now, and what could not be read.
     fn forget_unsure(&mut self) {
         let watched = &self.watched;
-        self.objects
-            .retain(|(of, _), object| watched.contains_key(of) && object.was_read);
+        self.objects.retain(|of, objects| {
+            watched.contains_key(of) && objects.values().all(|object| object.was_read)
+        });
     }
 
-    /// Sees to it that every loaded code object was read. Where they are, in the loader's order.
+    /// Sees to it that every loaded code object was read, or those of `only` one executable. Where they are, in the
+    /// loader's order.
     fn look(
         &mut self,
         api: &'static Api,
         settings: &Settings,
         agents: &Agents,
+        only: Option<ExecutableHandle>,
         outcome: &mut Outcome,
     ) -> Result<Vec<Place>, hsa::Error> {
-        let (mut loaded, unseen) = discover::loaded(api, &agents.gpus, &agents.unknown)?;
+        let (mut loaded, unseen) = discover::loaded(api, &agents.gpus, &agents.unknown, only)?;
         loaded.retain(|code| !self.going.contains(&code.executable));
         for unseen in unseen {
             outcome.lose(unseen);
         }
         let place = |code: &CodeObject| (code.executable, agents.gpus[code.agent].handle);
         let places: Vec<Place> = loaded.iter().map(place).collect();
-        let mut known: HashMap<Place, Object> = std::mem::take(&mut self.objects);
-        let mut new = Vec::new();
-        for code in loaded {
-            match known.remove(&place(&code)) {
-                Some(object) if object.code.segments == code.segments => {
-                    self.objects.insert(place(&code), object);
-                }
-                _ => new.push(code),
-            }
+        if only.is_none() {
+            let there: HashSet<ExecutableHandle> = places.iter().map(|&(of, _)| of).collect();
+            self.objects.retain(|of, _| there.contains(of));
         }
-        if new.is_empty() {
+        loaded.retain(|code| {
+            let known = self.object(place(code));
+            known.is_none_or(|object| object.code.segments != code.segments)
+        });
+        if loaded.is_empty() {
             return Ok(places);
         }
-        for code in &new {
+        for code in &loaded {
             // Until it is seen to have tables, and these are read.
-            self.objects
-                .insert(place(code), Object::without_tables(code.clone()));
+            self.keep(place(code), Object::without_tables(code.clone()));
         }
-        let (found, unseen) = discover::with_tables(api, &agents.gpus, new);
+        let (found, unseen) = discover::with_tables(api, &agents.gpus, loaded);
         for unseen in unseen {
-            self.objects.retain(|(of, _), _| of.0 != unseen.executable);
+            self.objects.remove(&unseen.executable);
             outcome.lose(unseen);
         }
-        for (n, agent) in agents.gpus.iter().enumerate() {
-            let mine: Vec<_> = found
-                .iter()
-                .filter(|code| code.agent == n)
-                .cloned()
-                .collect();
+        let mut of_agent: Vec<Vec<CodeObject>> = agents.gpus.iter().map(|_| Vec::new()).collect();
+        for code in found {
+            of_agent[code.agent].push(code);
+        }
+        for (agent, mine) in agents.gpus.iter().zip(of_agent) {
             if mine.is_empty() {
                 continue;
             }
@@ -243,19 +246,31 @@ impl State {
             let staging = staging(&mut self.staging, api, agents, agent);
             match object::read(api, agent, mine, staging, settings.sync_limit) {
                 Ok(read) => {
-                    let read = read.into_iter().map(|object| (place(&object.code), object));
-                    self.objects.extend(read);
+                    for object in read {
+                        self.keep(place(&object.code), object);
+                    }
                 }
                 Err(error) => {
                     // Tried again at the next drain.
-                    places
-                        .iter()
-                        .for_each(|place| drop(self.objects.remove(place)));
+                    for (executable, _) in &places {
+                        self.objects.remove(executable);
+                    }
                     lose_all(outcome, places.len(), agent, &error);
                 }
             }
         }
         Ok(places)
+    }
+
+    fn object(&self, (executable, agent): Place) -> Option<&Object> {
+        self.objects.get(&executable)?.get(&agent)
+    }
+
+    fn keep(&mut self, (executable, agent): Place, object: Object) {
+        self.objects
+            .entry(executable)
+            .or_default()
+            .insert(agent, object);
     }
 
     fn carry_out(
@@ -266,17 +281,17 @@ impl State {
         outcome: &mut Outcome,
     ) -> Result<(), hsa::Error> {
         let agents = hsa::agents(api)?;
-        let mut places = self.look(api, settings, &agents, outcome)?;
+        let only = match order {
+            Order::Going(executable) => Some(executable),
+            Order::All { .. } | Order::Reset => None,
+        };
+        let mut places = self.look(api, settings, &agents, only, outcome)?;
         let mut executables = self.going.clone();
         executables.extend(places.iter().map(|&(of, _)| of));
         if let Order::Going(executable) = order {
             places.retain(|&(of, _)| of == executable);
         }
-        places.retain(|place| {
-            self.objects
-                .get(place)
-                .is_some_and(|object| !object.is_empty())
-        });
+        places.retain(|&place| self.object(place).is_some_and(|object| !object.is_empty()));
         report::note(
             settings.verbose,
             format_args!("{} code objects with profile tables", places.len()),
@@ -293,7 +308,10 @@ impl State {
             }
             let staging = staging(&mut self.staging, api, &agents, agent);
             let mut wanted = Wanted::default();
-            let objects = || mine.iter().filter_map(|place| self.objects.get(place));
+            let objects = || {
+                let of = |&(executable, agent)| self.objects.get(&executable)?.get(&agent);
+                mine.iter().filter_map(of)
+            };
             if order == Order::Reset {
                 for object in objects() {
                     for (range, byte) in object.counters() {
@@ -313,7 +331,8 @@ impl State {
                 }
             };
             for place in mine {
-                let Some(object) = self.objects.get_mut(&place) else {
+                let of = self.objects.get_mut(&place.0);
+                let Some(object) = of.and_then(|of| of.get_mut(&place.1)) else {
                     continue;
                 };
                 let image = object.image(api, agent, &copies);

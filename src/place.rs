@@ -118,12 +118,22 @@ fn without_path(error: std::io::Error) -> std::io::Error {
     system.map_or(error, std::io::Error::from_raw_os_error)
 }
 
+/// The system's error alone: with the file's hidden name each time would be told as another one.
+fn without_name(error: std::io::Error) -> std::io::Error {
+    let cause = error.get_ref().and_then(|named| named.source());
+    let code = cause
+        .and_then(|cause| cause.downcast_ref::<std::io::Error>())
+        .and_then(std::io::Error::raw_os_error);
+    code.map_or(error, std::io::Error::from_raw_os_error)
+}
+
 /// A new file that nobody looks for; it vanishes unless it is renamed.
 pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
+        .map_err(without_name)
 }
 
 /// Whether a file is the one that was written, and as it was written.

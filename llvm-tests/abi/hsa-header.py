@@ -32,16 +32,6 @@ def structure(ours, theirs, names):
 
 
 structure(
-    "SegmentDescriptor",
-    "hsa_ven_amd_loader_segment_descriptor_t",
-    {
-        "storage_type": "code_object_storage_type",
-        "storage_base": "code_object_storage_base",
-        "storage_size": "code_object_storage_size",
-        "storage_offset": "code_object_storage_offset",
-    },
-)
-structure(
     "PointerInfo",
     "hsa_amd_pointer_info_t",
     {
@@ -56,7 +46,7 @@ structure(
 
 functions = re.search(r"pub struct LoaderTable \{(.*?)\n\}", source, re.S)[1]
 for place, name in enumerate(re.findall(r"pub (\w+):", functions)):
-    print(f'static_assert(offsetof(hsa_ven_amd_loader_1_01_pfn_t, hsa_ven_amd_loader_{name}) == {8 * place}, "{name}");')
+    print(f'static_assert(offsetof(hsa_ven_amd_loader_1_03_pfn_t, hsa_ven_amd_loader_{name}) == {8 * place}, "{name}");')
 
 print("static_assert(sizeof(ApiTableVersion) == 16);")
 print("static_assert(offsetof(HsaApiTable, core_) == 16);")

@@ -17,7 +17,7 @@ macro_rules! api {
         /// HSA's functions that the drain calls (`hsa/hsa.h`, `hsa/hsa_ext_amd.h`).
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
-            /// `hsa_ven_amd_loader` 1.01 or later, once HSA is alive to give it.
+            /// `hsa_ven_amd_loader` 1.03 or later, once HSA is alive to give it.
             loader: OnceLock<LoaderTable>,
         }
 
@@ -42,6 +42,7 @@ api! {
     hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
     hsa_iterate_agents: fn(AgentCallback, *mut c_void) -> Status,
     hsa_agent_get_info: fn(AgentHandle, u32, *mut c_void) -> Status,
+    hsa_executable_get_info: fn(ExecutableHandle, u32, *mut c_void) -> Status,
     hsa_executable_iterate_agent_symbols: fn(ExecutableHandle, AgentHandle, SymbolCallback, *mut c_void) -> Status,
     hsa_executable_symbol_get_info: fn(SymbolHandle, u32, *mut c_void) -> Status,
     hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
@@ -140,7 +141,16 @@ impl Api {
             "hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER)",
             status,
         )?;
-        // SAFETY: the five pointers are in every version of the table since 1.01; the call succeeded.
+        // SAFETY: zero where the runtime has less of the table, which is looked at as a number first.
+        let last = unsafe {
+            (&raw const (*table.as_ptr()).iterate_executables)
+                .cast::<usize>()
+                .read()
+        };
+        if last == 0 {
+            return Err(Error::Missing("hsa_ven_amd_loader_iterate_executables"));
+        }
+        // SAFETY: its last function is there, and so are those before it; the call succeeded.
         Ok(self.loader.get_or_init(|| unsafe { table.assume_init() }))
     }
 }

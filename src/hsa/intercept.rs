@@ -268,7 +268,7 @@ pub fn kernels(
     if symbols.is_empty() {
         return Ok(Vec::new());
     }
-    let segments = query::segments(api)?;
+    let segments = query::segments_of(api, executable)?;
     let loader = api.loader()?;
     Ok(symbols
         .into_iter()

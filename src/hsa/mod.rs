@@ -14,5 +14,5 @@ pub mod types;
 
 pub use api::{Api, Error, find};
 pub use hip::function as hip_function;
-pub use query::{Agents, agents, describe, segments, tables};
+pub use query::{Agents, agents, describe, segments, segments_of, tables};
 pub use quiesce::quiesce;

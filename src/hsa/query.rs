@@ -115,40 +115,106 @@ fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     })
 }
 
-/// All loaded segments of all code objects that belong to an agent.
-pub fn segments(api: &Api) -> Result<Vec<Segment>, Error> {
-    let query = api.loader()?.query_segment_descriptors;
-    const WHAT: &str = "hsa_ven_amd_loader_query_segment_descriptors";
-    // The number must match exactly, and another thread may load or unload between the two calls.
-    loop {
-        let mut count = 0usize;
-        // SAFETY: null with a count of 0 asks for the number (hsa_ven_amd_loader.h).
-        ok(WHAT, unsafe { query(std::ptr::null_mut(), &raw mut count) })?;
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let mut raw = Vec::<SegmentDescriptor>::new();
-        raw.try_reserve_exact(count)
-            .map_err(|_| Error::Call(WHAT, Status::ERROR))?;
-        // SAFETY: there is room for `count` descriptors.
-        let status = unsafe { query(raw.as_mut_ptr(), &raw mut count) };
-        if status == Status::INCOMPATIBLE_ARGUMENTS {
-            continue;
-        }
-        ok(WHAT, status)?;
-        // SAFETY: the call succeeded, which it does only when it has written exactly `count` descriptors.
-        unsafe { raw.set_len(count.min(raw.capacity())) };
-        return Ok(raw
-            .iter()
-            .filter(|d| d.agent.0 != 0)
-            .map(|d| Segment {
-                agent: d.agent,
-                executable: d.executable,
-                base: d.segment_base as u64,
-                size: d.segment_size as u64,
-            })
-            .collect());
+/// An executable that does not tell what is loaded, and the error that came instead.
+pub type Silent = (ExecutableHandle, Error);
+
+/// Where the code objects of all frozen executables are loaded, one segment each; and the executables that do not tell.
+///
+/// `hsa_ven_amd_loader_query_segment_descriptors` would tell the same, but ROCr 7.2.4 ends the process in it (an
+/// assertion in `ExecutableImpl::QuerySegmentDescriptors`) while another thread has an executable that nothing was
+/// loaded into yet.
+pub fn segments(api: &Api) -> Result<(Vec<Segment>, Vec<Silent>), Error> {
+    type Found = (ExecutableHandle, Result<Vec<Segment>, Error>);
+    unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the collection that `segments` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<Found>>() };
+        // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
+        let found = segments_of(collect.api, executable);
+        collect.step(Ok(Some((executable, found))))
     }
+    let loader = api.loader()?;
+    let mut collect = Collect::<Found>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe { (loader.iterate_executables)(visit, (&raw mut collect).cast()) };
+    let (mut segments, mut unknown) = (Vec::new(), Vec::new());
+    for (executable, found) in collect.finish("hsa_ven_amd_loader_iterate_executables", status)? {
+        match found {
+            Ok(found) => segments.extend(found),
+            Err(error) => unknown.push((executable, error)),
+        }
+    }
+    Ok((segments, unknown))
+}
+
+/// Where the code objects of an executable are loaded; nowhere before it is frozen.
+pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segment>, Error> {
+    let mut state = 0u32;
+    // SAFETY: the attribute is a 32-bit enumeration.
+    let status = unsafe {
+        (api.hsa_executable_get_info)(executable, EXECUTABLE_INFO_STATE, (&raw mut state).cast())
+    };
+    ok("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
+    if state != EXECUTABLE_STATE_FROZEN {
+        return Ok(Vec::new());
+    }
+    let mut segments = Vec::new();
+    for object in code_objects(api, executable)? {
+        let (mut agent, mut base, mut size) = (AgentHandle(0), 0u64, 0u64);
+        let info = api.loader()?.loaded_code_object_get_info;
+        // SAFETY: the attributes are an hsa_agent_t and two 64-bit numbers.
+        let statuses = unsafe {
+            [
+                info(
+                    object,
+                    LOADED_CODE_OBJECT_INFO_AGENT,
+                    (&raw mut agent).cast(),
+                ),
+                info(
+                    object,
+                    LOADED_CODE_OBJECT_INFO_LOAD_BASE,
+                    (&raw mut base).cast(),
+                ),
+                info(
+                    object,
+                    LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
+                    (&raw mut size).cast(),
+                ),
+            ]
+        };
+        for status in statuses {
+            ok("hsa_ven_amd_loader_loaded_code_object_get_info", status)?;
+        }
+        segments.push(Segment {
+            agent,
+            executable,
+            base,
+            size,
+        });
+    }
+    Ok(segments)
+}
+
+fn code_objects(
+    api: &Api,
+    executable: ExecutableHandle,
+) -> Result<Vec<LoadedCodeObjectHandle>, Error> {
+    unsafe extern "C" fn visit(
+        _: ExecutableHandle,
+        object: LoadedCodeObjectHandle,
+        data: *mut c_void,
+    ) -> Status {
+        // SAFETY: `data` is the collection that `code_objects` passed, alive and not otherwise used during the call.
+        let collect = unsafe { &mut *data.cast::<Collect<LoadedCodeObjectHandle>>() };
+        collect.step(Ok(Some(object)))
+    }
+    let iterate = api.loader()?.executable_iterate_loaded_code_objects;
+    let mut collect = Collect::<LoadedCodeObjectHandle>::new(api);
+    // SAFETY: `visit` gets back the pointer given here.
+    let status = unsafe { iterate(executable, visit, (&raw mut collect).cast()) };
+    collect.finish(
+        "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
+        status,
+    )
 }
 
 /// What `look` finds among the symbols of an executable on an agent.
@@ -313,33 +379,8 @@ fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Er
 /// Where an executable's code object for an agent came from, for a message: its URI (`file://…#offset=…&size=…` or
 /// `memory://…`). `None` when the loader cannot say.
 pub fn describe(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Option<String> {
-    unsafe extern "C" fn visit(
-        _: ExecutableHandle,
-        object: LoadedCodeObjectHandle,
-        data: *mut c_void,
-    ) -> Status {
-        // SAFETY: `data` is the collection that `describe` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<LoadedCodeObjectHandle>>() };
-        collect.step(Ok(Some(object)))
-    }
-    let loader = api.loader().ok()?;
-    let mut collect = Collect::<LoadedCodeObjectHandle>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe {
-        (loader.executable_iterate_loaded_code_objects)(
-            executable,
-            visit,
-            (&raw mut collect).cast(),
-        )
-    };
-    let info = loader.loaded_code_object_get_info;
-    for object in collect
-        .finish(
-            "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
-            status,
-        )
-        .ok()?
-    {
+    let info = api.loader().ok()?.loaded_code_object_get_info;
+    for object in code_objects(api, executable).ok()? {
         let (mut owner, mut length) = (AgentHandle(0), 0u32);
         // SAFETY: the attribute is an hsa_agent_t.
         let owned = unsafe {

@@ -18,8 +18,6 @@ impl Status {
     pub const ERROR: Status = Status(0x1000);
     /// `HSA_STATUS_ERROR_NOT_INITIALIZED`.
     pub const NOT_INITIALIZED: Status = Status(0x100b);
-    /// `HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS`.
-    pub const INCOMPATIBLE_ARGUMENTS: Status = Status(0x100d);
 }
 
 impl fmt::Debug for Status {
@@ -127,6 +125,14 @@ pub const WAIT_STATE_BLOCKED: u32 = 0;
 pub const LOADED_CODE_OBJECT_INFO_URI_LENGTH: u32 = 11;
 /// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI`: that many bytes, not terminated.
 pub const LOADED_CODE_OBJECT_INFO_URI: u32 = 12;
+/// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE`: u64, a device address.
+pub const LOADED_CODE_OBJECT_INFO_LOAD_BASE: u32 = 9;
+/// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE`: u64, bytes of one allocation.
+pub const LOADED_CODE_OBJECT_INFO_LOAD_SIZE: u32 = 10;
+/// `HSA_EXECUTABLE_INFO_STATE`: u32.
+pub const EXECUTABLE_INFO_STATE: u32 = 2;
+/// `HSA_EXECUTABLE_STATE_FROZEN`.
+pub const EXECUTABLE_STATE_FROZEN: u32 = 1;
 /// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT`.
 pub const LOADED_CODE_OBJECT_INFO_AGENT: u32 = 3;
 
@@ -161,30 +167,12 @@ pub struct QueueHead {
     pub size: u32,
 }
 
-/// `hsa_ven_amd_loader_segment_descriptor_t`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct SegmentDescriptor {
-    /// 0 for a segment of a program code object, which belongs to no agent.
-    pub agent: AgentHandle,
-    pub executable: ExecutableHandle,
-    pub storage_type: u32,
-    pub storage_base: *const c_void,
-    pub storage_size: usize,
-    pub storage_offset: usize,
-    /// Device address.
-    pub segment_base: *const c_void,
-    /// Bytes.
-    pub segment_size: usize,
-}
-
-/// The first functions of `hsa_ven_amd_loader_1_03_pfn_t`.
+/// `hsa_ven_amd_loader_1_03_pfn_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct LoaderTable {
     pub query_host_address: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status,
-    pub query_segment_descriptors:
-        unsafe extern "C" fn(*mut SegmentDescriptor, *mut usize) -> Status,
+    pub query_segment_descriptors: usize,
     pub query_executable: usize,
     pub executable_iterate_loaded_code_objects: unsafe extern "C" fn(
         ExecutableHandle,
@@ -193,4 +181,9 @@ pub struct LoaderTable {
     ) -> Status,
     pub loaded_code_object_get_info:
         unsafe extern "C" fn(LoadedCodeObjectHandle, u32, *mut c_void) -> Status,
+    pub code_object_reader_create_from_file_with_offset_size: usize,
+    pub iterate_executables: unsafe extern "C" fn(
+        unsafe extern "C" fn(ExecutableHandle, *mut c_void) -> Status,
+        *mut c_void,
+    ) -> Status,
 }

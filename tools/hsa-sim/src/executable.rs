@@ -139,6 +139,8 @@ impl Kernel {
 pub struct Executables {
     all: BTreeMap<Executable, ExecutableState>,
     symbols: HashMap<Symbol, SymbolState>,
+    /// The executables of loaded code objects.
+    owners: HashMap<LoadedCodeObject, Executable>,
     readers: HashMap<Reader, Arc<Storage>>,
 }
 
@@ -169,6 +171,15 @@ impl Executables {
         executable
             .map(|executable| &executable.loaded[..])
             .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)
+    }
+
+    /// A loaded code object.
+    pub fn code_object(&self, handle: LoadedCodeObject) -> Result<&Loaded, Status> {
+        let owner = self.owners.get(&handle);
+        owner
+            .and_then(|owner| self.all.get(owner))
+            .and_then(|executable| executable.loaded.iter().find(|l| l.handle == handle))
+            .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT)
     }
 
     fn get(&mut self, handle: Executable) -> Result<&mut ExecutableState, Status> {
@@ -355,6 +366,7 @@ fn destroy(state: &mut State, handle: Executable) -> Result<(), Status> {
         executables.symbols.remove(&symbol);
     }
     for loaded in executable.loaded {
+        executables.owners.remove(&loaded.handle);
         let base = loaded.range.start as usize;
         state.memory.free(&state.agents, base, Kind::Code);
     }
@@ -467,6 +479,7 @@ fn load(
         );
     }
     let loaded = new_handle();
+    state.executables.owners.insert(loaded, handle);
     let executable = state.executables.get(handle)?;
     executable.symbols.extend(handles);
     executable.loaded.push(Loaded {

@@ -94,7 +94,7 @@ unsafe extern "C" fn query_segment_descriptors(
                 .map(descriptor)
                 .collect::<Vec<_>>())
         });
-        let mut all = match all {
+        let all = match all {
             Ok(all) => all,
             Err(status) => return status,
         };
@@ -110,9 +110,6 @@ unsafe extern "C" fn query_segment_descriptors(
             }
             if *count != all.len() {
                 return HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS;
-            }
-            if let (Some(lie), Some(first)) = (plan::take_lie(), all.first_mut()) {
-                first.segment_size = lie as usize;
             }
             std::ptr::copy_nonoverlapping(all.as_ptr(), descriptors, all.len());
         }
@@ -170,10 +167,7 @@ unsafe extern "C" fn loaded_code_object_get_info(
 ) -> Status {
     plan::call(plan::LOADER[4], || {
         status(with(|state| {
-            let mut all = state.executables.loaded();
-            let loaded = all
-                .find(|loaded| loaded.handle == object)
-                .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT)?;
+            let loaded = state.executables.code_object(object)?;
             // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
             unsafe { info(loaded, attribute, value) }
         }))
@@ -215,7 +209,8 @@ unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<()
                 put(value.cast(), loaded.range.start)
             }
             HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE => {
-                put(value.cast(), loaded.range.end - loaded.range.start)
+                let size = loaded.range.end - loaded.range.start;
+                put(value.cast(), plan::take_lie().unwrap_or(size))
             }
             HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH => {
                 put(value.cast(), loaded.uri.len() as u32)
