@@ -57,6 +57,14 @@ struct Slot {
     written: Option<Written>,
 }
 
+/// Where one drain's files go to.
+struct Where {
+    target: Target,
+    values: Values,
+    /// The program's directory, which it may change. Empty where it is gone: names are relative then.
+    here: PathBuf,
+}
+
 /// What was written, and where to.
 struct Written {
     /// Absolute: the program may change its directory.
@@ -119,8 +127,11 @@ impl Files {
                 )),
             }
         }
-        let target = Target::new(&settings.environment);
-        let values = Values::now();
+        let place = Where {
+            target: Target::new(&settings.environment),
+            values: Values::now(),
+            here: std::env::current_dir().unwrap_or_default(),
+        };
         if let Scope::All(_) = scope {
             // The name may be another one now, for code objects that are gone, too.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_none()));
@@ -128,7 +139,7 @@ impl Files {
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
-            match slot.write(&target, &values) {
+            match slot.write(&place) {
                 Ok(Some(path)) => {
                     outcome.written += 1;
                     report::note(
@@ -256,7 +267,12 @@ impl Slot {
     }
 
     /// Writes the image. Where to; `None`: it is there already, or is not wanted.
-    fn write(&mut self, target: &Target, values: &Values) -> Result<Option<&Path>, place::Error> {
+    fn write(&mut self, place: &Where) -> Result<Option<&Path>, place::Error> {
+        let Where {
+            target,
+            values,
+            here,
+        } = place;
         let to = target.destination(
             values,
             ObjectId {
@@ -267,23 +283,18 @@ impl Slot {
         if let Some(differs) = to.differs {
             report::lost(differs);
         }
-        if place::is_null(&to.path) {
-            return Ok(None);
-        }
-        place::check_host_name(&to.path)?;
-        // The program may be in another directory the next time.
-        let to_path = std::path::absolute(&to.path).unwrap_or(to.path);
+        let host = here.join(&to.path);
         if to.merge {
-            return self.add(&to_path);
+            return self.add(&host);
         }
-        let path = place::prefixed(&to_path, &self.arch, self.number);
+        let path = place::prefixed(&host, &self.arch, self.number);
         // What is gone counts no more: its file is left to whoever has taken it.
         let is_there = |written: &Written| {
             written.path == path
                 && written.image == self.image
                 && (self.loaded.is_none() || written.id.is_some_and(|id| id.is_at(&path)))
         };
-        if self.written.as_ref().is_some_and(is_there) || place::is_null(&path) {
+        if self.written.as_ref().is_some_and(is_there) || !is_wanted(&host, &path)? {
             return Ok(None);
         }
         let id = place::write(&path, &self.image)?;
@@ -297,7 +308,8 @@ impl Slot {
         loop {
             let path = place::prefixed(shared, &self.arch, refused.len());
             let added = self.written.as_ref().filter(|written| written.path == path);
-            if added.is_some_and(|added| added.image == self.image) || place::is_null(&path) {
+            let is_there = added.is_some_and(|added| added.image == self.image);
+            if is_there || !is_wanted(shared, &path)? {
                 return Ok(None);
             }
             let (mut mismatch, mut is_new) = (None, false);
@@ -338,6 +350,11 @@ impl Slot {
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
     }
+}
+
+/// See [`place::is_wanted`]: of the host's file, and of the device's beside it.
+fn is_wanted(host: &Path, device: &Path) -> Result<bool, place::Error> {
+    Ok(place::is_wanted(host)? && place::is_wanted(device)?)
 }
 
 fn say_stopped(counters: usize, arch: &str) {

@@ -45,26 +45,22 @@ pub enum Error {
     NoRoom(#[from] NoRoom),
 }
 
-/// Whether profiles are sent to /dev/null, under whatever name.
-pub fn is_null(path: &Path) -> bool {
-    let null = libc::makedev(1, 3);
-    let kind =
-        |metadata: Metadata| metadata.file_type().is_char_device() && metadata.rdev() == null;
-    std::fs::metadata(path).is_ok_and(kind)
-}
-
-/// Refuses a host's name that is a device, or leads to something else that is no file, as /dev/stdout does: files beside
-/// it would be where nobody looks for them. Beside a pipe of its own name there can be files.
-pub fn check_host_name(path: &Path) -> Result<(), Error> {
+/// Whether there can be a file of this name, or beside it. Not where it is /dev/null, under whatever name. Another device
+/// is refused, and a link to something that is no file, as /dev/stdout is: nobody looks for files beside it. Beside a
+/// pipe of its own name there can be some.
+pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     let Ok(metadata) = std::fs::metadata(path) else {
-        return Ok(());
+        return Ok(true);
     };
     let kind = metadata.file_type();
+    if kind.is_char_device() && metadata.rdev() == libc::makedev(1, 3) {
+        return Ok(false);
+    }
     let device = kind.is_char_device() || kind.is_block_device();
     let led = !kind.is_file() && !kind.is_dir() && path.is_symlink();
     match device || led {
         true => Err(Error::NoFile(path.into())),
-        false => Ok(()),
+        false => Ok(true),
     }
 }
 
