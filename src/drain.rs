@@ -5,6 +5,7 @@ use crate::copy::Wanted;
 use crate::discover::{self, Agent, CodeObject};
 use crate::files::{Files, Profile, Scope};
 use crate::guard::lock;
+use crate::host;
 use crate::hsa::copy::Staging;
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
 use crate::hsa::{self, Agents, Api};
@@ -12,7 +13,7 @@ use crate::object::{self, Object};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Where a code object is loaded.
 type Place = (ExecutableHandle, AgentHandle);
@@ -29,6 +30,10 @@ struct State {
     frozen: u64,
     /// Executables that are being destroyed just now, by some thread, and are not to be touched.
     going: HashSet<ExecutableHandle>,
+    /// Threads that are shutting HSA down just now, perhaps for good.
+    closing: Vec<u32>,
+    /// The thread that ends the process. What the others have counted is its to collect; HIP and HSA may go any moment.
+    ending: Option<u32>,
     /// What was read of those; code objects without tables, too.
     objects: HashMap<ExecutableHandle, HashMap<AgentHandle, Object>>,
     files: Files,
@@ -37,6 +42,8 @@ struct State {
 /// Held through a drain, so that no executable goes away under it. Nobody waits for a kernel, or calls HIP, with it: a
 /// thread that HIP has locked may be waiting for it to let an executable go.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// A shutdown of HSA is over.
+static IS_DOWN: Condvar = Condvar::new();
 
 /// What a drain is to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,16 +62,44 @@ pub fn drain(settings: &Settings, order: Order, hold: bool) -> Outcome {
     let drained = match hsa::find() {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(api)) => match api.is_alive() {
-            Ok(true) => with(api, settings, order, hold, &mut outcome),
-            Ok(false) => Ok(()),
-            Err(error) => Err(error),
-        },
+        Some(Ok(api)) => with(api, settings, order, hold, &mut outcome),
     };
     if let Err(error) = drained {
         outcome.lose(format_args!("cannot collect device counters: {error}"));
     }
+    if let Order::Going(executable) = order {
+        // Also after a drain that failed.
+        lock(&STATE)
+            .get_or_insert_default()
+            .going
+            .insert(executable);
+    }
     outcome
+}
+
+/// Takes the lock for a part of a drain. `None`: there is nothing to drain, HSA is down. Nobody shuts it down under the
+/// lock: what another thread's shutdown leaves is seen when that is over.
+fn enter(
+    api: &Api,
+    settings: &Settings,
+    order: Order,
+) -> Result<Option<MutexGuard<'static, Option<State>>>, hsa::Error> {
+    let me = host::thread_id();
+    let is_closing = |state: &mut Option<State>| {
+        let closing = &state.get_or_insert_default().closing;
+        !closing.is_empty() && !closing.contains(&me)
+    };
+    let (mut state, _) = IS_DOWN
+        .wait_timeout_while(lock(&STATE), settings.sync_limit, is_closing)
+        .unwrap_or_else(PoisonError::into_inner);
+    let found = state.get_or_insert_default();
+    // All was drained before the shutdown.
+    let is_closing = !found.closing.is_empty();
+    let is_late = !matches!(order, Order::Going(_)) && found.ending.is_some_and(|id| id != me);
+    if is_closing || is_late || !api.is_alive()? {
+        return Ok(None);
+    }
+    Ok(Some(state))
 }
 
 fn with(
@@ -87,7 +122,12 @@ fn with(
                 .all(Object::is_empty))
         };
         // Nobody waits for a program that counts nothing. The tables do not change while kernels run; the counters do.
-        if !look(lock(&STATE).get_or_insert_default())? {
+        let Some(mut state) = enter(api, settings, order)? else {
+            return Ok(());
+        };
+        let is_empty = look(state.get_or_insert_default())?;
+        drop(state);
+        if !is_empty {
             let mut wait = hsa::quiesce(api, settings.sync_limit);
             if !wait.devices() {
                 outcome.lose(format_args!(
@@ -98,8 +138,7 @@ fn with(
             quiesce = Some(wait);
         }
     }
-    {
-        let mut state = lock(&STATE);
+    if let Some(mut state) = enter(api, settings, order)? {
         let state = state.get_or_insert_default();
         if quiesce.is_none() {
             state.forget_unsure();
@@ -119,15 +158,31 @@ fn with(
     Ok(())
 }
 
-/// Gives back what the drains have taken from HSA, which is about to be shut down.
+/// Gives back what the drains have taken from HSA, which this thread is about to shut down. Until [`is_down`] nobody
+/// drains.
 pub fn release() {
     let mut state = lock(&STATE);
-    if let Some(state) = state.as_mut() {
-        state
-            .staging
-            .drain()
-            .for_each(|(_, staging)| staging.release());
+    let state = state.get_or_insert_default();
+    state
+        .staging
+        .drain()
+        .for_each(|(_, staging)| staging.release());
+    state.closing.push(host::thread_id());
+}
+
+/// The shutdown that this thread was about to do is over. HSA may be alive still: others hold it.
+pub fn is_down() {
+    let mut state = lock(&STATE);
+    let closing = &mut state.get_or_insert_default().closing;
+    if let Some(n) = closing.iter().position(|&id| id == host::thread_id()) {
+        closing.swap_remove(n);
     }
+    IS_DOWN.notify_all();
+}
+
+/// From now on only this thread collects: it ends the process.
+pub fn ending() {
+    lock(&STATE).get_or_insert_default().ending = Some(host::thread_id());
 }
 
 /// An executable was frozen, and its end will be told by [`Order::Going`].
@@ -364,9 +419,6 @@ impl State {
         };
         self.files
             .place(&agents.gpus, settings, profiles, scope, outcome);
-        if let Order::Going(executable) = order {
-            self.going.insert(executable);
-        }
         Ok(())
     }
 }

@@ -77,6 +77,10 @@ pub fn carry_out(order: Order) -> u64 {
                 drain::release();
                 lost
             }
+            Order::IsDown => {
+                drain::is_down();
+                0
+            }
             Order::Listens => {
                 LISTENS.store(true, Ordering::Relaxed);
                 0
@@ -141,6 +145,7 @@ pub unsafe extern "C" fn OnLoad(
                 going,
                 gone,
                 shut_down,
+                is_down,
             };
             // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
             if unsafe { tool::listen(table, ears) } {
@@ -205,6 +210,11 @@ fn shut_down() {
     });
 }
 
+/// It may be alive still: others hold it.
+fn is_down() {
+    instance::order(Order::IsDown);
+}
+
 fn register_exit() {
     if !host::at_exit(at_exit) {
         report::lost(
@@ -214,9 +224,15 @@ fn register_exit() {
 }
 
 extern "C" fn at_exit() {
+    guarded(Cost::Counters, (), || {
+        if is_ours() && instance::leads() {
+            drain::ending();
+        }
+    });
     instance::order(Order::Collect { wait: true });
     guarded(Cost::Counters, (), || {
         if is_ours() {
+            hsa::settle(settings().sync_limit);
             trace::finish(settings().sync_limit);
         }
     });

@@ -39,6 +39,8 @@ pub enum Order {
     ShutDown,
     /// [`Order::ShutDown`] will come in time.
     Listens,
+    /// The shutdown is over.
+    IsDown,
 }
 
 impl Order {
@@ -55,6 +57,7 @@ impl Order {
             } => (4, executable, freezing, destroyed.into()),
             Order::ShutDown => (5, 0, 0, 0),
             Order::Listens => (6, 0, 0, 0),
+            Order::IsDown => (7, 0, 0, 0),
         }
     }
 
@@ -71,6 +74,7 @@ impl Order {
             },
             5 => Order::ShutDown,
             6 => Order::Listens,
+            7 => Order::IsDown,
             _ => return None,
         })
     }
@@ -185,11 +189,12 @@ mod tests {
             },
             Order::ShutDown,
             Order::Listens,
+            Order::IsDown,
         ] {
             let (kind, executable, freezing, flag) = order.pack();
             assert_eq!(Order::unpack(kind, executable, freezing, flag), Some(order));
         }
-        assert_eq!(Order::unpack(7, 0, 0, 0), None);
+        assert_eq!(Order::unpack(8, 0, 0, 0), None);
     }
 
     #[test]

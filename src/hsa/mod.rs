@@ -15,4 +15,4 @@ pub mod types;
 pub use api::{Api, Error, find};
 pub use hip::function as hip_function;
 pub use query::{Agents, agents, describe, segments, segments_of, tables};
-pub use quiesce::quiesce;
+pub use quiesce::{quiesce, settle};

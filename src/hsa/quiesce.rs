@@ -3,9 +3,11 @@
 use super::api::Api;
 use super::hip;
 use super::types::*;
+use crate::guard::lock;
 use crate::host;
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// A wait that is under way.
@@ -22,7 +24,9 @@ pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
     let done = hip::is_loaded().then(|| {
         let (done, is_done) = mpsc::channel();
         // Without a thread `done` is dropped, which `devices` takes for a wait that failed.
+        let under_way = UnderWay::begin();
         host::spawn_here(Box::new(move || {
+            let _under_way = under_way;
             hip::wait_for_devices();
             // Nobody listens any more when the limit was hit.
             let _ = done.send(());
@@ -35,6 +39,33 @@ pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
         start: Instant::now(),
         limit,
     }
+}
+
+/// How many waits are under way, in this process.
+static UNDER_WAY: Mutex<usize> = Mutex::new(0);
+static IS_OVER: Condvar = Condvar::new();
+
+struct UnderWay;
+
+impl UnderWay {
+    fn begin() -> UnderWay {
+        *lock(&UNDER_WAY) += 1;
+        UnderWay
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        *lock(&UNDER_WAY) -= 1;
+        IS_OVER.notify_all();
+    }
+}
+
+/// Waits, for `limit` at most, until no wait is under way any more, of whatever thread: a process that exits takes HIP
+/// from under them.
+pub fn settle(limit: Duration) {
+    // The limit is all that there is to do about a wait that goes on.
+    let _ = IS_OVER.wait_timeout_while(lock(&UNDER_WAY), limit, |count| *count > 0);
 }
 
 impl Quiesce {

@@ -142,6 +142,8 @@ pub struct Ears {
     pub gone: fn(ExecutableHandle, u64, bool),
     /// Before each `hsa_shut_down`: when ROCr calls `OnUnload`, its functions are out of use already.
     pub shut_down: fn(),
+    /// After that.
+    pub is_down: fn(),
 }
 
 /// What the table had: ROCr's own functions, or those of a tool before us.
@@ -191,7 +193,9 @@ unsafe extern "C" fn shut_down() -> Status {
     };
     (heard.ears.shut_down)();
     // SAFETY: what the table had for it.
-    unsafe { (heard.shut_down)() }
+    let status = unsafe { (heard.shut_down)() };
+    (heard.ears.is_down)();
+    status
 }
 
 unsafe extern "C" fn executable_freeze(
