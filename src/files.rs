@@ -9,7 +9,7 @@ use crate::place::{self, FileId};
 use crate::report::{self, Outcome};
 use crate::room::{self, NoRoom};
 use crate::settings::Settings;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ struct Kind {
 /// An image. Most of the time all that a slot holds is one and the same.
 type Shared = Arc<Vec<u8>>;
 
-/// A file, and the code object whose counts are in it. One that is loaded, unloaded and loaded again has one file.
+/// A file, and the code object whose counts are in it. One that is loaded again, or several times at once, has one file:
+/// programs unload when they like, HIP on a thread of its own, and names must not depend on that.
 struct Slot {
     arch: String,
     signature: u64,
@@ -46,12 +47,10 @@ struct Slot {
     number: usize,
     binary_id: Option<Vec<u8>>,
     records: usize,
-    /// What was counted while the code object was loaded before.
+    /// What was counted by those that are unloaded.
     before: Option<Shared>,
-    /// Where it is loaded now.
-    loaded: Option<ExecutableHandle>,
-    /// What the loaded one had counted at the last drain, where it may have been another one.
-    last: Option<Shared>,
+    /// Those that are loaded, and what each had counted at the last drain.
+    loaded: BTreeMap<ExecutableHandle, Shared>,
     /// All of it: what the file is to hold.
     image: Shared,
     written: Option<Written>,
@@ -105,22 +104,22 @@ impl Files {
         // Code objects whose end nobody told of: what they had counted at the last drain is all there is.
         if let Scope::All(executables) = scope {
             for slot in &mut self.slots {
-                if slot
-                    .loaded
-                    .is_some_and(|loaded| !executables.contains(&loaded))
-                {
-                    slot.unload();
+                let all: Vec<_> = slot.loaded.keys().copied().collect();
+                for gone in all.iter().filter(|loaded| !executables.contains(loaded)) {
+                    slot.unload(*gone);
                 }
             }
         }
         // New names are given in an order that is the same from run to run: by what the code object is, then by agent
         // and load order (the sort is stable).
         profiles.sort_by_key(|profile| (profile.signature, profile.agent));
-        let mut changed = Vec::new();
+        let mut changed = BTreeSet::new();
         for profile in profiles {
             let agent = &agents[profile.agent];
             match self.take(agent, profile) {
-                Ok(n) => changed.push(n),
+                Ok(n) => {
+                    changed.insert(n);
+                }
                 Err(error) => outcome.lose(format_args!(
                     "lost the counters of a code object on {}: {error}",
                     agent.name
@@ -134,12 +133,13 @@ impl Files {
         };
         if let Scope::All(_) = scope {
             // The name may be another one now, for code objects that are gone, too.
-            changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_none()));
+            changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
-            match slot.write(&place) {
+            let summed = slot.sum().map_err(place::Error::from);
+            match summed.and_then(|()| slot.write(&place)) {
                 Ok(Some(path)) => {
                     outcome.written += 1;
                     report::note(
@@ -157,8 +157,9 @@ impl Files {
 
     /// An executable is gone, and may come again.
     pub fn unload(&mut self, executable: ExecutableHandle) {
-        let here = |slot: &&mut Slot| slot.loaded == Some(executable);
-        self.slots.iter_mut().filter(here).for_each(Slot::unload);
+        for slot in &mut self.slots {
+            slot.unload(executable);
+        }
     }
 
     /// Takes a profile into its slot, whose index is returned.
@@ -168,14 +169,8 @@ impl Files {
             signature: profile.signature,
         };
         let here = self.kinds.entry(kind).or_default();
-        let of = |loaded: Option<ExecutableHandle>| {
-            let slots = &self.slots;
-            let fits = |&&n: &&usize| {
-                slots[n].loaded == loaded && merge::fits(&slots[n].image, &profile.image).is_ok()
-            };
-            here.iter().find(fits).copied()
-        };
-        let n = match of(Some(profile.executable)).or_else(|| of(None)) {
+        let fits = |&&n: &&usize| merge::fits(&self.slots[n].image, &profile.image).is_ok();
+        let n = match here.iter().find(fits).copied() {
             Some(n) => n,
             None => {
                 let count = self.named.entry(agent.name.clone()).or_default();
@@ -186,8 +181,7 @@ impl Files {
                     binary_id: None,
                     records: 0,
                     before: None,
-                    loaded: None,
-                    last: None,
+                    loaded: BTreeMap::new(),
                     image: Shared::default(),
                     written: None,
                 });
@@ -196,14 +190,15 @@ impl Files {
                 self.slots.len() - 1
             }
         };
-        self.slots[n].take(profile).map(|()| n)
+        self.slots[n].take(profile)?;
+        Ok(n)
     }
 
     /// Forgets what was counted so far. What a pool's file has of it stays there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
             slot.before = None;
-            slot.last = None;
+            slot.loaded.clear();
             slot.written = None;
             // Nothing shares it now, and an image of ours can be read.
             if let Some(image) = Arc::get_mut(&mut slot.image) {
@@ -232,38 +227,63 @@ impl Files {
 }
 
 impl Slot {
-    /// Fails where there is no memory for a sum. What was counted before is kept then, for the next time.
     fn take(&mut self, profile: Profile) -> Result<(), NoRoom> {
-        let fallen = |last: &Shared| merge::has_fallen(&profile.image, last) == Ok(true);
-        if !profile.certain && self.last.as_ref().is_some_and(fallen) {
-            self.unload();
+        let last = self.loaded.get(&profile.executable);
+        let same = last.is_some_and(|last| **last == profile.image);
+        let fallen = last.is_some_and(|last| merge::has_fallen(&profile.image, last) == Ok(true));
+        if fallen && !profile.certain {
+            self.unload(profile.executable);
         }
-        self.loaded = Some(profile.executable);
         self.binary_id = profile.binary_id;
         self.records = profile.records;
-        if self.before.is_none() && profile.image == *self.image {
-            return Ok(());
+        if self.image.is_empty() {
+            // The first: others are compared with it.
+            self.image = Arc::new(room::copy_of(&profile.image)?);
         }
-        let image = Arc::new(profile.image);
-        let mut sum = image.clone();
-        if let Some(before) = &self.before {
-            let mut both = room::copy_of(&image)?;
-            // That they add up was seen when the slot was chosen.
-            if let Ok(stopped) = merge::add(&mut both, before, None) {
-                say_stopped(stopped, &self.arch);
-            }
-            sum = Arc::new(both);
+        if !same {
+            let image = Arc::new(profile.image);
+            self.loaded.insert(profile.executable, image);
         }
-        self.image = sum;
-        self.last = (!profile.certain).then_some(image);
         Ok(())
     }
 
-    /// The code object is gone, and may come again.
-    fn unload(&mut self) {
-        self.loaded = None;
-        self.last = None;
-        self.before = Some(self.image.clone());
+    /// Makes the image from what was counted. Fails where there is no memory for it; nothing is forgotten then.
+    fn sum(&mut self) -> Result<(), NoRoom> {
+        let mut all = self.before.iter().chain(self.loaded.values());
+        let Some(first) = all.next() else {
+            return Ok(());
+        };
+        let Some(second) = all.next() else {
+            self.image = first.clone();
+            return Ok(());
+        };
+        let mut sum = room::copy_of(first)?;
+        for image in std::iter::once(second).chain(all) {
+            add(&mut sum, image, &self.arch);
+        }
+        self.image = Arc::new(sum);
+        Ok(())
+    }
+
+    /// The code object is gone from there, and may come again.
+    fn unload(&mut self, executable: ExecutableHandle) {
+        let Some(last) = self.loaded.remove(&executable) else {
+            return;
+        };
+        let Some(before) = &self.before else {
+            self.before = Some(last);
+            return;
+        };
+        match room::copy_of(before) {
+            Ok(mut sum) => {
+                add(&mut sum, &last, &self.arch);
+                self.before = Some(Arc::new(sum));
+            }
+            Err(error) => report::lost(format_args!(
+                "lost the counters of a code object on {}: {error}",
+                self.arch
+            )),
+        }
     }
 
     /// Writes the image. Where to; `None`: it is there already, or is not wanted.
@@ -292,7 +312,7 @@ impl Slot {
         let is_there = |written: &Written| {
             written.path == path
                 && written.image == self.image
-                && (self.loaded.is_none() || written.id.is_some_and(|id| id.is_at(&path)))
+                && (self.loaded.is_empty() || written.id.is_some_and(|id| id.is_at(&path)))
         };
         if self.written.as_ref().is_some_and(is_there) || !is_wanted(&host, &path)? {
             return Ok(None);
@@ -355,6 +375,13 @@ impl Slot {
 /// See [`place::is_wanted`]: of the host's file, and of the device's beside it.
 fn is_wanted(host: &Path, device: &Path) -> Result<bool, place::Error> {
     Ok(place::is_wanted(host)? && place::is_wanted(device)?)
+}
+
+/// Adds an image of the same code object, as was seen when its slot was chosen.
+fn add(sum: &mut [u8], image: &[u8], arch: &str) {
+    if let Ok(stopped) = merge::add(sum, image, None) {
+        say_stopped(stopped, arch);
+    }
 }
 
 fn say_stopped(counters: usize, arch: &str) {

@@ -13,27 +13,46 @@ pub enum Mismatch {
     Build,
 }
 
-/// A part of an image that counts.
+/// A part of an image that changes while the code object runs.
 struct Part {
     range: Range<usize>,
-    /// A byte each, 0 where the code ran and 0xff where it did not. Otherwise 64-bit numbers.
-    bytes: bool,
+    holds: Holds,
 }
 
-/// All the parts that count. A code object with several tables has several profiles, one behind the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// 64-bit numbers.
+    Words,
+    /// A byte each, 0 where the code ran and 0xff where it did not.
+    Bytes,
+    /// What a function's record says of the device that ran it, 0 before that.
+    WaveSize,
+}
+
+/// All the parts that change, in order. A code object with several tables has several profiles, one behind the other.
 fn parts(image: &[u8]) -> Result<Vec<Part>, Mismatch> {
     let mut parts = Vec::new();
     let mut base = 0;
     while base < image.len() {
         let layout = Layout::read(&image[base..])?;
-        let both = [
-            (layout.counters, layout.header.counter() == 1),
-            (layout.uniform, false),
-        ];
-        parts.extend(both.into_iter().map(|(range, bytes)| Part {
-            range: base + range.start..base + range.end,
-            bytes,
-        }));
+        let format = layout.format();
+        let mut part = |range: Range<usize>, holds| {
+            parts.push(Part {
+                range: base + range.start..base + range.end,
+                holds,
+            });
+        };
+        if let Some(at) = format.wave_size {
+            for record in layout.data.clone().step_by(format.record) {
+                part(record + at..record + at + 2, Holds::WaveSize);
+            }
+        }
+        let counters = match layout.header.counter() {
+            1 => Holds::Bytes,
+            _ => Holds::Words,
+        };
+        part(layout.counters, counters);
+        part(layout.uniform, Holds::Words);
         base += layout.end;
     }
     Ok(parts)
@@ -43,12 +62,12 @@ fn words(part: &Part) -> impl Iterator<Item = usize> {
     part.range.clone().step_by(8)
 }
 
-/// Whether two images are of the same build of a code object: the same bytes but for the counters.
+/// Whether two images are of the same build of a code object: the same bytes but for what changes as it runs.
 pub fn fits(one: &[u8], other: &[u8]) -> Result<(), Mismatch> {
     same_parts(one, other).map(|_| ())
 }
 
-/// The parts that count, of two images that are otherwise the same.
+/// The parts that change, of two images that are otherwise the same.
 fn same_parts(one: &[u8], other: &[u8]) -> Result<Vec<Part>, Mismatch> {
     Layout::read(one)?;
     let parts = parts(other)?;
@@ -58,6 +77,11 @@ fn same_parts(one: &[u8], other: &[u8]) -> Result<Vec<Part>, Mismatch> {
     let mut fixed = 0;
     for part in &parts {
         if one[fixed..part.range.start] != other[fixed..part.range.start] {
+            return Err(Mismatch::Build);
+        }
+        let both = [&one[part.range.clone()], &other[part.range.clone()]];
+        let is_known = |bytes: &&[u8]| bytes.iter().any(|&byte| byte != 0);
+        if part.holds == Holds::WaveSize && both.iter().all(is_known) && both[0] != both[1] {
             return Err(Mismatch::Build);
         }
         fixed = part.range.end;
@@ -81,9 +105,17 @@ pub fn add(sum: &mut [u8], new: &[u8], before: Option<&[u8]>) -> Result<usize, M
     }
     let mut stopped = 0;
     for part in &parts {
-        if part.bytes {
-            part.range.clone().for_each(|n| sum[n] &= new[n]);
-            continue;
+        match part.holds {
+            Holds::Words => {}
+            Holds::Bytes => {
+                part.range.clone().for_each(|n| sum[n] &= new[n]);
+                continue;
+            }
+            // One of them is 0, or they are the same.
+            Holds::WaveSize => {
+                part.range.clone().for_each(|n| sum[n] |= new[n]);
+                continue;
+            }
         }
         for at in words(part) {
             let word = |image: &[u8]| LittleEndian::read_u64(&image[at..]);
@@ -109,13 +141,11 @@ pub fn has_fallen(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
     if new.len() != before.len() {
         return Err(Mismatch::Build);
     }
-    let fallen = |part: &Part| {
-        if part.bytes {
-            part.range.clone().any(|n| new[n] & !before[n] != 0)
-        } else {
-            let word = |image: &[u8], at| LittleEndian::read_u64(&image[at..]);
-            words(part).any(|at| word(new, at) < word(before, at))
-        }
+    let word = |image: &[u8], at| LittleEndian::read_u64(&image[at..]);
+    let fallen = |part: &Part| match part.holds {
+        Holds::Words => words(part).any(|at| word(new, at) < word(before, at)),
+        Holds::Bytes => part.range.clone().any(|n| new[n] & !before[n] != 0),
+        Holds::WaveSize => false,
     };
     Ok(parts.iter().any(fallen))
 }
@@ -123,7 +153,11 @@ pub fn has_fallen(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
 /// Sets all counters of an image back to what they are before the code has run.
 pub fn reset(image: &mut [u8]) -> Result<(), Mismatch> {
     for part in parts(image)? {
-        image[part.range].fill(if part.bytes { 0xff } else { 0 });
+        match part.holds {
+            Holds::Words => image[part.range].fill(0),
+            Holds::Bytes => image[part.range].fill(0xff),
+            Holds::WaveSize => {}
+        }
     }
     Ok(())
 }
@@ -208,6 +242,22 @@ mod tests {
         let mut zero = one.clone();
         assert_eq!(reset(&mut zero), Ok(()));
         assert_eq!(zero, image([0, 0], 0));
+    }
+
+    #[test]
+    fn a_function_that_has_not_run_knows_no_wave_size() {
+        let with = |counts, size: u8| {
+            let mut image = image(counts, 0);
+            let data = Layout::read(&image).unwrap().data.start;
+            image[data + 66] = size;
+            image
+        };
+        let mut sum = with([0, 0], 0);
+        assert_eq!(add(&mut sum, &with([1, 2], 32), None), Ok(0));
+        assert_eq!(sum, with([1, 2], 32));
+        assert_eq!(add(&mut sum, &with([0, 0], 0), None), Ok(0));
+        assert_eq!(sum, with([1, 2], 32));
+        assert_eq!(fits(&sum, &with([1, 2], 64)), Err(Mismatch::Build));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A code object as far as it stays the same while it is loaded: its tables, checked, and the sections that are no
-//! counters. Read once; a later drain copies the counters alone.
+//! A code object as far as it stays the same while it is loaded: its tables, checked, and its names. Read once; a later
+//! drain copies the counters and the records alone, into which the device writes.
 
 use crate::check::{self, Bounds, Defect};
 use crate::copy::{Copies, Wanted};
@@ -42,7 +42,6 @@ struct Part {
     bounds: Bounds,
     /// With the variant flags.
     version: u64,
-    data: Vec<u8>,
     names: Vec<u8>,
 }
 
@@ -162,7 +161,8 @@ impl Tables {
             },
             ..Object::without_tables(self.code)
         };
-        match parts(self.bounds, copies) {
+        let mut signature = signature::Signature::new();
+        match parts(self.bounds, copies, &mut signature) {
             Ok(parts) => object.parts = parts,
             Err(lost) => {
                 object.was_read &= !lost.is_passing();
@@ -170,29 +170,29 @@ impl Tables {
                 object.losses.push(lost);
             }
         }
-        let mut signature = signature::Signature::new();
-        for part in &object.parts {
-            signature.add(part.version, part.bounds.format(), &part.names, &part.data);
-        }
         object.signature = signature.finish();
         object
     }
 }
 
-/// All parts of a code object, or why it has none.
-fn parts(bounds: Vec<Bounds>, copies: &Copies) -> Result<Vec<Part>, Lost> {
+/// All parts of a code object, or why it has none. They are added to its signature.
+fn parts(
+    bounds: Vec<Bounds>,
+    copies: &Copies,
+    signature: &mut signature::Signature,
+) -> Result<Vec<Part>, Lost> {
     let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::Copy);
     let read = |bounds: Bounds| {
         let found = bounds
             .version
             .map(|at| copied(&(at..at + 8)).map(LittleEndian::read_u64))
             .transpose()?;
-        let kept = |range| copied(range).and_then(|bytes| Ok(room::copy_of(bytes)?));
-        let names = kept(&bounds.names)?;
+        let version = check::version(&bounds, found).map_err(Lost::Defect)?;
+        let names = room::copy_of(copied(&bounds.names)?)?;
         check::names(&names).map_err(Lost::Defect)?;
+        signature.add(version, bounds.format(), &names, copied(&bounds.data)?);
         Ok(Part {
-            version: check::version(&bounds, found).map_err(Lost::Defect)?,
-            data: kept(&bounds.data)?,
+            version,
             names,
             bounds,
         })
@@ -234,9 +234,10 @@ impl Object {
         })
     }
 
-    /// Wants the counters.
+    /// Wants what has changed since.
     pub fn want(&self, wanted: &mut Wanted) {
-        for (range, _) in self.counters() {
+        let parts = self.parts.iter();
+        for range in parts.flat_map(|part| part.bounds.changing()) {
             wanted.add(range, &self.code.segments);
         }
     }
@@ -252,7 +253,7 @@ impl Object {
             let sections = Sections {
                 version: part.version,
                 format,
-                data: &part.data,
+                data: copied(&part.bounds.data).map_err(describe)?,
                 data_start: part.bounds.data.start,
                 counters: copied(&part.bounds.counters).map_err(describe)?,
                 counters_start: part.bounds.counters.start,
@@ -262,7 +263,7 @@ impl Object {
             };
             let encoded = encode(&sections, self.binary_id.as_deref())
                 .map_err(|defect| describe(Lost::Defect(defect)))?;
-            records += part.data.len() / format.record - encoded.dropped;
+            records += sections.data.len() / format.record - encoded.dropped;
             dropped += encoded.dropped;
             bitmaps += encoded.bitmaps;
             if image.is_empty() {

@@ -93,6 +93,8 @@ pub struct Format {
     pub num_counters: usize,
     /// NumValueSites: three u16.
     pub value_sites: std::ops::Range<usize>,
+    /// OffloadDeviceWaveSize: u16, 0 until the device has run the function.
+    pub wave_size: Option<usize>,
     pub num_bitmap_bytes: usize,
 }
 
@@ -105,6 +107,7 @@ pub const V10: Format = Format {
     addresses: 24..48,
     num_counters: 48,
     value_sites: 52..58,
+    wave_size: None,
     num_bitmap_bytes: 60,
 };
 
@@ -117,6 +120,7 @@ pub const V11: Format = Format {
     addresses: 32..56,
     num_counters: 56,
     value_sites: 60..66,
+    wave_size: Some(66),
     num_bitmap_bytes: 68,
 };
 
