@@ -48,7 +48,7 @@ static IS_DOWN: Condvar = Condvar::new();
 /// What a drain is to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Drains every loaded code object. `wait`: for kernels that still run, first.
+    /// Drains every loaded code object, after the kernels that still run; `wait`: for those of HIP, too.
     All { wait: bool },
     /// Drains an executable that is about to be destroyed, and leaves it alone until [`gone`].
     Going(ExecutableHandle),
@@ -110,7 +110,7 @@ fn with(
     outcome: &mut Outcome,
 ) -> Result<(), hsa::Error> {
     let mut quiesce = None;
-    if order == (Order::All { wait: true }) {
+    if let Order::All { wait } = order {
         let mut look = |state: &mut State| {
             state.forget_unsure();
             let agents = hsa::agents(api)?;
@@ -128,14 +128,14 @@ fn with(
         let is_empty = look(state.get_or_insert_default())?;
         drop(state);
         if !is_empty {
-            let mut wait = hsa::quiesce(api, settings.sync_limit);
-            if !wait.devices() {
+            let mut pause = hsa::quiesce(api, wait, settings.sync_limit);
+            if !pause.devices() {
                 outcome.lose(format_args!(
                     "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
                     settings.sync_limit.as_millis()
                 ));
             }
-            quiesce = Some(wait);
+            quiesce = Some(pause);
         }
     }
     if let Some(mut state) = enter(api, settings, order)? {

@@ -75,14 +75,25 @@ pub fn carry_out(order: Order) -> u64 {
                 // HIP may be half gone by now: no waiting for it.
                 let lost = run(drain::Order::All { wait: false });
                 drain::release();
+                hsa::queues::close();
                 lost
             }
             Order::IsDown => {
                 drain::is_down();
+                hsa::queues::open(hsa_is_alive().unwrap_or(false));
                 0
             }
             Order::Listens => {
                 LISTENS.store(true, Ordering::Relaxed);
+                hsa::queues::forget();
+                0
+            }
+            Order::QueueMade { queue, single } => {
+                hsa::queues::made(queue as usize, single);
+                0
+            }
+            Order::QueueGone(queue) => {
+                hsa::queues::gone(queue as usize);
                 0
             }
         }
@@ -144,6 +155,8 @@ pub unsafe extern "C" fn OnLoad(
                 frozen,
                 going,
                 gone,
+                queue_made,
+                queue_gone,
                 shut_down,
                 is_down,
             };
@@ -200,6 +213,17 @@ fn gone(executable: ExecutableHandle, freezing: u64, destroyed: bool) {
     });
 }
 
+fn queue_made(queue: usize, single: bool) {
+    instance::order(Order::QueueMade {
+        queue: queue as u64,
+        single,
+    });
+}
+
+fn queue_gone(queue: usize) {
+    instance::order(Order::QueueGone(queue as u64));
+}
+
 /// Somebody shuts HSA down, perhaps for good.
 fn shut_down() {
     instance::order(Order::ShutDown);
@@ -238,12 +262,18 @@ extern "C" fn at_exit() {
     });
 }
 
+/// `None`: HSA cannot say.
+fn hsa_is_alive() -> Option<bool> {
+    match hsa::find() {
+        Some(Ok(api)) => api.is_alive().ok(),
+        _ => Some(false),
+    }
+}
+
 unsafe extern "C" fn before_fork() {
     guarded(Cost::Counters, (), || {
         // A runtime that cannot say is taken for alive: the child then keeps away from it.
-        let alive =
-            hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(true)));
-        ALIVE_AT_FORK.store(alive, Ordering::Relaxed);
+        ALIVE_AT_FORK.store(hsa_is_alive().unwrap_or(true), Ordering::Relaxed);
     });
 }
 
@@ -251,6 +281,7 @@ unsafe extern "C" fn before_fork() {
 unsafe extern "C" fn in_child() {
     guarded(Cost::Counters, (), || {
         drain::forget_parent();
+        hsa::queues::forget();
         host::forget_thread_id();
         let ours = !ALIVE_AT_FORK.load(Ordering::Relaxed);
         PROCESS.store(if ours { std::process::id() } else { 0 }, Ordering::Relaxed);

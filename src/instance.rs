@@ -22,7 +22,7 @@ const VERSION: u32 = 1;
 /// What one copy asks of the one that leads. An executable is its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Drain all; `wait`: for kernels that still run, first. 0, or 1 when something was lost.
+    /// Drain all, after the kernels that still run; `wait`: for those of HIP, too. 0, or 1 when something was lost.
     Collect { wait: bool },
     /// Set all counters back. As above.
     Reset,
@@ -37,10 +37,14 @@ pub enum Order {
     },
     /// HSA is about to be shut down.
     ShutDown,
-    /// [`Order::ShutDown`] will come in time.
+    /// HSA comes alive, [`Order::ShutDown`] will come in time, and queues will be told.
     Listens,
     /// The shutdown is over.
     IsDown,
+    /// A queue was made: its address, and whether it has a single producer.
+    QueueMade { queue: u64, single: bool },
+    /// A queue is about to be destroyed or made inactive.
+    QueueGone(u64),
 }
 
 impl Order {
@@ -58,6 +62,8 @@ impl Order {
             Order::ShutDown => (5, 0, 0, 0),
             Order::Listens => (6, 0, 0, 0),
             Order::IsDown => (7, 0, 0, 0),
+            Order::QueueMade { queue, single } => (8, queue, 0, single.into()),
+            Order::QueueGone(queue) => (9, queue, 0, 0),
         }
     }
 
@@ -75,6 +81,11 @@ impl Order {
             5 => Order::ShutDown,
             6 => Order::Listens,
             7 => Order::IsDown,
+            8 => Order::QueueMade {
+                queue: executable,
+                single: flag != 0,
+            },
+            9 => Order::QueueGone(executable),
             _ => return None,
         })
     }
@@ -190,11 +201,16 @@ mod tests {
             Order::ShutDown,
             Order::Listens,
             Order::IsDown,
+            Order::QueueMade {
+                queue: 4,
+                single: true,
+            },
+            Order::QueueGone(4),
         ] {
             let (kind, executable, freezing, flag) = order.pack();
             assert_eq!(Order::unpack(kind, executable, freezing, flag), Some(order));
         }
-        assert_eq!(Order::unpack(8, 0, 0, 0), None);
+        assert_eq!(Order::unpack(10, 0, 0, 0), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::api::{self, Api, Error, ok};
 use super::tool::{AmdExtTable, ApiTable, CoreTable, PacketWriter};
 use super::types::*;
-use super::{doorbell, query};
+use super::{doorbell, query, queues};
 use crate::guard::{Cost, guarded, lock};
 use crate::report;
 use crate::trace::capture::{Capture, Packet};
@@ -357,6 +357,7 @@ unsafe extern "C" fn queue_create(
                 "the trace misses the dispatches of a queue: {what} failed: {status:?}"
             ));
         };
+        queues::made(queue as usize, kind == QUEUE_TYPE_SINGLE);
         // SAFETY: a queue of HSA's.
         let profiling = unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
         if profiling != Status::SUCCESS {

@@ -8,6 +8,7 @@ mod hip;
 pub mod intercept;
 mod linked;
 mod query;
+pub mod queues;
 mod quiesce;
 pub mod tool;
 pub mod types;

@@ -1,8 +1,9 @@
-//! Waiting until the kernels that HIP has launched are done, and HSA's handlers with them.
+//! Waiting until the kernels that were launched are done: for HIP, and HSA's handlers with it, where it is in the process;
+//! else for the program's queues.
 
 use super::api::Api;
-use super::hip;
 use super::types::*;
+use super::{hip, queues};
 use crate::guard::lock;
 use crate::host;
 use std::ffi::c_void;
@@ -12,16 +13,21 @@ use std::time::{Duration, Instant};
 
 /// A wait that is under way.
 pub struct Quiesce {
-    /// Gets a message when the devices are done, and is disconnected when the handlers are, too. `None`: there is no
-    /// HIP to wait for.
+    api: &'static Api,
+    /// HIP is in the process.
+    hip: bool,
+    /// Gets a message when HIP's devices are done, and is disconnected when the handlers are, too. `None`: HIP is not to
+    /// be waited for.
     done: Option<Receiver<()>>,
     start: Instant,
     limit: Duration,
 }
 
-/// Begins to wait, for `limit` at most, on a thread of its own, as HIP's wait has no limit.
-pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
-    let done = hip::is_loaded().then(|| {
+/// Begins to wait, for `limit` at most; for HIP on a thread of its own, as its wait has no limit, and only where it
+/// `may_ask` HIP.
+pub fn quiesce(api: &'static Api, may_ask: bool, limit: Duration) -> Quiesce {
+    let hip = hip::is_loaded();
+    let done = (hip && may_ask).then(|| {
         let (done, is_done) = mpsc::channel();
         // Without a thread `done` is dropped, which `devices` takes for a wait that failed.
         let under_way = UnderWay::begin();
@@ -35,6 +41,8 @@ pub fn quiesce(api: &'static Api, limit: Duration) -> Quiesce {
         is_done
     });
     Quiesce {
+        api,
+        hip,
         done,
         start: Instant::now(),
         limit,
@@ -72,6 +80,9 @@ impl Quiesce {
     /// Waits until the devices are done. Whether they are.
     pub fn devices(&mut self) -> bool {
         let rest = self.rest();
+        if !self.hip {
+            return queues::wait(self.api, rest);
+        }
         let done = self
             .done
             .as_ref()

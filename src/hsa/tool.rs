@@ -38,6 +38,8 @@ pub type QueueCreate = unsafe extern "C" fn(
     u32,
     *mut *mut QueueHead,
 ) -> Status;
+/// `hsa_queue_destroy` and `hsa_queue_inactivate`.
+pub type QueueEnd = unsafe extern "C" fn(*mut QueueHead) -> Status;
 /// `hsa_queue_add_write_index_*`.
 pub type AddWriteIndex = unsafe extern "C" fn(*const QueueHead, u64) -> u64;
 /// `hsa_amd_queue_intercept_packet_writer`.
@@ -59,8 +61,9 @@ pub struct CoreTable {
     unused3: Unused<4>,
     pub hsa_queue_create: QueueCreate,
     unused8: Unused<1>,
-    pub hsa_queue_destroy: unsafe extern "C" fn(*mut QueueHead) -> Status,
-    unused10: Unused<11>,
+    pub hsa_queue_destroy: QueueEnd,
+    pub hsa_queue_inactivate: QueueEnd,
+    unused11: Unused<10>,
     pub hsa_queue_add_write_index_scacq_screl: AddWriteIndex,
     pub hsa_queue_add_write_index_scacquire: AddWriteIndex,
     pub hsa_queue_add_write_index_relaxed: AddWriteIndex,
@@ -140,6 +143,10 @@ pub struct Ears {
     pub going: fn(ExecutableHandle) -> u64,
     /// After that, and whether it was.
     pub gone: fn(ExecutableHandle, u64, bool),
+    /// After a queue was made: its address, and whether it has a single producer.
+    pub queue_made: fn(usize, bool),
+    /// Before a queue is destroyed or made inactive.
+    pub queue_gone: fn(usize),
     /// Before each `hsa_shut_down`: when ROCr calls `OnUnload`, its functions are out of use already.
     pub shut_down: fn(),
     /// After that.
@@ -151,6 +158,9 @@ struct Heard {
     ears: Ears,
     freeze: ExecutableFreeze,
     destroy: ExecutableDestroy,
+    queue_create: QueueCreate,
+    queue_destroy: QueueEnd,
+    queue_inactivate: QueueEnd,
     shut_down: ShutDown,
 }
 
@@ -177,11 +187,17 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
             ears,
             freeze: core.hsa_executable_freeze,
             destroy: core.hsa_executable_destroy,
+            queue_create: core.hsa_queue_create,
+            queue_destroy: core.hsa_queue_destroy,
+            queue_inactivate: core.hsa_queue_inactivate,
             shut_down: core.hsa_shut_down,
         };
         HEARD.store(Box::into_raw(Box::new(heard)), Ordering::Release);
         core.hsa_executable_freeze = executable_freeze;
         core.hsa_executable_destroy = executable_destroy;
+        core.hsa_queue_create = queue_create;
+        core.hsa_queue_destroy = queue_destroy;
+        core.hsa_queue_inactivate = queue_inactivate;
         core.hsa_shut_down = shut_down;
     }
     true
@@ -222,6 +238,48 @@ unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status 
     let status = unsafe { (heard.destroy)(executable) };
     (heard.ears.gone)(executable, token, status == Status::SUCCESS);
     status
+}
+
+unsafe extern "C" fn queue_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: usize,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut QueueHead,
+) -> Status {
+    let Some(heard) = heard() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to what the table had.
+    let status =
+        unsafe { (heard.queue_create)(agent, size, kind, callback, data, private, group, queue) };
+    if status == Status::SUCCESS {
+        // SAFETY: the call succeeded, so it has written the queue's address.
+        let queue = unsafe { *queue };
+        (heard.ears.queue_made)(queue as usize, kind == QUEUE_TYPE_SINGLE);
+    }
+    status
+}
+
+unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+    let Some(heard) = heard() else {
+        return Status::ERROR;
+    };
+    (heard.ears.queue_gone)(queue as usize);
+    // SAFETY: the program's argument, to what the table had.
+    unsafe { (heard.queue_destroy)(queue) }
+}
+
+unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
+    let Some(heard) = heard() else {
+        return Status::ERROR;
+    };
+    (heard.ears.queue_gone)(queue as usize);
+    // SAFETY: the program's argument, to what the table had.
+    unsafe { (heard.queue_inactivate)(queue) }
 }
 
 /// The value of HSA_TOOLS_LIB that adds `library` to the tools in `old`, or `None` when it is among them. ROCr splits
