@@ -52,6 +52,8 @@ pub enum Order {
     All { wait: bool },
     /// Drains an executable that is about to be destroyed, and leaves it alone until [`gone`].
     Going(ExecutableHandle),
+    /// Drains the code objects whose end will be told, at any moment: others may be unloaded meanwhile.
+    Snapshot,
     /// Sets all counters back to what they were when their code objects were loaded.
     Reset,
 }
@@ -95,7 +97,9 @@ fn enter(
     let found = state.get_or_insert_default();
     // All was drained before the shutdown.
     let is_closing = !found.closing.is_empty();
-    let is_late = !matches!(order, Order::Going(_)) && found.ending.is_some_and(|id| id != me);
+    // The thread that makes snapshots is told when it is over.
+    let is_late = !matches!(order, Order::Going(_) | Order::Snapshot)
+        && found.ending.is_some_and(|id| id != me);
     if is_closing || is_late || !api.is_alive()? {
         return Ok(None);
     }
@@ -114,7 +118,7 @@ fn with(
         let mut look = |state: &mut State| {
             state.forget_unsure();
             let agents = hsa::agents(api)?;
-            state.look(api, settings, &agents, None, outcome)?;
+            state.look(api, settings, &agents, order, outcome)?;
             Ok(state
                 .objects
                 .values()
@@ -143,12 +147,8 @@ fn with(
         if quiesce.is_none() {
             state.forget_unsure();
         }
-        if hold && !state.holding {
-            // If it cannot be held now there is still this drain, and perhaps another.
-            match api.hold() {
-                Ok(()) => state.holding = true,
-                Err(error) => report::note(settings.verbose, error),
-            }
+        if hold {
+            state.hold(api, settings);
         }
         state.carry_out(api, settings, order, outcome)?;
     }
@@ -156,6 +156,14 @@ fn with(
         quiesce.handlers();
     }
     Ok(())
+}
+
+/// Keeps HSA alive from now on. To be called when it is.
+pub fn hold(settings: &Settings) {
+    if let Some(Ok(api)) = hsa::find() {
+        let mut state = lock(&STATE);
+        state.get_or_insert_default().hold(api, settings);
+    }
 }
 
 /// Gives back what the drains have taken from HSA, which this thread is about to shut down. Until [`is_down`] nobody
@@ -232,6 +240,17 @@ pub fn forget_parent() {
 }
 
 impl State {
+    fn hold(&mut self, api: &Api, settings: &Settings) {
+        if self.holding {
+            return;
+        }
+        // If it cannot be held now there is still this drain, and perhaps another.
+        match api.hold() {
+            Ok(()) => self.holding = true,
+            Err(error) => report::note(settings.verbose, error),
+        }
+    }
+
     fn freezing(&self, executable: ExecutableHandle) -> u64 {
         self.watched.get(&executable).copied().unwrap_or(0)
     }
@@ -252,18 +271,24 @@ impl State {
         });
     }
 
-    /// Sees to it that every loaded code object was read, or those of `only` one executable. Where they are, in the
-    /// loader's order.
+    /// Sees to it that every loaded code object that `order` is about was read. Where they are, in the loader's order.
     fn look(
         &mut self,
         api: &'static Api,
         settings: &Settings,
         agents: &Agents,
-        only: Option<ExecutableHandle>,
+        order: Order,
         outcome: &mut Outcome,
     ) -> Result<Vec<Place>, hsa::Error> {
+        let only = match order {
+            Order::Going(executable) => Some(executable),
+            Order::All { .. } | Order::Snapshot | Order::Reset => None,
+        };
         let (mut loaded, unseen) = discover::loaded(api, &agents.gpus, &agents.unknown, only)?;
-        loaded.retain(|code| !self.going.contains(&code.executable));
+        loaded.retain(|code| {
+            !self.going.contains(&code.executable)
+                && (order != Order::Snapshot || self.watched.contains_key(&code.executable))
+        });
         for unseen in unseen {
             outcome.lose(unseen);
         }
@@ -336,11 +361,7 @@ impl State {
         outcome: &mut Outcome,
     ) -> Result<(), hsa::Error> {
         let agents = hsa::agents(api)?;
-        let only = match order {
-            Order::Going(executable) => Some(executable),
-            Order::All { .. } | Order::Reset => None,
-        };
-        let mut places = self.look(api, settings, &agents, only, outcome)?;
+        let mut places = self.look(api, settings, &agents, order, outcome)?;
         let mut executables = self.going.clone();
         executables.extend(places.iter().map(|&(of, _)| of));
         if let Order::Going(executable) = order {
@@ -348,7 +369,7 @@ impl State {
         }
         places.retain(|&place| self.object(place).is_some_and(|object| !object.is_empty()));
         report::note(
-            settings.verbose,
+            settings.verbose && order != Order::Snapshot,
             format_args!("{} code objects with profile tables", places.len()),
         );
         let mut profiles = Vec::new();
@@ -411,7 +432,7 @@ impl State {
         }
         let scope = match order {
             Order::All { .. } => Scope::All(&executables),
-            Order::Going(_) => Scope::Some,
+            Order::Going(_) | Order::Snapshot => Scope::Some,
             Order::Reset => {
                 self.files.reset();
                 return Ok(());

@@ -7,8 +7,9 @@ use crate::host;
 use crate::hsa::types::ExecutableHandle;
 use crate::hsa::{self, intercept, tool};
 use crate::instance::{self, Found, Order};
-use crate::report;
+use crate::report::{self, Outcome};
 use crate::settings::Settings;
+use crate::snapshot;
 use crate::trace;
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -49,13 +50,26 @@ pub fn carry_out(order: Order) -> u64 {
         let run = |order| {
             // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
             let hold = !LISTENS.load(Ordering::Relaxed);
-            u64::from(drain::drain(settings(), order, hold).lost > 0)
+            drain::drain(settings(), order, hold)
         };
+        let lost = |outcome: Outcome| u64::from(outcome.lost > 0);
         match order {
-            Order::Collect { wait } => run(drain::Order::All { wait }),
-            Order::Reset => run(drain::Order::Reset),
+            Order::Collect { wait } => {
+                let outcome = run(drain::Order::All { wait });
+                if outcome.written > 0 && settings().snapshot.is_some() && !snapshot::is_started() {
+                    report::lost(
+                        "DEVPROF_SNAPSHOT_MS: no snapshots are made, since devprof hears nothing of what is loaded and unloaded here; preload libdevprof.so",
+                    );
+                }
+                lost(outcome)
+            }
+            Order::Reset => lost(run(drain::Order::Reset)),
             Order::Frozen(executable) => {
                 drain::watch(ExecutableHandle(executable));
+                if !LISTENS.load(Ordering::Relaxed) {
+                    drain::hold(settings());
+                }
+                snapshot::start(settings());
                 0
             }
             Order::Going(executable) => {
@@ -73,10 +87,10 @@ pub fn carry_out(order: Order) -> u64 {
             }
             Order::ShutDown => {
                 // HIP may be half gone by now: no waiting for it.
-                let lost = run(drain::Order::All { wait: false });
+                let outcome = run(drain::Order::All { wait: false });
                 drain::release();
                 hsa::queues::close();
-                lost
+                lost(outcome)
             }
             Order::IsDown => {
                 drain::is_down();
@@ -256,6 +270,7 @@ extern "C" fn at_exit() {
     instance::order(Order::Collect { wait: true });
     guarded(Cost::Counters, (), || {
         if is_ours() {
+            snapshot::stop();
             hsa::settle(settings().sync_limit);
             trace::finish(settings().sync_limit);
         }
@@ -273,13 +288,20 @@ fn hsa_is_alive() -> Option<bool> {
 unsafe extern "C" fn before_fork() {
     guarded(Cost::Counters, (), || {
         // A runtime that cannot say is taken for alive: the child then keeps away from it.
-        ALIVE_AT_FORK.store(hsa_is_alive().unwrap_or(true), Ordering::Relaxed);
+        let alive = hsa_is_alive().unwrap_or(true);
+        ALIVE_AT_FORK.store(alive, Ordering::Relaxed);
+        snapshot::before_fork(alive);
     });
+}
+
+unsafe extern "C" fn after_fork() {
+    snapshot::unbar();
 }
 
 /// In the child. If HSA was alive, what is left of it here is the parent's and must not be touched, not even to ask.
 unsafe extern "C" fn in_child() {
     guarded(Cost::Counters, (), || {
+        snapshot::forked();
         drain::forget_parent();
         hsa::queues::forget();
         host::forget_thread_id();
@@ -307,8 +329,13 @@ extern "C" fn constructor() {
             }
         }
         PROCESS.store(std::process::id(), Ordering::Relaxed);
-        host::at_fork(before_fork, in_child);
+        host::at_fork(before_fork, after_fork, in_child);
         register_exit();
+        if !host::at_quick_exit(at_exit) {
+            report::lost(
+                "cannot register a handler of quick_exit: a program that ends so writes no device counters",
+            );
+        }
         // The shared library makes itself a tool, so that it hears of what comes and goes.
         if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void) {
             IS_LIBRARY.store(true, Ordering::Relaxed);

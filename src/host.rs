@@ -11,6 +11,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 /// An environment variable. A set-user-id process has none for us: its environment is somebody else's.
 pub fn env(name: &str) -> Option<OsString> {
@@ -39,10 +41,22 @@ pub fn at_exit(handler: extern "C" fn()) -> bool {
     unsafe { libc::atexit(handler) == 0 }
 }
 
-/// Runs `before` in a process that forks and `child` in the child.
-pub fn at_fork(before: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
+/// Runs `handler` when the process ends by `quick_exit`. As [`at_exit`].
+pub fn at_quick_exit(handler: extern "C" fn()) -> bool {
+    unsafe extern "C" {
+        safe fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+    }
+    at_quick_exit(handler) == 0
+}
+
+/// Runs `before` in a process that forks, then `parent` in it and `child` in the child.
+pub fn at_fork(
+    before: unsafe extern "C" fn(),
+    parent: unsafe extern "C" fn(),
+    child: unsafe extern "C" fn(),
+) {
     // SAFETY: as in `at_exit`. When it fails, the process id still tells a child from its parent.
-    unsafe { libc::pthread_atfork(Some(before), None, Some(child)) };
+    unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
 }
 
 /// Runs `work` on a new thread, which begins on this thread's processor: it gets that as soon as the caller waits. With
@@ -155,6 +169,38 @@ pub fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
     // SAFETY: `time` is to be written.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Sleeps while `word` is `value`, for `limit` at most; may wake up for no reason. A signal handler may call it.
+pub fn wait_while(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: limit.subsec_nanos().into(),
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: FUTEX_WAIT looks at the word and, where it is not null, at the time, which is relative.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            limit,
+        )
+    };
+}
+
+/// Wakes up all threads that sleep in [`wait_while`], after a change of `word`. A signal handler may call it.
+pub fn wake_all(word: &AtomicU32) {
+    // SAFETY: FUTEX_WAKE only uses the word's address.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            i32::MAX,
+        )
+    };
 }
 
 /// The calling thread's id (`gettid`), asked for once a thread.

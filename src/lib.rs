@@ -8,7 +8,7 @@
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | a trigger: exit, collect call, an executable's end, HSA's end | [`entry`], and [`instance`] where there are several copies |
+//! | a trigger: exit, collect call, an executable's end, HSA's end; a snapshot's time, a signal | [`entry`], and [`instance`] where there are several copies; [`snapshot`], [`signals`] |
 //! | agents, loaded executables, bounds tables | [`discover`] |
 //! | every range inside a loaded segment | [`check`], for what [`object`] reads |
 //! | device memory to host memory, in the fewest copies | [`copy`], [`hsa::copy`] |
@@ -39,5 +39,7 @@ mod registry;
 mod report;
 mod room;
 mod settings;
+mod signals;
 mod signature;
+mod snapshot;
 mod trace;
