@@ -266,14 +266,20 @@ impl Completer {
         self.file.append(record, Count::DroppedOthers);
     }
 
-    /// Looks at the active queues, and those in `activated`, and at the API calls.
-    pub fn pass(&mut self, activated: &mut Vec<u32>) -> Pass {
-        self.active.append(activated);
+    /// Takes the queues that are to be looked at from now on, and leaves room for as many.
+    pub fn activate(&mut self, activated: &mut Vec<u32>) {
+        self.active.extend_from_slice(activated);
+        activated.clear();
+    }
+
+    /// Looks at the active queues and at the API calls.
+    pub fn pass(&mut self) -> Pass {
         let mut pass = Pass::default();
-        for id in std::mem::take(&mut self.active) {
+        let mut active = std::mem::take(&mut self.active);
+        active.retain(|&id| {
             // Queues go while they are on the list.
             let Some(mut lane) = self.lanes.remove(&id) else {
-                continue;
+                return false;
             };
             pass.looked += 1;
             let recorded = self.harvest(id, &mut lane);
@@ -295,11 +301,10 @@ impl Completer {
                     !lane.completing.is_empty() && !lane.shared.listed.swap(true, Ordering::AcqRel);
                 lane.idle = 0;
             }
-            if stays {
-                self.active.push(id);
-            }
             self.lanes.insert(id, lane);
-        }
+            stays
+        });
+        self.active = active;
         pass.recorded += self.record_calls();
         if pass.recorded > 0 {
             self.file.publish();

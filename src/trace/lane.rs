@@ -72,6 +72,9 @@ pub struct Completing {
     completed: Option<u64>,
     /// Signals given and not seen in an entry yet.
     spare: usize,
+    /// Of a pass, empty between two.
+    complete: Vec<(u64, Entry)>,
+    entries: Vec<Entry>,
 }
 
 /// How many dispatches of a queue are watched at a time: kernels without barrier bits may complete in another order
@@ -90,6 +93,8 @@ pub fn lane() -> (Launching, Completing) {
         next: 0,
         completed: None,
         spare: 0,
+        complete: Vec::with_capacity(WINDOW),
+        entries: Vec::with_capacity(WINDOW),
     };
     (launching, completing)
 }
@@ -115,7 +120,9 @@ impl Completing {
     /// Its signal may be read during the call, not after it. Returns how many there were.
     pub fn pass(&mut self, signals: &impl Signals, mut done: impl FnMut(&[Entry])) -> usize {
         let mut all = 0;
-        let mut complete = Vec::new();
+        // Kept from pass to pass: nothing is allocated for a dispatch.
+        let mut complete = std::mem::take(&mut self.complete);
+        let mut entries = std::mem::take(&mut self.entries);
         loop {
             while self.window.len() < WINDOW
                 && let Some(entry) = self.next_entry()
@@ -130,10 +137,11 @@ impl Completing {
                 complete.sort_unstable_by_key(|&(number, _)| number);
             }
             if complete.is_empty() {
-                return all;
+                break;
             }
             all += complete.len();
-            let entries: Vec<Entry> = complete.iter().map(|&(_, entry)| entry).collect();
+            entries.clear();
+            entries.extend(complete.iter().map(|&(_, entry)| entry));
             done(&entries);
             for (number, entry) in complete.drain(..) {
                 if entry.signal.0 == 0 {
@@ -148,6 +156,8 @@ impl Completing {
             }
             self.let_go(signals);
         }
+        (self.complete, self.entries) = (complete, entries);
+        all
     }
 
     /// Takes the entries before number `before` that are complete.

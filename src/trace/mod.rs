@@ -92,8 +92,8 @@ impl Trace {
         if self.stopped.load(Ordering::SeqCst) {
             return Pass::default();
         }
-        let mut activated = std::mem::take(&mut *self.activated());
-        completer.pass(&mut activated)
+        completer.activate(&mut self.activated());
+        completer.pass()
     }
 
     /// What the completion thread does: it looks often while much happens, less often while kernels take long, and
