@@ -113,22 +113,16 @@ impl Files {
         // New names are given in an order that is the same from run to run: by what the code object is, then by agent
         // and load order (the sort is stable).
         profiles.sort_by_key(|profile| (profile.signature, profile.agent));
-        let mut changed = BTreeSet::new();
-        for profile in profiles {
-            let agent = &agents[profile.agent];
-            match self.take(agent, profile) {
-                Ok(n) => {
-                    changed.insert(n);
-                }
-                Err(error) => outcome.lose(format_args!(
-                    "lost the counters of a code object on {}: {error}",
-                    agent.name
-                )),
-            }
-        }
+        let mut changed: BTreeSet<usize> = profiles
+            .into_iter()
+            .map(|profile| self.take(&agents[profile.agent], profile))
+            .collect();
         let place = Where {
             target: Target::new(&settings.environment),
-            values: Values::now(),
+            values: Values {
+                pid: std::process::id(),
+                ..settings.environment.values.clone()
+            },
             here: std::env::current_dir().unwrap_or_default(),
         };
         if let Scope::All(_) = scope {
@@ -163,7 +157,7 @@ impl Files {
     }
 
     /// Takes a profile into its slot, whose index is returned.
-    fn take(&mut self, agent: &Agent, profile: Profile) -> Result<usize, NoRoom> {
+    fn take(&mut self, agent: &Agent, profile: Profile) -> usize {
         let kind = Kind {
             agent: agent.handle,
             signature: profile.signature,
@@ -190,8 +184,8 @@ impl Files {
                 self.slots.len() - 1
             }
         };
-        self.slots[n].take(profile)?;
-        Ok(n)
+        self.slots[n].take(profile);
+        n
     }
 
     /// Forgets what was counted so far. What a pool's file has of it stays there.
@@ -227,7 +221,7 @@ impl Files {
 }
 
 impl Slot {
-    fn take(&mut self, profile: Profile) -> Result<(), NoRoom> {
+    fn take(&mut self, profile: Profile) {
         let last = self.loaded.get(&profile.executable);
         let same = last.is_some_and(|last| **last == profile.image);
         let fallen = last.is_some_and(|last| merge::has_fallen(&profile.image, last) == Ok(true));
@@ -236,15 +230,14 @@ impl Slot {
         }
         self.binary_id = profile.binary_id;
         self.records = profile.records;
+        let image = Arc::new(profile.image);
         if self.image.is_empty() {
             // The first: others are compared with it.
-            self.image = Arc::new(room::copy_of(&profile.image)?);
+            self.image = image.clone();
         }
         if !same {
-            let image = Arc::new(profile.image);
             self.loaded.insert(profile.executable, image);
         }
-        Ok(())
     }
 
     /// Makes the image from what was counted. Fails where there is no memory for it; nothing is forgotten then.
@@ -389,5 +382,49 @@ fn say_stopped(counters: usize, arch: &str) {
         report::lost(format_args!(
             "{counters} counters of a code object on {arch} stop at the largest number, 2^64 - 3"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_held_once() {
+        let mut files = Files::default();
+        let agent = Agent {
+            handle: AgentHandle(1),
+            name: "gfx1100".into(),
+        };
+        let profile = |executable, image: &[u8]| Profile {
+            agent: 0,
+            executable: ExecutableHandle(executable),
+            signature: 2,
+            binary_id: None,
+            image: image.to_vec(),
+            records: 1,
+            certain: true,
+        };
+        let n = files.take(&agent, profile(3, b"one"));
+        let slot = &mut files.slots[n];
+        // Counted again; nothing new was counted.
+        for image in [b"two", b"two"] {
+            slot.take(profile(3, image));
+            slot.sum().unwrap();
+            slot.wrote("x".into(), None);
+            assert_eq!(**slot.image, *image);
+            let others = [
+                &slot.loaded[&ExecutableHandle(3)],
+                &slot.written.as_ref().unwrap().image,
+            ];
+            assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
+        }
+        slot.unload(ExecutableHandle(3));
+        slot.sum().unwrap();
+        assert!(
+            slot.before
+                .as_ref()
+                .is_some_and(|before| Arc::ptr_eq(before, &slot.image))
+        );
     }
 }

@@ -220,8 +220,8 @@ pub struct Runtime {
     pub signature: u64,
 }
 
-/// Whether the runtime's name is `pattern` with `values`; process `now` has asked for it.
-fn is_of(pattern: &[u8], values: &Values, now: u32, runtime: &Runtime) -> bool {
+/// Whether the runtime's name is `pattern` with `values`; process `pid` has asked for it.
+fn is_of(pattern: &[u8], values: &Values, pid: u32, runtime: &Runtime) -> bool {
     let name = &runtime.name[..];
     let parts = parts(pattern);
     if !is_good(&parts, values) {
@@ -233,7 +233,7 @@ fn is_of(pattern: &[u8], values: &Values, now: u32, runtime: &Runtime) -> bool {
     let with = |parts: &[Part], build_id: &[u8]| {
         Inserts {
             values,
-            chooser: now,
+            chooser: pid,
             signature: runtime.signature,
             build_id,
         }
@@ -278,7 +278,12 @@ impl Target {
             let compiled = runtime.map(|runtime| runtime.compiled).unwrap_or_default();
             return Target::of(Some(compiled), &start.values);
         }
-        Target::choose(start, &Environment::now(), runtime.as_ref())
+        Target::choose(
+            start,
+            std::process::id(),
+            Environment::now,
+            runtime.as_ref(),
+        )
     }
 
     fn of(pattern: Option<Vec<u8>>, values: &Values) -> Target {
@@ -301,22 +306,30 @@ impl Target {
     /// A program whose runtime cannot be asked either has none, or devprof is preloaded: the runtime's symbols are hidden
     /// in the program. Then neither what the compiler was told nor what the program sets can be known; it is the
     /// environment's, else the default.
-    fn choose(start: &Environment, now: &Environment, runtime: Option<&Runtime>) -> Target {
+    ///
+    /// `now` is only asked where `start` does not do: another thread may be changing the environment.
+    fn choose(
+        start: &Environment,
+        pid: u32,
+        now: impl FnOnce() -> Environment,
+        runtime: Option<&Runtime>,
+    ) -> Target {
         let environment = |at: &Environment| at.pattern.clone().map(OsString::into_vec);
         let Some(runtime) = runtime else {
             return Target::of(environment(start), &start.values);
         };
-        for at in [start, now] {
-            for pattern in [environment(at), Some(runtime.compiled.clone())] {
-                let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) else {
-                    continue;
-                };
-                if is_of(&pattern, &at.values, now.values.pid, runtime) {
-                    return Target::of(Some(pattern), &at.values);
-                }
-            }
-        }
-        Target::set(runtime)
+        let read = |at: &Environment| {
+            let patterns = [environment(at), Some(runtime.compiled.clone())];
+            let mut patterns = patterns.into_iter().flatten();
+            patterns
+                .find(|pattern| !pattern.is_empty() && is_of(pattern, &at.values, pid, runtime))
+                .map(|pattern| Target::of(Some(pattern), &at.values))
+        };
+        let is_default = runtime.name == DEFAULT.as_bytes();
+        let later = || (!is_default).then(|| read(&now())).flatten();
+        read(start)
+            .or_else(later)
+            .unwrap_or_else(|| Target::set(runtime))
     }
 
     /// A name that the program has set, expanded.
@@ -342,8 +355,8 @@ impl Target {
         member.unwrap_or_else(|| Target::Name(name.clone()))
     }
 
-    /// The name for a code object, with the values of `now`.
-    pub fn destination(&self, now: &Values, object: ObjectId) -> Destination {
+    /// The name for a code object, with `values` but for TMPDIR.
+    pub fn destination(&self, values: &Values, object: ObjectId) -> Destination {
         let named = |name: Vec<u8>, merge| Destination {
             path: PathBuf::from(OsString::from_vec(name)),
             merge,
@@ -352,7 +365,14 @@ impl Target {
         match self {
             Target::Pattern { pattern, tmp } => {
                 let tmp = tmp.clone();
-                expand(pattern, &Values { tmp, ..now.clone() }, object)
+                expand(
+                    pattern,
+                    &Values {
+                        tmp,
+                        ..values.clone()
+                    },
+                    object,
+                )
             }
             Target::Name(name) => named(name.clone(), false),
             Target::Member {
@@ -507,12 +527,13 @@ mod tests {
                 compiled: compiled.into(),
                 signature: 1234,
             };
-            let chosen = Target::choose(&at(start, 5, "/old"), &at(now, 7, "/new"), Some(&runtime));
+            let (start_at, now_at) = (at(start, 5, "/old"), || at(now, 7, "/new"));
+            let chosen = Target::choose(&start_at, 7, now_at, Some(&runtime));
             assert_eq!(chosen, target, "{start:?} {now:?} {compiled} {told}");
         }
         let start = at(Some("a%%"), 5, "/old");
-        let now = at(Some("b"), 7, "/new");
-        assert_eq!(Target::choose(&start, &now, None), pattern("a%%", "/old"));
+        let now = || at(Some("b"), 7, "/new");
+        assert_eq!(Target::choose(&start, 7, now, None), pattern("a%%", "/old"));
         assert_eq!(
             member("x", 3, ".y").destination(&values(), OBJECT),
             Destination {

@@ -4,10 +4,10 @@ use crate::pattern::DEFAULT;
 use crate::room::NoRoom;
 use crate::{host, report, room};
 use std::ffi::OsString;
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, Metadata};
 use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -99,37 +99,22 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
         }
         made => made,
     }
-    .map_err(|e| failed(without_path(e)))?;
+    .map_err(failed)?;
     file.as_file_mut().write_all(bytes).map_err(failed)?;
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(id)
 }
 
-/// The system's error alone: tempfile adds the hidden name, which is another one each time, so that the same loss would
-/// be said at every drain.
-fn without_path(error: std::io::Error) -> std::io::Error {
-    let inner = error.get_ref().and_then(|inner| inner.source());
-    let system = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
-    system.map_or(error, std::io::Error::from_raw_os_error)
-}
-
-/// The system's error alone: with the file's hidden name each time would be told as another one.
-fn without_name(error: std::io::Error) -> std::io::Error {
-    let cause = error.get_ref().and_then(|named| named.source());
-    let code = cause
-        .and_then(|cause| cause.downcast_ref::<std::io::Error>())
-        .and_then(std::io::Error::raw_os_error);
-    code.map_or(error, std::io::Error::from_raw_os_error)
-}
-
-/// A new file that nobody looks for; it vanishes unless it is renamed.
+/// A new file that nobody looks for; it vanishes unless it is renamed. An error has not its name, which is another one
+/// each time: the same loss would be said at every drain.
 pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
-        .map_err(without_name)
+        .make_in(directory, |path| {
+            let mut options = File::options();
+            options.read(true).write(true).create_new(true).open(path)
+        })
 }
 
 /// Whether a file is the one that was written, and as it was written.
