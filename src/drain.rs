@@ -54,7 +54,7 @@ pub enum Order {
     Going(ExecutableHandle),
     /// Drains the code objects whose end will be told, at any moment: others may be unloaded meanwhile.
     Snapshot,
-    /// Sets all counters back to what they were when their code objects were loaded.
+    /// Sets all counters back to what they were when their code objects were loaded, after the kernels that still run.
     Reset,
 }
 
@@ -114,7 +114,12 @@ fn with(
     outcome: &mut Outcome,
 ) -> Result<(), hsa::Error> {
     let mut quiesce = None;
-    if let Order::All { wait } = order {
+    let wait = match order {
+        Order::All { wait } => Some(wait),
+        Order::Reset => Some(true),
+        Order::Going(_) | Order::Snapshot => None,
+    };
+    if let Some(wait) = wait {
         let mut look = |state: &mut State| {
             state.forget_unsure();
             let agents = hsa::agents(api)?;
@@ -135,8 +140,9 @@ fn with(
             let mut pause = hsa::quiesce(api, wait, settings.sync_limit);
             if !pause.devices() {
                 outcome.lose(format_args!(
-                    "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is lost",
-                    settings.sync_limit.as_millis()
+                    "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is {}",
+                    settings.sync_limit.as_millis(),
+                    if order == Order::Reset { "not set back" } else { "lost" },
                 ));
             }
             quiesce = Some(pause);

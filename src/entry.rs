@@ -122,11 +122,40 @@ pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     instance::status(instance::order(Order::Collect { wait: true }))
 }
 
-/// Sets the counters of every loaded code object back to what they were when it was loaded, and forgets what was
-/// counted before. 0, or -1 when that failed somewhere, which has been said on stderr.
+/// Sets the counters of every loaded code object back to what they were when it was loaded, after the kernels that still
+/// run, and forgets what was counted before. 0, or -1 when that failed somewhere, which has been said on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn devprof_reset_counters() -> c_int {
     instance::status(instance::order(Order::Reset))
+}
+
+// LLVM's own function, where the program is linked with --wrap=__llvm_profile_reset_counters and has it; else null.
+// Weak, which Rust's own declarations cannot say.
+std::arch::global_asm!(
+    ".pushsection .data.rel.ro.devprof_real_reset,\"aw\"",
+    ".balign 8",
+    ".globl devprof_real_reset",
+    ".hidden devprof_real_reset",
+    "devprof_real_reset:",
+    ".weak __real___llvm_profile_reset_counters",
+    ".quad __real___llvm_profile_reset_counters",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    static devprof_real_reset: Option<unsafe extern "C" fn()>;
+}
+
+/// Sets the host's and the devices' counters back: what `__llvm_profile_reset_counters` is in a program that was linked
+/// with the archive and `-Wl,--wrap=__llvm_profile_reset_counters`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __wrap___llvm_profile_reset_counters() {
+    // SAFETY: written by the dynamic linker, before any of this library's code runs.
+    if let Some(reset) = unsafe { devprof_real_reset } {
+        // SAFETY: the program's call, to the function that it named. (compiler-rt, InstrProfiling.h.)
+        unsafe { reset() };
+    }
+    devprof_reset_counters();
 }
 
 /// For objects that were compiled for earlier device runtimes: devprof finds code objects without being told.

@@ -119,8 +119,12 @@ impl Staging {
     pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
         self.heap.clear();
         let size = length(range);
-        let bytes = self.grow(size)?;
-        // SAFETY: `bytes` has that size, and so has the range.
+        // From pinned memory no page has to be locked first.
+        let bytes = match self.reserve(size) {
+            Some((_, pinned)) => pinned.base,
+            None => self.grow(size)?,
+        };
+        // SAFETY: `bytes` has that size, and nobody reads it now; so has the range.
         let status = unsafe {
             bytes.write_bytes(byte, size);
             (self.api.hsa_memory_copy)(range.start as *mut c_void, bytes.cast(), size)
