@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// The header of an `hsa_barrier_and_packet_t` that waits for all packets before it
+/// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
+const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
+
 /// How long a wait goes on before it looks at the clock, and whether the queue is still there.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// Between two looks at what sends no signal.

@@ -158,9 +158,6 @@ pub struct PointerInfo {
 
 /// `HSA_QUEUE_TYPE_SINGLE`: one producer; asked for at a queue's making.
 pub const QUEUE_TYPE_SINGLE: u32 = 1;
-/// The header of an `hsa_barrier_and_packet_t` that waits for all packets before it
-/// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
-pub const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
 
 /// The beginning of `hsa_queue_t`.
 #[repr(C)]
