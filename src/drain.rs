@@ -13,6 +13,7 @@ use crate::object::{self, Object};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Where a code object is loaded.
@@ -30,8 +31,10 @@ struct State {
     frozen: u64,
     /// Executables that are being destroyed just now, by some thread, and are not to be touched.
     going: HashSet<ExecutableHandle>,
-    /// Threads that are shutting HSA down just now, perhaps for good.
-    closing: Vec<u32>,
+    /// Threads that bring HSA up or down just now.
+    changing: Vec<u32>,
+    /// Whether HSA is up, where ROCr has told it to a tool.
+    is_up: Option<bool>,
     /// The thread that ends the process. What the others have counted is its to collect; HIP and HSA may go any moment.
     ending: Option<u32>,
     /// What was read of those; code objects without tables, too.
@@ -42,8 +45,11 @@ struct State {
 /// Held through a drain, so that no executable goes away under it. Nobody waits for a kernel, or calls HIP, with it: a
 /// thread that HIP has locked may be waiting for it to let an executable go.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
-/// A shutdown of HSA is over.
-static IS_DOWN: Condvar = Condvar::new();
+/// HSA is up or down.
+static IS_CHANGED: Condvar = Condvar::new();
+/// ROCr will tell when HSA is up. A runtime that is just being initialised cannot be asked: ROCr 7.2.4 divides by a
+/// frequency that it does not have yet.
+static IS_EXPECTED: AtomicBool = AtomicBool::new(false);
 
 /// What a drain is to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,31 +85,36 @@ pub fn drain(settings: &Settings, order: Order, hold: bool) -> Outcome {
     outcome
 }
 
-/// Takes the lock for a part of a drain. `None`: there is nothing to drain, HSA is down. Nobody shuts it down under the
-/// lock: what another thread's shutdown leaves is seen when that is over.
+/// Takes the lock for a part of a drain. `None`: there is nothing to drain, HSA is down. Nobody who tells of it shuts HSA
+/// down under the lock, or brings it up: HSA's functions do not bear that beside them. What a shutdown of another thread
+/// leaves is seen when it is over.
 fn enter(
     api: &Api,
     settings: &Settings,
     order: Order,
 ) -> Result<Option<MutexGuard<'static, Option<State>>>, hsa::Error> {
     let me = host::thread_id();
-    let is_closing = |state: &mut Option<State>| {
-        let closing = &state.get_or_insert_default().closing;
-        !closing.is_empty() && !closing.contains(&me)
+    let is_changing = |state: &mut Option<State>| {
+        let changing = &state.get_or_insert_default().changing;
+        !changing.is_empty() && !changing.contains(&me)
     };
-    let (mut state, _) = IS_DOWN
-        .wait_timeout_while(lock(&STATE), settings.sync_limit, is_closing)
+    let (mut state, _) = IS_CHANGED
+        .wait_timeout_while(lock(&STATE), settings.sync_limit, is_changing)
         .unwrap_or_else(PoisonError::into_inner);
     let found = state.get_or_insert_default();
-    // All was drained before the shutdown.
-    let is_closing = !found.closing.is_empty();
     // The thread that makes snapshots is told when it is over.
     let is_late = !matches!(order, Order::Going(_) | Order::Snapshot)
         && found.ending.is_some_and(|id| id != me);
-    if is_closing || is_late || !api.is_alive()? {
+    // All was drained before a shutdown.
+    if !found.changing.is_empty() || is_late {
         return Ok(None);
     }
-    Ok(Some(state))
+    let is_up = match found.is_up {
+        Some(is_up) => is_up,
+        None if IS_EXPECTED.load(Ordering::Relaxed) && found.ending.is_none() => false,
+        None => api.is_alive()?,
+    };
+    Ok(is_up.then_some(state))
 }
 
 fn with(
@@ -172,8 +183,7 @@ pub fn hold(settings: &Settings) {
     }
 }
 
-/// Gives back what the drains have taken from HSA, which this thread is about to shut down. Until [`is_down`] nobody
-/// drains.
+/// Gives back what the drains have taken from HSA, which is about to be shut down.
 pub fn release() {
     let mut state = lock(&STATE);
     let state = state.get_or_insert_default();
@@ -181,17 +191,42 @@ pub fn release() {
         .staging
         .drain()
         .for_each(|(_, staging)| staging.release());
-    state.closing.push(host::thread_id());
+    state.changing.push(host::thread_id());
 }
 
-/// The shutdown that this thread was about to do is over. HSA may be alive still: others hold it.
-pub fn is_down() {
+/// This thread is about to bring HSA up. Until [`is_changed`], as after [`release`], nobody drains.
+pub fn is_changing() {
     let mut state = lock(&STATE);
-    let closing = &mut state.get_or_insert_default().closing;
-    if let Some(n) = closing.iter().position(|&id| id == host::thread_id()) {
-        closing.swap_remove(n);
+    let changing = &mut state.get_or_insert_default().changing;
+    changing.push(host::thread_id());
+}
+
+/// What this thread was about to do with HSA is over. It may be alive after a shutdown: others hold it.
+pub fn is_changed() {
+    let mut state = lock(&STATE);
+    let changing = &mut state.get_or_insert_default().changing;
+    if let Some(n) = changing.iter().position(|&id| id == host::thread_id()) {
+        changing.swap_remove(n);
     }
-    IS_DOWN.notify_all();
+    IS_CHANGED.notify_all();
+}
+
+/// ROCr will tell by [`is_up`].
+pub fn expect() {
+    IS_EXPECTED.store(true, Ordering::Relaxed);
+}
+
+/// ROCr tells a tool that HSA is up, or down.
+pub fn is_up(is_up: bool) {
+    lock(&STATE).get_or_insert_default().is_up = Some(is_up);
+}
+
+/// Whether HSA is up, after a shutdown.
+pub fn hsa_is_up() -> bool {
+    if let Some(is_up) = lock(&STATE).get_or_insert_default().is_up {
+        return is_up;
+    }
+    hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(false)))
 }
 
 /// From now on only this thread collects: it ends the process.
@@ -247,7 +282,7 @@ pub fn forget_parent() {
 
 impl State {
     fn hold(&mut self, api: &Api, settings: &Settings) {
-        if self.holding {
+        if self.holding || self.is_up.is_some() {
             return;
         }
         // If it cannot be held now there is still this drain, and perhaps another.

@@ -24,6 +24,8 @@ fn settings() -> &'static Settings {
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Some copy is a tool of ROCr, and hears of HSA's shutdown before that happens.
 static LISTENS: AtomicBool = AtomicBool::new(false);
+/// This copy is.
+static LISTENS_HERE: AtomicBool = AtomicBool::new(false);
 /// This is the shared library.
 static IS_LIBRARY: AtomicBool = AtomicBool::new(false);
 /// Set by each fork, for its child.
@@ -49,7 +51,8 @@ pub fn carry_out(order: Order) -> u64 {
         }
         let run = |order| {
             // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
-            let hold = !LISTENS.load(Ordering::Relaxed);
+            let is_last = order == drain::Order::All { wait: false };
+            let hold = !LISTENS.load(Ordering::Relaxed) && !is_last;
             drain::drain(settings(), order, hold)
         };
         let lost = |outcome: Outcome| u64::from(outcome.lost > 0);
@@ -92,14 +95,27 @@ pub fn carry_out(order: Order) -> u64 {
                 hsa::queues::close();
                 lost(outcome)
             }
+            Order::Starts => {
+                drain::is_changing();
+                0
+            }
+            Order::Started => {
+                drain::is_changed();
+                0
+            }
             Order::IsDown => {
-                drain::is_down();
-                hsa::queues::open(hsa_is_alive().unwrap_or(false));
+                drain::is_changed();
+                hsa::queues::open(drain::hsa_is_up());
                 0
             }
             Order::Listens => {
                 LISTENS.store(true, Ordering::Relaxed);
+                drain::is_up(true);
                 hsa::queues::forget();
+                0
+            }
+            Order::Unloaded => {
+                drain::is_up(false);
                 0
             }
             Order::QueueMade { queue, single } => {
@@ -205,6 +221,7 @@ pub unsafe extern "C" fn OnLoad(
             };
             // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
             if unsafe { tool::listen(table, ears) } {
+                LISTENS_HERE.store(true, Ordering::Relaxed);
                 instance::order(Order::Listens);
             }
             register_exit();
@@ -237,7 +254,11 @@ unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
 
 /// ROCr calls it when HSA is shut down. Its functions are out of use by then, and all is drained.
 #[unsafe(no_mangle)]
-pub extern "C" fn OnUnload() {}
+pub extern "C" fn OnUnload() {
+    if LISTENS_HERE.load(Ordering::Relaxed) {
+        instance::order(Order::Unloaded);
+    }
+}
 
 fn frozen(executable: ExecutableHandle) {
     instance::order(Order::Frozen(executable.0));
@@ -369,7 +390,12 @@ extern "C" fn constructor() {
         if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void) {
             IS_LIBRARY.store(true, Ordering::Relaxed);
             let old = host::env("HSA_TOOLS_LIB");
-            if let Some(value) = tool::with_tool(old.as_deref(), library.as_os_str()) {
+            let added = tool::with_tool(old.as_deref(), library.as_os_str());
+            // Otherwise the program has loaded it, perhaps when HSA was up already.
+            if added.is_none() || host::is_preloaded(&library) {
+                drain::expect();
+            }
+            if let Some(value) = added {
                 host::set_env(c"HSA_TOOLS_LIB", &value);
             }
         }

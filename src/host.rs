@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -285,6 +285,16 @@ pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBu
     };
     let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
     (found.cast_const() == address).then(|| std::fs::canonicalize(&path).unwrap_or(path))
+}
+
+/// Whether LD_PRELOAD names a library.
+pub fn is_preloaded(library: &Path) -> bool {
+    let list = env("LD_PRELOAD").unwrap_or_default();
+    let mut names = list
+        .as_bytes()
+        .split(|byte| matches!(byte, b' ' | b':'))
+        .map(|name| Path::new(OsStr::from_bytes(name)));
+    names.any(|name| name.file_name().is_some() && name.file_name() == library.file_name())
 }
 
 /// What the notes of this name and type in all loaded files lead to: each holds the distance from itself, 8 bytes, to

@@ -37,7 +37,7 @@ pub enum Order {
     },
     /// HSA is about to be shut down.
     ShutDown,
-    /// HSA comes alive, [`Order::ShutDown`] will come in time, and queues will be told.
+    /// HSA is up; [`Order::ShutDown`] and [`Order::Unloaded`] will come in time, and queues will be told.
     Listens,
     /// The shutdown is over.
     IsDown,
@@ -45,6 +45,12 @@ pub enum Order {
     QueueMade { queue: u64, single: bool },
     /// A queue is about to be destroyed or made inactive.
     QueueGone(u64),
+    /// HSA is about to be initialised.
+    Starts,
+    /// That is over.
+    Started,
+    /// HSA is down.
+    Unloaded,
 }
 
 impl Order {
@@ -64,6 +70,9 @@ impl Order {
             Order::IsDown => (7, 0, 0, 0),
             Order::QueueMade { queue, single } => (8, queue, 0, single.into()),
             Order::QueueGone(queue) => (9, queue, 0, 0),
+            Order::Starts => (10, 0, 0, 0),
+            Order::Started => (11, 0, 0, 0),
+            Order::Unloaded => (12, 0, 0, 0),
         }
     }
 
@@ -86,6 +95,9 @@ impl Order {
                 single: flag != 0,
             },
             9 => Order::QueueGone(executable),
+            10 => Order::Starts,
+            11 => Order::Started,
+            12 => Order::Unloaded,
             _ => return None,
         })
     }
@@ -206,11 +218,14 @@ mod tests {
                 single: true,
             },
             Order::QueueGone(4),
+            Order::Starts,
+            Order::Started,
+            Order::Unloaded,
         ] {
             let (kind, executable, freezing, flag) = order.pack();
             assert_eq!(Order::unpack(kind, executable, freezing, flag), Some(order));
         }
-        assert_eq!(Order::unpack(10, 0, 0, 0), None);
+        assert_eq!(Order::unpack(13, 0, 0, 0), None);
     }
 
     #[test]

@@ -21,6 +21,42 @@ unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
 }
 
+/// `hsa_init`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn devprof_hsa_init() -> Status {
+    type Init = unsafe extern "C" fn() -> Status;
+    // SAFETY: its type.
+    let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
+        return Status::ERROR;
+    };
+    instance::order(Order::Starts);
+    // SAFETY: it takes nothing.
+    let status = unsafe { init() };
+    instance::order(Order::Started);
+    status
+}
+
+/// `hsa_shut_down`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
+    type ShutDown = unsafe extern "C" fn() -> Status;
+    // SAFETY: its type.
+    let Some(shut_down) = (unsafe { next::<ShutDown>(c"hsa_shut_down") }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    instance::order(Order::ShutDown);
+    // SAFETY: it takes nothing.
+    let status = unsafe { shut_down() };
+    instance::order(Order::IsDown);
+    status
+}
+
 /// `hsa_executable_freeze`.
 ///
 /// # Safety
