@@ -26,7 +26,9 @@ pub enum Lost {
     Records(usize),
     #[error("its counters could not be set back: {0}")]
     Reset(hsa::Error),
-    #[error("the MC/DC bitmaps of {0} functions stay on the device")]
+    #[error(
+        "MC/DC (-fcoverage-mcdc) cannot be kept for a device: llvm-cov will call the decisions of {0} functions not covered"
+    )]
     Bitmaps(usize),
 }
 

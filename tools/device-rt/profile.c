@@ -3,6 +3,8 @@
 // and their device links fail or, with clang 22, leave code objects whose counters nobody can find.
 //
 // The build script passes PROFILE_RAW_VERSION, the raw profile version that its compiler writes.
+// Nothing in here counts itself: context-sensitive profiles instrument at link time, when this is in the program.
+#pragma clang attribute push(__attribute__((no_profile_instrument_function)), apply_to = function)
 #include <gpuintrin.h>
 #include <stdint.h>
 
@@ -101,3 +103,4 @@ CALLED int __llvm_profile_sampling_gpu(uint32_t bits) {
     return (block & low_bits) == 0;
 }
 #endif
+#pragma clang attribute pop
