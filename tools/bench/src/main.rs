@@ -4,6 +4,7 @@
 mod drain;
 mod load;
 mod model;
+mod snapshot;
 mod trace;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +26,8 @@ enum What {
     Load(load::Options),
     /// Lane-instructions a second of the GPU model
     Model(model::Options),
+    /// What snapshots cost a program that launches kernels without pause
+    Snapshot(snapshot::Options),
     /// What a trace of every dispatch costs the launching thread, beside other designs of one
     Trace(trace::Options),
 }
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         What::Drain(options) => drain::run(&options),
         What::Load(options) => load::run(&options),
         What::Model(options) => model::run(&options),
+        What::Snapshot(options) => snapshot::run(&options),
         What::Trace(options) => trace::run(&options),
     };
     match result {
