@@ -1,0 +1,71 @@
+//! A drain when nothing was loaded or unloaded since the last one: it looks at no symbol, allocates nothing on a GPU or
+//! in pinned memory, waits once an agent, and writes what has changed and nothing else.
+
+mod common;
+
+use common::Session;
+use std::os::unix::fs::MetadataExt;
+
+#[test]
+fn a_drain_in_the_steady_state_only_copies_counters() {
+    // Nothing can be read in place, by the CPU: everything is copied by the agents.
+    let mut session = Session::start(
+        "steady",
+        &[("HSA_SIM_AGENTS", "gfx1100*3"), ("HSA_SIM_BAR", "small")],
+    );
+    // From now on devprof is a tool, and hears of what is loaded.
+    session.restart();
+    let mut loaded = session.load_all();
+    assert_eq!(session.collect(), (0, String::new()));
+    let before = session.live();
+    let files = || {
+        let entries = std::fs::read_dir(&session.out).expect("the directory");
+        let mut all: Vec<_> = entries
+            .map(|entry| {
+                let entry = entry.expect("an entry");
+                (entry.file_name(), entry.metadata().expect("a file").ino())
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    let first = files();
+    assert_eq!(first.len(), 6);
+
+    for round in 0..3 {
+        session.plan("");
+        assert_eq!(session.collect(), (0, String::new()));
+        for function in [
+            "hsa_executable_iterate_agent_symbols",
+            "hsa_amd_memory_pool_allocate",
+            "hsa_signal_create",
+            "hsa_amd_agents_allow_access",
+            "hsa_memory_copy",
+        ] {
+            assert_eq!(session.calls(function), 0, "{round}: {function}");
+        }
+        // One wait for the copies of an agent: its signal is set once.
+        assert_eq!(session.calls("hsa_signal_store_relaxed"), 3, "{round}");
+        assert_eq!(session.live(), before, "{round}");
+        assert_eq!(files(), first, "{round}: nothing has changed");
+    }
+
+    // One code object counts again: its file is written anew, and no other.
+    session.run(loaded[2], session.gpus[1]);
+    assert_eq!(session.collect(), (0, String::new()));
+    let second = files();
+    let changed = first.iter().zip(&second).filter(|(a, b)| a != b).count();
+    assert_eq!(changed, 1);
+
+    // One more is loaded: it alone is looked at.
+    session.plan("");
+    loaded.push(session.load(session.gpus[0], common::RAW10));
+    assert_eq!(session.collect(), (0, String::new()));
+    assert_eq!(session.calls("hsa_executable_iterate_agent_symbols"), 1);
+    let twice = session.take_profiles();
+    assert_eq!(twice.len(), 6);
+    assert_eq!(twice.iter().filter(|(_, p)| p.is_fixture(2)).count(), 1);
+    for executable in loaded {
+        session.unload(executable);
+    }
+}
