@@ -1,10 +1,14 @@
-// Device functions that are no kernels have counts of their own, inlined or not.
+// Device functions that are no kernels have counts of their own, inlined or not: all records of the device's data section
+// are in the file. LLVM 23's own runtime, where host and device are instrumented, takes those of kernels alone.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 // RUN: %hip_cxx %pgo %exact -O3 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
+//
+// RUN: %hip_cxx %pgo %exact -O2 %s -o llvm && env LLVM_PROFILE_FILE=llvm.profraw ./llvm
+// RUN: %counts gfx1100.*llvm.profraw | FileCheck %s --check-prefix=LLVM
 #include "check.h"
 
 __device__ int limit(int x) {
@@ -32,3 +36,6 @@ int main() {
 // CHECK-NEXT: {{^}}_Z5twicei: [48]{{$}}
 // CHECK-NEXT: {{^}}_Z6kernelPi: [128, 48]{{$}}
 // CHECK-NOT:  {{.}}
+
+// LLVM:     {{^}}_Z6kernelPi: [128, 48]{{$}}
+// LLVM-NOT: {{.}}
