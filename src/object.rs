@@ -302,7 +302,7 @@ fn describe(api: &Api, agent: &Agent, code: &CodeObject, what: &Lost) -> String 
 }
 
 /// Each table's sections once: the device runtime's table and those of the translation units name the same ranges, and
-/// one may span another's.
+/// one may span another's. In the order of their records.
 fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
     all.retain(|bounds| !bounds.is_empty());
     let spans = |outer: &Bounds, inner: &Bounds| {
@@ -316,6 +316,8 @@ fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
         kept.retain(|other| !spans(&bounds, other));
         kept.push(bounds);
     }
+    // HSA tells symbols in an order of its own.
+    kept.sort_by_key(|bounds| bounds.data.start);
     kept
 }
 
@@ -335,6 +337,7 @@ mod tests {
             version: None,
         };
         let all = vec![
+            bounds(288..360),
             bounds(0..72),
             bounds(0..144),
             bounds(72..144),

@@ -1,4 +1,4 @@
-//! 64 agents with 256 executables each: complete, each table once, in time that grows with their number.
+//! 70 agents with 256 executables each: complete, each table once, in time that grows with their number.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Different code objects of an agent.
 const KINDS: usize = 2;
-const AGENTS: usize = 64;
+const AGENTS: usize = 70;
 const MANY: usize = 256;
 const FEW: usize = 64;
 
@@ -56,7 +56,7 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
 }
 
 #[test]
-fn sixteen_thousand_code_objects_on_sixty_four_agents() {
+fn eighteen_thousand_code_objects_on_seventy_agents() {
     // Tens of thousands of files: in memory, where there is a place for that.
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() {
@@ -68,7 +68,7 @@ fn sixteen_thousand_code_objects_on_sixty_four_agents() {
         place,
         &format!("devprof-scale-{}", std::process::id()),
         &[
-            ("HSA_SIM_AGENTS", "gfx1100*60,gfx1101*4"),
+            ("HSA_SIM_AGENTS", "gfx1100*66,gfx1101*4"),
             ("HSA_SIM_BAR", "small"),
             ("DEVPROF_SYNC_MS", "300000"),
         ],
@@ -85,7 +85,7 @@ fn sixteen_thousand_code_objects_on_sixty_four_agents() {
     let mut load = |executables: std::ops::Range<usize>| {
         for (n, &gpu) in session.gpus.iter().enumerate() {
             for m in executables.clone() {
-                let executable = session.load(gpu, files[usize::from(n >= 60)][m % 2]);
+                let executable = session.load(gpu, files[usize::from(n >= 66)][m % 2]);
                 if m == n {
                     session.run(executable, gpu);
                     run += 1;
