@@ -229,6 +229,16 @@ pub fn hsa_is_up() -> bool {
     hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(false)))
 }
 
+/// Whether something that counts is loaded and its end will not be told, while the process goes on.
+pub fn is_unsure() -> bool {
+    let mut state = lock(&STATE);
+    let state = state.get_or_insert_default();
+    let is_unsure = |(of, objects): (_, &HashMap<_, Object>)| {
+        !state.watched.contains_key(of) && !objects.values().all(Object::is_empty)
+    };
+    state.ending.is_none() && state.objects.iter().any(is_unsure)
+}
+
 /// From now on only this thread collects: it ends the process.
 pub fn ending() {
     lock(&STATE).get_or_insert_default().ending = Some(host::thread_id());

@@ -118,6 +118,19 @@ pub fn carry_out(order: Order) -> u64 {
                 drain::is_up(false);
                 0
             }
+            Order::Closing => {
+                let outcome = run(drain::Order::All { wait: false });
+                if drain::is_unsure() {
+                    report::lost(
+                        "a library is closed, and devprof does not hear what is unloaded with it: what it counts when it is opened again may be lost; link without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts), or preload libdevprof.so",
+                    );
+                }
+                lost(outcome)
+            }
+            Order::AtExit => {
+                register_exit(at_exit);
+                0
+            }
             Order::QueueMade { queue, single } => {
                 hsa::queues::made(queue as usize, single);
                 0
@@ -224,7 +237,7 @@ pub unsafe extern "C" fn OnLoad(
                 LISTENS_HERE.store(true, Ordering::Relaxed);
                 instance::order(Order::Listens);
             }
-            register_exit();
+            register_exit(at_exit);
             if let Some(pattern) = &settings().trace {
                 // SAFETY: as above.
                 unsafe { start_trace(table, pattern) };
@@ -303,8 +316,8 @@ fn is_down() {
     instance::order(Order::IsDown);
 }
 
-fn register_exit() {
-    if !host::at_exit(at_exit) {
+fn register_exit(handler: extern "C" fn()) {
+    if !host::at_exit(handler) {
         report::lost(
             "cannot register an exit handler: device counters are only written on the collect call",
         );
@@ -325,6 +338,12 @@ extern "C" fn at_exit() {
             trace::finish(settings().sync_limit);
         }
     });
+}
+
+/// The library that holds this copy, which does not lead, is being closed. What it has run is drained before it goes, but
+/// nobody waits for another thread: this one holds the dynamic linker's lock.
+extern "C" fn at_close() {
+    instance::order(Order::Closing);
 }
 
 /// `None`: HSA cannot say.
@@ -367,24 +386,28 @@ extern "C" fn constructor() {
         if settings().disabled {
             return;
         }
-        match instance::find_leader() {
-            // The others rely on it.
-            Found::None => host::stay(constructor as *const c_void),
-            Found::Leader => {}
-            Found::Stranger => {
-                report::lost(
-                    "another version of devprof is in this process already; only that one collects",
-                );
-                return;
-            }
+        let found = instance::find_leader();
+        if matches!(found, Found::Stranger) {
+            report::lost(
+                "another version of devprof is in this process already; only that one collects",
+            );
+            return;
         }
         PROCESS.store(std::process::id(), Ordering::Relaxed);
         host::at_fork(before_fork, after_fork, in_child);
-        register_exit();
-        if !host::at_quick_exit(at_exit) {
-            report::lost(
-                "cannot register a handler of quick_exit: a program that ends so writes no device counters",
-            );
+        if matches!(found, Found::Leader) {
+            register_exit(at_close);
+            // Now, since the order of exit handlers is that of their registration.
+            instance::order(Order::AtExit);
+        } else {
+            // The others rely on it.
+            host::stay(constructor as *const c_void);
+            register_exit(at_exit);
+            if !host::at_quick_exit(at_exit) {
+                report::lost(
+                    "cannot register a handler of quick_exit: a program that ends so writes no device counters",
+                );
+            }
         }
         // The shared library makes itself a tool, so that it hears of what comes and goes.
         if let Some(library) = host::exporting_library(c"OnLoad", OnLoad as *const c_void) {

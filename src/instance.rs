@@ -51,6 +51,10 @@ pub enum Order {
     Started,
     /// HSA is down.
     Unloaded,
+    /// When the process exits there is to be a last drain before what is registered already.
+    AtExit,
+    /// A library is being closed. As [`Order::Collect`], without waiting.
+    Closing,
 }
 
 impl Order {
@@ -73,6 +77,8 @@ impl Order {
             Order::Starts => (10, 0, 0, 0),
             Order::Started => (11, 0, 0, 0),
             Order::Unloaded => (12, 0, 0, 0),
+            Order::AtExit => (13, 0, 0, 0),
+            Order::Closing => (14, 0, 0, 0),
         }
     }
 
@@ -98,6 +104,8 @@ impl Order {
             10 => Order::Starts,
             11 => Order::Started,
             12 => Order::Unloaded,
+            13 => Order::AtExit,
+            14 => Order::Closing,
             _ => return None,
         })
     }
@@ -221,11 +229,13 @@ mod tests {
             Order::Starts,
             Order::Started,
             Order::Unloaded,
+            Order::AtExit,
+            Order::Closing,
         ] {
             let (kind, executable, freezing, flag) = order.pack();
             assert_eq!(Order::unpack(kind, executable, freezing, flag), Some(order));
         }
-        assert_eq!(Order::unpack(13, 0, 0, 0), None);
+        assert_eq!(Order::unpack(15, 0, 0, 0), None);
     }
 
     #[test]
