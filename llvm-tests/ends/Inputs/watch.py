@@ -46,20 +46,22 @@ for n in range(times):
         if os.path.exists(name):
             os.remove(name)
     process = subprocess.Popen(command)
-    begin = time.monotonic()
-    while not (os.path.exists(FILE) and os.path.exists("progress")):
-        assert process.poll() is None and time.monotonic() < begin + 120, "no snapshot comes"
-        time.sleep(0.001)
-    end = time.monotonic() + random.uniform(0, 2)
-    last = reads = 0
-    while time.monotonic() < end:
-        count = whole()
-        assert count >= last, (seed, count, last)
-        last, reads = count, reads + 1
-        time.sleep(random.uniform(0, 0.002))
-    killed = time.monotonic_ns()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    try:
+        begin = time.monotonic()
+        while not (os.path.exists(FILE) and os.path.exists("progress")):
+            assert process.poll() is None and time.monotonic() < begin + 120, "no snapshot comes"
+            time.sleep(0.001)
+        end = time.monotonic() + random.uniform(0, 2)
+        last = reads = 0
+        while time.monotonic() < end:
+            count = whole()
+            assert count >= last, (seed, count, last)
+            last, reads = count, reads + 1
+            time.sleep(random.uniform(0, 0.002))
+        killed = time.monotonic_ns()
+    finally:
+        process.kill()
+        process.wait()
     done = max((launches for launches, when in progress() if when < killed - AGE), default=0)
     [(_, [count])] = counts.read("llvm-profdata", [FILE]).values()
     print(f"read {reads} times; {count // THREADS} of {progress()[-1][0]} launches, {done} before the last half second")
