@@ -11,6 +11,7 @@ use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use crate::snapshot;
 use crate::trace;
+use std::cell::Cell;
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -43,12 +44,49 @@ pub fn is_tracing() -> bool {
     })
 }
 
+thread_local! {
+    /// This thread carries out an order.
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A signal handler has interrupted this thread in a drain, and ends the process, or drains: the drain cannot go on
+/// before the handler is done, and what it has locked stays locked.
+fn is_interrupted() -> bool {
+    let is_busy = IS_BUSY.get();
+    if is_busy {
+        report::lost(
+            "a signal handler interrupted a drain and ends the process, or drains too; what was counted since the last drain is lost",
+        );
+    }
+    is_busy
+}
+
+/// This thread is busy until it is dropped.
+struct Busy;
+
+impl Busy {
+    fn begin() -> Busy {
+        IS_BUSY.set(true);
+        Busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        IS_BUSY.set(false);
+    }
+}
+
 /// Carries out an order, in the copy that leads; see there for what is returned.
 pub fn carry_out(order: Order) -> u64 {
     guarded(Cost::Counters, 1, || {
         if !is_ours() {
             return 0;
         }
+        if is_interrupted() {
+            return 1;
+        }
+        let _busy = Busy::begin();
         let run = |order| {
             // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
             let is_last = order == drain::Order::All { wait: false };
@@ -325,6 +363,9 @@ fn register_exit(handler: extern "C" fn()) {
 }
 
 extern "C" fn at_exit() {
+    if is_interrupted() {
+        return;
+    }
     guarded(Cost::Counters, (), || {
         if is_ours() && instance::leads() {
             drain::ending();
@@ -428,7 +469,7 @@ extern "C" fn constructor() {
 /// Runs after all exit handlers.
 extern "C" fn destructor() {
     guarded(Cost::Counters, (), || {
-        if is_ours() {
+        if is_ours() && !is_interrupted() {
             // LLVM's collector may be in the program, too, with fewer records and the same file names.
             if IS_LIBRARY.load(Ordering::Relaxed) {
                 drain::place_again();
