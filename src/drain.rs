@@ -42,8 +42,9 @@ struct State {
     files: Files,
 }
 
-/// Held through a drain, so that no executable goes away under it. Nobody waits for a kernel, or calls HIP, with it: a
-/// thread that HIP has locked may be waiting for it to let an executable go.
+/// Held through a drain, so that no executable goes away under it. Nobody waits for a kernel with it, or calls HIP but
+/// for a copy that HSA has refused in both its ways: a thread that HIP has locked may be waiting for it to let an
+/// executable go.
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 /// HSA is up or down.
 static IS_CHANGED: Condvar = Condvar::new();
