@@ -416,9 +416,6 @@ impl State {
         let mut places = self.look(api, settings, &agents, order, outcome)?;
         let mut executables = self.going.clone();
         executables.extend(places.iter().map(|&(of, _)| of));
-        if let Order::Going(executable) = order {
-            places.retain(|&(of, _)| of == executable);
-        }
         places.retain(|&place| self.object(place).is_some_and(|object| !object.is_empty()));
         report::note(
             settings.verbose && order != Order::Snapshot,

@@ -6,6 +6,9 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+/// Names under which HSA's library may be loaded.
+pub(super) const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
+
 type AgentCallback = unsafe extern "C" fn(AgentHandle, *mut c_void) -> Status;
 type Handler = unsafe extern "C" fn(SignalValue, *mut c_void) -> bool;
 type PoolCallback = unsafe extern "C" fn(PoolHandle, *mut c_void) -> Status;
@@ -88,7 +91,7 @@ pub fn find() -> Option<Result<&'static Api, Error>> {
     if let Some(api) = API.get() {
         return Some(Ok(api));
     }
-    let library = loaded(&["libhsa-runtime64.so.1"])?;
+    let library = loaded(LIBRARIES)?;
     let api = Api::resolve(&library);
     // The functions are used until the process ends.
     std::mem::forget(library);

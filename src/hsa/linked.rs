@@ -2,13 +2,11 @@
 //! the program's, so the archive hears of executables without being a tool of ROCr. tools/build-runtime gives these
 //! functions HSA's names in the archive; in the shared library, which is a tool, nobody calls them.
 
+use super::api;
 use super::hip::next_function;
 use super::types::*;
 use crate::instance::{self, Order};
 use std::ffi::{CStr, c_char};
-
-/// Names under which HSA's library may be loaded.
-const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
 
 /// ROCr's function, of the type `F` of function pointers.
 ///
@@ -16,7 +14,7 @@ const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
 /// `F` is the type of the function in `hsa/hsa.h`.
 unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
-    let function = next_function(name, LIBRARIES)?;
+    let function = next_function(name, api::LIBRARIES)?;
     // SAFETY: a function's address, of the type that the caller names.
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
 }
