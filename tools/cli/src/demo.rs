@@ -3,7 +3,7 @@
 
 pub mod program;
 
-use crate::names;
+use crate::names::{self, Naming};
 use clap::Args;
 use profraw::{Layout, Record, records};
 use std::collections::{BTreeMap, HashSet};
@@ -16,6 +16,8 @@ pub struct Options {
     /// Where to write the profiles
     #[arg(short, long, value_name = "DIR", default_value = "devprof-demo")]
     output: PathBuf,
+    #[command(flatten)]
+    naming: Naming,
 }
 
 /// The code objects that the program loads, by the raw version of their profile: those of clang 22 and clang 23.
@@ -47,7 +49,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     if !status.success() {
         return Err(format!("the program to watch ended with {status}"));
     }
-    show(out)
+    show(out, options.naming)
 }
 
 struct Libraries {
@@ -160,7 +162,7 @@ fn kernels() -> Result<HashSet<String>, String> {
     Ok(found)
 }
 
-fn show(dir: &Path) -> Result<(), String> {
+fn show(dir: &Path, naming: Naming) -> Result<(), String> {
     let kernels = kernels()?;
     let profiles = profiles(dir)?
         .into_iter()
@@ -190,7 +192,7 @@ fn show(dir: &Path) -> Result<(), String> {
             let entered = record.counters.first().copied().unwrap_or_default();
             println!(
                 "  {:<24} {kind:<16} {entered:>8}   {}",
-                names::demangled(name),
+                naming.shown(name),
                 blocks.join(" ")
             );
         }

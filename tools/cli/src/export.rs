@@ -9,6 +9,7 @@ mod perfetto;
 mod rocpd;
 
 use crate::Console;
+use crate::names::Naming;
 use clap::{Args, ValueEnum};
 use source::{Record, Tell, Trace};
 use std::error::Error;
@@ -27,9 +28,8 @@ pub struct Options {
     /// Where to write it; without it, beside FILE, under its name with the format's ending
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Names of kernels as the code object has them
-    #[arg(long)]
-    no_demangle: bool,
+    #[command(flatten)]
+    naming: Naming,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,7 +89,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let mut writer = writer(format, owned, file, part.path()).map_err(|error| failed(&error))?;
     let (mut trace, summary) = source::read(
         &options.file,
-        !options.no_demangle,
+        options.naming,
         Tell::All,
         console.say,
         |record, trace| writer.record(record, trace).map_err(|error| failed(&error)),

@@ -1,17 +1,32 @@
 //! The devprof command line: one verb, one module. It is a library so that tests run it thousands of times in a process.
 
+mod color;
 mod demo;
 mod export;
 mod names;
 mod stats;
 
-use clap::{Parser, Subcommand};
+pub use color::{Colors, Ink, When};
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::{ErrorKind, Write};
+
+/// The exit statuses, in the help and in the man page.
+const STATUSES: &str = "\
+Exit status:
+  0  all was done
+  1  nothing could be done
+  2  the command line is wrong
+  3  partly: something of the input was damaged or left out, and all else was done
+What is not whole or not done is said on stderr; stdout has results only. `run` ends as its program did.";
 
 /// Saves what GPU kernels counted, and when they ran
 #[derive(Parser)]
-#[command(name = "devprof", version)]
+#[command(name = "devprof", version, after_long_help = STATUSES)]
 pub struct Cli {
+    /// Colours of results and messages
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: When,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -21,27 +36,31 @@ enum Verb {
     /// Run instrumented kernels on two simulated GPUs, and show what they counted
     Demo(demo::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
-    ///
-    /// The exit status is 0 when all of the file was exported, 1 when nothing could be, and 3 when parts of the file
-    /// are damaged or missing and all else was exported.
     Export(export::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
-    ///
-    /// The exit status is 0, 1 when the file could not be read, and 3 when parts of it are damaged or missing.
     Stats(stats::Options),
     /// The program that `demo` watches
     #[command(hide = true)]
     DemoProgram,
 }
 
+impl Cli {
+    /// Reads the command line; shows help, the version or what is wrong with it, and exits.
+    pub fn read() -> Cli {
+        let command = Cli::command().color(When::clap(std::env::args_os()));
+        Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
 /// The exit status when a part of a file was not whole, and all else was used.
 const PARTLY: u8 = 3;
 
-/// Where `export` and `stats` show their results and say what is wrong.
+/// Where verbs show their results and say what is wrong.
 pub struct Console<'a> {
     pub out: &'a mut dyn Write,
     /// Takes a line, without its end.
     pub say: &'a mut dyn FnMut(&str),
+    pub colors: Colors,
 }
 
 impl Console<'_> {

@@ -1,10 +1,28 @@
 //! Names of functions: out of a profile's names section, by their hashes, and as a person writes them.
 
+use clap::Args;
 use flate2::read::ZlibDecoder;
 use md5::{Digest, Md5};
 use profraw::names::{Chunk, chunks};
 use std::collections::HashMap;
 use std::io::Read;
+
+/// How a verb shows names of functions.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Naming {
+    /// Show names as the code object has them, not as the source does
+    #[arg(long)]
+    no_demangle: bool,
+}
+
+impl Naming {
+    pub fn shown(self, name: &str) -> String {
+        match self.no_demangle {
+            true => name.to_owned(),
+            false => demangled(name),
+        }
+    }
+}
 
 /// zlib packs at most about 1,032 to 1.
 const MOST_EXPANSION: u64 = 1040;

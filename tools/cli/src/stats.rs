@@ -1,7 +1,8 @@
 //! `devprof stats`: which kernels took the time. Kernels are the same when their names are, also on several agents.
 
-use crate::Console;
 use crate::export::{csv, source};
+use crate::names::Naming;
+use crate::{Console, Ink};
 use clap::Args;
 use serde::Serialize;
 use source::{Record, Tell, Trace, Untimed};
@@ -20,9 +21,8 @@ pub struct Options {
     /// Comma-separated values, times in nanoseconds
     #[arg(long)]
     csv: bool,
-    /// Names of kernels as the code object has them
-    #[arg(long)]
-    no_demangle: bool,
+    #[command(flatten)]
+    naming: Naming,
 }
 
 /// What the dispatches of one kernel took, in nanoseconds.
@@ -71,7 +71,6 @@ impl Row {
 
 pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let mut rows: HashMap<Rc<str>, Row> = HashMap::new();
-    let demangle = !options.no_demangle;
     let take = |record: &Record, trace: &mut Trace| {
         if let Record::Dispatch(dispatch) = record
             && let Ok(duration) = trace.duration(dispatch)
@@ -84,7 +83,13 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         }
         Ok(())
     };
-    let (_, summary) = source::read(&options.file, demangle, Tell::Problems, console.say, take)?;
+    let (_, summary) = source::read(
+        &options.file,
+        options.naming,
+        Tell::Problems,
+        console.say,
+        take,
+    )?;
     let untimed = |why| summary.untimed.get(&why).copied().unwrap_or_default();
     let report = Report {
         kernels: ranked(rows.into_values().collect()),
@@ -98,7 +103,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     } else if options.csv {
         comma_separated(&report.kernels)
     } else {
-        table(&report.kernels)
+        table(&report.kernels, console.colors.out)
     };
     console.print(&text)?;
     Ok(summary.status())
@@ -134,7 +139,7 @@ fn comma_separated(rows: &[Row]) -> String {
     text
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], colored: bool) -> String {
     let heads = ["Calls", "Total", "Mean", "Min", "Max", "Share", "Kernel"].map(String::from);
     let mut cells = vec![heads];
     cells.extend(rows.iter().map(|row| {
@@ -151,11 +156,14 @@ fn table(rows: &[Row]) -> String {
     let width = |column: usize| cells.iter().map(|line| line[column].chars().count()).max();
     let widths: Vec<usize> = (0..6).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    for line in &cells {
-        for (cell, width) in line.iter().zip(&widths) {
-            let _ = write!(text, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
+    for (n, cells) in cells.iter().enumerate() {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(&widths) {
+            let _ = write!(line, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
         }
-        let _ = writeln!(text, "{}", line[6]);
+        line += &cells[6];
+        let line = Ink::Heading.on(colored && n == 0, &line);
+        let _ = writeln!(text, "{line}");
     }
     text
 }

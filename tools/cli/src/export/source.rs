@@ -1,7 +1,8 @@
 //! A trace file as the exporters and the statistics want it: each whole record in the file's order, its names at hand
 //! and its times in nanoseconds of one clock. What is not whole is said, with its place.
 
-use crate::{PARTLY, names};
+use crate::PARTLY;
+use crate::names::Naming;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -44,7 +45,7 @@ pub enum Untimed {
 pub struct Trace {
     pub header: Header,
     pub tables: Tables,
-    demangle: bool,
+    naming: Naming,
     names: HashMap<u32, Rc<str>>,
 }
 
@@ -65,10 +66,7 @@ impl Trace {
                 id => format!("(kernel {id})").into(),
             };
         };
-        let name: Rc<str> = match self.demangle {
-            true => names::demangled(name).into(),
-            false => name.into(),
-        };
+        let name: Rc<str> = self.naming.shown(name).into();
         self.names.insert(id, name.clone());
         name
     }
@@ -271,7 +269,7 @@ pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> Result<(),
 /// Hands each record to `take`, in the file's order, and says what is wrong with the file, line by line.
 pub fn read(
     path: &Path,
-    demangle: bool,
+    naming: Naming,
     tell: Tell,
     say: &mut dyn FnMut(&str),
     mut take: impl FnMut(&Record, &mut Trace) -> Result<(), String>,
@@ -280,7 +278,7 @@ pub fn read(
     let mut trace = Trace {
         header: *reader.header(),
         tables: Tables::default(),
-        demangle,
+        naming,
         names: HashMap::new(),
     };
     if trace.header.frequency.get() == 0 {

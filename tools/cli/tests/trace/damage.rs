@@ -3,7 +3,7 @@
 
 use crate::files::*;
 use clap::Parser;
-use devprof_cli::{Cli, Console};
+use devprof_cli::{Cli, Colors, Console};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tracefile::format::{
@@ -46,6 +46,7 @@ fn run(way: &[&str], bytes: &[u8], dir: &Path) -> Run {
     let mut console = Console {
         out: &mut printed,
         say: &mut say,
+        colors: Colors::default(),
     };
     let status = devprof_cli::run(&Cli::parse_from(line), &mut console);
     let output = match fs::read(&out) {
