@@ -51,6 +51,8 @@ config.substitutions += [
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
     ("%devprof_so", devprof_so),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
+    # The command line.
+    (r"%devprof\b", os.path.join(target, "release", "devprof")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),
     ("%profdata", "llvm-profdata"),
     # A line a function, of `llvm-profdata show --all-functions --counts`: name: [function count, block counts…].

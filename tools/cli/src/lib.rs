@@ -3,6 +3,7 @@
 mod color;
 mod demo;
 mod export;
+pub mod llvm;
 mod names;
 mod stats;
 
