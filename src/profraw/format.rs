@@ -38,6 +38,18 @@ const VARIANTS: &[(u32, &str, bool)] = &[
     (63, "temporal", false),
 ];
 
+/// The variant flags in `version` by name.
+pub fn variants(version: u64) -> Vec<String> {
+    let known = |bit| VARIANTS.iter().find(|(known, _, _)| *known == bit);
+    (32..64)
+        .filter(|bit| version & (1 << bit) != 0)
+        .map(|bit| match known(bit) {
+            Some((_, name, _)) => (*name).to_owned(),
+            None => format!("flag {bit}"),
+        })
+        .collect()
+}
+
 /// The first variant flag in `version` that devprof cannot keep, by name.
 pub fn refused_variant(version: u64) -> Option<String> {
     (32..64)

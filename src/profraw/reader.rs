@@ -39,6 +39,11 @@ pub struct Layout {
 impl Layout {
     /// Reads the header at the beginning of `bytes`.
     pub fn read(bytes: &[u8]) -> Result<Layout, Error> {
+        Layout::of_file(bytes, bytes.len())
+    }
+
+    /// Reads the header in `bytes`, which may be the first ones of a file of `size` bytes.
+    pub fn of_file(bytes: &[u8], size: usize) -> Result<Layout, Error> {
         let word = |n: usize| {
             let at = 8 * n;
             bytes
@@ -47,7 +52,7 @@ impl Layout {
                 .ok_or(Error::Short {
                     part: "the header",
                     at: at as u64,
-                    size: bytes.len(),
+                    size,
                 })
         };
         let magic = word(0)?;
@@ -80,17 +85,13 @@ impl Layout {
                         unit: u64,
                         padding: u64|
          -> Result<Range<usize>, Error> {
-            let short = Error::Short {
-                part,
-                at,
-                size: bytes.len(),
-            };
+            let short = Error::Short { part, at, size };
             let end = count
                 .checked_mul(unit)
                 .and_then(|size| at.checked_add(size))
                 .ok_or(short.clone())?;
             let next = end.checked_add(padding).ok_or(short.clone())?;
-            if next > bytes.len() as u64 {
+            if next > size as u64 {
                 return Err(short);
             }
             let range = at as usize..end as usize;

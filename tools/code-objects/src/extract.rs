@@ -1,0 +1,176 @@
+//! Code objects as files: each once, under a name that says its target and which one it is, and stays the same from
+//! run to run.
+
+use crate::bytes::Bytes;
+use crate::{CodeObject, Options, Place, Target, What, walk};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Which code objects to write.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only those with a coverage mapping.
+    pub with_coverage: bool,
+    /// Only these targets: `gfx90a` with any features, `gfx90a:xnack+` with this one. None: all.
+    pub targets: Vec<String>,
+}
+
+impl Filter {
+    fn wants(&self, target: &Target) -> bool {
+        self.targets.is_empty() || self.targets.iter().any(|wanted| target.is(wanted))
+    }
+}
+
+/// A code object that is a file now.
+#[derive(Debug)]
+pub struct Extracted {
+    pub place: Place,
+    pub object: CodeObject,
+    pub file: PathBuf,
+    pub written: Written,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Now,
+    /// The same code object was met before, or the file was there from an earlier run with the same contents.
+    Before,
+}
+
+/// Writes the code objects in `files` to `dir`, which is made if it is not there, and tells `each` of every one, or
+/// of what is wrong with a part of a file. An error is one of the directory, and ends it.
+pub fn extract<'a>(
+    files: impl IntoIterator<Item = &'a Path>,
+    dir: &Path,
+    filter: &Filter,
+    each: &mut dyn FnMut(Result<Extracted, (Place, String)>),
+) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let mut writer = Writer {
+        dir,
+        names: HashMap::new(),
+    };
+    let wanted = |target: &Target| filter.wants(target);
+    let options = Options {
+        whole: Some(dir),
+        wanted: Some(&wanted),
+    };
+    let mut failed = None;
+    for file in files {
+        walk(file, options, &mut |found| {
+            match (found.what, found.bytes) {
+                (What::Damage { why }, _) => each(Err((found.place, why))),
+                (What::CodeObject(object), Some(bytes))
+                    if !filter.with_coverage || object.coverage.is_some() =>
+                {
+                    match writer.write(&object, bytes) {
+                        Ok((file, written)) => each(Ok(Extracted {
+                            place: found.place,
+                            object: *object,
+                            file,
+                            written,
+                        })),
+                        Err(error) => {
+                            failed = Some(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    dir: &'a Path,
+    /// What was written, by name: its digest.
+    names: HashMap<String, u128>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, object: &CodeObject, bytes: Bytes) -> io::Result<(PathBuf, Written)> {
+        // A copy has its digest on the way; whatever is unpacked has it already.
+        let (file, digest) = match bytes.into_unpacked() {
+            Ok((file, digest)) => (file, digest),
+            Err(bytes) => {
+                let mut file = temporary(self.dir)?;
+                let digest = bytes.copy_to(file.as_file_mut())?;
+                (file, digest)
+            }
+        };
+        let hash = format!("{digest:032x}");
+        let target = object.target.file_name();
+        // A build ID that stands for two code objects, here or in the directory, does not name them.
+        let names = match &object.build_id {
+            Some(id) => vec![
+                format!("{target}.{id}.co"),
+                format!("{target}.{id}.{hash}.co"),
+            ],
+            None => vec![format!("{target}.{hash}.co")],
+        };
+        for name in names {
+            let path = self.dir.join(&name);
+            match self.names.get(&name) {
+                Some(known) if *known == digest => return Ok((path, Written::Before)),
+                Some(_) => continue,
+                None => {}
+            }
+            match file_is(&path, digest, object.size) {
+                None => {
+                    set_mode(file.as_file())?;
+                    file.persist_noclobber(&path).map_err(|error| error.error)?;
+                    self.names.insert(name, digest);
+                    return Ok((path, Written::Now));
+                }
+                Some(Ok(true)) => {
+                    self.names.insert(name, digest);
+                    return Ok((path, Written::Before));
+                }
+                Some(Ok(false)) => {}
+                Some(Err(error)) => return Err(error),
+            }
+        }
+        let what = format!(
+            "{} holds another file under every name of a code object of {target}: choose another directory",
+            self.dir.display()
+        );
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+    }
+}
+
+fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".devprof-")
+        .tempfile_in(dir)
+}
+
+/// Temporary files are their owner's alone; results are everybody's to read, as umask has it for new files.
+fn set_mode(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+/// Whether the file has these contents; `None`: it is not there.
+fn file_is(path: &Path, digest: u128, size: u64) -> Option<io::Result<bool>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Err(error)),
+    };
+    let same = || {
+        if file.metadata()?.len() != size {
+            return Ok(false);
+        }
+        Ok(Bytes::of_file(file)?.digest()? == digest)
+    };
+    Some(same())
+}

@@ -1,0 +1,204 @@
+//! A GPU code object: an ELF file for AMD's GPUs, and what it says about itself.
+
+use crate::bytes::Bad;
+use crate::elf::{Elf, Note, Symbol};
+use crate::metadata::{self, Kernel};
+use crate::target::Target;
+use goblin::elf::header::ET_REL;
+use profraw::format::{TableLayout, VARIANT_MASK};
+use serde::Serialize;
+
+/// Metadata beyond this is not read; RCCL's has 170 KB.
+const MOST_METADATA: u64 = 128 << 20;
+
+/// A section of an instrumented program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProfileSection {
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Whether only some blocks count (clang's `--offload-pgo-sampling`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// Every block counts.
+    No,
+    Yes,
+    /// The code object does not tell: its compiler samples unless told otherwise.
+    Unknown,
+}
+
+/// What a code object counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Profile {
+    pub sections: Vec<ProfileSection>,
+    /// Of the raw profiles that it makes, without the variant flags.
+    pub raw_version: Option<u64>,
+    /// The variant flags by name.
+    pub variants: Vec<String>,
+    pub sampling: Sampling,
+    /// Tables of the sections' bounds, by which a runtime finds the counters.
+    pub tables: Vec<String>,
+}
+
+/// The coverage mapping: what llvm-cov needs to show counts in the sources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// Bytes of `__llvm_covfun`.
+    pub functions: u64,
+    /// Bytes of `__llvm_covmap`.
+    pub files: u64,
+}
+
+/// A GPU code object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CodeObject {
+    /// `amdgcn-amd-amdhsa`.
+    pub triple: String,
+    pub target: Target,
+    /// Of the code object, 2 to 6; what its ABI calls it.
+    pub version: u8,
+    /// It must be linked before it can be loaded.
+    pub relocatable: bool,
+    /// Bytes.
+    pub size: u64,
+    pub build_id: Option<String>,
+    pub kernels: Vec<Kernel>,
+    pub profile: Option<Profile>,
+    pub coverage: Option<Coverage>,
+}
+
+/// The target and the code object's version, from the first 64 bytes of a code object. `None`: it is none.
+pub fn target(head: &[u8]) -> Option<(Target, u8)> {
+    let (header, _) = crate::elf::header(head).ok()?;
+    (header.e_machine == crate::target::AMDGPU).then(|| {
+        let version = version(header.e_ident[8]);
+        (Target::from_flags(header.e_flags, version), version)
+    })
+}
+
+/// ABI version 0 is code object version 2, and so on.
+fn version(abi: u8) -> u8 {
+    abi.saturating_add(2)
+}
+
+/// Reads a code object, and says what in it could not be read.
+pub fn read(mut elf: Elf) -> (CodeObject, Vec<Bad>) {
+    let version = version(elf.abi_version());
+    let system = match elf.os_abi() {
+        64 => "amdhsa",
+        65 => "amdpal",
+        66 => "mesa3d",
+        _ => "unknown",
+    };
+    let notes = elf.notes();
+    let kernels = match kernels(&elf, &notes, version) {
+        Ok(kernels) => kernels,
+        Err(bad) => {
+            elf.problems.push(bad);
+            Vec::new()
+        }
+    };
+    let section_size = |name: &str| elf.section(name).map(|section| section.header.sh_size);
+    let coverage = match (section_size("__llvm_covfun"), section_size("__llvm_covmap")) {
+        (Some(functions), Some(files)) => Some(Coverage { functions, files }),
+        _ => None,
+    };
+    let object = CodeObject {
+        triple: format!("amdgcn-amd-{system}"),
+        target: Target::from_flags(elf.header.e_flags, version),
+        version,
+        relocatable: elf.header.e_type == ET_REL,
+        size: elf.bytes.size(),
+        build_id: elf.build_id(&notes),
+        kernels,
+        profile: profile(&mut elf),
+        coverage,
+    };
+    (object, elf.problems)
+}
+
+fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Bad> {
+    // NT_AMDGPU_METADATA.
+    let is_metadata = |note: &&Note| note.name == b"AMDGPU" && note.kind == 32;
+    let Some(note) = notes.iter().find(is_metadata) else {
+        if version == 2 && notes.iter().any(|note| note.name == b"AMD") {
+            let what = "its kernels are described in the form of code object version 2, which no \
+                        LLVM since 19 reads";
+            return Err(Bad::new(0, what));
+        }
+        return Ok(Vec::new());
+    };
+    if note.size > MOST_METADATA {
+        let what = format!("the kernels' metadata has {} bytes", note.size);
+        return Err(Bad::new(note.at, what));
+    }
+    let description = elf.bytes.read(note.at, note.size)?;
+    metadata::kernels(&description).map_err(|bad| bad.moved(note.at))
+}
+
+const SAMPLING: &str = "__llvm_profile_sampling_gpu";
+const COUNTING: &str = "__llvm_profile_instrument_gpu";
+const VERSION: &str = "__llvm_profile_raw_version";
+const TABLE: &str = "__llvm_profile_sections";
+/// devprof's device runtime leaves a byte in it for each copy of its sampling function.
+const SAMPLING_SITES: &str = ".devprof.sampling";
+
+fn profile(elf: &mut Elf) -> Option<Profile> {
+    let is_profile = |name: &str| name.starts_with("__llvm_prf_");
+    let sections: Vec<ProfileSection> = elf
+        .sections
+        .iter()
+        .filter(|section| is_profile(&section.name))
+        .map(|section| ProfileSection {
+            name: section.name.clone(),
+            size: section.header.sh_size,
+        })
+        .collect();
+    if sections.is_empty() {
+        return None;
+    }
+    let is_table = |name: &str| {
+        name.strip_prefix(TABLE)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    let symbols =
+        elf.symbols(|name| [SAMPLING, COUNTING, VERSION].contains(&name) || is_table(name));
+    let find = |name: &str| symbols.iter().find(|symbol| symbol.name == name);
+    let tables: Vec<&Symbol> = symbols
+        .iter()
+        .filter(|symbol| is_table(&symbol.name))
+        .collect();
+    let word = find(VERSION).and_then(|symbol| {
+        let bytes = elf.value(symbol, 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    });
+    let by_table = || {
+        let layout = |symbol: &&Symbol| TableLayout::from_size(symbol.size);
+        tables
+            .iter()
+            .find_map(layout)
+            .map(|layout| layout.format().version)
+    };
+    let raw_version = word.map(|word| word & !VARIANT_MASK).or_else(by_table);
+    let undefined = |name: &str| find(name).is_some_and(|symbol| symbol.undefined);
+    let sampling = match elf.section(SAMPLING_SITES).map(|s| s.header.sh_size) {
+        // The function itself, which nobody calls.
+        Some(1) => Sampling::No,
+        Some(_) => Sampling::Yes,
+        None if raw_version.is_some_and(|version| version < 11) => Sampling::No,
+        None if undefined(SAMPLING) => Sampling::Yes,
+        // It counts, and asks nobody whether to.
+        None if undefined(COUNTING) => Sampling::No,
+        None => Sampling::Unknown,
+    };
+    Some(Profile {
+        sections,
+        raw_version,
+        variants: word.map(profraw::format::variants).unwrap_or_default(),
+        sampling,
+        tables: tables.iter().map(|symbol| symbol.name.clone()).collect(),
+    })
+}
