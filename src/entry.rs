@@ -7,6 +7,7 @@ use crate::host;
 use crate::hsa::types::ExecutableHandle;
 use crate::hsa::{self, intercept, tool};
 use crate::instance::{self, Found, Order};
+use crate::journal::{self, Event};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use crate::snapshot;
@@ -433,6 +434,11 @@ extern "C" fn constructor() {
                 "another version of devprof is in this process already; only that one collects",
             );
             return;
+        }
+        if journal::is_kept()
+            && let Ok(program) = std::env::current_exe()
+        {
+            journal::note_file(Event::Loaded, &program);
         }
         PROCESS.store(std::process::id(), Ordering::Relaxed);
         host::at_fork(before_fork, after_fork, in_child);

@@ -3,6 +3,7 @@
 
 use crate::discover::Agent;
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
+use crate::journal::{self, Event};
 use crate::merge;
 use crate::pattern::{ObjectId, Target, Values};
 use crate::place::{self, FileId};
@@ -311,7 +312,7 @@ impl Slot {
             return Ok(None);
         }
         let id = place::write(&path, &self.image)?;
-        Ok(Some(self.wrote(path, Some(id))))
+        Ok(Some(self.wrote(path, Some(id), Event::Wrote)))
     }
 
     /// Adds the image to a file that other processes share. Where that one is of another build, or damaged, to the next
@@ -355,11 +356,13 @@ impl Slot {
                     path.display()
                 ));
             }
-            return Ok(Some(self.wrote(path, None)));
+            let event = if is_new { Event::Wrote } else { Event::Added };
+            return Ok(Some(self.wrote(path, None, event)));
         }
     }
 
-    fn wrote(&mut self, path: PathBuf, id: Option<FileId>) -> &Path {
+    fn wrote(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
+        journal::note_file(event, &path);
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
     }
@@ -411,7 +414,7 @@ mod tests {
         for image in [b"two", b"two"] {
             slot.take(profile(3, image));
             slot.sum().unwrap();
-            slot.wrote("x".into(), None);
+            slot.wrote("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
             let others = [
                 &slot.loaded[&ExecutableHandle(3)],

@@ -31,6 +31,7 @@ mod guard;
 mod host;
 mod hsa;
 mod instance;
+mod journal;
 mod merge;
 mod object;
 mod pattern;

@@ -2,6 +2,7 @@
 //! stderr.
 
 use crate::guard::lock;
+use crate::journal::{self, Event};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write;
@@ -15,6 +16,7 @@ pub fn lost(what: impl Display) {
     let mut said = lock(&SAID);
     if said.get_or_insert_default().insert(line.clone()) {
         say(&line);
+        journal::note(Event::Lost, line.as_bytes());
     }
 }
 

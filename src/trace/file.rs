@@ -1,6 +1,7 @@
 //! The trace file while it is written: a mapped window that moves through the file ([`tracefile::format`]). What was
 //! appended stays when the process is killed.
 
+use crate::journal::{self, Event};
 use crate::{host, report};
 use memmap2::MmapMut;
 use std::collections::HashMap;
@@ -38,8 +39,9 @@ fn map(file: &File, start: u64) -> io::Result<MmapMut> {
 }
 
 impl TraceFile {
-    /// Makes `path`, under a hidden name first. A file that another process still writes to is left alone: then this
-    /// one's gets the process id appended, which is said.
+    /// Makes `path`, under a hidden name first. A file that another process still writes to is left alone, and so is one
+    /// that an earlier process of the same `devprof run` has written: then this one's gets the process id appended,
+    /// which is said, here or by `devprof run`.
     pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -55,17 +57,21 @@ impl TraceFile {
         let directory = File::open(directory)?;
         directory.lock()?;
         let mut path = path.to_owned();
-        if File::open(&path).is_ok_and(|old| old.try_lock().is_err()) {
+        let is_written = File::open(&path).is_ok_and(|old| old.try_lock().is_err());
+        if is_written || journal::has_file(Event::Traced, &path) {
             let mut name = path.clone().into_os_string();
             name.push(format!(".{}", std::process::id()));
-            report::lost(format_args!(
-                "another process is writing the trace {}: this one goes to {} (%p in DEVPROF_TRACE gives each process its own)",
-                path.display(),
-                name.display()
-            ));
+            if !journal::is_kept() {
+                report::lost(format_args!(
+                    "another process is writing the trace {}: this one goes to {} (%p in DEVPROF_TRACE gives each process its own)",
+                    path.display(),
+                    name.display()
+                ));
+            }
             path = name.into();
         }
         let file = made.persist(&path).map_err(|error| error.error)?;
+        journal::note_file(Event::Traced, &path);
         Ok(TraceFile {
             path,
             file,

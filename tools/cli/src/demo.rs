@@ -4,6 +4,7 @@
 pub mod program;
 
 use crate::names::{self, Naming};
+use crate::parts::Part;
 use clap::Args;
 use profraw::{Layout, Record, records};
 use std::collections::{BTreeMap, HashSet};
@@ -57,8 +58,14 @@ struct Libraries {
     devprof: PathBuf,
 }
 
-/// The two shared libraries, which cargo puts beside this program but does not build with it.
+/// The two shared libraries: an installation's, or those that cargo puts beside this program but does not build with it.
 fn libraries() -> Result<Libraries, String> {
+    if let (Some(hsa), Some(devprof)) = (
+        Part::Simulator.find_installed(),
+        Part::Library.find_installed(),
+    ) {
+        return Ok(Libraries { hsa, devprof });
+    }
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let beside = program.parent().unwrap_or(Path::new("."));
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -5,6 +5,8 @@ mod demo;
 mod export;
 pub mod llvm;
 mod names;
+mod parts;
+mod run;
 mod stats;
 
 pub use color::{Colors, Ink, When};
@@ -40,6 +42,13 @@ enum Verb {
     Export(export::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
     Stats(stats::Options),
+    /// Run a program with devprof in place, and say what was collected
+    ///
+    /// The exit status is the program's own: devprof ends by the signal that killed it, with 127 where there is no such
+    /// program, 126 where it cannot be executed, and 1 where devprof cannot do what it was asked to. Signals are passed
+    /// on (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT); what a terminal sends
+    /// reaches the program by itself.
+    Run(run::Options),
     /// The program that `demo` watches
     #[command(hide = true)]
     DemoProgram,
@@ -83,6 +92,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Verb::Demo(options) => demo::run(options).map(done),
         Verb::Export(options) => export::run(options, console),
         Verb::Stats(options) => stats::run(options, console),
+        Verb::Run(options) => run::run(options, console),
         Verb::DemoProgram => demo::program::run().map(done),
     };
     result.unwrap_or_else(|error| {

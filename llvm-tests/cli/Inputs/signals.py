@@ -1,0 +1,127 @@
+# signals.py DEVPROF PROGRAM: runs `DEVPROF run PROGRAM wait` in a terminal of its own, sends signals to it in several
+# ways, and prints which the program got. One that it got twice is printed twice.
+import fcntl
+import os
+import signal
+import struct
+import sys
+import termios
+import time
+
+devprof, program = sys.argv[1:]
+
+
+class Run:
+    # A session with a shell that does nothing but start devprof in the foreground and wait for it: in a session without
+    # one nobody can be stopped.
+    def __init__(self, what):
+        terminal, side = os.openpty()
+        self.told, tell = os.pipe()
+        self.shell = os.fork()
+        if self.shell == 0:
+            os.close(terminal)
+            os.login_tty(side)
+            pid = os.fork()
+            if pid == 0:
+                os.setpgid(0, 0)
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+                os.tcsetpgrp(0, os.getpid())
+                signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+                os.execv(devprof, [devprof, "run", "-q", program, what])
+            os.write(tell, f"{pid}\n".encode())
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os.write(tell, f"{status}\n".encode())
+            os._exit(0)
+        os.close(side)
+        os.close(tell)
+        self.pid = int(os.read(self.told, 99))
+        self.terminal = terminal
+        self.text = ""
+        self.read_until("ready")
+
+    def read_until(self, word):
+        while word not in self.text:
+            try:
+                piece = os.read(self.terminal, 4096).decode()
+            except OSError:
+                break
+            self.text += piece
+
+    def children(self):
+        return [int(pid) for pid in open(f"/proc/{self.pid}/task/{self.pid}/children").read().split()]
+
+    def write(self, text):
+        os.write(self.terminal, text)
+        time.sleep(0.2)
+
+    # How devprof ended, and what the program got.
+    def end(self):
+        self.read_until("no such word")
+        status = int(os.read(self.told, 99))
+        os.waitpid(self.shell, 0)
+        got = []
+        for line in self.text.splitlines():
+            words = line.split()
+            if words[:1] == ["got"]:
+                got += [signal.Signals(int(words[1])).name] * int(words[2])
+        return status, got
+
+
+def wait_for(state, pid):
+    for _ in range(1000):
+        if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] in state:
+            return
+        time.sleep(0.01)
+    raise SystemExit(f"process {pid} is not in state {state}")
+
+
+def names(got):
+    return " ".join(name for name in got if name != "SIGUSR2")
+
+
+# With kill, to devprof alone.
+run = Run("wait")
+for number in ["HUP", "INT", "QUIT", "TERM", "USR1", "WINCH", "USR2"]:
+    os.kill(run.pid, signal.Signals["SIG" + number])
+    time.sleep(0.05)
+status, got = run.end()
+assert status == 0, status
+print("kill:", names(got))
+
+# From the terminal, to the foreground's group: Ctrl-C, Ctrl-\ and a new size.
+run = Run("wait")
+run.write(b"\x03")
+run.write(b"\x1c")
+fcntl.ioctl(run.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 20, 0, 0))
+time.sleep(0.2)
+os.kill(run.pid, signal.SIGUSR2)
+status, got = run.end()
+assert status == 0, status
+print("terminal:", names(got))
+
+# With kill, to the group: the program gets it by itself, and may get it from devprof, too.
+run = Run("wait")
+os.kill(-run.pid, signal.SIGUSR2)
+status, got = run.end()
+assert status == 0 and set(got) == {"SIGUSR2"}, (status, got)
+print("group:", got[0], "first")
+
+# Stopped with kill, as a shell's job is; devprof stops, too, and both go on.
+run = Run("wait")
+(child,) = run.children()
+os.kill(run.pid, signal.SIGTSTP)
+wait_for("T", child)
+wait_for("T", run.pid)
+os.kill(run.pid, signal.SIGCONT)
+wait_for("SRD", child)
+time.sleep(0.1)
+os.kill(run.pid, signal.SIGUSR2)
+status, got = run.end()
+assert status == 0, status
+print("stopped and continued:", names(got))
+
+# The program dies of it, and so does devprof.
+run = Run("default")
+os.kill(run.pid, signal.SIGTERM)
+status, got = run.end()
+print("to devprof: signal", signal.Signals(-status).name if status < 0 else status)

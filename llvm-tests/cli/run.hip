@@ -1,0 +1,137 @@
+// devprof run: the program ends as it would have, and what it counted is there and said.
+//
+// RUN: rm -rf %t && mkdir %t && cd %t
+// RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
+//
+// A directory for each run. The model: as the environment has it, and by devprof's own hand.
+// RUN: %devprof run ./a 2> first.err
+// RUN: %counts devprof-1/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
+// RUN: FileCheck %s < first.err
+// RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %devprof run --model --trace a.trace -- ./a 2> model.err
+// RUN: FileCheck %s --check-prefixes=CHECK2,TRACE,NEXT2 < model.err
+// RUN: %trace --summary a.trace
+// COUNTS: {{^}}_Z6kernelPi: [64]{{$}}
+// CHECK:      {{^}}devprof: 1 profile in devprof-1: 1 code object, 1 function (1 ran), 64 counts in all{{$}}
+// CHECK-NEXT: {{^}}devprof: next: devprof report ./a --profile devprof-1/gfx1100.{{[0-9]+}}_0.profraw{{$}}
+// CHECK-NOT:  {{.}}
+// CHECK2:     devprof: 1 profile in devprof-2: 1 code object
+// TRACE-NEXT: {{^}}devprof: the trace a.trace: 1 dispatch of 1 kernel{{$}}
+// NEXT2-NEXT: devprof: next: devprof report ./a --profile devprof-2/
+//
+// The status and the signal are the program's.
+// RUN: %ended %devprof run -q ./a status 7 2> status.err | FileCheck %s --check-prefix=STATUS
+// RUN: %ended %devprof run -q ./a signal 9 2>> status.err | FileCheck %s --check-prefix=KILLED
+// RUN: %ended %devprof run -q ./a signal 15 2>> status.err | FileCheck %s --check-prefix=TERMINATED
+// RUN: not grep devprof status.err
+// RUN: %ended %devprof run ./none 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: touch data && %ended %devprof run ./data 2>&1 | FileCheck %s --check-prefix=DATA
+// STATUS: exit 7
+// KILLED: signal SIGKILL
+// TERMINATED: signal SIGTERM
+// NONE: devprof: cannot start ./none: No such file
+// NONE: exit 127
+// DATA: devprof: cannot start ./data: Permission denied
+// DATA: exit 126
+// Only runs that have written something leave a directory: the killed one wrote nothing.
+// RUN: ls -d devprof-* | FileCheck %s --check-prefix=DIRECTORIES
+// DIRECTORIES:      devprof-1
+// DIRECTORIES-NEXT: devprof-2
+// DIRECTORIES-NEXT: devprof-3
+// DIRECTORIES-NEXT: devprof-4
+// DIRECTORIES-NOT:  {{.}}
+//
+// Several processes: one file for all, or one for each; or one over the other, which is said, as is a file that was
+// there before. Each has its own trace.
+// RUN: %devprof run --trace several.trace sh -c './a & ./a & wait; ./a' 2> pool.err
+// RUN: %counts devprof-5/gfx1100.*.profraw | FileCheck %s --check-prefix=SUM
+// RUN: FileCheck %s --check-prefix=POOL < pool.err
+// RUN: ls several.trace several.trace.* | count 3
+// RUN: env LLVM_PROFILE_FILE=own/%%p.profraw %devprof run sh -c './a; ./a' 2>&1 | FileCheck %s --check-prefix=OWN
+// RUN: %devprof run --profile over/x.profraw sh -c './a; ./a' 2>&1 | FileCheck %s --check-prefix=OVER
+// RUN: %devprof run --profile devprof-5/%%m.profraw ./a 2>&1 | FileCheck %s --check-prefix=OLDER
+// SUM: {{^}}_Z6kernelPi: [192]{{$}}
+// POOL:      devprof: 1 profile of 3 processes in devprof-5: 1 code object, 1 function (1 ran), 192 counts in all
+// POOL-NEXT: devprof: the trace several.trace: 1 dispatch
+// POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
+// POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
+// POOL-NEXT: devprof: next: devprof report a --profile devprof-5/gfx1100.{{[0-9_]+}}.profraw{{$}}
+// POOL-NOT:  {{.}}
+// OWN: devprof: 2 profiles of 2 processes in own: 1 code object, 1 function (1 ran), 128 counts
+// OVER: devprof: 2 processes wrote over/gfx1100.x.profraw, one over the other: {{.*}}--profile
+// OLDER: 256 counts in all
+// OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw was there before and was added to (%m)
+//
+// What was lost, and that there was nothing.
+// RUN: touch file && %ended %devprof run --profile file/x ./a > lost.out 2>&1
+// RUN: FileCheck %s --check-prefix=LOST < lost.out
+// RUN: %devprof run true 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: %devprof run /sbin/ldconfig -p 2>&1 >/dev/null | FileCheck %s --check-prefix=STATIC
+// RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
+// RUN: %devprof run ./linked 2>&1 | FileCheck %s --check-prefix=LINKED
+// LOST: devprof: lost the counters of a code object on gfx1100: {{.*}}file
+// LOST: devprof: lost: lost the counters of a code object on gfx1100: {{.*}}file
+// LOST: devprof: no counters were collected: see above
+// LOST: exit 0
+// NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
+// STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked
+// LINKED: devprof: 1 profile in devprof-6: 1 code object, 1 function (1 ran), 64 counts in all
+//
+// A path that the dynamic linker would take for two, and what the user has loaded already.
+// RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null
+// RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
+// RUN: FileCheck %s --check-prefix=LIST < list
+// RUN: not %devprof run --library none.so ./a 2>&1 | FileCheck %s --check-prefix=NO-LIBRARY
+// SPACE: devprof: 1 profile in devprof-7
+// LIST: /libdevprof.so:{{.*}}/other.so libnone.so {{[^ ]*}}/libdevprof.so
+// NO-LIBRARY: devprof: cannot find the library none.so
+//
+// Signals: from a terminal once, by itself; from kill passed on; a stop is followed.
+// RUN: python3 %S/Inputs/signals.py %devprof ./a | FileCheck %s --check-prefix=SIGNALS
+// SIGNALS:      kill: SIGHUP SIGINT SIGQUIT SIGTERM SIGUSR1 SIGWINCH
+// SIGNALS-NEXT: terminal: SIGINT SIGQUIT SIGWINCH
+// SIGNALS-NEXT: group: SIGUSR2 first
+// SIGNALS-NEXT: stopped and continued: SIGCONT
+// SIGNALS-NEXT: to devprof: signal SIGTERM
+#include "check.h"
+#include <atomic>
+#include <signal.h>
+#include <string>
+#include <unistd.h>
+
+__global__ void kernel(int *out) { out[threadIdx.x] = threadIdx.x; }
+
+static std::atomic<int> got[NSIG];
+
+static void count(int signal) { got[signal]++; }
+
+int main(int argc, char **argv) {
+    std::string what = argc > 1 ? argv[1] : "";
+    if (what == "signal" && atoi(argv[2]) == SIGKILL)
+        raise(SIGKILL);
+    kernel<<<1, 64>>>(device_ints(64));
+    CHECK(hipDeviceSynchronize());
+    if (what == "status")
+        exit(atoi(argv[2]));
+    if (what == "signal")
+        raise(atoi(argv[2]));
+    if (what == "default") {
+        puts("ready");
+        fflush(stdout);
+        for (;;)
+            pause();
+    }
+    if (what == "wait") {
+        const int all[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+        for (int signal : all)
+            ::signal(signal, count);
+        puts("ready");
+        fflush(stdout);
+        // SIGUSR2 ends it; what was sent before it is there by then.
+        while (!got[SIGUSR2])
+            usleep(1000);
+        usleep(100000);
+        for (int signal : all)
+            if (got[signal])
+                printf("\ngot %d %d\n", signal, got[signal].load());
+    }
+}

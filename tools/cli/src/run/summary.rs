@@ -1,0 +1,363 @@
+//! What a run has collected, in a few lines: what is in the files that the runtime told of, and what to do next.
+
+use super::journal::{Journal, Profile};
+use crate::export::source;
+use profraw::{Layout, records};
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// IR-level instrumentation: a profile for the optimiser, from which no coverage can be shown.
+const IR_LEVEL: u64 = 1 << 56;
+/// How many losses are repeated.
+const LOSSES: usize = 5;
+/// How many files are named one by one.
+const FILES: usize = 3;
+/// Larger traces are only measured.
+const LARGE_TRACE: u64 = 256 << 20;
+
+/// What several profiles hold.
+#[derive(Debug, Default)]
+struct Counted {
+    code_objects: HashSet<u64>,
+    functions: HashSet<(u64, u64)>,
+    ran: HashSet<(u64, u64)>,
+    counts: u128,
+    is_ir_level: bool,
+    /// Files that could not be read, and why.
+    broken: Vec<String>,
+}
+
+impl Counted {
+    fn read(&mut self, path: &Path) {
+        let whole = fs::read(path)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| self.add(&bytes));
+        if let Err(error) = whole {
+            self.broken
+                .push(format!("cannot read {}: {error}", path.display()));
+        }
+    }
+
+    /// Of a file, which may hold several profiles.
+    fn add(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let layout = Layout::read(rest).map_err(|error| error.to_string())?;
+            let records = records(rest, &layout).map_err(|error| error.to_string())?;
+            self.is_ir_level |= layout.header.version & IR_LEVEL != 0;
+            let mut object = DefaultHasher::new();
+            rest[layout.binary_ids.clone()].hash(&mut object);
+            for record in &records {
+                let function = (record.name, record.hash);
+                function.hash(&mut object);
+                self.functions.insert(function);
+                if record.counters.iter().any(|&counter| counter > 0) {
+                    self.ran.insert(function);
+                }
+                let counts = record.counters.iter().map(|&counter| u128::from(counter));
+                self.counts += counts.sum::<u128>();
+            }
+            self.code_objects.insert(object.finish());
+            rest = rest.get(layout.end..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// What a run was told to do, as far as it matters for what is said of it.
+#[derive(Debug)]
+pub struct Asked {
+    /// The program, as the user named it.
+    pub program: PathBuf,
+    /// Why nothing could be loaded beside it.
+    pub hindrance: Option<String>,
+    pub is_traced: bool,
+    /// There is a GPU, or the model of one.
+    pub has_gpu: bool,
+}
+
+/// The lines.
+pub fn of(asked: &Asked, journal: &Journal) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut counted = Counted::default();
+    for path in journal.profiles.keys() {
+        counted.read(path);
+    }
+    if !journal.profiles.is_empty() {
+        lines.push(profiles(journal, &counted));
+        lines.append(&mut counted.broken);
+        lines.extend(overwritten(&journal.profiles));
+        let older = journal
+            .profiles
+            .iter()
+            .find(|(_, profile)| profile.is_older);
+        if let Some((path, _)) = older {
+            lines.push(format!(
+                "{} was there before and was added to (%m): it holds the counts of earlier runs, too",
+                shown(path)
+            ));
+        }
+    }
+    lines.extend(journal.traces.keys().map(|path| trace(path)));
+    for (loss, processes) in journal.lost.iter().take(LOSSES) {
+        lines.push(match processes {
+            1 => format!("lost: {loss}"),
+            n => format!("lost, in {n} processes: {loss}"),
+        });
+    }
+    if let Some(more) = journal.lost.len().checked_sub(LOSSES).filter(|&n| n > 0) {
+        lines.push(format!("lost: {more} more, said above"));
+    }
+    if journal.profiles.is_empty() && (journal.traces.is_empty() || !asked.is_traced) {
+        lines.push(nothing(asked, journal));
+        if !asked.has_gpu {
+            lines.push(
+                "there is no AMD GPU here (no /dev/kfd): --model runs programs on a model of one"
+                    .to_owned(),
+            );
+        }
+    }
+    lines.extend(next(asked, journal, &counted).map(|next| format!("next: {next}")));
+    lines
+}
+
+fn profiles(journal: &Journal, counted: &Counted) -> String {
+    let processes = match journal.writers.len() {
+        0 | 1 => String::new(),
+        n => format!(" of {n} processes"),
+    };
+    format!(
+        "{}{processes} in {}: {}, {} ({} ran), {} counts in all",
+        plural(journal.profiles.len(), "profile"),
+        directories(journal.profiles.keys()),
+        plural(counted.code_objects.len(), "code object"),
+        plural(counted.functions.len(), "function"),
+        counted.ran.len(),
+        grouped(counted.counts),
+    )
+}
+
+/// Profiles that several processes wrote, each over the other's.
+fn overwritten<'a>(
+    profiles: impl IntoIterator<Item = (&'a PathBuf, &'a Profile)>,
+) -> Option<String> {
+    let twice = |(_, profile): &(_, &Profile)| profile.writers.len() > 1 && !profile.adds;
+    let mut found = profiles.into_iter().filter(twice);
+    let (path, profile) = found.next()?;
+    let more = match found.count() {
+        0 => String::new(),
+        n => format!(" (and {n} more files)"),
+    };
+    Some(format!(
+        "{} processes wrote {}, one over the other{more}: name a file for each (%p) or one to which all add (%m) in --profile",
+        profile.writers.len(),
+        shown(path),
+    ))
+}
+
+fn trace(path: &Path) -> String {
+    let name = shown(path);
+    let (mut dispatches, mut kernels) = (0, HashSet::new());
+    let size = fs::metadata(path).map_or(0, |data| data.len());
+    if size > LARGE_TRACE {
+        return format!("the trace {name}: {} MiB", grouped(u128::from(size >> 20)));
+    }
+    match source::each_dispatch(path, |dispatch| {
+        dispatches += 1;
+        kernels.insert(dispatch.kernel.get());
+    }) {
+        Ok(()) => format!(
+            "the trace {name}: {} of {}",
+            plural(dispatches, "dispatch"),
+            plural(kernels.len(), "kernel")
+        ),
+        Err(error) => error,
+    }
+}
+
+/// Why there is nothing.
+fn nothing(asked: &Asked, journal: &Journal) -> String {
+    let what = match asked.is_traced {
+        true => "no counters and no trace were collected",
+        false => "no counters were collected",
+    };
+    let why = if journal.programs.is_empty() {
+        match &asked.hindrance {
+            Some(hindrance) => hindrance.clone(),
+            None => "devprof was loaded in no process (DEVPROF_DISABLE=1, another LD_PRELOAD, or a program that is statically linked)".to_owned(),
+        }
+    } else if !journal.lost.is_empty() {
+        "see above".to_owned()
+    } else {
+        format!(
+            "no instrumented device code was loaded ({} ran)",
+            plural(journal.programs.len(), "process")
+        )
+    };
+    format!("{what}: {why}")
+}
+
+/// The command that shows what was collected.
+fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
+    if journal.profiles.is_empty() && journal.traces.is_empty() {
+        let is_uninstrumented = !journal.programs.is_empty() && journal.lost.is_empty();
+        let flags = "devprof flags --coverage";
+        return is_uninstrumented.then(|| format!("{flags}, which says what to compile with"));
+    }
+    let binaries = match &journal.written_by().into_iter().collect::<Vec<_>>()[..] {
+        // A script or a launcher is not what has the code objects.
+        [] => quoted(&asked.program),
+        programs => {
+            let own = asked.program.canonicalize().ok();
+            let names = programs.iter().map(|program| match &own {
+                Some(own) if own == *program => quoted(&asked.program),
+                _ => quoted(&relative(program)),
+            });
+            names.collect::<Vec<_>>().join(" ")
+        }
+    };
+    if let Some(first) = journal.profiles.keys().next() {
+        let files = match journal.profiles.len() {
+            0..=FILES => {
+                let names = journal.profiles.keys().map(|path| quoted(&relative(path)));
+                names.collect::<Vec<_>>().join(" ")
+            }
+            _ => all_of(journal.profiles.keys()).unwrap_or_else(|| quoted(&relative(first))),
+        };
+        if counted.is_ir_level {
+            return Some(format!("devprof merge {files} -o device.profdata"));
+        }
+        return Some(format!("devprof report {binaries} --profile {files}"));
+    }
+    let trace = journal.traces.keys().next()?;
+    Some(format!("devprof stats {}", quoted(&relative(trace))))
+}
+
+/// A pattern of the shell for the files, where they are in one directory.
+fn all_of<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
+    let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
+    let dirs: Vec<String> = dirs
+        .iter()
+        .map(|dir| format!("{}/*.profraw", quoted(&relative(dir))))
+        .collect();
+    Some(dirs.join(" "))
+}
+
+fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
+    let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
+    let names: Vec<String> = dirs.iter().take(FILES).map(|dir| shown(dir)).collect();
+    match dirs.len().saturating_sub(FILES) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more directories", names.join(", ")),
+    }
+}
+
+/// From here, where that is shorter.
+fn relative(path: &Path) -> PathBuf {
+    let here = std::env::current_dir();
+    match here
+        .ok()
+        .and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned))
+    {
+        Some(inside) if inside != Path::new("") => inside,
+        Some(_) => PathBuf::from("."),
+        None => path.to_owned(),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    relative(path).display().to_string()
+}
+
+/// As a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./,:@%+=".contains(char);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    let end = match (count, what.ends_with(['s', 'h'])) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {what}{end}", grouped(count as u128))
+}
+
+/// With a comma at each thousand.
+fn grouped(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Asked {
+        Asked {
+            program: "./a b".into(),
+            hindrance: None,
+            is_traced: false,
+            has_gpu: false,
+        }
+    }
+
+    #[test]
+    fn numbers_and_names_read_well() {
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(123), "123");
+        assert_eq!(plural(1, "process"), "1 process");
+        assert_eq!(plural(2, "process"), "2 processes");
+        assert_eq!(plural(0, "file"), "0 files");
+        assert_eq!(quoted(Path::new("it's")), "'it'\\''s'");
+    }
+
+    #[test]
+    fn it_is_said_why_there_is_nothing() {
+        let lines = |asked: &Asked, journal: &[u8]| of(asked, &Journal::read(journal)).join("\n");
+        let nothing = lines(&asked(), b"");
+        assert!(nothing.contains("loaded in no process"), "{nothing}");
+        let ran = lines(&asked(), b"7 loaded /bin/true\n");
+        assert!(
+            ran.contains("(1 process ran)") && ran.contains("--model"),
+            "{ran}"
+        );
+        let is_static = Asked {
+            hindrance: Some("it is static".into()),
+            ..asked()
+        };
+        assert!(lines(&is_static, b"").contains("it is static"));
+    }
+
+    #[test]
+    fn processes_that_write_over_one_another_are_said() {
+        let journal = b"7 wrote /none/x\n8 wrote /none/x\n";
+        let lines = of(&asked(), &Journal::read(journal)).join("\n");
+        assert!(lines.contains("2 processes wrote /none/x"), "{lines}");
+        assert!(lines.contains("cannot read /none/x"), "{lines}");
+        assert!(
+            lines.contains("devprof report './a b' --profile /none/x"),
+            "{lines}"
+        );
+        // The first of a pool's writers makes it, the others add.
+        let pool = of(
+            &asked(),
+            &Journal::read(b"7 wrote /none/x\n8 added /none/x\n"),
+        );
+        assert!(!pool.join("\n").contains("one over the other"), "{pool:?}");
+    }
+}
