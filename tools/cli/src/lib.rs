@@ -1,8 +1,11 @@
 //! The devprof command line: one verb, one module. It is a library so that tests run it thousands of times in a process.
 
+mod clang;
 mod color;
 mod demo;
 mod export;
+mod flags;
+mod gpus;
 pub mod llvm;
 mod names;
 mod parts;
@@ -40,6 +43,10 @@ enum Verb {
     Demo(demo::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
     Export(export::Options),
+    /// Print what to compile and link with, for the clang that is here
+    ///
+    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
+    Flags(flags::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
     Stats(stats::Options),
     /// Run a program with devprof in place, and say what was collected
@@ -91,6 +98,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.verb {
         Verb::Demo(options) => demo::run(options).map(done),
         Verb::Export(options) => export::run(options, console),
+        Verb::Flags(options) => flags::run(options, console),
         Verb::Stats(options) => stats::run(options, console),
         Verb::Run(options) => run::run(options, console),
         Verb::DemoProgram => demo::program::run().map(done),
@@ -99,4 +107,14 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         (console.say)(&format!("devprof: {error}"));
         1
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_whole() {
+        Cli::command().debug_assert();
+    }
 }

@@ -1,6 +1,11 @@
 //! Where devprof's other files are: in an installation (`tools/install`) beside the directory of this program, in a
 //! checkout under cargo's target directory.
 
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A file that devprof needs beside its command line.
@@ -8,6 +13,10 @@ use std::path::{Path, PathBuf};
 pub enum Part {
     /// What is loaded beside a program.
     Library,
+    /// What is linked into one.
+    Archive,
+    /// The device side of the profile runtime, for the clang of this release.
+    DeviceRuntime(u32),
     /// The GPU model, for ROCr's model mode.
     Model,
     /// What ROCr's model mode reads as the kernel's description of the machine.
@@ -18,18 +27,23 @@ pub enum Part {
     Simulator,
 }
 
+const DEVICE_RUNTIME: &str = "libclang_rt.profile.a";
 /// Directories of libraries in an installation.
 const LIBRARIES: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
 impl Part {
     /// Below a directory of libraries.
-    fn installed(self) -> &'static str {
+    fn installed(self) -> PathBuf {
         match self {
-            Part::Library => "libdevprof.so",
-            Part::Model => "devprof/libgpu_model.so",
-            Part::Topology => "devprof/gpu-model-topology",
-            Part::Starter => "devprof/gpu-model-start.so",
-            Part::Simulator => "devprof/libhsa_sim.so",
+            Part::Library => "libdevprof.so".into(),
+            Part::Archive => "libdevprof.a".into(),
+            Part::DeviceRuntime(release) => {
+                format!("devprof/clang-{release}/{DEVICE_RUNTIME}").into()
+            }
+            Part::Model => "devprof/libgpu_model.so".into(),
+            Part::Topology => "devprof/gpu-model-topology".into(),
+            Part::Starter => "devprof/gpu-model-start.so".into(),
+            Part::Simulator => "devprof/libhsa_sim.so".into(),
         }
     }
 
@@ -37,6 +51,10 @@ impl Part {
     fn built(self, profile: &Path) -> PathBuf {
         match self {
             Part::Library => "dist/libdevprof.so".into(),
+            Part::Archive => "dist/libdevprof.a".into(),
+            Part::DeviceRuntime(release) => {
+                format!("device-rt/clang-{release}/{DEVICE_RUNTIME}").into()
+            }
             Part::Model => "release/libgpu_model.so".into(),
             Part::Topology => "gpu-model-topology".into(),
             Part::Starter => "gpu-model-start.so".into(),
@@ -47,7 +65,8 @@ impl Part {
     /// What makes it in a checkout.
     fn how(self) -> &'static str {
         match self {
-            Part::Library => "tools/build-runtime makes it in a checkout",
+            Part::Library | Part::Archive => "tools/build-runtime makes it in a checkout",
+            Part::DeviceRuntime(_) => "tools/device-rt/build -o makes it in a checkout",
             Part::Model | Part::Topology | Part::Starter => {
                 "tools/build-model makes it in a checkout"
             }
@@ -108,6 +127,21 @@ fn program() -> Result<PathBuf, String> {
     std::env::current_exe()
         .and_then(|program| program.canonicalize())
         .map_err(|error| format!("cannot tell where this program is: {error}"))
+}
+
+/// The file that a shell would start.
+pub fn in_path(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name));
+    }
+    let path = env::var_os("PATH")?;
+    let is_program = |path: &PathBuf| {
+        fs::metadata(path)
+            .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(is_program)
 }
 
 #[cfg(test)]

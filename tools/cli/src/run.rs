@@ -5,7 +5,7 @@ mod journal;
 mod program;
 mod summary;
 
-use crate::parts::Part;
+use crate::parts::{Part, in_path};
 use crate::{Console, Ink};
 use clap::Args;
 use journal::Journal;
@@ -68,7 +68,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         .tempfile()
         .map_err(|error| format!("cannot make a file for what the program tells: {error}"))?;
     let (name, arguments) = options.command.split_first().ok_or("no program to run")?;
-    let program = program::find(name);
+    let program = in_path(name);
     let hindrance = program.as_deref().and_then(program::hindrance);
     let directory = Directory::new(options)?;
     let links = Links::default();

@@ -4,31 +4,13 @@ use goblin::elf::header::{ELFCLASS64, EM_X86_64};
 use goblin::elf::{Elf, program_header::PT_INTERP};
 use rustix::fs::getxattr;
 use rustix::process::{getgid, getuid};
-use std::env;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The headers of an executable are in its beginning.
 const BEGINNING: u64 = 64 << 10;
-
-/// The file that a shell would start.
-pub fn find(name: &OsStr) -> Option<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name));
-    }
-    let path = env::var_os("PATH")?;
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path)
-            .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    env::split_paths(&path)
-        .map(|dir| dir.join(name))
-        .find(is_program)
-}
 
 /// Why no library can be loaded beside the program, if there is a reason.
 pub fn hindrance(program: &Path) -> Option<String> {
