@@ -5,6 +5,9 @@ use crate::format::{COUNTER, Format, Header, MAGIC, V10, V11, VARIANT_MASK};
 use byteorder::{ByteOrder, LittleEndian};
 use std::ops::Range;
 
+/// Bytes of a virtual table's record.
+const VTABLE: u64 = 24;
+
 /// Why bytes are no raw profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -20,6 +23,8 @@ pub enum Error {
     Version(u64),
     #[error("record {record} has its {part} outside the profile's")]
     Record { record: usize, part: &'static str },
+    #[error("at byte {at:#x}: the value profile of record {record} has no size that fits")]
+    Values { record: usize, at: usize },
 }
 
 /// Where the parts of one raw profile are, in bytes from its beginning. They follow one another in this order.
@@ -32,7 +37,8 @@ pub struct Layout {
     pub bitmap: Range<usize>,
     pub uniform: Range<usize>,
     pub names: Range<usize>,
-    /// Where the next profile begins, if the file holds several.
+    /// Behind the names (and the virtual tables, which only a host has). Value profiles follow, if the records have
+    /// any, and then the next profile of the file: see [`end`].
     pub end: usize,
 }
 
@@ -121,6 +127,10 @@ impl Layout {
         )?;
         let padding = header.names.wrapping_neg() % 8;
         let names = part("the names", header.names, 1, padding)?;
+        part("the virtual tables", after(13)?, VTABLE, 0)?;
+        let vtable_names = after(14)?;
+        let padding = vtable_names.wrapping_neg() % 8;
+        part("the names of virtual tables", vtable_names, 1, padding)?;
         Ok(Layout {
             header,
             binary_ids,
@@ -140,6 +150,30 @@ impl Layout {
             &V11
         }
     }
+}
+
+/// Where the raw profile at the beginning of `bytes` ends, and the next one begins, if the file holds several. Behind
+/// the parts of its layout there is a value profile (`ValueProfData`) for each record that has value sites.
+pub fn end(bytes: &[u8], layout: &Layout) -> Result<usize, Error> {
+    let format = layout.format();
+    let mut at = layout.end;
+    let all = bytes[layout.data.clone()].chunks_exact(format.record);
+    for (record, data) in all.enumerate() {
+        if data[format.value_sites.clone()]
+            .iter()
+            .all(|&byte| byte == 0)
+        {
+            continue;
+        }
+        // The first field is the size of the whole, itself included.
+        let size = bytes.get(at..at + 4).map(LittleEndian::read_u32);
+        at = size
+            .filter(|&size| size >= 8 && size % 8 == 0)
+            .and_then(|size| at.checked_add(size as usize))
+            .filter(|&end| end <= bytes.len())
+            .ok_or(Error::Values { record, at })?;
+    }
+    Ok(at)
 }
 
 /// What one function counted.
@@ -208,4 +242,56 @@ pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Version 10: two records, a virtual table with a name of 3 bytes, and value profiles of these sizes.
+    fn profile(sites: [u16; 2], values: &[u32]) -> Vec<u8> {
+        let mut words = Header {
+            version: V10.version,
+            num_data: 2,
+            ..Header::default()
+        }
+        .words();
+        words[13] = 1;
+        words[14] = 3;
+        for sites in sites {
+            words.extend([0, 0, 0, 0, 0, 0, u64::from(sites) << 32, 0]);
+        }
+        words.extend([0; 4]);
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for size in values {
+            bytes.extend(size.to_le_bytes());
+            bytes.resize(bytes.len() - 4 + *size as usize, 0);
+        }
+        bytes
+    }
+
+    fn ends(bytes: &[u8]) -> Result<usize, Error> {
+        end(bytes, &Layout::read(bytes)?)
+    }
+
+    #[test]
+    fn a_profile_ends_behind_its_virtual_tables_and_value_profiles() {
+        let plain = profile([0, 0], &[]);
+        assert_eq!(ends(&plain), Ok(plain.len()));
+        let both = profile([1, 2], &[16, 24]);
+        assert_eq!(ends(&both), Ok(both.len()));
+        let second = profile([0, 2], &[24]);
+        assert_eq!(ends(&second), Ok(second.len()));
+        let two = [second.clone(), both].concat();
+        assert_eq!(ends(&two), Ok(second.len()));
+        let missing = profile([1, 2], &[16]);
+        let at = missing.len();
+        assert_eq!(ends(&missing), Err(Error::Values { record: 1, at }));
+        let odd = profile([1, 0], &[12]);
+        let at = odd.len() - 12;
+        assert_eq!(ends(&odd), Err(Error::Values { record: 0, at }));
+        let short = &plain[..plain.len() - 8];
+        let part = "the names of virtual tables";
+        assert!(matches!(ends(short), Err(Error::Short { part: found, .. }) if found == part));
+    }
 }

@@ -75,16 +75,12 @@ trait Writer {
 pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let (format, out) = target(options)?;
     let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", out.display());
-    let dir = match out.parent() {
-        Some(dir) if dir != Path::new("") => dir,
-        _ => Path::new("."),
-    };
     let owned = match format {
         Format::Perfetto => perfetto::Owned::count(&options.file)?,
         _ => perfetto::Owned::default(),
     };
     // It has its final name only when it is whole.
-    let part = part(dir).map_err(|error| failed(&error))?;
+    let part = part(&out).map_err(|error| failed(&error))?;
     let file = part.reopen().map_err(|error| failed(&error))?;
     let mut writer = writer(format, owned, file, part.path()).map_err(|error| failed(&error))?;
     let (mut trace, summary) = source::read(
@@ -141,11 +137,15 @@ fn target(options: &Options) -> Result<(Format, PathBuf), String> {
     }
 }
 
-/// A file of no name that others could take for the output's, with the permissions of any new file.
-fn part(dir: &Path) -> std::io::Result<NamedTempFile> {
+/// A file beside `out`, of no name that others could take for it, with the permissions of any new file.
+pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
+    let dir = match out.parent() {
+        Some(dir) if dir != Path::new("") => dir,
+        _ => Path::new("."),
+    };
     tempfile::Builder::new()
-        .prefix(".devprof-export-")
+        .prefix(".devprof-part-")
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(dir)
 }

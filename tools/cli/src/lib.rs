@@ -7,6 +7,7 @@ mod export;
 mod flags;
 mod gpus;
 pub mod llvm;
+pub mod merge;
 mod names;
 mod parts;
 mod run;
@@ -47,6 +48,8 @@ enum Verb {
     ///
     /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
     Flags(flags::Options),
+    /// Make one profile of many, with the llvm-profdata that reads them
+    Merge(merge::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
     Stats(stats::Options),
     /// Run a program with devprof in place, and say what was collected
@@ -99,6 +102,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Verb::Demo(options) => demo::run(options).map(done),
         Verb::Export(options) => export::run(options, console),
         Verb::Flags(options) => flags::run(options, console),
+        Verb::Merge(options) => merge::run(options, console),
         Verb::Stats(options) => stats::run(options, console),
         Verb::Run(options) => run::run(options, console),
         Verb::DemoProgram => demo::program::run().map(done),

@@ -2,16 +2,18 @@
 //! the raw profiles of its own release only.
 
 use clap::Args;
-use profraw::format::{Header, V10, V11};
-use std::cell::OnceCell;
+use profraw::format::{Header, V10, V11, VARIANT_MASK};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tempfile::NamedTempFile;
 
 /// Where LLVM's tools are, for each verb that needs one.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,8 +41,8 @@ pub struct Tool {
     /// As it was found; what it links to is the program.
     pub path: PathBuf,
     pub version: Version,
-    /// See [`Tool::raw_version`].
-    raw: OnceCell<Result<u64, String>>,
+    raw: OnceLock<Result<u64, String>>,
+    indexed: OnceLock<Result<u64, String>>,
 }
 
 /// The programs of one name: those that tell their version, the highest first, and those that do not.
@@ -51,10 +53,11 @@ pub struct Found {
     pub broken: Vec<(PathBuf, String)>,
 }
 
-/// The directories in which LLVM's tools may be, best first.
-#[derive(Clone, Debug)]
+/// The directories in which LLVM's tools may be, best first, and what was found there.
+#[derive(Debug)]
 pub struct Llvm {
     dirs: Vec<PathBuf>,
+    found: Mutex<HashMap<String, Arc<Found>>>,
     /// The directory that `--llvm` named, for what is said when a tool is not there.
     given: Option<PathBuf>,
 }
@@ -68,8 +71,8 @@ impl Options {
         match &self.llvm {
             None => Ok(Llvm::new(everywhere())),
             Some(dir) if dir.is_dir() => Ok(Llvm {
-                dirs: within(dir),
                 given: Some(dir.clone()),
+                ..Llvm::new(within(dir))
             }),
             Some(dir) => Err(format!(
                 "--llvm {}: no such directory; name an installation of LLVM, or its bin",
@@ -124,26 +127,52 @@ fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
 impl Llvm {
     /// To look in these directories, the best first.
     pub fn new(dirs: Vec<PathBuf>) -> Llvm {
-        Llvm { dirs, given: None }
+        Llvm {
+            dirs,
+            found: Mutex::default(),
+            given: None,
+        }
     }
 
-    /// Every program of this name (`llvm-profdata`), plain or with a release's number (`llvm-profdata-22`).
-    pub fn all(&self, name: &str) -> Found {
+    /// Every program of this name (`llvm-profdata`), plain or with a release's number (`llvm-profdata-22`). They are
+    /// looked for once.
+    pub fn all(&self, name: &str) -> Arc<Found> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = found.get(name) {
+            return found.clone();
+        }
+        let new = Arc::new(self.look_for(name));
+        found.insert(name.to_owned(), new.clone());
+        new
+    }
+
+    fn look_for(&self, name: &str) -> Found {
         let mut found = Found::default();
         let mut seen = Vec::new();
+        let mut asked = Vec::new();
         for path in self.dirs.iter().flat_map(|dir| candidates(dir, name)) {
             let Ok(program) = path.canonicalize() else {
                 continue;
             };
-            if !program.is_file() || seen.contains(&program) {
-                continue;
+            if program.is_file() && !seen.contains(&program) {
+                seen.push(program);
+                // All at once: each takes a while to start.
+                let child = Command::new(&path)
+                    .arg("--version")
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn();
+                asked.push((path, child));
             }
-            seen.push(program);
-            match version(&path) {
+        }
+        for (path, child) in asked {
+            match version(child) {
                 Ok(version) => found.tools.push(Tool {
                     path,
                     version,
-                    raw: OnceCell::new(),
+                    raw: OnceLock::new(),
+                    indexed: OnceLock::new(),
                 }),
                 Err(why) => found.broken.push((path, why)),
             }
@@ -261,37 +290,27 @@ fn candidates(dir: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-fn version(program: &Path) -> Result<Version, String> {
-    let text = output(Command::new(program).arg("--version"))?;
+/// What a program's `--version` tells.
+fn version(child: std::io::Result<Child>) -> Result<Version, String> {
+    let result = child
+        .and_then(Child::wait_with_output)
+        .map_err(|e| format!("cannot start it: {e}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if !result.status.success() {
+        let said = text(&result.stderr);
+        let line = said.lines().next().unwrap_or("nothing said");
+        return Err(format!("{}: {line}", result.status));
+    }
+    let text = text(&result.stdout);
     let mut words = text.split_whitespace();
     words
         .find(|word| *word == "version")
         .and_then(|_| words.next())
         .and_then(Version::parse)
         .ok_or_else(|| {
-            format!(
-                "--version tells no version: {:?}",
-                text.lines().next().unwrap_or_default()
-            )
+            let line = text.lines().next().unwrap_or_default();
+            format!("--version tells no version: {line:?}")
         })
-}
-
-/// What a program writes to stdout.
-fn output(command: &mut Command) -> Result<String, String> {
-    let result = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("cannot start it: {e}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if result.status.success() {
-        return Ok(text(&result.stdout));
-    }
-    let said = text(&result.stderr);
-    Err(format!(
-        "{}: {}",
-        result.status,
-        said.lines().next().unwrap_or("nothing said")
-    ))
 }
 
 impl Version {
@@ -343,31 +362,80 @@ impl Tool {
         })
     }
 
+    /// The version of indexed profiles (`.profdata`) that this llvm-profdata writes, the highest that it reads.
+    pub fn indexed_version(&self) -> &Result<u64, String> {
+        self.indexed.get_or_init(|| {
+            let raw = self.raw_version().clone()?;
+            let empty = empty(raw)?;
+            let out = scratch(".profdata")?;
+            let mut merge = self.command();
+            merge
+                .arg("merge")
+                .arg(empty.path())
+                .arg("-o")
+                .arg(out.path());
+            let result = self.output(&mut merge)?;
+            let bytes =
+                fs::read(out.path()).map_err(|e| format!("cannot read what it wrote: {e}"))?;
+            indexed_version(&bytes).ok_or_else(|| {
+                let said = String::from_utf8_lossy(&result.stderr);
+                let line = said.lines().next().unwrap_or("nothing said").to_owned();
+                format!("it does not merge an empty profile: {line}")
+            })
+        })
+    }
+
     /// Whether it shows an empty raw profile of a version, and what it says if not.
     fn shown(&self, version: u64) -> Result<Result<(), String>, String> {
-        let header = Header {
-            version,
-            ..Header::default()
-        };
-        let mut words = header.words();
-        if version == UNKNOWN_VERSION {
-            // Long enough for a header of any version.
-            words.resize(64, 0);
-        }
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let failed = |e| format!("cannot write a profile to try it with: {e}");
-        let mut file = tempfile::Builder::new()
-            .suffix(".profraw")
-            .tempfile()
-            .map_err(failed)?;
-        file.write_all(&bytes).map_err(failed)?;
-        let result = self.command().arg("show").arg(file.path()).output();
-        let result = result.map_err(|e| format!("cannot start {}: {e}", self.path.display()))?;
+        let file = empty(version)?;
+        let result = self.output(self.command().arg("show").arg(file.path()))?;
         Ok(match result.status.success() {
             true => Ok(()),
             false => Err(String::from_utf8_lossy(&result.stderr).into_owned()),
         })
     }
+
+    fn output(&self, command: &mut Command) -> Result<Output, String> {
+        command
+            .output()
+            .map_err(|e| format!("cannot start {}: {e}", self.path.display()))
+    }
+}
+
+/// The version of an indexed profile that begins so. The upper half of the field has its variant flags.
+pub fn indexed_version(bytes: &[u8]) -> Option<u64> {
+    let word = |n: usize| {
+        Some(u64::from_le_bytes(
+            bytes.get(8 * n..8 * n + 8)?.try_into().ok()?,
+        ))
+    };
+    (word(0)? == INDEXED_MAGIC).then(|| word(1).map(|version| version & !VARIANT_MASK))?
+}
+
+/// First word of an indexed profile: `\xff l p r o f i \x81`.
+const INDEXED_MAGIC: u64 = u64::from_le_bytes(*b"\xfflprofi\x81");
+
+fn scratch(suffix: &str) -> Result<NamedTempFile, String> {
+    let made = tempfile::Builder::new().suffix(suffix).tempfile();
+    made.map_err(|e| format!("cannot make a file in {}: {e}", env::temp_dir().display()))
+}
+
+/// A raw profile of no function.
+fn empty(version: u64) -> Result<NamedTempFile, String> {
+    let header = Header {
+        version,
+        ..Header::default()
+    };
+    let mut words = header.words();
+    if version == UNKNOWN_VERSION {
+        // Long enough for a header of any version.
+        words.resize(64, 0);
+    }
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut file = scratch(".profraw")?;
+    file.write_all(&bytes)
+        .map_err(|e| format!("cannot write {}: {e}", file.path().display()))?;
+    Ok(file)
 }
 
 /// No release has it, and it fits in the 32 bits that are not variant flags.

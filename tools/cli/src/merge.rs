@@ -1,0 +1,304 @@
+//! `devprof merge`: many profiles become one that clang and llvm-cov read.
+//!
+//! [`inputs`] finds the files, [`profile`] tells what each is and whether it is whole, [`sums`] adds up those of one
+//! code object, and LLVM's own llvm-profdata, the one that reads each raw version, merges what is left ([`profdata`]).
+//! Files are read one at a time, so that thousands need no more memory than a few.
+
+mod inputs;
+mod profdata;
+mod profile;
+mod sums;
+
+pub use profile::Arch;
+
+use crate::llvm::{self, Llvm, Tool};
+use crate::{Console, PARTLY, export};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use profdata::Problem;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use sums::{Pile, Sums};
+use tempfile::NamedTempFile;
+
+#[derive(Args)]
+pub struct Options {
+    /// Profiles: raw (.profraw) of any architecture and of the host, indexed (.profdata), text
+    ///
+    /// A directory stands for the .profraw files in it and below, a pattern (*, ?, [a-z], **) for the files that fit
+    /// it, @FILE for the lines of FILE (@- for those of stdin).
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    llvm: llvm::Options,
+}
+
+/// What becomes of the profiles.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Write a file for each architecture: OUT.gfx1100.profdata, OUT.host.profdata
+    ///
+    /// A function that several architectures have, or host and device, has one name and mostly one hash in all of them,
+    /// and in a common file its counts are added up. That is right for -fprofile-use, where all of them are compiled
+    /// from one file, and for what was covered on any of them. What was covered on one needs that one's own file.
+    #[arg(long)]
+    pub by_arch: bool,
+    /// Write nothing when a file is damaged or does not fit the others, instead of leaving it out
+    #[arg(long)]
+    pub strict: bool,
+    /// Leave out functions that never ran: smaller for -fprofile-use, wrong for coverage
+    #[arg(long)]
+    pub sparse: bool,
+}
+
+/// What was written, and what was not.
+#[derive(Debug)]
+pub struct Merged {
+    pub outputs: Vec<Output>,
+    /// How many files, and functions of files, are in no output. Each was said.
+    pub left_out: usize,
+}
+
+/// A file that was written.
+#[derive(Debug)]
+pub struct Output {
+    pub path: PathBuf,
+    /// What its profiles are of.
+    pub archs: BTreeSet<Arch>,
+    /// How many files are in it.
+    pub files: usize,
+    /// How many functions are in it: one of several structures (hashes) counts several times.
+    pub functions: usize,
+    /// The llvm-profdatas that merged it, the one that wrote it last.
+    pub tools: Vec<Tool>,
+}
+
+pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+    let llvm = options.llvm.search()?;
+    let merged = merge(
+        &options.files,
+        &options.output,
+        options.how,
+        &llvm,
+        console.say,
+    )?;
+    for output in &merged.outputs {
+        console.print(&format!("{output}\n"))?;
+    }
+    Ok(if merged.left_out > 0 { PARTLY } else { 0 })
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let tools: Vec<String> = (self.tools.iter())
+            .map(|tool| format!("llvm-profdata {} ({})", tool.version, tool.path.display()))
+            .collect();
+        write!(
+            f,
+            "{}: {}, {}, {}; {}",
+            self.path.display(),
+            number(self.files, "file", "files"),
+            number(self.functions, "function", "functions"),
+            joined(&self.archs),
+            tools.join(" and ")
+        )
+    }
+}
+
+/// Says what is not in an output.
+struct Losses<'a> {
+    say: &'a mut dyn FnMut(&str),
+    bar: ProgressBar,
+    number: usize,
+    strict: bool,
+}
+
+impl Losses<'_> {
+    fn add(&mut self, what: &str) {
+        self.number += 1;
+        let line = format!("devprof: {what}");
+        self.bar.suspend(|| (self.say)(&line));
+    }
+
+    /// # Errors
+    /// There were some, and there must be none.
+    fn check(&self) -> Result<(), String> {
+        match self.strict && self.number > 0 {
+            true => Err("nothing was written, as --strict wants all of it".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// How many functions that do not fit are named.
+const FUNCTIONS: usize = 20;
+
+/// Merges what `files` name, as [`Options`] has it, into `out`, or with [`How::by_arch`] into files beside it. What is
+/// damaged is said and left out.
+///
+/// # Errors
+/// Nothing could be merged or written; with [`How::strict`], not everything.
+pub fn merge(
+    files: &[PathBuf],
+    out: &Path,
+    how: How,
+    llvm: &Llvm,
+    say: &mut dyn FnMut(&str),
+) -> Result<Merged, String> {
+    let found = inputs::expand(files)?;
+    let mut losses = Losses {
+        say,
+        bar: progress(found.files.len()),
+        number: 0,
+        strict: how.strict,
+    };
+    found.missing.iter().for_each(|what| losses.add(what));
+    let mut sums = Sums::default();
+    let mut piles: BTreeMap<Option<Arch>, Pile> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        // Looking for LLVM's tools starts several programs: that goes on beside the reading.
+        scope.spawn(|| {
+            let found = llvm.all("llvm-profdata");
+            found.tools.first().map(|tool| tool.raw_version().is_ok())
+        });
+        for path in &found.files {
+            match profile::open(path).and_then(|profile| sums.sort(path, profile)) {
+                Err(why) => losses.add(&format!("{}: {why}; left out", path.display())),
+                Ok(sorted) => {
+                    let own = how.by_arch.then(|| sorted.arch.clone());
+                    piles.entry(own).or_default().add(sorted);
+                }
+            }
+            losses.bar.inc(1);
+        }
+    });
+    losses.bar.finish_and_clear();
+    losses.check()?;
+    if piles.is_empty() {
+        return Err("there is no profile to merge".to_owned());
+    }
+
+    let scratch = tempfile::tempdir().map_err(|e| {
+        let dir = std::env::temp_dir();
+        format!("cannot make a directory in {}: {e}", dir.display())
+    })?;
+    let mut parts = Vec::new();
+    for (arch, pile) in piles {
+        let path = match &arch {
+            Some(arch) => beside(out, arch),
+            None => out.to_owned(),
+        };
+        let failed = |e: &dyn std::fmt::Display| format!("cannot write {}: {e}", path.display());
+        if found.has(&path) {
+            return Err(failed(
+                &"it is one of the profiles to merge; name another with -o",
+            ));
+        }
+        let part = export::part(&path).map_err(|e| failed(&e))?;
+        let outcome = profdata::merge(&pile, &sums, llvm, how.sparse, scratch.path(), part.path())?;
+        tell(&outcome.problems, &mut losses);
+        let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
+            continue;
+        };
+        let functions = match pile.functions() {
+            Some(functions) if outcome.problems.is_empty() && !how.sparse => functions,
+            _ => profdata::functions(tool, part.path())?,
+        };
+        if let (mixed @ 1.., archs) = pile.mixed() {
+            (losses.say)(&format!(
+                "devprof: {}: {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
+                 them apart",
+                path.display(),
+                number(mixed, "function is", "functions are"),
+                joined(archs)
+            ));
+        }
+        let output = Output {
+            functions,
+            archs: pile.archs,
+            files: outcome.files,
+            tools: outcome.tools,
+            path,
+        };
+        parts.push((part, output));
+    }
+    losses.check()?;
+    if parts.is_empty() {
+        return Err("llvm-profdata took none of the profiles".to_owned());
+    }
+    let persist = |(part, output): (NamedTempFile, Output)| match part.persist(&output.path) {
+        Ok(_) => Ok(output),
+        Err(e) => Err(format!(
+            "cannot write {}: {}",
+            output.path.display(),
+            e.error
+        )),
+    };
+    Ok(Merged {
+        outputs: parts.into_iter().map(persist).collect::<Result<_, _>>()?,
+        left_out: losses.number,
+    })
+}
+
+/// Files are all named, functions up to a number.
+fn tell(problems: &[Problem], losses: &mut Losses) {
+    let mut functions = 0;
+    for problem in problems {
+        functions += usize::from(!problem.whole_file);
+        match problem.whole_file || functions <= FUNCTIONS {
+            true => losses.add(&format!("{problem}; left out")),
+            false => losses.number += 1,
+        }
+    }
+    if functions > FUNCTIONS {
+        (losses.say)(&format!(
+            "devprof: and {} more functions",
+            functions - FUNCTIONS
+        ));
+    }
+}
+
+/// `dir/OUT.gfx1100.profdata`
+fn beside(out: &Path, arch: &Arch) -> PathBuf {
+    let mut name = out.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{arch}"));
+    if let Some(ending) = out.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    out.with_file_name(name)
+}
+
+fn number(n: usize, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
+fn joined(archs: &BTreeSet<Arch>) -> String {
+    let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
+    match archs.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn progress(files: usize) -> ProgressBar {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(files as u64), target);
+    // The template is a constant: a wrong one shows in the first run, and costs only the bar's form.
+    if let Ok(style) =
+        ProgressStyle::with_template("{wide_bar} {pos} of {len} profiles, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
