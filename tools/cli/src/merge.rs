@@ -122,7 +122,7 @@ struct Losses<'a> {
 impl Losses<'_> {
     fn add(&mut self, what: &str) {
         self.number += 1;
-        let line = format!("devprof: {what}");
+        let line = format!("devprof: {what}; left out");
         self.bar.suspend(|| (self.say)(&line));
     }
 
@@ -169,7 +169,7 @@ pub fn merge(
         });
         for path in &found.files {
             match profile::open(path).and_then(|profile| sums.sort(path, profile)) {
-                Err(why) => losses.add(&format!("{}: {why}; left out", path.display())),
+                Err(why) => losses.add(&format!("{}: {why}", path.display())),
                 Ok(sorted) => {
                     let own = how.by_arch.then(|| sorted.arch.clone());
                     piles.entry(own).or_default().add(sorted);
@@ -221,7 +221,7 @@ pub fn merge(
         }
         let output = Output {
             functions,
-            archs: pile.archs,
+            archs: outcome.archs,
             files: outcome.files,
             tools: outcome.tools,
             path,
@@ -252,7 +252,7 @@ fn tell(problems: &[Problem], losses: &mut Losses) {
     for problem in problems {
         functions += usize::from(!problem.whole_file);
         match problem.whole_file || functions <= FUNCTIONS {
-            true => losses.add(&format!("{problem}; left out")),
+            true => losses.add(&problem.to_string()),
             false => losses.number += 1,
         }
     }

@@ -1,8 +1,9 @@
 //! LLVM's llvm-profdata at work: lists of files in, one indexed profile out, and what it says about single files.
 
+use super::profile::Arch;
 use super::sums::{Item, Pile, Sums};
 use crate::llvm::{Llvm, Tool};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub struct Outcome {
     /// How many files are in the output. 0: llvm-profdata wanted none of them, and there is no output.
     pub files: usize,
+    /// What these are of.
+    pub archs: BTreeSet<Arch>,
     pub problems: Vec<Problem>,
     /// Those that worked, the one that wrote the output last.
     pub tools: Vec<Tool>,
@@ -42,7 +45,7 @@ impl Outcome {
         {
             if let Some(first) = files.first() {
                 self.problems.push(Problem {
-                    file: sums.files[*first].clone(),
+                    file: sums.files[*first].0.clone(),
                     files: files.len(),
                     whole_file: *whole_file,
                     what: what.clone(),
@@ -121,7 +124,10 @@ pub fn merge(
         }
     }
     if before.is_some() {
-        outcome.files = pile.files - refused.len();
+        let taken = pile.files.iter().filter(|file| !refused.contains(file));
+        let archs = taken.map(|&file| sums.files[file].1.clone());
+        outcome.files = archs.clone().count();
+        outcome.archs = archs.collect();
     }
     Ok(outcome)
 }

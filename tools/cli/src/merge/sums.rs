@@ -38,6 +38,8 @@ pub enum Item {
 
 /// A file that was read.
 pub struct Sorted {
+    /// Index into [`Sums::files`].
+    pub file: usize,
     pub arch: Arch,
     pub place: Place,
     /// The functions in it that are not known from the files before it. `None`: it was not read so far.
@@ -56,8 +58,8 @@ struct Sum {
 
 #[derive(Default)]
 pub struct Sums {
-    /// All files that are whole.
-    pub files: Vec<PathBuf>,
+    /// All files that are whole, and what they are of.
+    pub files: Vec<(PathBuf, Arch)>,
     sums: Vec<Sum>,
     /// The sums whose files begin so: see [`key`].
     alike: HashMap<u64, Vec<usize>>,
@@ -67,8 +69,8 @@ pub struct Sums {
 /// What goes into one output.
 #[derive(Default)]
 pub struct Pile {
-    pub archs: BTreeSet<Arch>,
-    pub files: usize,
+    /// Indices into [`Sums::files`].
+    pub files: Vec<usize>,
     /// What each function that was read counted on.
     functions: HashMap<Function, Arch>,
     /// Functions that counted on several architectures, and these.
@@ -86,6 +88,7 @@ pub struct Pile {
 impl Pile {
     pub fn add(&mut self, sorted: Sorted) {
         let Sorted {
+            file,
             arch,
             place,
             functions,
@@ -101,8 +104,7 @@ impl Pile {
                 self.mixed.1.extend([first.clone(), arch.clone()]);
             }
         }
-        self.archs.insert(arch);
-        self.files += 1;
+        self.files.push(file);
         match place {
             Place::Added => {}
             Place::Raw(version, item) => self.raw.entry(version).or_default().push(item),
@@ -148,6 +150,7 @@ impl Sums {
     pub fn sort(&mut self, path: &Path, profile: Profile) -> Result<Sorted, String> {
         let file = self.files.len();
         let unread = |place| Sorted {
+            file,
             arch: profile.named.clone().unwrap_or(Arch::Unknown),
             place,
             functions: None,
@@ -160,7 +163,7 @@ impl Sums {
             Kind::Indexed(version) => unread(Place::Indexed(version, Item::File(file))),
             Kind::Text => unread(Place::Text(Item::File(file))),
         };
-        self.files.push(path.to_owned());
+        self.files.push((path.to_owned(), sorted.arch.clone()));
         Ok(sorted)
     }
 
@@ -170,12 +173,12 @@ impl Sums {
     /// A sum cannot be written.
     pub fn file(&self, item: Item, scratch: &Path) -> Result<(PathBuf, Vec<usize>), String> {
         let sum = match item {
-            Item::File(file) => return Ok((self.files[file].clone(), vec![file])),
+            Item::File(file) => return Ok((self.files[file].0.clone(), vec![file])),
             Item::Sum(sum) => sum,
         };
         let Sum { image, files, .. } = &self.sums[sum];
         if let [one] = files[..] {
-            return Ok((self.files[one].clone(), vec![one]));
+            return Ok((self.files[one].0.clone(), vec![one]));
         }
         let path = scratch.join(format!("sum-{sum}.profraw"));
         fs::write(&path, image).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
@@ -198,6 +201,7 @@ impl Sums {
                 Fit::TooMuch => {}
             }
             return Ok(Sorted {
+                file,
                 arch: sum.arch.clone(),
                 place,
                 functions: Some(Vec::new()),
@@ -223,6 +227,7 @@ impl Sums {
             });
         }
         Ok(Sorted {
+            file,
             arch,
             place,
             functions: Some(whole.functions),

@@ -1,0 +1,90 @@
+// devprof merge: raw profiles of two versions, of host and device, text and merged ones in one call, each read by the
+// llvm-profdata that can; the same counts as llvm-profdata alone; what is damaged is named and left out.
+//
+// RUN: rm -rf %t && mkdir %t && cd %t
+// RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
+// RUN: %hip_cxx22 %pgo -fprofile-update=atomic -O2 %device_rt22 %s -o a22 %take_devprof %devprof_a
+// RUN: env LLVM_PROFILE_FILE=many/%%p.profraw sh -c './a & ./a & ./a & wait'
+// RUN: env LLVM_PROFILE_FILE=old/old.profraw ./a22
+//
+// Three processes, as llvm-profdata merges them: the same bytes.
+// RUN: %devprof merge many/gfx1100.* -o device.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: %profdata merge many/gfx1100.* -o same.profdata && cmp device.profdata same.profdata
+// RUN: %counts device.profdata | FileCheck %s --check-prefix=THREE
+// RUN: %devprof merge 'many/[0-9]*.profraw' -o host.profdata | FileCheck %s --check-prefix=HOST
+// RUN: %profdata merge many/[0-9]*.profraw -o same.profdata && cmp host.profdata same.profdata
+//
+// Two raw versions, and what was merged before. The older llvm-profdata first, the newer reads what that wrote.
+// RUN: ls many/gfx1100.* old/gfx1100.* >list
+// RUN: %devprof merge @list host.profdata -o both.profdata | FileCheck %s --check-prefix=BOTH
+// RUN: %counts both.profdata | FileCheck %s --check-prefix=SUM
+// RUN: %devprof merge old -o old.profdata --by-arch | FileCheck %s --check-prefix=OLD
+// RUN: %counts22 old.gfx1100.profdata | FileCheck %s --check-prefix=ONE
+//
+// The same function on host and GPU has one name and one hash: in a common file its counts are added.
+// RUN: %devprof merge many -o all.profdata 2>&1 | FileCheck %s --check-prefix=ALL
+// RUN: %counts all.profdata | FileCheck %s --check-prefix=ADDED
+// RUN: %devprof merge many -o arch.profdata --by-arch | FileCheck %s --check-prefix=ARCH
+// RUN: cmp arch.gfx1100.profdata device.profdata && cmp arch.host.profdata host.profdata
+//
+// One llvm-profdata only.
+// RUN: not %devprof merge old --llvm /usr/lib/llvm-23 -o no.profdata 2>&1 | FileCheck %s --check-prefix=MISSING
+//
+// Damaged, empty, missing, no profile at all.
+// RUN: mkdir bad && head -c 300 old/gfx1100.old.profraw >bad/short.profraw && touch bad/empty.profraw
+// RUN: cp %s bad/source.profraw && mkdir bad/none && mkfifo bad/pipe.profraw
+// RUN: sh -c '%devprof merge many/gfx1100.* bad/none bad gone -o part.profdata >part 2>part.err; test $? = 3'
+// RUN: FileCheck %s --check-prefix=BAD --input-file part.err && FileCheck %s --check-prefix=DEVICE --input-file part
+// RUN: cmp part.profdata device.profdata
+// RUN: not %devprof merge --strict many bad -o strict.profdata 2>&1 | FileCheck %s --check-prefix=STRICT
+// RUN: not %devprof merge bad -o nothing.profdata 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: cp same.profdata in.profdata && not %devprof merge in.profdata many -o in.profdata 2>&1 | FileCheck %s --check-prefix=INPUT
+// RUN: cmp in.profdata same.profdata && not ls strict.profdata && not ls nothing.profdata
+#include "check.h"
+
+__host__ __device__ __noinline__ int twice(int x) { return 2 * x; }
+
+__global__ void kernel(int *out) {
+    int i = threadIdx.x;
+    if (i % 4 == 0)
+        out[i] = twice(i);
+}
+
+int main() {
+    kernel<<<3, 64>>>(device_ints(64));
+    CHECK(hipDeviceSynchronize());
+    return twice(5) - 10;
+}
+
+// DEVICE: {{^}}{{device|part}}.profdata: 3 files, 2 functions, gfx1100; llvm-profdata 23.{{[0-9.]+}} ({{.*}}/llvm-profdata){{$}}
+// HOST:   {{^}}host.profdata: 3 files, 3 functions, host; llvm-profdata 23
+// BOTH:   {{^}}both.profdata: 5 files, 4 functions, gfx1100 and unknown; llvm-profdata 22.{{.*}} and llvm-profdata 23.
+// OLD:      {{^}}old.gfx1100.profdata: 1 file, 2 functions, gfx1100; llvm-profdata 22.
+// OLD-NEXT: {{^}}old.host.profdata: 1 file, 3 functions, host; llvm-profdata 22.
+// ALL:      {{^}}devprof: all.profdata: 1 function is in gfx1100 and host, {{.*}} added up; --by-arch keeps them apart{{$}}
+// ALL-NEXT: {{^}}all.profdata: 6 files, 4 functions, gfx1100 and host; llvm-profdata 23.
+// ARCH:      {{^}}arch.gfx1100.profdata: 3 files, 2 functions, gfx1100; llvm-profdata 23.
+// ARCH-NEXT: {{^}}arch.host.profdata: 3 files, 3 functions, host; llvm-profdata 23.
+
+// ONE:        {{^}}_Z5twicei: [48]{{$}}
+// ONE-NEXT:   {{^}}_Z6kernelPi: [192, 48]{{$}}
+// THREE:      {{^}}_Z5twicei: [144]{{$}}
+// THREE-NEXT: {{^}}_Z6kernelPi: [576, 144]{{$}}
+// ADDED:      {{^}}_Z5twicei: [147]{{$}}
+// ADDED-NEXT: {{^}}_Z6kernelPi: [576, 144]{{$}}
+// SUM:        {{^}}_Z5twicei: [195]{{$}}
+// SUM-NEXT:   {{^}}_Z6kernelPi: [768, 192]{{$}}
+
+// MISSING: no llvm-profdata reads raw profiles of version 10 in /usr/lib/llvm-23 ({{.*}} reads version 11); that of LLVM 22 does
+
+// BAD:      devprof: bad/none: no .profraw file in it or below; left out
+// BAD-NEXT: devprof: gone: No such file
+// BAD-NEXT: devprof: bad/empty.profraw: it is empty
+// BAD-NEXT: devprof: bad/pipe.profraw: not a regular file; left out
+// BAD-NEXT: devprof: bad/short.profraw: at byte 0x{{[0-9a-f]+}}: the names end beyond the file's 300 bytes; left out
+// BAD-NEXT: devprof: bad/source.profraw: llvm-profdata: {{.*}}; left out
+// BAD-NOT:  {{.}}
+// STRICT: devprof: bad/short.profraw: at byte
+// STRICT: devprof: nothing was written, as --strict wants all of it
+// NOTHING: devprof: llvm-profdata took none of the profiles
+// INPUT: devprof: cannot write in.profdata: it is one of the profiles to merge; name another with -o
