@@ -17,6 +17,8 @@ use tempfile::NamedTempFile;
 
 /// Where LLVM's tools are, for each verb that needs one.
 #[derive(Args, Clone, Debug, Default)]
+// clap names a group after the type, and the verb's own is called so, too.
+#[group(skip)]
 pub struct Options {
     /// Take LLVM's tools from this directory: an installation, or its bin
     ///
