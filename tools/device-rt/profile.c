@@ -92,6 +92,9 @@ struct dispatch_packet {
 // grids which extend in y or z only are sampled too. The packet has the grid's size in every code object version;
 // the hidden kernel arguments moved between versions.
 CALLED int __llvm_profile_sampling_gpu(uint32_t bits) {
+    // A byte for each copy of this function, in a section that is not loaded: readers of the code object learn that
+    // something is sampled when there are more than the one of the function itself (tools/code-objects/src/object.rs).
+    __asm__ volatile(".pushsection .devprof.sampling,\"\",@progbits\n.byte 1\n.popsection");
     uint32_t block = __gpu_block_id_x(), y = __gpu_block_id_y(), z = __gpu_block_id_z();
     if (y | z) {
         const struct dispatch_packet *packet = (const struct dispatch_packet *)__builtin_amdgcn_dispatch_ptr();

@@ -4,8 +4,10 @@ mod clang;
 mod color;
 mod demo;
 mod export;
+mod extract;
 mod flags;
 mod gpus;
+mod inspect;
 pub mod llvm;
 pub mod merge;
 mod names;
@@ -44,6 +46,10 @@ enum Verb {
     Demo(demo::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
     Export(export::Options),
+    /// Write the code objects that are in files to a directory, named by target and which one it is
+    Extract(extract::Options),
+    /// Show what is in a file: code objects, their kernels, counters and coverage mapping; profiles; traces
+    Inspect(inspect::Options),
     /// Print what to compile and link with, for the clang that is here
     ///
     /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
@@ -101,6 +107,8 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.verb {
         Verb::Demo(options) => demo::run(options).map(done),
         Verb::Export(options) => export::run(options, console),
+        Verb::Extract(options) => extract::run(options, console),
+        Verb::Inspect(options) => inspect::run(options, console),
         Verb::Flags(options) => flags::run(options, console),
         Verb::Merge(options) => merge::run(options, console),
         Verb::Stats(options) => stats::run(options, console),

@@ -182,7 +182,7 @@ impl Elf {
         let size = self.bytes.size();
         for (n, header) in headers.into_iter().enumerate() {
             let section = Section {
-                name: string(&names, header.sh_name as usize),
+                name: string(&names, header.sh_name),
                 header,
             };
             if let Some((start, length)) = section.range()

@@ -3,7 +3,8 @@
 
 use crate::bytes::Bytes;
 use crate::{CodeObject, Options, Place, Target, What, walk};
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
@@ -22,6 +23,17 @@ impl Filter {
     fn wants(&self, target: &Target) -> bool {
         self.targets.is_empty() || self.targets.iter().any(|wanted| target.is(wanted))
     }
+}
+
+/// What was met on the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Code objects, those that were not wanted included.
+    pub objects: usize,
+    /// Their targets.
+    pub targets: BTreeSet<String>,
+    /// Those that were left out as they have no coverage mapping.
+    pub without_coverage: usize,
 }
 
 /// A code object that is a file now.
@@ -47,13 +59,19 @@ pub fn extract<'a>(
     dir: &Path,
     filter: &Filter,
     each: &mut dyn FnMut(Result<Extracted, (Place, String)>),
-) -> io::Result<()> {
+) -> io::Result<Seen> {
     fs::create_dir_all(dir)?;
     let mut writer = Writer {
         dir,
         names: HashMap::new(),
     };
-    let wanted = |target: &Target| filter.wants(target);
+    let seen = RefCell::new(Seen::default());
+    let wanted = |target: &Target| {
+        let mut seen = seen.borrow_mut();
+        seen.objects += 1;
+        seen.targets.insert(target.to_string());
+        filter.wants(target)
+    };
     let options = Options {
         whole: Some(dir),
         wanted: Some(&wanted),
@@ -63,22 +81,23 @@ pub fn extract<'a>(
         walk(file, options, &mut |found| {
             match (found.what, found.bytes) {
                 (What::Damage { why }, _) => each(Err((found.place, why))),
-                (What::CodeObject(object), Some(bytes))
-                    if !filter.with_coverage || object.coverage.is_some() =>
+                (What::CodeObject(object), Some(_))
+                    if filter.with_coverage && object.coverage.is_none() =>
                 {
-                    match writer.write(&object, bytes) {
-                        Ok((file, written)) => each(Ok(Extracted {
-                            place: found.place,
-                            object: *object,
-                            file,
-                            written,
-                        })),
-                        Err(error) => {
-                            failed = Some(error);
-                            return ControlFlow::Break(());
-                        }
-                    }
+                    seen.borrow_mut().without_coverage += 1;
                 }
+                (What::CodeObject(object), Some(bytes)) => match writer.write(&object, bytes) {
+                    Ok((file, written)) => each(Ok(Extracted {
+                        place: found.place,
+                        object: *object,
+                        file,
+                        written,
+                    })),
+                    Err(error) => {
+                        failed = Some(error);
+                        return ControlFlow::Break(());
+                    }
+                },
                 _ => {}
             }
             ControlFlow::Continue(())
@@ -87,7 +106,7 @@ pub fn extract<'a>(
             return Err(error);
         }
     }
-    Ok(())
+    Ok(seen.into_inner())
 }
 
 struct Writer<'a> {

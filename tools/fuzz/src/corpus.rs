@@ -1,0 +1,289 @@
+//! Where the fuzzers start: files of every kind that the readers know, small, made here from the fixtures.
+
+use std::io::Write;
+
+#[derive(Clone, Copy)]
+pub enum Method {
+    Zlib,
+    Zstd,
+}
+
+const RAW_10: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
+const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
+
+/// Seeds for a target, each with a name.
+pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
+    let plain = bundle(&[
+        ("host-x86_64-unknown-linux-gnu-", b""),
+        ("hip-amdgcn-amd-amdhsa--gfx90a:xnack+", RAW_10),
+        ("hipv4-amdgcn-amd-amdhsa--gfx1100", RAW_11),
+    ]);
+    let small = bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &head(RAW_11))]);
+    let mut seeds: Vec<(&str, Vec<u8>)> = Vec::new();
+    match target {
+        "bundle" => {
+            seeds.push(("two-targets", plain.clone()));
+            seeds.push(("small", small.clone()));
+            let mut several = plain.clone();
+            several.resize(several.len().next_multiple_of(4096), 0);
+            several.extend_from_slice(&small);
+            seeds.push(("several", several));
+            seeds.push((
+                "archive",
+                archive(&[("a.o", &small), ("long-name-of-a-member.o", &plain)]),
+            ));
+            seeds.push((
+                "nested",
+                archive(&[("inner.a", &archive(&[("a.o", RAW_11)]))]),
+            ));
+            seeds.push(("thin", b"!<thin>\n//                                              6         `\nfuzz/\n\n/0              0           0     0     644     100       `\n".to_vec()));
+            seeds.push(("offload-1", offload(1, &[RAW_11])));
+            seeds.push(("offload-2", offload(2, &[RAW_10, RAW_11])));
+            seeds.push(("kpack", kpack(Some(RAW_11), None)));
+            seeds.push(("kpack-zstd", kpack(None, Some(RAW_11))));
+        }
+        "packed" => {
+            for (name, inner) in [("plain", &plain), ("small", &small)] {
+                for (choice, way) in [(0u8, "zlib"), (1, "zstd")] {
+                    let mut seed = vec![choice];
+                    seed.extend_from_slice(inner);
+                    seeds.push((Box::leak(format!("{name}-in-{way}").into_boxed_str()), seed));
+                }
+            }
+            for version in 1..=3 {
+                for (method, way) in [(Method::Zlib, "zlib"), (Method::Zstd, "zstd")] {
+                    let name = format!("{way}-{version}");
+                    seeds.push((
+                        Box::leak(name.into_boxed_str()),
+                        packed(&small, method, version),
+                    ));
+                }
+            }
+            let two = [
+                packed(&small, Method::Zstd, 2),
+                vec![0; 96],
+                packed(&plain, Method::Zlib, 1),
+            ];
+            seeds.push(("two", two.concat()));
+        }
+        _ => {
+            seeds.push(("raw-10", RAW_10.to_vec()));
+            seeds.push(("raw-11", RAW_11.to_vec()));
+            seeds.push(("head", head(RAW_11)));
+        }
+    }
+    seeds
+        .into_iter()
+        .map(|(name, seed)| (name.to_owned(), seed))
+        .collect()
+}
+
+/// The beginning of a code object: the headers and the notes, without the sections.
+fn head(object: &[u8]) -> Vec<u8> {
+    let mut head = object[..object.len().min(4096)].to_vec();
+    // No section headers.
+    head[40..48].fill(0);
+    head[60..64].fill(0);
+    head
+}
+
+/// An offload bundle, its entries at multiples of 4,096 bytes.
+pub fn bundle(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    bundle.extend((entries.len() as u64).to_le_bytes());
+    let mut at = 4096u64;
+    for (id, bytes) in entries {
+        for word in [at, bytes.len() as u64, id.len() as u64] {
+            bundle.extend(word.to_le_bytes());
+        }
+        bundle.extend_from_slice(id.as_bytes());
+        at = (at + bytes.len() as u64).next_multiple_of(4096);
+    }
+    for (_, bytes) in entries.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        bundle.resize(bundle.len().next_multiple_of(4096), 0);
+        bundle.extend_from_slice(bytes);
+    }
+    bundle
+}
+
+/// A compressed bundle with a header of a version.
+pub fn packed(bundle: &[u8], method: Method, version: u16) -> Vec<u8> {
+    let stream = match method {
+        Method::Zlib => {
+            let mut encoder =
+                flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            // Writing to memory does not fail.
+            let _ = encoder.write_all(bundle);
+            encoder.finish().unwrap_or_default()
+        }
+        Method::Zstd => zstd::encode_all(bundle, 1).unwrap_or_default(),
+    };
+    let mut packed = b"CCOB".to_vec();
+    packed.extend(version.to_le_bytes());
+    packed.extend((method as u16).to_le_bytes());
+    let (header, long) = match version {
+        1 => (20, false),
+        2 => (24, false),
+        _ => (32, true),
+    };
+    let mut number = |number: usize| match long {
+        true => packed.extend((number as u64).to_le_bytes()),
+        false => packed.extend((number as u32).to_le_bytes()),
+    };
+    if version > 1 {
+        number(header + stream.len());
+    }
+    number(bundle.len());
+    packed.extend([0; 8]);
+    packed.extend(stream);
+    packed
+}
+
+/// A static archive as GNU's ar writes it.
+pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let header = |name: &str, size: usize| format!("{name:<16}{:<32}{size:<10}`\n", "0");
+    let mut names = String::new();
+    let mut body = Vec::new();
+    for (name, bytes) in members {
+        let short = match name.len() < 16 {
+            true => format!("{name}/"),
+            false => {
+                let at = names.len();
+                names += &format!("{name}/\n");
+                format!("/{at}")
+            }
+        };
+        body.extend(header(&short, bytes.len()).bytes());
+        body.extend_from_slice(bytes);
+        body.resize(body.len().next_multiple_of(2), b'\n');
+    }
+    let mut archive = b"!<arch>\n".to_vec();
+    if !names.is_empty() {
+        archive.extend(header("//", names.len()).bytes());
+        archive.extend(names.bytes());
+        archive.resize(archive.len().next_multiple_of(2), b'\n');
+    }
+    archive.extend(body);
+    archive
+}
+
+/// LLVM's offload binary.
+pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
+    let mut strings = Vec::new();
+    let mut place = |text: &str| {
+        let at = strings.len();
+        strings.extend(text.bytes());
+        strings.push(0);
+        at as u64
+    };
+    let pairs = [("triple", "amdgcn-amd-amdhsa"), ("arch", "gfx1100")]
+        .map(|(key, value)| (place(key), place(value), value.len() as u64));
+    let pair = if version == 1 { 16 } else { 24 };
+    let entries = 32;
+    let tables = entries + 40 * images.len() as u64;
+    let texts = tables + pair * (pairs.len() * images.len()) as u64;
+    let mut at = (texts + strings.len() as u64).next_multiple_of(8);
+    let mut binary = vec![0x10, 0xff, 0x10, 0xad];
+    binary.extend(version.to_le_bytes());
+    let mut body = Vec::new();
+    let mut table = Vec::new();
+    for (n, image) in images.iter().enumerate() {
+        body.extend([1, 0, 4, 0, 0, 0, 0, 0]);
+        let strings = tables + pair * (pairs.len() * n) as u64;
+        for word in [strings, pairs.len() as u64, at, image.len() as u64] {
+            body.extend(word.to_le_bytes());
+        }
+        for (key, value, size) in pairs {
+            table.extend((texts + key).to_le_bytes());
+            table.extend((texts + value).to_le_bytes());
+            if version > 1 {
+                table.extend(size.to_le_bytes());
+            }
+        }
+        at = (at + image.len() as u64).next_multiple_of(8);
+    }
+    let second = if version == 1 {
+        40
+    } else {
+        images.len() as u64
+    };
+    for word in [at, entries, second] {
+        binary.extend(word.to_le_bytes());
+    }
+    binary.extend(body);
+    binary.extend(table);
+    binary.extend(strings);
+    for image in images {
+        binary.resize(binary.len().next_multiple_of(8), 0);
+        binary.extend_from_slice(image);
+    }
+    binary.resize(at as usize, 0);
+    binary
+}
+
+/// A kpack archive with one code object, as it is or in a zstd frame.
+pub fn kpack(plain: Option<&[u8]>, compressed: Option<&[u8]>) -> Vec<u8> {
+    use serde::Serialize;
+    #[derive(Serialize)]
+    struct Blob {
+        offset: u64,
+        size: u64,
+    }
+    #[derive(Serialize)]
+    struct Entry {
+        r#type: &'static str,
+        ordinal: u64,
+        original_size: u64,
+    }
+    #[derive(Serialize)]
+    struct Contents {
+        format_version: u64,
+        group_name: &'static str,
+        gfx_arch_family: &'static str,
+        gfx_arches: [&'static str; 1],
+        compression_scheme: &'static str,
+        blobs: Vec<Blob>,
+        zstd_offset: u64,
+        zstd_size: u64,
+        toc: std::collections::BTreeMap<
+            &'static str,
+            std::collections::BTreeMap<&'static str, Entry>,
+        >,
+    }
+    let object = plain.or(compressed).unwrap_or_default();
+    let body = match compressed {
+        None => object.to_vec(),
+        Some(object) => {
+            let frame = zstd::encode_all(object, 1).unwrap_or_default();
+            let sizes = [1u32.to_le_bytes(), (frame.len() as u32).to_le_bytes()];
+            [sizes.concat(), frame].concat()
+        }
+    };
+    let size = body.len() as u64;
+    let entry = Entry {
+        r#type: "hsaco",
+        ordinal: 0,
+        original_size: object.len() as u64,
+    };
+    let contents = Contents {
+        format_version: 1,
+        group_name: "rand",
+        gfx_arch_family: "gfx110X",
+        gfx_arches: ["gfx1100"],
+        compression_scheme: if compressed.is_some() {
+            "zstd-per-kernel"
+        } else {
+            "none"
+        },
+        blobs: vec![Blob { offset: 64, size }],
+        zstd_offset: 64,
+        zstd_size: size,
+        toc: [("lib/librocrand.so.1", [("gfx1100", entry)].into())].into(),
+    };
+    let mut archive = b"KPAK\x01\0\0\0".to_vec();
+    archive.extend((64 + size).to_le_bytes());
+    archive.resize(64, 0);
+    archive.extend(body);
+    archive.extend(rmp_serde::to_vec_named(&contents).unwrap_or_default());
+    archive
+}

@@ -1,0 +1,152 @@
+//! What each fuzz target does with bytes that anybody may have made. `tools/fuzz/run TARGET` has libFuzzer make them,
+//! starting from the corpus; the tests here run the corpus, and simple damage to it, through the targets in the
+//! ordinary test run.
+
+pub mod corpus;
+
+use code_objects::{Bytes, Options, What, walk_bytes};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+pub type Target = fn(&[u8]);
+
+/// The targets by name.
+pub const TARGETS: &[(&str, Target)] = &[("bundle", bundle), ("packed", packed), ("elf", elf)];
+
+/// Any file with code objects in it: what contains them is told by its first bytes.
+pub fn bundle(bytes: &[u8]) {
+    inspect(bytes);
+}
+
+/// A compressed offload bundle; and one whose stream is right but what is in it is not: the compressor's own checks
+/// would stop nearly all damage before it gets there.
+pub fn packed(bytes: &[u8]) {
+    let Some((&choice, rest)) = bytes.split_first() else {
+        return;
+    };
+    match choice {
+        0 => inspect(&corpus::packed(rest, corpus::Method::Zlib, 2)),
+        1 => inspect(&corpus::packed(rest, corpus::Method::Zstd, 3)),
+        _ => inspect(bytes),
+    }
+}
+
+/// A code object, and the parts that say what it is.
+pub fn elf(bytes: &[u8]) {
+    inspect(bytes);
+}
+
+/// Reads everything in `bytes` twice: where code is kept, and where it is not. Both ways find the same.
+fn inspect(bytes: &[u8]) {
+    let mut found = 0;
+    let size = bytes.len() as u64;
+    walk_bytes(
+        Path::new("fuzzed"),
+        Bytes::of_memory(bytes.to_vec()),
+        Options::default(),
+        &mut |it| {
+            found += 1;
+            let _ = format!("{}", it.place);
+            if let What::CodeObject(object) = &it.what {
+                assert!(
+                    object.kernels.len() as u64 <= 64 + object.size,
+                    "more kernels than bytes"
+                );
+                let _ = format!("{} {:?}", object.target, object);
+            }
+            if let (Some(bytes), true) = (&it.bytes, it.place.steps.is_empty()) {
+                assert!(bytes.size() <= size);
+            }
+            // A file of N bytes says at most so much.
+            match found > 10_000 + size {
+                true => panic!("{found} things in {size} bytes"),
+                false => ControlFlow::Continue(()),
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For tools/fuzz/run, which says where and for which target.
+    #[test]
+    fn seeds_are_written() {
+        let Some(dir) = std::env::var_os("DEVPROF_SEEDS") else {
+            return;
+        };
+        let target = std::env::var("DEVPROF_TARGET").unwrap();
+        for (name, seed) in corpus::seeds(&target) {
+            std::fs::write(Path::new(&dir).join(name), seed).unwrap();
+        }
+    }
+
+    /// What a seed has in it, as long as it is whole.
+    #[test]
+    fn every_seed_is_read_whole() {
+        for (target, _) in TARGETS {
+            for (name, seed) in corpus::seeds(target) {
+                let seed = match seed.as_slice() {
+                    [0, rest @ ..] => corpus::packed(rest, corpus::Method::Zlib, 1),
+                    [1, rest @ ..] => corpus::packed(rest, corpus::Method::Zstd, 2),
+                    _ => seed,
+                };
+                let place = Path::new(&name);
+                let mut objects = 0;
+                walk_bytes(
+                    place,
+                    Bytes::of_memory(seed),
+                    Options::default(),
+                    &mut |found| {
+                        match &found.what {
+                            What::CodeObject(_) => objects += 1,
+                            What::Damage { why } if name != "thin" => {
+                                panic!("{}: {why}", found.place)
+                            }
+                            What::Unknown { .. } => panic!("{} is not known", found.place),
+                            _ => {}
+                        }
+                        ControlFlow::Continue(())
+                    },
+                );
+                assert!(
+                    objects > 0 || name == "thin",
+                    "{target} {name} has no code object"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_that_are_cut_off_or_changed_do_no_harm() {
+        for (target, run) in TARGETS {
+            for (_, seed) in corpus::seeds(target) {
+                let step = (seed.len() / 60).max(1);
+                for length in (0..seed.len()).step_by(step).chain(0..seed.len().min(64)) {
+                    run(&seed[..length]);
+                }
+                for at in (0..seed.len()).step_by(step).chain(0..seed.len().min(300)) {
+                    for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                        let mut changed = seed.clone();
+                        changed[at] = value;
+                        run(&changed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Inputs that libFuzzer found once, each a file beside this crate's sources.
+    #[test]
+    fn what_was_found_does_no_harm_any_more() {
+        for (target, run) in TARGETS {
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("found")
+                .join(target);
+            for entry in std::fs::read_dir(dir).into_iter().flatten() {
+                run(&std::fs::read(entry.unwrap().path()).unwrap());
+            }
+        }
+    }
+}
