@@ -220,7 +220,7 @@ fn show(dir: &Path, naming: Naming) -> Result<(), String> {
         }
     }
     println!(
-        "  tools/example/run     the same with AMD's own HIP and ROCr, down to the covered lines"
+        "  clang++ -x hip a.hip $(devprof flags --coverage) -o a && devprof run ./a     the same with a program of yours"
     );
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod clang;
 mod color;
 mod demo;
+mod docs;
 mod export;
 mod extract;
 mod flags;
@@ -27,6 +28,7 @@ Exit status:
   1  nothing could be done
   2  the command line is wrong
   3  partly: something of the input was damaged or left out, and all else was done
+
 What is not whole or not done is said on stderr; stdout has results only. `run` ends as its program did.";
 
 /// Saves what GPU kernels counted, and when they ran
@@ -44,6 +46,9 @@ pub struct Cli {
 enum Verb {
     /// Run instrumented kernels on two simulated GPUs, and show what they counted
     Demo(demo::Options),
+    /// Write man pages and completions
+    #[command(hide = true)]
+    Docs(docs::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
     Export(export::Options),
     /// Write the code objects that are in files to a directory, named by target and which one it is
@@ -106,6 +111,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let done = |()| 0;
     let result = match &cli.verb {
         Verb::Demo(options) => demo::run(options).map(done),
+        Verb::Docs(options) => docs::run(options, console),
         Verb::Export(options) => export::run(options, console),
         Verb::Extract(options) => extract::run(options, console),
         Verb::Inspect(options) => inspect::run(options, console),

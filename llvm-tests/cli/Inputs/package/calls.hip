@@ -1,0 +1,17 @@
+// Collects in the middle and at the end, with devprof or without.
+#define DEVPROF_OPTIONAL
+#include <devprof.h>
+
+#include "check.h"
+
+__global__ void kernel(int *out) { out[threadIdx.x] = threadIdx.x; }
+
+int main() {
+    int *out = device_ints(64);
+    kernel<<<1, 64>>>(out);
+    printf("collect %d\n", devprof_collect());
+    printf("reset %d\n", devprof_reset());
+    kernel<<<1, 32>>>(out);
+    CHECK(hipDeviceSynchronize());
+    puts(devprof_reset_counters ? "with devprof" : "without");
+}

@@ -1,0 +1,2 @@
+# A version that is not there is not found.
+find_package(devprof ${VERSION} REQUIRED)
