@@ -7,12 +7,17 @@ use std::path::{Path, PathBuf};
 
 /// Their architectures (`gfx1100`), each once.
 pub fn architectures() -> BTreeSet<String> {
+    all().into_iter().collect()
+}
+
+/// The architecture of each.
+pub fn all() -> Vec<String> {
     let model = env::var_os("HSA_MODEL_TOPOLOGY").filter(|dir| !dir.is_empty());
     let topology = model.map_or("/sys/class/kfd/kfd/topology".into(), PathBuf::from);
     described(&topology)
 }
 
-fn described(topology: &Path) -> BTreeSet<String> {
+fn described(topology: &Path) -> Vec<String> {
     let nodes = fs::read_dir(topology.join("nodes")).into_iter().flatten();
     nodes
         .flatten()

@@ -4,6 +4,7 @@ mod clang;
 mod color;
 mod demo;
 mod docs;
+mod doctor;
 mod export;
 mod extract;
 mod flags;
@@ -49,6 +50,10 @@ enum Verb {
     /// Write man pages and completions
     #[command(hide = true)]
     Docs(docs::Options),
+    /// Say what device profiles need and is not here, and the command that mends it
+    ///
+    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
+    Doctor(doctor::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
     Export(export::Options),
     /// Write the code objects that are in files to a directory, named by target and which one it is
@@ -112,6 +117,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let result = match &cli.verb {
         Verb::Demo(options) => demo::run(options).map(done),
         Verb::Docs(options) => docs::run(options, console),
+        Verb::Doctor(options) => doctor::run(options, console),
         Verb::Export(options) => export::run(options, console),
         Verb::Extract(options) => extract::run(options, console),
         Verb::Inspect(options) => inspect::run(options, console),

@@ -15,6 +15,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::NamedTempFile;
 
+const PROFDATA: &str = "llvm-profdata";
+
 /// Where LLVM's tools are, for each verb that needs one.
 #[derive(Args, Clone, Debug, Default)]
 // clap names a group after the type, and the verb's own is called so, too.
@@ -159,17 +161,17 @@ impl Llvm {
             if program.is_file() && !seen.contains(&program) {
                 seen.push(program);
                 // All at once: each takes a while to start.
-                let child = Command::new(&path)
-                    .arg("--version")
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn();
+                let child = asking(&path, &["--version"]).spawn();
                 asked.push((path, child));
             }
         }
         for (path, child) in asked {
-            match version(child) {
+            let mut version = version(child);
+            if version.is_err() && name == PROFDATA {
+                // Before LLVM 17 only its commands tell.
+                version = self::version(asking(&path, &["merge", "--version"]).spawn());
+            }
+            match version {
                 Ok(version) => found.tools.push(Tool {
                     path,
                     version,
@@ -217,13 +219,13 @@ impl Llvm {
     /// # Errors
     /// There is none; says which there are and what they read.
     pub fn profdata(&self, raw: u64) -> Result<Tool, String> {
-        let found = self.all("llvm-profdata");
+        let found = self.all(PROFDATA);
         let fits = |tool: &&Tool| tool.raw_version().as_ref() == Ok(&raw);
         if let Some(tool) = found.tools.iter().find(fits) {
             return Ok(tool.clone());
         }
         if found.tools.is_empty() {
-            return Err(self.missing("llvm-profdata", &found));
+            return Err(self.missing(PROFDATA, &found));
         }
         let others: Vec<String> = found
             .tools
@@ -290,6 +292,17 @@ fn candidates(dir: &Path, name: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = plain.exists().then_some(plain).into_iter().collect();
     found.extend(named(dir, &prefix).into_iter().filter(release));
     found
+}
+
+/// A program that is to tell something.
+fn asking(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
 /// What a program's `--version` tells.
@@ -488,6 +501,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (first, second) = (dir.path().join("first"), dir.path().join("second"));
         profdata(&first.join("llvm-profdata"), "9.0.1", 4);
+        let old = "[ \"$1\" = merge ] || exit 1; echo LLVM version 14.0.6";
+        program(&second.join("llvm-profdata-14"), old);
         profdata(&first.join("llvm-profdata-22"), "22.1.8", 10);
         profdata(&second.join("llvm-profdata"), "23.1.4", 11);
         profdata(&second.join("llvm-profdata-21"), "21.0.0git", 10);
@@ -500,7 +515,10 @@ mod tests {
         let llvm = Llvm::new(vec![first.clone(), second.clone(), dir.path().join("none")]);
 
         let found = llvm.all("llvm-profdata");
-        assert_eq!(versions(&found), ["23.1.4", "22.1.8", "21.0.0git", "9.0.1"]);
+        assert_eq!(
+            versions(&found),
+            ["23.1.4", "22.1.8", "21.0.0git", "14.0.6", "9.0.1"]
+        );
         assert_eq!(
             found.tools[0].path,
             first.join("llvm-profdata-23"),

@@ -1,0 +1,222 @@
+//! The variables that the runtime reads, and how it reads what they are set to.
+
+use super::Finding;
+use std::env::split_paths;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+const TOPIC: &str = "environment";
+
+pub fn look(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, read) in VARIABLES {
+        if let Some(value) = variable(name) {
+            let set = format!("{name}={}", value.display());
+            findings.push(match read(&value) {
+                Ok(meaning) => Finding::good(TOPIC, format!("{set}: {meaning}")),
+                Err((what, mend)) => Finding::warning(TOPIC, format!("{set}: {what}"), mend),
+            });
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::good(TOPIC, "no variable of devprof's is set"));
+    }
+    findings
+}
+
+/// What a value means; or why that is not what was wanted, and what to do.
+type Meaning = Result<String, (String, String)>;
+
+type Variable = (&'static str, fn(&OsStr) -> Meaning);
+
+const VARIABLES: [Variable; 9] = [
+    ("LLVM_PROFILE_FILE", pattern),
+    ("LLVM_PROFILE_VERBOSE", |_| {
+        Ok("what is done is said".to_owned())
+    }),
+    ("DEVPROF_DISABLE", disable),
+    ("DEVPROF_SYNC_MS", |value| {
+        milliseconds(
+            value,
+            0,
+            "a drain waits so long for kernels and copies",
+            "10000 are used",
+        )
+    }),
+    ("DEVPROF_SNAPSHOT_MS", |value| {
+        milliseconds(
+            value,
+            1,
+            "counts are drained so often",
+            "no snapshots are made",
+        )
+    }),
+    ("DEVPROF_SIGNALS", |value| match value == "0" {
+        true => Ok("nothing is drained when a signal ends the process".to_owned()),
+        false => Ok("counts are drained when a signal ends the process".to_owned()),
+    }),
+    ("DEVPROF_TRACE", |value| match value.is_empty() {
+        true => Ok("empty: no trace".to_owned()),
+        false => Ok(
+            "dispatches are recorded, where libdevprof.so is loaded beside the program".to_owned(),
+        ),
+    }),
+    ("LD_PRELOAD", loaded),
+    ("HSA_TOOLS_LIB", loaded),
+];
+
+fn pattern(value: &OsStr) -> Meaning {
+    if value.is_empty() {
+        return Ok("empty: counts go to GPU.default.profraw".to_owned());
+    }
+    let path = Path::new(value);
+    let name = path.file_name().unwrap_or_default().display().to_string();
+    let placed = path.with_file_name(format!("GPU.{name}"));
+    let what = format!(
+        "counts of a GPU go to {} (GPU: gfx1100 or its like)",
+        placed.display()
+    );
+    let text = value.display().to_string();
+    let conversions: Vec<char> = text
+        .match_indices('%')
+        .filter_map(|(at, _)| {
+            text[at + 1..]
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .chars()
+                .next()
+        })
+        .collect();
+    let keep_apart = "put %p (a file for each process) or %m (one for each code object, to which all add) into the name";
+    if conversions.contains(&'c') {
+        return Err((
+            format!("{what}; %c (continuous mode) is left out for GPUs"),
+            "DEVPROF_SNAPSHOT_MS=1000 drains every second instead".to_owned(),
+        ));
+    }
+    match conversions
+        .iter()
+        .any(|conversion| "pm".contains(*conversion))
+    {
+        true => Ok(what),
+        false => Err((
+            format!("{what}; of several processes the last one's stay"),
+            keep_apart.to_owned(),
+        )),
+    }
+}
+
+fn disable(value: &OsStr) -> Meaning {
+    match value == "1" {
+        true => Err((
+            "devprof does nothing".to_owned(),
+            "unset DEVPROF_DISABLE".to_owned(),
+        )),
+        false => Ok("only 1 disables devprof, so it works".to_owned()),
+    }
+}
+
+fn milliseconds(value: &OsStr, least: u64, meaning: &str, instead: &str) -> Meaning {
+    let number: Option<u64> = value.to_str().and_then(|text| text.parse().ok());
+    match number.filter(|&number| number >= least) {
+        Some(number) => Ok(format!("{meaning}: {number} ms")),
+        None => Err((
+            format!("no number of milliseconds, {instead}"),
+            format!("set a number from {least} on"),
+        )),
+    }
+}
+
+fn loaded(value: &OsStr) -> Meaning {
+    let all = split_paths(value).flat_map(|part| {
+        let part = part.into_os_string().into_string().unwrap_or_default();
+        part.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    });
+    let own = all
+        .filter(|part| part.contains("libdevprof"))
+        .collect::<Vec<_>>();
+    match own
+        .iter()
+        .find(|part| part.contains('/') && !Path::new(part).is_file())
+    {
+        Some(gone) => Err((
+            format!("{gone} is not there"),
+            "tools/build-runtime makes it".to_owned(),
+        )),
+        None if own.is_empty() => {
+            Ok("other libraries, which devprof leaves as they are".to_owned())
+        }
+        None => Ok("devprof is loaded beside every program".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    fn said(name: &str, value: &str) -> (State, String) {
+        let findings = look(&|asked| (asked == name).then(|| value.into()));
+        assert_eq!(findings.len(), 1);
+        (findings[0].state, findings[0].what.clone())
+    }
+
+    #[test]
+    fn variables_are_read_as_the_runtime_reads_them() {
+        let cases = [
+            (
+                "LLVM_PROFILE_FILE",
+                "out/%p.profraw",
+                State::Good,
+                "out/GPU.%p.profraw",
+            ),
+            (
+                "LLVM_PROFILE_FILE",
+                "a-%4m.profraw",
+                State::Good,
+                "to GPU.a-%4m.profraw",
+            ),
+            (
+                "LLVM_PROFILE_FILE",
+                "a.profraw",
+                State::Warning,
+                "the last one's stay",
+            ),
+            (
+                "LLVM_PROFILE_FILE",
+                "a%c%p.profraw",
+                State::Warning,
+                "left out for GPUs",
+            ),
+            ("DEVPROF_DISABLE", "1", State::Warning, "does nothing"),
+            ("DEVPROF_DISABLE", "yes", State::Good, "only 1"),
+            ("DEVPROF_SYNC_MS", "0", State::Good, "0 ms"),
+            ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 are used"),
+            ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
+            (
+                "LD_PRELOAD",
+                "/none/libdevprof.so:/lib/x.so",
+                State::Warning,
+                "/none/libdevprof.so is not there",
+            ),
+            (
+                "HSA_TOOLS_LIB",
+                "librocprofiler.so",
+                State::Good,
+                "other libraries",
+            ),
+            (
+                "PATH",
+                "/bin",
+                State::Good,
+                "no variable of devprof's is set",
+            ),
+        ];
+        for (name, value, state, part) in cases {
+            let (found, what) = said(name, value);
+            assert!(
+                found == state && what.contains(part),
+                "{name}={value}: {found:?} {what}"
+            );
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! AMD's runtimes, as programs would find them, and devprof's own.
+
+use super::Finding;
+use crate::parts::Part;
+use std::env;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+struct Library {
+    topic: &'static str,
+    /// Up to its version.
+    name: &'static str,
+    /// A program's counts cannot do without it.
+    needed: bool,
+    install: &'static str,
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        topic: "HSA",
+        name: "libhsa-runtime64.so.",
+        needed: true,
+        install: "apt-get install libhsa-runtime64-1 (Debian), hsa-rocr (AMD's packages)",
+    },
+    Library {
+        topic: "HIP",
+        name: "libamdhip64.so.",
+        needed: false,
+        install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); pure HSA programs need it not",
+    },
+];
+
+pub fn look() -> Vec<Finding> {
+    let known = linked();
+    let mut findings: Vec<Finding> = LIBRARIES
+        .iter()
+        .map(|library| library.look(&known))
+        .collect();
+    let parts = [
+        (Part::Library, "for `devprof run` and LD_PRELOAD"),
+        (Part::Archive, "to link into programs"),
+    ];
+    for (part, purpose) in parts {
+        findings.push(match part.find() {
+            Ok(path) => Finding::good("devprof", format!("{}, {purpose}", path.display())),
+            Err(why) => Finding::missing("devprof", why, "tools/build-runtime"),
+        });
+    }
+    findings
+}
+
+impl Library {
+    fn look(&self, known: &[PathBuf]) -> Finding {
+        let is_own = |path: &&PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_bytes().starts_with(self.name.as_bytes())
+        };
+        if let Some(path) = known.iter().find(is_own) {
+            return Finding::good(self.topic, described(path));
+        }
+        let elsewhere: Vec<PathBuf> = rocm().iter().flat_map(|dir| entries(dir)).collect();
+        match elsewhere.iter().rfind(is_own) {
+            Some(path) => {
+                let dir = path.parent().unwrap_or(Path::new("/"));
+                Finding::warning(
+                    self.topic,
+                    format!(
+                        "{}, where only programs that were linked with its directory find it",
+                        described(path)
+                    ),
+                    format!("export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", dir.display()),
+                )
+            }
+            None => {
+                let what = format!(
+                    "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
+                    self.name
+                );
+                match self.needed {
+                    true => Finding::missing(self.topic, what, self.install),
+                    false => Finding::warning(self.topic, what, self.install),
+                }
+            }
+        }
+    }
+}
+
+/// With the file that it leads to, whose name has the whole version.
+fn described(path: &Path) -> String {
+    match path.canonicalize() {
+        Ok(file) if file.file_name() != path.file_name() => {
+            format!(
+                "{} ({})",
+                path.display(),
+                file.file_name().unwrap_or_default().display()
+            )
+        }
+        _ => path.display().to_string(),
+    }
+}
+
+/// The libraries that the dynamic linker finds by name, in its order.
+fn linked() -> Vec<PathBuf> {
+    let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut found: Vec<PathBuf> = env::split_paths(&path)
+        .flat_map(|dir| entries(&dir))
+        .collect();
+    // Its cache; where it has none, its directories.
+    let cache = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"]
+        .iter()
+        .find_map(|program| {
+            let output = Command::new(program)
+                .arg("-p")
+                .stdin(Stdio::null())
+                .output()
+                .ok()?;
+            output.status.success().then_some(output.stdout)
+        });
+    let cache = String::from_utf8_lossy(&cache.unwrap_or_default()).into_owned();
+    let paths = cache.lines().filter_map(|line| line.split_once(" => "));
+    found.extend(paths.map(|(_, path)| PathBuf::from(path.trim())));
+    for dir in ["/lib64", "/usr/lib64", "/lib", "/usr/lib"] {
+        found.extend(entries(Path::new(dir)));
+    }
+    found
+}
+
+/// ROCm's directories of libraries.
+fn rocm() -> Vec<PathBuf> {
+    let mut prefixes: Vec<PathBuf> = entries(Path::new("/opt"));
+    prefixes.retain(|path| {
+        path.file_name()
+            .unwrap_or_default()
+            .as_bytes()
+            .starts_with(b"rocm")
+    });
+    prefixes.extend(
+        env::var_os("ROCM_PATH")
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from),
+    );
+    prefixes
+        .into_iter()
+        .map(|prefix| prefix.join("lib"))
+        .collect()
+}
+
+/// In order.
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
