@@ -12,11 +12,11 @@
 // RUN: %trace --summary a.trace
 // COUNTS: {{^}}_Z6kernelPi: [64]{{$}}
 // CHECK:      {{^}}devprof: 1 profile in devprof-1: 1 code object, 1 function (1 ran), 64 counts in all{{$}}
-// CHECK-NEXT: {{^}}devprof: next: devprof report ./a --profile devprof-1/gfx1100.{{[0-9]+}}_0.profraw{{$}}
+// CHECK-NEXT: {{^}}devprof: next: devprof report ./a --profile devprof-1{{$}}
 // CHECK-NOT:  {{.}}
 // CHECK2:     devprof: 1 profile in devprof-2: 1 code object
 // TRACE-NEXT: {{^}}devprof: the trace a.trace: 1 dispatch of 1 kernel{{$}}
-// NEXT2-NEXT: devprof: next: devprof report ./a --profile devprof-2/
+// NEXT2-NEXT: devprof: next: devprof report ./a --profile devprof-2 --trace a.trace{{$}}
 //
 // The status and the signal are the program's.
 // RUN: %ended %devprof run -q ./a status 7 2> status.err | FileCheck %s --check-prefix=STATUS
@@ -54,7 +54,7 @@
 // POOL-NEXT: devprof: the trace several.trace: 1 dispatch
 // POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
 // POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
-// POOL-NEXT: devprof: next: devprof report a --profile devprof-5/gfx1100.{{[0-9_]+}}.profraw{{$}}
+// POOL-NEXT: devprof: next: devprof report a --profile devprof-5 --trace several.trace{{$}}
 // POOL-NOT:  {{.}}
 // OWN: devprof: 2 profiles of 2 processes in own: 1 code object, 1 function (1 ran), 128 counts
 // OVER: devprof: 2 processes wrote over/gfx1100.x.profraw, one over the other: {{.*}}--profile
@@ -65,6 +65,8 @@
 // RUN: touch file && %ended %devprof run --profile file/x ./a > lost.out 2>&1
 // RUN: FileCheck %s --check-prefix=LOST < lost.out
 // RUN: %devprof run true 2>&1 | FileCheck %s --check-prefix=NOTHING
+// RUN: %hip_cxx -O2 %s -o uncounted && %devprof run ./uncounted 2>&1 | FileCheck %s --check-prefix=UNCOUNTED
+// RUN: chmod 777 . && cp /bin/true suid && chown 4242 suid && chmod 4755 suid && %as_user 4243 %devprof run ./suid 2>&1 | FileCheck %s --check-prefix=SUID
 // RUN: %devprof run /sbin/ldconfig -p 2>&1 >/dev/null | FileCheck %s --check-prefix=STATIC
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: %devprof run ./linked 2>&1 | FileCheck %s --check-prefix=LINKED
@@ -73,6 +75,9 @@
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 0
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
+// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); none of the 1 code object in it was compiled to count
+// UNCOUNTED: devprof: next: devprof flags --coverage
+// SUID: devprof: no counters were collected: ./suid runs with rights that its caller has not
 // STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked
 // LINKED: devprof: 1 profile in devprof-6: 1 code object, 1 function (1 ran), 64 counts in all
 //

@@ -104,6 +104,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             program: program.unwrap_or_else(|| name.into()),
             hindrance,
             is_traced: options.trace.is_some(),
+            directory: directory.0.clone(),
             has_gpu: options.model
                 || Path::new("/dev/kfd").exists()
                 || env::var_os("HSA_MODEL_LIB").is_some(),

@@ -6,6 +6,7 @@ use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// IR-level instrumentation: a profile for the optimiser, from which no coverage can be shown.
@@ -14,6 +15,8 @@ const IR_LEVEL: u64 = 1 << 56;
 const LOSSES: usize = 5;
 /// How many files are named one by one.
 const FILES: usize = 3;
+/// Larger programs are not looked into.
+const LARGE_PROGRAM: u64 = 256 << 20;
 /// Larger traces are only measured.
 const LARGE_TRACE: u64 = 256 << 20;
 
@@ -74,6 +77,8 @@ pub struct Asked {
     /// Why nothing could be loaded beside it.
     pub hindrance: Option<String>,
     pub is_traced: bool,
+    /// Made for this run: nothing else is in it.
+    pub directory: Option<PathBuf>,
     /// There is a GPU, or the model of one.
     pub has_gpu: bool,
 }
@@ -191,12 +196,46 @@ fn nothing(asked: &Asked, journal: &Journal) -> String {
     } else if !journal.lost.is_empty() {
         "see above".to_owned()
     } else {
+        let programs: BTreeSet<&PathBuf> = journal.programs.values().collect();
         format!(
-            "no instrumented device code was loaded ({} ran)",
-            plural(journal.programs.len(), "process")
+            "no instrumented device code was loaded ({} ran){}",
+            plural(journal.programs.len(), "process"),
+            device_code(&programs)
         )
     };
     format!("{what}: {why}")
+}
+
+/// What the programs have in themselves.
+fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
+    let (mut objects, mut counted) = (0, BTreeSet::new());
+    let is_small =
+        |path: &&&PathBuf| fs::metadata(path).is_ok_and(|data| data.len() <= LARGE_PROGRAM);
+    for program in programs.iter().take(FILES).filter(is_small) {
+        code_objects::walk(program, code_objects::Options::default(), &mut |found| {
+            if let code_objects::What::CodeObject(object) = found.what {
+                objects += 1;
+                if object.profile.is_some() {
+                    counted.insert(object.target.to_string());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    if objects == 0 {
+        return String::new();
+    }
+    let objects = plural(objects, "code object");
+    match counted.is_empty() {
+        true => format!("; none of the {objects} in it was compiled to count"),
+        false => {
+            let targets: Vec<String> = counted.into_iter().collect();
+            format!(
+                "; of the {objects} in it those for {} count",
+                targets.join(", ")
+            )
+        }
+    }
 }
 
 /// The command that shows what was collected.
@@ -218,31 +257,42 @@ fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
             names.collect::<Vec<_>>().join(" ")
         }
     };
-    if let Some(first) = journal.profiles.keys().next() {
-        let files = match journal.profiles.len() {
-            0..=FILES => {
-                let names = journal.profiles.keys().map(|path| quoted(&relative(path)));
-                names.collect::<Vec<_>>().join(" ")
-            }
-            _ => all_of(journal.profiles.keys()).unwrap_or_else(|| quoted(&relative(first))),
-        };
-        if counted.is_ir_level {
-            return Some(format!("devprof merge {files} -o device.profdata"));
-        }
-        return Some(format!("devprof report {binaries} --profile {files}"));
+    let trace = journal.traces.keys().next();
+    let trace = trace.map(|trace| quoted(&relative(trace)));
+    if journal.profiles.is_empty() {
+        return trace.map(|trace| format!("devprof stats {trace}"));
     }
-    let trace = journal.traces.keys().next()?;
-    Some(format!("devprof stats {}", quoted(&relative(trace))))
+    let names = || journal.profiles.keys().map(|path| quoted(&relative(path)));
+    let patterns = || all_of(journal.profiles.keys());
+    let own = asked.directory.as_ref();
+    let own = own.filter(|own| journal.profiles.keys().all(|path| path.starts_with(own)));
+    if counted.is_ir_level {
+        let files = match (own, journal.profiles.len()) {
+            (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
+            _ => patterns(),
+        };
+        return Some(format!("devprof merge {files} -o device.profdata"));
+    }
+    let files = match (own, journal.profiles.len()) {
+        (Some(own), _) => quoted(&relative(own)),
+        (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
+        (None, _) => patterns(),
+    };
+    let trace = trace.map(|trace| format!(" --trace {trace}"));
+    let trace = trace.unwrap_or_default();
+    Some(format!(
+        "devprof report {binaries} --profile {files}{trace}"
+    ))
 }
 
-/// A pattern of the shell for the files, where they are in one directory.
-fn all_of<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Option<String> {
+/// Patterns of the shell for the files.
+fn all_of<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
     let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
     let dirs: Vec<String> = dirs
         .iter()
         .map(|dir| format!("{}/*.profraw", quoted(&relative(dir))))
         .collect();
-    Some(dirs.join(" "))
+    dirs.join(" ")
 }
 
 fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
@@ -312,6 +362,7 @@ mod tests {
             program: "./a b".into(),
             hindrance: None,
             is_traced: false,
+            directory: None,
             has_gpu: false,
         }
     }
