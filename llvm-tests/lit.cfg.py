@@ -53,6 +53,8 @@ config.substitutions += [
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
     # The command line.
     (r"%devprof\b", os.path.join(target, "release", "devprof")),
+    # What a report says; readers of HTML and LCOV that are not ours come with it.
+    ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(os.path.dirname(__file__), "cli", "Inputs", "report.py")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),
     ("%profdata", "llvm-profdata"),
     # A line a function, of `llvm-profdata show --all-functions --counts`: name: [function count, block counts…].

@@ -3,18 +3,14 @@
 //     node perfetto-picture.mjs PAGE TRACE RECORDS CALL PICTURE
 //
 // PAGE is the directory of the page's files, RECORDS the same trace as JSON lines, CALL the function whose last call but
-// one is selected. Run in the directory that has the npm packages.
+// one is selected. Run in the directory that tools/cli/browser prints.
 
-import { createReadStream, existsSync, mkdtempSync, readFileSync, statSync } from "node:fs";
+import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
+import { open } from "./browser.mjs";
 
 const [page, trace, records, name, picture] = process.argv.slice(2);
-const require = createRequire(join(process.cwd(), "package.json"));
-const { chromium: browsers } = require("playwright-core");
-const { default: chromium } = await import(require.resolve("@sparticuz/chromium"));
 
 // What is to be seen: the call, its dispatches, and those of the next one.
 const lines = readFileSync(records, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
@@ -34,15 +30,7 @@ const server = createServer((request, response) => {
 await new Promise((done) => server.listen(0, "127.0.0.1", done));
 const site = `http://127.0.0.1:${server.address().port}`;
 
-const profile = mkdtempSync(join(tmpdir(), "perfetto-picture-"));
-const context = await browsers.launchPersistentContext(profile, {
-  executablePath: await chromium.executablePath(),
-  viewport: { width: 1500, height: 820 },
-  args: [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-zygote", "--single-process",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-  ],
-});
+const context = await open({ viewport: { width: 1500, height: 820 } });
 const tab = context.pages()[0] ?? (await context.newPage());
 // The page is alone with its server.
 await context.route((url) => url.origin !== site, (route) => route.abort());

@@ -14,6 +14,7 @@ pub mod llvm;
 pub mod merge;
 mod names;
 mod parts;
+mod report;
 mod run;
 mod stats;
 
@@ -66,6 +67,8 @@ enum Verb {
     Flags(flags::Options),
     /// Make one profile of many, with the llvm-profdata that reads them
     Merge(merge::Options),
+    /// Show which lines of the sources ran on the GPUs, and what each kernel took
+    Report(report::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
     Stats(stats::Options),
     /// Run a program with devprof in place, and say what was collected
@@ -123,6 +126,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Verb::Inspect(options) => inspect::run(options, console),
         Verb::Flags(options) => flags::run(options, console),
         Verb::Merge(options) => merge::run(options, console),
+        Verb::Report(options) => report::run(options, console),
         Verb::Stats(options) => stats::run(options, console),
         Verb::Run(options) => run::run(options, console),
         Verb::DemoProgram => demo::program::run().map(done),

@@ -56,16 +56,22 @@ pub fn by_hash(section: &[u8]) -> Result<HashMap<u64, String>, String> {
 }
 
 /// The low 64 bits of the MD5, as LLVM has it for a function's name.
-fn hash(name: &str) -> u64 {
+pub fn hash(name: &str) -> u64 {
     let digest = Md5::digest(name.as_bytes());
     let mut low = [0; 8];
     low.copy_from_slice(&digest[..8]);
     u64::from_le_bytes(low)
 }
 
-/// A name as its source has it. A function that is local to a file has that before its name: `file;name`.
+/// The symbol's name, of the name that a profile has. A function that is local to a file has that before it:
+/// `file;name`, or, by clang's own instrumentation, `file:name`.
+pub fn symbol(name: &str) -> &str {
+    name.rsplit([';', ':']).next().unwrap_or(name)
+}
+
+/// A name as its source has it.
 pub fn demangled(name: &str) -> String {
-    let own = name.rsplit_once(';').map_or(name, |(_, own)| own);
+    let own = symbol(name);
     match cpp_demangle::Symbol::new(own) {
         Ok(symbol) => symbol.demangle().unwrap_or_else(|_| own.to_owned()),
         Err(_) => own.to_owned(),
@@ -106,6 +112,7 @@ mod tests {
     fn names_read_as_in_the_source() {
         assert_eq!(demangled("_Z6halvedj"), "halved(unsigned int)");
         assert_eq!(demangled("a.hip;_ZL4donePi"), "done(int*)");
+        assert_eq!(demangled("a.hip:_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("branch"), "branch");
     }
 }

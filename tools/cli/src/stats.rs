@@ -169,7 +169,7 @@ fn table(rows: &[Row], colored: bool) -> String {
 }
 
 /// Nanoseconds in the unit that leaves one to three digits before the point.
-fn readable(ns: u64) -> String {
+pub fn readable(ns: u64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
     match units.iter().find(|(size, _)| ns >= *size) {
         Some((size, unit)) => format!("{:.3} {unit}", ns as f64 / *size as f64),

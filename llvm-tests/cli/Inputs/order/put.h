@@ -1,0 +1,15 @@
+// A function that not every code object has, and a template whose instances differ.
+#include <hip/hip_runtime.h>
+
+__device__ inline void put(int *out, int value) {
+  if (value > 0)
+    out[threadIdx.x] = value;
+}
+
+template <int N> __global__ void fill(int *out) {
+#ifdef TWICE
+  out[threadIdx.x + N] = 2;
+#endif
+  if (threadIdx.x < N)
+    put(out, N);
+}

@@ -1,0 +1,184 @@
+# What `devprof report` wrote, beside what others say.
+#
+#   report.py json REPORT              its content as lines, for FileCheck
+#   report.py lcov OURS THEIRS         fails where two LCOV files differ in a line's or a branch's count
+#   report.py totals REPORT COLUMN THEIRS
+#                                      fails where functions and branches are not those of `llvm-cov export`
+#   report.py pages DIR                fails where a page is not well-formed HTML, a link leads nowhere, something comes
+#                                      from elsewhere, or a number is not that of DIR/report.json
+import json
+import os
+import sys
+from urllib.parse import unquote, urlsplit
+
+
+def ratio(of):
+    return f"{of['covered']}/{of['total']}"
+
+
+def totals(of):
+    return f"lines={ratio(of['lines'])} branches={ratio(of['branches'])} functions={ratio(of['functions'])}"
+
+
+def show(path):
+    report = json.load(open(path))
+    assert report["format"] == "devprof report" and report["version"] == 1
+    for note in report["notes"]:
+        print(note["level"] + ":", note["text"])
+        for item in note["items"]:
+            print("    " + item)
+    for column in report["columns"]:
+        print("column", column["name"], "ran" if column["ran"] else "did not run", f"objects={column['code_objects']}", totals(column["totals"]))
+    print("device", totals(report["device"]))
+    for kernel in report["kernels"]:
+        known = kernel["function"] is not None
+        own = report["functions"][kernel["function"]] if known else None
+        counted = f"count={own['count']} lines={ratio(own['lines'])} branches={ratio(own['branches'])}" if own else ""
+        print("kernel", kernel["name"], kernel["state"], f"calls={kernel['calls']}", *kernel["architectures"], counted)
+        assert (kernel["time"] is None) == (not report["traced"])
+    for function in report["functions"]:
+        place = os.path.basename(report["files"][function["file"]]["path"])
+        print("function", function["name"], f"{place}:{function['line']}", *function["columns"])
+    for file in report["files"]:
+        print("file", os.path.basename(file["path"]), totals(file["device"]) if file["device"] else "-")
+        for line in file["lines"]:
+            if "not run" in line["columns"] and line["device"] is None:
+                print("    only elsewhere:", line["number"])
+
+
+def records(path):
+    """By file: counts of lines, counts of branches by line. Read by a reader of the format that is not ours, too."""
+    from lcov_cobertura import LcovCobertura
+
+    text = open(path).read()
+    summary = LcovCobertura(text).parse()["summary"]
+    files = {}
+    for line in text.splitlines():
+        kind, _, rest = line.partition(":")
+        if kind == "SF":
+            lines, branches = files.setdefault(rest, ({}, {}))
+        elif kind == "DA":
+            number, count = rest.split(",")[:2]
+            lines[int(number)] = int(count)
+        elif kind == "BRDA":
+            number, block, branch, count = rest.split(",")
+            branches.setdefault(int(number), []).append(count)
+    return files, summary
+
+
+def lcov(ours, theirs):
+    (ours, summary), (theirs, _) = records(ours), records(theirs)
+    assert ours.keys() == theirs.keys() and ours, (ours.keys(), theirs.keys())
+    for file in ours:
+        for what, own, other in zip(("line", "branches of line"), ours[file], theirs[file]):
+            for number in sorted(own.keys() | other.keys()):
+                one, two = own.get(number), other.get(number)
+                if what != "line":
+                    one, two = sorted(one or []), sorted(two or [])
+                assert one == two, f"{file}: {what} {number}: devprof {one}, llvm-cov {two}"
+    lines = [count for own, _ in ours.values() for count in own.values()]
+    assert summary["lines-total"] == len(lines), summary
+    assert summary["lines-covered"] == sum(count > 0 for count in lines), summary
+
+
+def compare_totals(path, column, theirs):
+    report = json.load(open(path))
+    ours = next(one["totals"] for one in report["columns"] if one["name"] == column)
+    theirs = json.load(open(theirs))["data"][0]["totals"]
+    for what in ("functions", "branches"):
+        other = {"covered": theirs[what]["covered"], "total": theirs[what]["count"]}
+        assert ours[what] == other, (what, ours[what], other)
+
+
+def pages(top):
+    import html5lib
+
+    report = json.load(open(os.path.join(top, "report.json")))
+    trees = {}
+    for folder, _, names in os.walk(top):
+        for name in names:
+            if name.endswith(".html"):
+                path = os.path.relpath(os.path.join(folder, name), top)
+                parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+                trees[path] = parser.parse(open(os.path.join(top, path), "rb").read())
+                assert not parser.errors, (path, parser.errors[:3])
+    allowed = set(
+        "a b body br caption code details div footer h1 h2 head html input label li link main meta nav p script section"
+        " span style summary table tbody td th thead title tr ul".split()
+    )
+    ids = {path: {element.get("id") for element in tree.iter() if element.get("id")} for path, tree in trees.items()}
+    links = set()
+    for path, tree in trees.items():
+        assert len(tree.findall(".//title")) == 1 and tree.get("lang") == "en", path
+        for element in tree.iter():
+            if not isinstance(element.tag, str):
+                continue
+            assert element.tag in allowed, (path, element.tag)
+            assert element.get("src") is None and not any(name.startswith("on") for name in element.attrib), (path, element.attrib)
+            if element.tag == "table":
+                assert element.find("caption") is not None and element.findall(".//th[@scope='col']"), path
+            href = element.get("href")
+            if href is None or (element.tag == "link" and href == "data:,"):
+                continue
+            parts = urlsplit(href)
+            assert not parts.scheme and not parts.netloc, (path, href)
+            target = os.path.normpath(os.path.join(os.path.dirname(path), unquote(parts.path))) if parts.path else path
+            assert target in trees, (path, href)
+            assert not parts.fragment or parts.fragment in ids[target], (path, href)
+            links.add(target)
+    assert links == set(trees), set(trees) - links
+
+    def text(element):
+        return "".join(element.itertext()).replace("\u202f", "").strip()
+
+    def table(path, name):
+        found = [one for one in trees[path].iter("table") if text(one.find("caption")) == name]
+        return [[text(cell) for cell in row] for row in found[0].findall("./tbody/tr")] if found else []
+
+    def ends(cell, of):
+        return cell.endswith(ratio(of)) if of["total"] else cell == "–"
+
+    cards = {text(card.find("h2")): text(card) for card in trees["index.html"].findall(".//div[@class='card']")}
+    for what in ("Lines", "Branches", "Functions"):
+        of = report["device"][what.lower()]
+        assert f"{of['covered']} of {of['total']}" in cards[what], cards[what]
+    ran = [kernel for kernel in report["kernels"] if kernel["state"] in ("covered", "not-in-trace", "not-counted")]
+    rows = table("index.html", "Kernels that ran")
+    assert len(rows) == len(ran)
+    for row, kernel in zip(rows, ran):
+        own = report["functions"][kernel["function"]]
+        assert row[0].startswith(kernel["name"]) and row[-1] == str(own["count"]), row
+        assert ends(row[-3], own["lines"]) and ends(row[-2], own["branches"]), row
+        assert not report["traced"] or row[1] == str(kernel["calls"]), row
+    plain = [kernel for kernel in report["kernels"] if kernel["state"] in ("not-instrumented", "runtime")]
+    rows = table("index.html", "Kernels that ran and are not instrumented")
+    assert [row[0].startswith(kernel["name"]) for row, kernel in zip(rows, plain)] == len(plain) * [True], rows
+    never = [kernel for kernel in report["kernels"] if kernel["state"] == "never-ran"]
+    rows = table("index.html", "Instrumented kernels that never ran")
+    assert [row[0] for row in rows] == [kernel["name"] for kernel in never], rows
+    rows = table("index.html", "Files")
+    assert len(rows) == len(report["files"])
+    for row, file in zip(rows, report["files"]):
+        for cell, what in zip(row[1:], ("lines", "branches", "functions")):
+            assert ends(cell, file["device"][what]) if file["device"] else cell == "–", row
+    rows = table("functions.html", "Functions")
+    assert len(rows) == len(report["functions"])
+    for row, function in zip(rows, report["functions"]):
+        cells = ["" if cell is None else str(cell) for cell in function["columns"]]
+        assert row[0].startswith(function["name"]) and row[2:-2] == cells, (row, cells)
+    for index, file in enumerate(report["files"]):
+        page = next(path for path in trees if path.startswith(f"files/{index}-"))
+        known = {str(line["number"]): line for line in file["lines"]}
+        heads = [text(head) for head in trees[page].findall(".//table[@class='source']/thead/tr/th")]
+        names = [column["name"] for column in report["columns"]]
+        for row in table(page, "Source"):
+            if row[0] and row[0] in known:
+                line = known.pop(row[0])
+                for head, cell in zip(heads[1:-1], row[1:]):
+                    own = line["device"] if head == "all" else line["columns"][names.index(head)]
+                    assert cell == ("" if own is None else str(own)) or (own == "not run" and cell == ""), (page, row, own)
+        assert not known, (page, known)
+    print(f"{len(trees)} pages")
+
+
+{"json": show, "lcov": lcov, "totals": compare_totals, "pages": pages}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,23 @@
+// A headless Chromium for the pictures in docs/. Programs that use it run in the directory that tools/cli/browser
+// prints, which has the npm packages.
+
+import { mkdtempSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const require = createRequire(join(process.cwd(), "package.json"));
+const { chromium: browsers } = require("playwright-core");
+const { default: chromium } = await import(require.resolve("@sparticuz/chromium"));
+
+/// A browser window of its own, with what playwright's contexts take (viewport, colorScheme).
+export async function open(options) {
+  return browsers.launchPersistentContext(mkdtempSync(join(tmpdir(), "picture-")), {
+    ...options,
+    executablePath: await chromium.executablePath(),
+    args: [
+      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-zygote", "--single-process",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    ],
+  });
+}
