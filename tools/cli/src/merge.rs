@@ -4,6 +4,7 @@
 //! code object, and LLVM's own llvm-profdata, the one that reads each raw version, merges what is left ([`profdata`]).
 //! Files are read one at a time, so that thousands need no more memory than a few.
 
+mod doubled;
 mod inputs;
 mod profdata;
 mod profile;
@@ -136,7 +137,7 @@ impl Losses<'_> {
     }
 }
 
-/// How many functions that do not fit are named.
+/// How many functions that do not fit, or files that need not be merged, are named.
 const FUNCTIONS: usize = 20;
 
 /// Merges what `files` name, as [`Options`] has it, into `out`, or with [`How::by_arch`] into files beside it. What is
@@ -151,7 +152,27 @@ pub fn merge(
     llvm: &Llvm,
     say: &mut dyn FnMut(&str),
 ) -> Result<Merged, String> {
-    let found = inputs::expand(files)?;
+    let mut found = inputs::expand(files)?;
+    let doubled = doubled::doubled(&found.files);
+    if !doubled.is_empty() {
+        found.files.retain(|path| !doubled.contains(path));
+        let mut names: Vec<_> = doubled
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        names.sort();
+        let more = names.len().saturating_sub(FUNCTIONS);
+        names.truncate(FUNCTIONS);
+        say(&format!(
+            "devprof: LLVM's own runtime collected, too; devprof's files beside hold the counts, so these are left out: {}{}",
+            names.join(", "),
+            if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            }
+        ));
+    }
     let mut losses = Losses {
         say,
         bar: progress(found.files.len()),

@@ -105,7 +105,7 @@ fn kind(head: &[u8]) -> Result<Kind, String> {
 
 /// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also behind another word
 /// (`run7-gfx90a.profraw`).
-fn named(path: &Path) -> Option<Arch> {
+pub fn named(path: &Path) -> Option<Arch> {
     let name = path.file_name()?.to_str()?;
     let is_break = |c: char| matches!(c, '.' | '-' | '_');
     let mut starts = name.match_indices("gfx").map(|(at, _)| at);
