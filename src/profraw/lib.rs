@@ -5,4 +5,4 @@ pub mod format;
 pub mod names;
 pub mod reader;
 
-pub use reader::{Error, Layout, Record, end, records};
+pub use reader::{Error, Layout, Place, Record, end, places, records};

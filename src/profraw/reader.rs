@@ -188,57 +188,88 @@ pub struct Record {
     pub uniform: Option<Vec<u64>>,
 }
 
-/// The records of the raw profile at the beginning of `bytes`.
-pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
+/// Where one function's counters are, in bytes from the profile's beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// See [`Record`].
+    pub name: u64,
+    pub hash: u64,
+    pub counters: Range<usize>,
+    pub uniform: Option<Range<usize>>,
+}
+
+/// The records of the raw profile at the beginning of `bytes`, without their counters. Those of a damaged file may lie
+/// over one another.
+pub fn places<'a>(
+    bytes: &'a [u8],
+    layout: &'a Layout,
+) -> impl Iterator<Item = Result<Place, Error>> + 'a {
     let format = layout.format();
     let all = bytes[layout.data.clone()].chunks_exact(format.record);
-    all.enumerate()
-        .map(|(n, record)| {
-            let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
-            let count = LittleEndian::read_u32(&record[format.num_counters..]) as usize;
-            let start = (n * format.record) as u64;
-            let read = |part, pointer: u64, delta: u64, section: &Range<usize>, unit: usize| {
-                let outside = Error::Record { record: n, part };
-                // Pointers count from the record, and `delta` from the first one, to the section's beginning.
-                let offset = pointer.wrapping_add(start).wrapping_sub(delta);
-                let section = &bytes[section.clone()];
-                usize::try_from(offset)
-                    .ok()
-                    .filter(|offset| offset % unit == 0)
-                    .and_then(|offset| Some(offset..offset.checked_add(count.checked_mul(unit)?)?))
-                    .and_then(|range| section.get(range))
-                    .map(|bytes| {
-                        let value = |entry: &[u8]| match unit {
-                            // A byte is 0 where the code ran.
-                            1 => u64::from(entry[0] == 0),
-                            _ => LittleEndian::read_u64(entry),
-                        };
-                        bytes.chunks_exact(unit).map(value).collect()
-                    })
-                    .ok_or(outside)
-            };
-            let header = &layout.header;
-            let uniform = match format.uniform_ptr {
-                Some(at) if pointer(at) != 0 => Some(read(
-                    "uniform counters",
-                    pointer(at),
-                    header.uniform_delta,
-                    &layout.uniform,
-                    COUNTER as usize,
-                )?),
-                _ => None,
-            };
+    all.enumerate().map(move |(n, record)| {
+        let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
+        let count = LittleEndian::read_u32(&record[format.num_counters..]) as usize;
+        let start = (n * format.record) as u64;
+        let place = |part, pointer: u64, delta: u64, section: &Range<usize>, unit: usize| {
+            // Pointers count from the record, and `delta` from the first one, to the section's beginning.
+            let offset = pointer.wrapping_add(start).wrapping_sub(delta);
+            usize::try_from(offset)
+                .ok()
+                .filter(|offset| offset % unit == 0)
+                .and_then(|offset| {
+                    let start = section.start.checked_add(offset)?;
+                    Some(start..start.checked_add(count.checked_mul(unit)?)?)
+                })
+                .filter(|range| range.end <= section.end)
+                .ok_or(Error::Record { record: n, part })
+        };
+        let header = &layout.header;
+        let uniform = match format.uniform_ptr {
+            Some(at) if pointer(at) != 0 => Some(place(
+                "uniform counters",
+                pointer(at),
+                header.uniform_delta,
+                &layout.uniform,
+                COUNTER as usize,
+            )?),
+            _ => None,
+        };
+        Ok(Place {
+            name: pointer(0),
+            hash: pointer(8),
+            counters: place(
+                "counters",
+                pointer(format.counter_ptr),
+                header.counters_delta,
+                &layout.counters,
+                header.counter() as usize,
+            )?,
+            uniform,
+        })
+    })
+}
+
+/// The records of the raw profile at the beginning of `bytes`.
+pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
+    let words = |range: Range<usize>| {
+        let words = bytes[range].chunks_exact(COUNTER as usize);
+        words.map(LittleEndian::read_u64).collect()
+    };
+    places(bytes, layout)
+        .map(|place| {
+            let place = place?;
             Ok(Record {
-                name: pointer(0),
-                hash: pointer(8),
-                counters: read(
-                    "counters",
-                    pointer(format.counter_ptr),
-                    header.counters_delta,
-                    &layout.counters,
-                    header.counter() as usize,
-                )?,
-                uniform,
+                name: place.name,
+                hash: place.hash,
+                counters: match layout.header.counter() {
+                    // A byte is 0 where the code ran.
+                    1 => bytes[place.counters]
+                        .iter()
+                        .map(|&byte| u64::from(byte == 0))
+                        .collect(),
+                    _ => words(place.counters),
+                },
+                uniform: place.uniform.map(words),
             })
         })
         .collect()

@@ -1,6 +1,12 @@
 //! Where the fuzzers start: files of every kind that the readers know, small, made here from the fixtures.
 
+use profraw::format::Header;
 use std::io::Write;
+use tracefile::format::{
+    Agent, Call, Count, Counter, Dispatch, HEADER_SIZE, Kernel, Process, Queue, RECORD_SIZE,
+    Record, pieces,
+};
+use zerocopy::IntoBytes;
 
 #[derive(Clone, Copy)]
 pub enum Method {
@@ -66,6 +72,18 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
             ];
             seeds.push(("two", two.concat()));
         }
+        "profraw" => {
+            let ten = profile(10, &[]);
+            seeds.push(("host", profile(10, &[16, 8])));
+            seeds.push(("gpu", profile(11, &[])));
+            seeds.push(("two", [ten.clone(), profile(10, &[24])].concat()));
+            seeds.push(("ten", ten));
+        }
+        "trace" => {
+            for (name, choice) in [("as-it-is", 0), ("sealed", 3), ("header-sealed", 1)] {
+                seeds.push((name, [vec![choice], trace()].concat()));
+            }
+        }
         _ => {
             seeds.push(("raw-10", RAW_10.to_vec()));
             seeds.push(("raw-11", RAW_11.to_vec()));
@@ -76,6 +94,96 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
         .into_iter()
         .map(|(name, seed)| (name.to_owned(), seed))
         .collect()
+}
+
+/// A raw profile of two functions, the first with value profiles of these sizes.
+pub fn profile(version: u64, values: &[u8]) -> Vec<u8> {
+    let has_uniform = version > 10;
+    let record: u64 = if has_uniform { 72 } else { 64 };
+    let counters = 2 * record;
+    let header = Header {
+        version,
+        binary_ids: 16,
+        num_data: 2,
+        num_counters: 3,
+        num_uniform: if has_uniform { 3 } else { 0 },
+        uniform_delta: if has_uniform { counters + 24 } else { 0 },
+        counters_delta: counters,
+        names: 9,
+        ..Header::default()
+    };
+    let mut words = header.words();
+    words.extend([8, u64::from_le_bytes(*b"build-id")]);
+    for (n, (count, first)) in [(1u64, 0u64), (2, 8)].into_iter().enumerate() {
+        let back = n as u64 * record;
+        words.extend([7 + n as u64, 99, counters + first - back]);
+        if has_uniform {
+            words.push(counters + 24 + first - back);
+        }
+        words.extend([0; 3]);
+        let sites = u64::from(n < values.len());
+        words.extend([count | sites << 32, u64::from(has_uniform) << 21]);
+    }
+    words.extend([1000, 24, 500]);
+    if has_uniform {
+        words.extend([992, 0, 480]);
+    }
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.extend(b"\x07\0one\x01two\0\0\0\0\0\0\0");
+    for &size in values {
+        let at = bytes.len();
+        bytes.resize(at + usize::from(size), 0);
+        bytes[at] = size;
+    }
+    bytes
+}
+
+/// A trace with a record of each kind.
+pub fn trace() -> Vec<u8> {
+    let header = tracefile::format::Header::new(4242, 1_000_000_000, 1000, 1_700_000_000);
+    let mut records: Vec<[u8; RECORD_SIZE]> = pieces(1, "gfx1100").map(Record::seal).collect();
+    records.extend(pieces(2, &"name".repeat(60)).map(Record::seal));
+    let mut process = Process::new(4242, 0);
+    process.command = 2.into();
+    let mut agent = Agent::new(1, 0);
+    agent.name = 1.into();
+    let mut kernel = Kernel::new(1, 0);
+    kernel.name = 2.into();
+    records.extend([
+        process.seal(),
+        agent.seal(),
+        Queue::new(1, 0).seal(),
+        kernel.seal(),
+        Call::new(1, 0).seal(),
+        Dispatch::new(1, 0).seal(),
+    ]);
+    let mut bytes = header.page().to_vec();
+    let number = Counter::new(records.len() as u64);
+    let at = Count::Records.offset();
+    bytes[at..at + size_of::<Counter>()].copy_from_slice(number.as_bytes());
+    bytes.extend(records.concat());
+    bytes
+}
+
+/// Puts a trace's header right, as far as there is one.
+pub fn seal_header(bytes: &mut [u8]) {
+    let size = size_of::<tracefile::format::Header>();
+    if let Some(head) = bytes.get_mut(..size) {
+        let crc = crc32fast::hash(&head[..size - 4]);
+        head[size - 4..].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Puts the checksum of each record of a trace right.
+pub fn seal_records(bytes: &mut [u8]) {
+    for record in bytes
+        .get_mut(HEADER_SIZE..)
+        .unwrap_or_default()
+        .chunks_exact_mut(RECORD_SIZE)
+    {
+        let crc = tracefile::format::checksum(record);
+        record[..4].copy_from_slice(&crc.to_le_bytes());
+    }
 }
 
 /// The beginning of a code object: the headers and the notes, without the sections.

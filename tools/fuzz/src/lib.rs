@@ -11,7 +11,17 @@ use std::path::Path;
 pub type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: &[(&str, Target)] = &[("bundle", bundle), ("packed", packed), ("elf", elf)];
+pub const TARGETS: &[(&str, Target)] = &[
+    ("bundle", bundle),
+    ("packed", packed),
+    ("elf", elf),
+    ("profraw", profraw),
+    ("trace", trace),
+];
+
+/// The targets whose files have code objects in them.
+#[cfg(test)]
+const CODE: [&str; 3] = ["bundle", "packed", "elf"];
 
 /// Any file with code objects in it: what contains them is told by its first bytes.
 pub fn bundle(bytes: &[u8]) {
@@ -34,6 +44,81 @@ pub fn packed(bytes: &[u8]) {
 /// A code object, and the parts that say what it is.
 pub fn elf(bytes: &[u8]) {
     inspect(bytes);
+}
+
+/// Raw profiles, one behind the other, as `devprof merge` and the runtime read them.
+pub fn profraw(bytes: &[u8]) {
+    inspect(bytes);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let Ok(layout) = ::profraw::Layout::read(rest) else {
+            return;
+        };
+        let places: Vec<_> = ::profraw::places(rest, &layout).collect();
+        assert_eq!(places.len() as u64, layout.header.num_data);
+        let mut claimed = 0;
+        for place in places.into_iter().flatten() {
+            assert!(layout.counters.contains(&place.counters.start) || place.counters.is_empty());
+            assert!(place.counters.end <= layout.counters.end);
+            assert!(
+                place
+                    .uniform
+                    .is_none_or(|range| range.end <= layout.uniform.end)
+            );
+            claimed += place.counters.len();
+        }
+        // Records that claim the same counters make more of them than there are bytes.
+        if claimed <= layout.counters.len() {
+            let _ = ::profraw::records(rest, &layout);
+        }
+        for chunk in ::profraw::names::chunks(&rest[layout.names.clone()]) {
+            let _ = chunk.map_err(|damage| assert!(damage.at < layout.names.len()));
+        }
+        let Ok(end) = ::profraw::end(rest, &layout) else {
+            return;
+        };
+        assert!(end > 0);
+        rest = &rest[end..];
+    }
+}
+
+/// A trace; where the first byte asks for it, with the checksums put right, which would stop nearly all damage.
+pub fn trace(bytes: &[u8]) {
+    let Some((&choice, rest)) = bytes.split_first() else {
+        return;
+    };
+    let mut bytes = rest.to_vec();
+    if choice & 1 != 0 {
+        corpus::seal_header(&mut bytes);
+    }
+    if choice & 2 != 0 {
+        corpus::seal_records(&mut bytes);
+    }
+    let size = bytes.len() as u64;
+    let Ok(mut reader) = tracefile::Reader::new(bytes.as_slice()) else {
+        return;
+    };
+    let mut tables = tracefile::Tables::default();
+    let mut items = 0;
+    // Reading from memory does not fail.
+    while let Ok(Some(item)) = reader.next_item() {
+        items += 1;
+        match item {
+            Ok(item) => {
+                let _ = tables.take(&item);
+            }
+            Err(damage) => assert!(damage.offset <= size, "damage behind the file's end"),
+        }
+    }
+    assert!(reader.offset() <= size);
+    // A record, and the zeros before it; and the file's end.
+    assert!(
+        items <= 2 * (size / 128) + 1,
+        "{items} things in {size} bytes"
+    );
+    for id in 0..256 {
+        let _ = tables.text(id).map(str::len);
+    }
 }
 
 /// Reads everything in `bytes` twice: where code is kept, and where it is not. Both ways find the same.
@@ -85,7 +170,7 @@ mod tests {
     /// What a seed has in it, as long as it is whole.
     #[test]
     fn every_seed_is_read_whole() {
-        for (target, _) in TARGETS {
+        for target in CODE {
             for (name, seed) in corpus::seeds(target) {
                 let seed = match seed.as_slice() {
                     [0, rest @ ..] => corpus::packed(rest, corpus::Method::Zlib, 1),
@@ -115,6 +200,27 @@ mod tests {
                     "{target} {name} has no code object"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn seeds_of_profiles_and_traces_are_whole() {
+        for (name, seed) in corpus::seeds("profraw") {
+            let mut rest = seed.as_slice();
+            while !rest.is_empty() {
+                let layout = ::profraw::Layout::read(rest).unwrap();
+                assert!(::profraw::records(rest, &layout).is_ok(), "{name}");
+                rest = &rest[::profraw::end(rest, &layout).unwrap()..];
+            }
+        }
+        for (name, seed) in corpus::seeds("trace") {
+            let mut reader = tracefile::Reader::new(&seed[1..]).unwrap();
+            let mut items = 0;
+            while let Some(item) = reader.next_item().unwrap() {
+                assert!(item.is_ok(), "{name}: {item:?}");
+                items += 1;
+            }
+            assert!(items > 5, "{name}");
         }
     }
 

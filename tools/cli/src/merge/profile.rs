@@ -3,7 +3,7 @@
 use crate::llvm::indexed_version;
 use crate::names;
 use profraw::format::{COUNTER, Format, MAGIC, VARIANT_MASK};
-use profraw::{Error, Layout, records};
+use profraw::{Error, Layout};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -189,13 +189,25 @@ pub fn check(bytes: &[u8], raw: u64) -> Result<Whole, String> {
             )));
         }
         let layout = Layout::read(own).map_err(|e| at(&e))?;
-        let records = records(own, &layout).map_err(|e| match e {
-            Error::Record { record, .. } => {
-                let start = base + layout.data.start + record * layout.format().record;
-                at(&format!("{e}; the record begins at byte {start:#x}"))
-            }
-            _ => at(&e),
-        })?;
+        let mut claimed = 0u64;
+        for place in profraw::places(own, &layout) {
+            let place = place.map_err(|e| match e {
+                Error::Record { record, .. } => {
+                    let start = base + layout.data.start + record * layout.format().record;
+                    at(&format!("{e}; the record begins at byte {start:#x}"))
+                }
+                _ => at(&e),
+            })?;
+            whole.functions.push((place.name, place.hash));
+            claimed += place.counters.len() as u64 / layout.header.counter();
+        }
+        // Each counter is one function's. llvm-profdata would read them again for every record that claims them.
+        if claimed > layout.header.num_counters {
+            return Err(at(&format!(
+                "the records claim {claimed} counters, and there are {}",
+                layout.header.num_counters
+            )));
+        }
         let names = names::by_hash(&own[layout.names.clone()]);
         names.map_err(|e| {
             at(&format!(
@@ -204,9 +216,6 @@ pub fn check(bytes: &[u8], raw: u64) -> Result<Whole, String> {
             ))
         })?;
         let end = profraw::end(own, &layout).map_err(|e| at(&e))?;
-        whole
-            .functions
-            .extend(records.iter().map(|record| (record.name, record.hash)));
         whole.note(own, base, &layout, end);
         base += end;
     }
