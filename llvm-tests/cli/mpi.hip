@@ -1,0 +1,61 @@
+// Four processes of mpirun, each with work of its own size, and a file for each (%h, %p) or one for all (%m): devprof
+// merges what they counted, and nothing is lost or counted twice.
+//
+// RUN: rm -rf %t && mkdir %t && cd %t
+// RUN: %hip_cxx %pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o a %devprof_a -lmpi -lopen_mpi
+// RUN: env LLVM_PROFILE_FILE=own/%%h-%%p.profraw %{mpirun} ./a | FileCheck %s --check-prefix=RANKS
+// RUN: %devprof merge own --by-arch -o own.profdata | FileCheck %s --check-prefix=OWN
+// RUN: %counts own.gfx1100.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: %counts own.host.profdata | FileCheck %s --check-prefix=HOST
+//
+// RUN: env LLVM_PROFILE_FILE=pool/%%m.profraw %{mpirun} ./a
+// RUN: %devprof merge pool --by-arch -o pool.profdata | FileCheck %s --check-prefix=POOL
+// RUN: %counts pool.gfx1100.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: %counts pool.host.profdata | FileCheck %s --check-prefix=HOST
+//
+// Of these processes only the shared library knows.
+// RUN: %hip_cxx %device_pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o b -lmpi -lopen_mpi
+// RUN: env LLVM_PROFILE_FILE=beside/%%h-%%p.profraw %{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b
+// RUN: %devprof merge 'beside/gfx1100.*.profraw' -o beside.profdata | FileCheck %s --check-prefix=BESIDE
+// RUN: %counts beside.profdata | FileCheck %s --check-prefix=DEVICE
+#include "check.h"
+#include <mpi.h>
+
+__device__ __noinline__ int odd(int x) { return x % 2 ? 3 * x : x; }
+
+__global__ void kernel(int *out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = odd(i);
+}
+
+__attribute__((noinline)) static void work(int rank) {
+    kernel<<<rank + 1, 64>>>(device_ints(64 * (rank + 1)));
+    CHECK(hipDeviceSynchronize());
+}
+
+int main(int count, char **words) {
+    int rank, ranks, sum;
+    if (MPI_Init(&count, &words) != MPI_SUCCESS)
+        return 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    work(rank);
+    MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d processes, %d\n", ranks, sum);
+    return MPI_Finalize();
+}
+
+// RANKS: 4 processes, 6
+// OWN:      {{^}}own.gfx1100.profdata: 4 files, 2 functions, gfx1100;
+// OWN-NEXT: {{^}}own.host.profdata: 4 files, 3 functions, host;
+// POOL:      {{^}}pool.gfx1100.profdata: 1 file, 2 functions, gfx1100;
+// POOL-NEXT: {{^}}pool.host.profdata: 1 file, 3 functions, host;
+// BESIDE: {{^}}beside.profdata: 4 files, 2 functions, gfx1100;
+
+// 64 * (1 + 2 + 3 + 4) threads.
+// DEVICE:      {{^}}_Z3oddi: [640, 320]{{$}}
+// DEVICE-NEXT: {{^}}_Z6kernelPi: [640]{{$}}
+// DEVICE-NOT:  {{.}}
+// HOST: {{^}}main: [4,
+// HOST: {{.*}}_ZL4worki: [4,

@@ -1,0 +1,64 @@
+// A PGO round trip on a tiled matrix product: counts of the device come back into its code as branch weights.
+//
+// RUN: rm -rf %t && mkdir %t && cd %t
+// RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a
+// RUN: env LLVM_PROFILE_FILE=raw/%%p.profraw ./a && env LLVM_PROFILE_FILE=raw/%%p.profraw ./a
+// RUN: %devprof merge raw -o a.profdata | FileCheck %s --check-prefix=MERGED
+// RUN: %counts a.profdata | FileCheck %s --check-prefix=COUNTS
+// RUN: %hip_cxx -fprofile-use=a.profdata -O2 -fno-unroll-loops --offload-device-only -S -emit-llvm %s -o used.ll
+// RUN: FileCheck %s --input-file used.ll
+#include "check.h"
+
+constexpr int TILE = 16;
+
+__global__ void product(const float *a, const float *b, float *c, int n) {
+    __shared__ float as[TILE][TILE], bs[TILE][TILE];
+    int x = threadIdx.x, y = threadIdx.y;
+    int row = blockIdx.y * TILE + y, column = blockIdx.x * TILE + x;
+    float sum = 0;
+    for (int k = 0; k < n; k += TILE) {
+        as[y][x] = row < n && k + x < n ? a[row * n + k + x] : 0;
+        bs[y][x] = k + y < n && column < n ? b[(k + y) * n + column] : 0;
+        __syncthreads();
+        for (int i = 0; i < TILE; ++i)
+            sum += as[y][i] * bs[i][x];
+        __syncthreads();
+    }
+    if (row < n && column < n)
+        c[row * n + column] = sum;
+}
+
+int main() {
+    constexpr int n = 40;
+    float *a, *b, *c;
+    CHECK(hipMallocManaged(&a, n * n * sizeof *a));
+    CHECK(hipMallocManaged(&b, n * n * sizeof *b));
+    CHECK(hipMallocManaged(&c, n * n * sizeof *c));
+    for (int i = 0; i < n * n; ++i) {
+        a[i] = i % n == i / n;
+        b[i] = i;
+    }
+    dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
+    product<<<blocks, dim3(TILE, TILE)>>>(a, b, c, n);
+    CHECK(hipDeviceSynchronize());
+    for (int i = 0; i < n * n; ++i)
+        if (c[i] != b[i])
+            return 1;
+}
+
+// Two runs of 9 blocks of 256 threads make 4608 threads; each goes through three tiles, 13824 times in all. Of a and of b
+// 40 * 40 elements are loaded in each of three columns or rows of blocks: 9600. 3200 threads have an element of c.
+// MERGED: {{^}}a.profdata: 4 files, {{[0-9]+}} functions, gfx1100 and host; llvm-profdata 23.
+// COUNTS: {{^}}_Z7productPKfS0_Pfi: [221184, 13824, 9600, 9600, 4608, 3200, 11520]{{$}}
+// COUNTS: {{^}}main: [3200,
+
+// CHECK: define {{.*}} @_Z7productPKfS0_Pfi({{.*}} !prof [[ENTRY:![0-9]+]]
+// CHECK: br i1 {{.*}} !prof [[STORE:![0-9]+]], !block.uniformity.profile
+// CHECK: br i1 {{.*}} !prof [[LOAD:![0-9]+]], !block.uniformity.profile
+// CHECK: br i1 {{.*}} !prof [[LOAD]]{{$}}
+// CHECK: br i1 {{.*}} !prof [[SUM:![0-9]+]], !llvm.loop
+// CHECK: br i1 {{.*}} !prof [[SUM:![0-9]+]], !llvm.loop
+// CHECK-DAG: [[ENTRY]] = !{!"function_entry_count", i64 4608}
+// CHECK-DAG: [[LOAD]] = !{!"branch_weights", i32 9600, i32 4224}
+// CHECK-DAG: [[STORE]] = !{!"branch_weights", i32 3200, i32 1408}
+// CHECK-DAG: [[SUM]] = !{!"branch_weights", i32 13824, i32 207360}
