@@ -3,6 +3,7 @@
 
 mod drain;
 mod load;
+mod merge;
 mod model;
 mod snapshot;
 mod trace;
@@ -24,6 +25,8 @@ enum What {
     Drain(drain::Options),
     /// What devprof costs a program that uses no GPU
     Load(load::Options),
+    /// `devprof merge` of thousands of raw profiles, beside plain llvm-profdata
+    Merge(merge::Options),
     /// Lane-instructions a second of the GPU model
     Model(model::Options),
     /// What snapshots cost a program that launches kernels without pause
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().what {
         What::Drain(options) => drain::run(&options),
         What::Load(options) => load::run(&options),
+        What::Merge(options) => merge::run(&options),
         What::Model(options) => model::run(&options),
         What::Snapshot(options) => snapshot::run(&options),
         What::Trace(options) => trace::run(&options),

@@ -1,0 +1,159 @@
+//! `devprof merge` of thousands of raw profiles, beside plain llvm-profdata on the same list of files. Both write the
+//! same bytes.
+
+use crate::{in_root, median, repo};
+use clap::Args;
+use md5::{Digest, Md5};
+use profraw::format::{Header, V11};
+use std::fs;
+use std::path::Path;
+
+#[derive(Args)]
+pub struct Options {
+    /// Runs of each, alternating
+    #[arg(long, default_value_t = 9)]
+    runs: usize,
+    /// Profiles
+    #[arg(long, default_value_t = 4096)]
+    files: usize,
+}
+
+/// Code objects among the profiles (0: as many as profiles), and the functions of each.
+const ROWS: [(usize, usize); 4] = [(1, 20), (1, 300), (64, 100), (0, 20)];
+
+pub fn run(options: &Options) -> Result<(), String> {
+    let devprof = repo().join("target/release/devprof");
+    if !devprof.exists() {
+        return Err(format!(
+            "no {}: run cargo build --release -p devprof-cli",
+            devprof.display()
+        ));
+    }
+    println!(
+        "| {} profiles of | functions | each | llvm-profdata | devprof merge | llvm-profdata / devprof | CPU: llvm-profdata | devprof | memory: llvm-profdata | devprof |",
+        options.files
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let dir = repo().join("target/bench/merge");
+    for (objects, functions) in ROWS {
+        let objects = if objects == 0 { options.files } else { objects };
+        let size = write(&dir, options.files, objects, functions)?;
+        let lines = in_root(&format!(
+            "cd {}
+for n in $(seq {}); do
+    /usr/bin/time -o time -f 'llvm %e %U %S %M' llvm-profdata merge --input-files=list -o llvm.profdata; cat time
+    /usr/bin/time -o time -f 'devprof %e %U %S %M' {} merge @list -o devprof.profdata >/dev/null; cat time
+done
+for which in llvm devprof; do llvm-profdata show --all-functions --counts --binary-ids $which.profdata >$which; done
+cmp llvm devprof",
+            dir.display(),
+            options.runs,
+            devprof.display()
+        ))?;
+        let of = |who: &str, value: &dyn Fn(&[f64]) -> f64| {
+            let rows = lines.lines().filter_map(|line| line.strip_prefix(who));
+            median(
+                rows.map(|row| {
+                    let numbers: Vec<f64> = row
+                        .split_whitespace()
+                        .filter_map(|word| word.parse().ok())
+                        .collect();
+                    value(&numbers)
+                })
+                .collect(),
+            )
+        };
+        let both = |value: &dyn Fn(&[f64]) -> f64| (of("llvm ", value), of("devprof ", value));
+        let (wall, devprof_wall) = both(&|row| row[0]);
+        let (cpu, devprof_cpu) = both(&|row| row[1] + row[2]);
+        let (memory, devprof_memory) = both(&|row| row[3] / 1024.0);
+        let kind = match objects {
+            1 => "one code object".to_owned(),
+            _ => format!("{objects} code objects"),
+        };
+        println!(
+            "| {kind} | {functions} | {:.1} KiB | {wall:.2} s | {devprof_wall:.2} s | {:.1} | {cpu:.2} s | {devprof_cpu:.2} s | {memory:.0} MiB | {devprof_memory:.0} MiB |",
+            size as f64 / 1024.0,
+            wall / devprof_wall
+        );
+    }
+    fs::remove_dir_all(&dir).map_err(|e| format!("cannot remove {}: {e}", dir.display()))
+}
+
+/// Writes the profiles and their list. Bytes of the last.
+fn write(dir: &Path, files: usize, objects: usize, functions: usize) -> Result<usize, String> {
+    let failed = |e: std::io::Error| format!("cannot write to {}: {e}", dir.display());
+    if dir.exists() {
+        fs::remove_dir_all(dir).map_err(failed)?;
+    }
+    fs::create_dir_all(dir).map_err(failed)?;
+    let mut list = String::new();
+    let mut size = 0;
+    for n in 0..files {
+        let image = image(n % objects, functions, n as u64);
+        let name = format!("gfx1100.{n}.profraw");
+        size = image.len();
+        fs::write(dir.join(&name), image).map_err(failed)?;
+        list += &name;
+        list.push('\n');
+    }
+    fs::write(dir.join("list"), list).map_err(failed)?;
+    Ok(size)
+}
+
+/// A profile of a code object, whose functions have one to nine counters; all of it depends on the numbers only.
+fn image(object: usize, functions: usize, run: u64) -> Vec<u8> {
+    let names: Vec<String> = (0..functions)
+        .map(|n| format!("_ZN7library6object{object}10kernel_{n:05}ILi{n}EEvPKfPfi"))
+        .collect();
+    let text = names.join("\x01");
+    let mut section = Vec::new();
+    let mut length = text.len();
+    while length >= 0x80 {
+        section.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    section.extend([length as u8, 0]);
+    section.extend(text.bytes());
+    let counts: Vec<u64> = (0..functions as u64).map(|n| 1 + n % 9).collect();
+    let all: u64 = counts.iter().sum();
+    let records = functions as u64 * V11.record as u64;
+    let header = Header {
+        version: V11.version,
+        binary_ids: 16,
+        num_data: functions as u64,
+        num_counters: all,
+        num_uniform: all,
+        counters_delta: records,
+        uniform_delta: records + 8 * all,
+        names: section.len() as u64,
+        ..Header::default()
+    };
+    let mut words = header.words();
+    words.extend([8, object as u64]);
+    let mut at = records;
+    for (n, (name, count)) in names.iter().zip(&counts).enumerate() {
+        let digest = Md5::digest(name.as_bytes());
+        let hash = u64::from_le_bytes(digest[..8].try_into().unwrap_or_default());
+        let own = at - n as u64 * V11.record as u64;
+        // Name, hash, the two pointers, three addresses, the number of counters, the wave size.
+        words.extend([
+            hash,
+            0x1234 + n as u64,
+            own,
+            own + 8 * all,
+            0,
+            0,
+            0,
+            *count,
+            32 << 16,
+        ]);
+        at += 8 * count;
+    }
+    words.extend((0..all).map(|n| n * 31 + run));
+    words.extend((0..all).map(|n| n * 31 / 2));
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.extend(section);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes
+}
