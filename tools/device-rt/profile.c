@@ -88,13 +88,16 @@ struct dispatch_packet {
     uint32_t grid_size_x, grid_size_y, grid_size_z;
 };
 
+// A section that is not loaded tells readers of the code object whether anything is sampled: it has one byte, and one
+// for each copy of the function below (tools/code-objects/src/object.rs).
+#define SAMPLING_MARK ".pushsection .devprof.sampling,\"\",@progbits\n.byte 1\n.popsection"
+__asm__(SAMPLING_MARK);
+
 // Whether this block is one of those that count: one in 2^bits, by the block's number in the whole grid, so that
 // grids which extend in y or z only are sampled too. The packet has the grid's size in every code object version;
 // the hidden kernel arguments moved between versions.
 CALLED int __llvm_profile_sampling_gpu(uint32_t bits) {
-    // A byte for each copy of this function, in a section that is not loaded: readers of the code object learn that
-    // something is sampled when there are more than the one of the function itself (tools/code-objects/src/object.rs).
-    __asm__ volatile(".pushsection .devprof.sampling,\"\",@progbits\n.byte 1\n.popsection");
+    __asm__ volatile(SAMPLING_MARK);
     uint32_t block = __gpu_block_id_x(), y = __gpu_block_id_y(), z = __gpu_block_id_z();
     if (y | z) {
         const struct dispatch_packet *packet = (const struct dispatch_packet *)__builtin_amdgcn_dispatch_ptr();

@@ -143,7 +143,7 @@ const SAMPLING: &str = "__llvm_profile_sampling_gpu";
 const COUNTING: &str = "__llvm_profile_instrument_gpu";
 const VERSION: &str = "__llvm_profile_raw_version";
 const TABLE: &str = "__llvm_profile_sections";
-/// devprof's device runtime leaves a byte in it for each copy of its sampling function.
+/// devprof's device runtime leaves a byte in it, and one for each copy of its sampling function.
 const SAMPLING_SITES: &str = ".devprof.sampling";
 
 fn profile(elf: &mut Elf) -> Option<Profile> {
@@ -184,9 +184,17 @@ fn profile(elf: &mut Elf) -> Option<Profile> {
     };
     let raw_version = word.map(|word| word & !VARIANT_MASK).or_else(by_table);
     let undefined = |name: &str| find(name).is_some_and(|symbol| symbol.undefined);
-    let sampling = match elf.section(SAMPLING_SITES).map(|s| s.header.sh_size) {
-        // The function itself, which nobody calls.
-        Some(1) => Sampling::No,
+    // The function itself is one of the copies, where the optimizer has left it; a stripped file does not tell.
+    let own = match elf.section(".symtab") {
+        Some(_) => find(SAMPLING).map(|_| 1).or(Some(0)),
+        None => None,
+    };
+    let copies = elf.section(SAMPLING_SITES);
+    let copies = copies.map(|section| section.header.sh_size.saturating_sub(1));
+    let sampling = match copies {
+        Some(0) => Sampling::No,
+        Some(1) if own.is_none() => Sampling::Unknown,
+        Some(copies) if Some(copies) == own => Sampling::No,
         Some(_) => Sampling::Yes,
         None if raw_version.is_some_and(|version| version < 11) => Sampling::No,
         None if undefined(SAMPLING) => Sampling::Yes,
