@@ -58,7 +58,8 @@ pub fn raw_kind(head: &[u8]) -> Option<(u8, bool)> {
 }
 
 pub fn is_indexed(head: &[u8]) -> bool {
-    head.starts_with(&INDEXED.to_le_bytes())
+    // The magic stands in reading order; all numbers behind it are little-endian.
+    head.starts_with(&INDEXED.to_be_bytes())
 }
 
 /// The raw profiles in a file, and what is wrong with it.
