@@ -75,18 +75,26 @@
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 0
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
-// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); none of the 1 code object in it was compiled to count
+// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object was not compiled to count
 // UNCOUNTED: devprof: next: devprof flags --coverage
 // SUID: devprof: no counters were collected: ./suid runs with rights that its caller has not
 // STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked
 // LINKED: devprof: 1 profile in devprof-6: 1 code object, 1 function (1 ran), 64 counts in all
+//
+// LLVM's own collector writes the same under another name: in a directory of the run's own it is removed, elsewhere said.
+// RUN: %hip_cxx %pgo %exact -O2 %s -o beside && %devprof run ./beside 2>&1 | FileCheck %s --check-prefix=BESIDE
+// RUN: ls devprof-7 | count 2 && %counts devprof-7/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
+// RUN: mkdir there && %devprof run --profile there/%%m.profraw ./beside 2>&1 | FileCheck %s --check-prefix=THERE
+// BESIDE-NOT: again
+// BESIDE: devprof: 1 profile in devprof-7
+// THERE: devprof: there/gfx1100.{{[0-9_]+}}.profraw counts the same again, from LLVM's own collector
 //
 // A path that the dynamic linker would take for two, and what the user has loaded already.
 // RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null
 // RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
 // RUN: FileCheck %s --check-prefix=LIST < list
 // RUN: not %devprof run --library none.so ./a 2>&1 | FileCheck %s --check-prefix=NO-LIBRARY
-// SPACE: devprof: 1 profile in devprof-7
+// SPACE: devprof: 1 profile in devprof-8
 // LIST: /libdevprof.so:{{.*}}/other.so libnone.so {{[^ ]*}}/libdevprof.so
 // NO-LIBRARY: devprof: cannot find the library none.so
 //

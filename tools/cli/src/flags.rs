@@ -26,9 +26,11 @@ pub struct Options {
     /// For a file that hipModuleLoad loads: no host code
     #[arg(long, conflicts_with_all = ["compile", "link"])]
     module: bool,
-    /// Link devprof's archive into the program, which then needs no `devprof run`
-    #[arg(long, conflicts_with = "module")]
-    link_devprof: bool,
+    /// Do not link devprof's archive into the program, which then has to be run with `devprof run`
+    ///
+    /// LLVM's own collector, where the toolchain has one, is in the program then; devprof's takes its place otherwise.
+    #[arg(long)]
+    no_runtime: bool,
     /// The compiler; without it, clang++ in PATH, or the newest that there is
     #[arg(long, value_name = "CLANG")]
     clang: Option<PathBuf>,
@@ -68,8 +70,11 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         Some(profile) => flags.extend(with_profile(options, &clang, profile)?),
         None => flags.extend(counting(options, &clang)?),
     }
-    if options.link_devprof && !options.compile {
-        let archive = Part::Archive.find()?;
+    let counts = options.purpose.pgo_use.is_none();
+    if counts && !options.no_runtime && !options.compile && !options.module {
+        let archive = Part::Archive.find().map_err(|error| {
+            format!("no libdevprof.a to link in (--no-runtime goes without): {error}")
+        })?;
         if archive.as_os_str().as_encoded_bytes().contains(&b',') {
             return Err(format!(
                 "clang would split {} at its comma: put devprof elsewhere",

@@ -16,6 +16,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 use tempfile::TempDir;
 
 #[derive(Args)]
@@ -63,7 +64,7 @@ const NOT_EXECUTABLE: u8 = 126;
 
 pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let library = library(options)?;
-    let journal = tempfile::Builder::new()
+    let log = tempfile::Builder::new()
         .prefix("devprof-run-")
         .tempfile()
         .map_err(|error| format!("cannot make a file for what the program tells: {error}"))?;
@@ -77,8 +78,9 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     environment(&mut command, options, &library, &directory, &links)?;
     // Of a run within a run: both are told.
     let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
-    command.env("DEVPROF_LOG", journal.path());
+    command.env("DEVPROF_LOG", log.path());
 
+    let since = SystemTime::now();
     let ended = child::run(&mut command);
     directory.remove_if_empty();
     let end = match ended {
@@ -92,30 +94,34 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             });
         }
     };
-    let told = fs::read(journal.path())
-        .map_err(|error| format!("cannot read {}: {error}", journal.path().display()))?;
+    let told = fs::read(log.path())
+        .map_err(|error| format!("cannot read {}: {error}", log.path().display()))?;
     if let Some(outer) = outer {
         // Its reader is the one who cares whether it is there.
         let file = fs::File::options().append(true).open(outer);
         let _ = file.and_then(|mut file| file.write_all(&told));
     }
+    let journal = Journal::read(&told);
+    let asked = summary::Asked {
+        program: program.unwrap_or_else(|| name.into()),
+        hindrance,
+        is_traced: options.trace.is_some(),
+        directory: directory.0.clone(),
+        since,
+        has_gpu: options.model
+            || Path::new("/dev/kfd").exists()
+            || env::var_os("HSA_MODEL_LIB").is_some(),
+    };
+    let copies = summary::without_copies(&asked, &journal);
     if !options.quiet {
-        let asked = summary::Asked {
-            program: program.unwrap_or_else(|| name.into()),
-            hindrance,
-            is_traced: options.trace.is_some(),
-            directory: directory.0.clone(),
-            has_gpu: options.model
-                || Path::new("/dev/kfd").exists()
-                || env::var_os("HSA_MODEL_LIB").is_some(),
-        };
         let prefix = Ink::Good.on(console.colors.say, "devprof:");
-        for line in summary::of(&asked, &Journal::read(&told)) {
+        let lines = summary::of(&asked, &journal);
+        for line in copies.into_iter().chain(lines) {
             (console.say)(&format!("{prefix} {line}"));
         }
     }
     // Its file would stay behind when a signal ends us.
-    drop((journal, links));
+    drop((log, links));
     Ok(child::end_as(end))
 }
 

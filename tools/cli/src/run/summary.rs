@@ -4,10 +4,12 @@ use super::journal::{Journal, Profile};
 use crate::export::source;
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// IR-level instrumentation: a profile for the optimiser, from which no coverage can be shown.
 const IR_LEVEL: u64 = 1 << 56;
@@ -79,6 +81,8 @@ pub struct Asked {
     pub is_traced: bool,
     /// Made for this run: nothing else is in it.
     pub directory: Option<PathBuf>,
+    /// When the program was started.
+    pub since: SystemTime,
     /// There is a GPU, or the model of one.
     pub has_gpu: bool,
 }
@@ -142,6 +146,49 @@ fn profiles(journal: &Journal, counted: &Counted) -> String {
         counted.ran.len(),
         grouped(counted.counts),
     )
+}
+
+/// LLVM's own collector, where it is in the program, too, writes what devprof writes, or a part of it; under the same
+/// name, which devprof sees to, or, with %m and for modules, under another. Who merges all files then counts twice: they
+/// are removed from a directory that was made for the run, and told of in another.
+pub fn without_copies(asked: &Asked, journal: &Journal) -> Option<String> {
+    // A file's time is that of the last tick of a clock.
+    let since = asked.since - Duration::from_millis(20);
+    let mut copies = BTreeSet::new();
+    for path in journal.profiles.keys() {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            continue;
+        };
+        let arch = name.as_bytes().split_inclusive(|&byte| byte == b'.').next();
+        let arch = arch.unwrap_or_default();
+        let is_new = |file: &DirEntry| {
+            let changed = file.metadata().and_then(|data| data.modified());
+            changed.is_ok_and(|changed| changed >= since)
+        };
+        let files = fs::read_dir(dir).into_iter().flatten().flatten();
+        let copy = |file: &DirEntry| {
+            let name = file.file_name();
+            name.as_bytes().starts_with(arch)
+                && name.as_bytes().ends_with(b".profraw")
+                && !journal.profiles.contains_key(&file.path())
+                && is_new(file)
+        };
+        copies.extend(files.filter(copy).map(|file| file.path()));
+    }
+    let own = asked.directory.as_ref();
+    let is_own = own.is_some_and(|own| copies.iter().all(|copy| copy.starts_with(own)));
+    if is_own && journal.lost.is_empty() {
+        // One that cannot be removed is told of.
+        copies.retain(|copy| fs::remove_file(copy).is_err());
+    }
+    let first = shown(copies.first()?);
+    let (files, count) = match copies.len() {
+        1 => (first, "counts"),
+        n => (format!("{first} and {} more", n - 1), "count"),
+    };
+    Some(format!(
+        "{files} {count} the same again, from LLVM's own collector, which is in the program, too (`devprof flags` leaves it out): do not merge both"
+    ))
 }
 
 /// Profiles that several processes wrote, each over the other's.
@@ -225,16 +272,15 @@ fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
     if objects == 0 {
         return String::new();
     }
-    let objects = plural(objects, "code object");
-    match counted.is_empty() {
-        true => format!("; none of the {objects} in it was compiled to count"),
-        false => {
-            let targets: Vec<String> = counted.into_iter().collect();
-            format!(
-                "; of the {objects} in it those for {} count",
-                targets.join(", ")
-            )
-        }
+    let targets: Vec<String> = counted.into_iter().collect();
+    match (targets.is_empty(), objects) {
+        (true, 1) => "; its code object was not compiled to count".to_owned(),
+        (true, n) => format!("; none of its {n} code objects was compiled to count"),
+        (false, n) => format!(
+            "; of its {} those for {} count",
+            plural(n, "code object"),
+            targets.join(", ")
+        ),
     }
 }
 
@@ -363,6 +409,7 @@ mod tests {
             hindrance: None,
             is_traced: false,
             directory: None,
+            since: SystemTime::now(),
             has_gpu: false,
         }
     }
