@@ -187,7 +187,7 @@ pub fn without_copies(asked: &Asked, journal: &Journal) -> Option<String> {
         n => (format!("{first} and {} more", n - 1), "count"),
     };
     Some(format!(
-        "{files} {count} the same again, from LLVM's own collector, which is in the program, too (`devprof flags` leaves it out): do not merge both"
+        "{files} {count} the same again, from LLVM's own collector, which is in the program, too (`devprof flags` leaves it out): `devprof merge` takes one of them"
     ))
 }
 
