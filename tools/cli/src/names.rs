@@ -4,6 +4,7 @@ use clap::Args;
 use flate2::read::ZlibDecoder;
 use md5::{Digest, Md5};
 use profraw::names::{Chunk, chunks};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 
@@ -30,29 +31,33 @@ const MOST_EXPANSION: u64 = 1040;
 /// The names in a names section, by the hash that records have.
 pub fn by_hash(section: &[u8]) -> Result<HashMap<u64, String>, String> {
     let mut names = HashMap::new();
-    for chunk in chunks(section) {
-        let text = match chunk.map_err(|e| e.to_string())? {
-            Chunk::Plain(text) => text.to_owned(),
-            Chunk::Packed { bytes, size } => {
-                if size > bytes.len() as u64 * MOST_EXPANSION {
-                    return Err(format!(
-                        "{} bytes of names claim to unpack to {size}",
-                        bytes.len()
-                    ));
-                }
-                let mut text = String::new();
-                let mut decoder = ZlibDecoder::new(bytes).take(size);
-                decoder
-                    .read_to_string(&mut text)
-                    .map_err(|e| format!("the compressed names do not unpack: {e}"))?;
-                text
-            }
-        };
-        for name in text.split('\x01').filter(|name| !name.is_empty()) {
+    for text in texts(section) {
+        for name in text?.split('\x01').filter(|name| !name.is_empty()) {
             names.insert(hash(name), name.to_owned());
         }
     }
     Ok(names)
+}
+
+/// The texts of a names section, unpacked: names with a byte 1 between them.
+pub fn texts(section: &[u8]) -> impl Iterator<Item = Result<Cow<'_, str>, String>> {
+    chunks(section).map(|chunk| match chunk.map_err(|e| e.to_string())? {
+        Chunk::Plain(text) => Ok(text.into()),
+        Chunk::Packed { bytes, size } => {
+            if size > bytes.len() as u64 * MOST_EXPANSION {
+                return Err(format!(
+                    "{} bytes of names claim to unpack to {size}",
+                    bytes.len()
+                ));
+            }
+            let mut text = String::new();
+            let mut decoder = ZlibDecoder::new(bytes).take(size);
+            decoder
+                .read_to_string(&mut text)
+                .map_err(|e| format!("the compressed names do not unpack: {e}"))?;
+            Ok(text.into())
+        }
+    })
 }
 
 /// The low 64 bits of the MD5, as LLVM has it for a function's name.

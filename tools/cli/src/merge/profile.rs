@@ -208,13 +208,12 @@ pub fn check(bytes: &[u8], raw: u64) -> Result<Whole, String> {
                 layout.header.num_counters
             )));
         }
-        let names = names::by_hash(&own[layout.names.clone()]);
-        names.map_err(|e| {
-            at(&format!(
-                "the names, which begin at byte {:#x}: {e}",
-                base + layout.names.start
-            ))
-        })?;
+        for text in names::texts(&own[layout.names.clone()]) {
+            text.map_err(|e| {
+                let start = base + layout.names.start;
+                at(&format!("the names, which begin at byte {start:#x}: {e}"))
+            })?;
+        }
         let end = profraw::end(own, &layout).map_err(|e| at(&e))?;
         whole.note(own, base, &layout, end);
         base += end;

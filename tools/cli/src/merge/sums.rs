@@ -71,8 +71,9 @@ pub struct Sums {
 pub struct Pile {
     /// Indices into [`Sums::files`].
     pub files: Vec<usize>,
-    /// What each function that was read counted on.
-    functions: HashMap<Function, Arch>,
+    /// What each function that was read counted on: an index into `archs`.
+    functions: HashMap<Function, usize>,
+    archs: Vec<Arch>,
     /// Functions that counted on several architectures, and these.
     mixed: (HashSet<Function>, BTreeSet<Arch>),
     /// There are files in it of which devprof read nothing but their beginning.
@@ -94,14 +95,18 @@ impl Pile {
             functions,
         } = sorted;
         self.unread |= functions.is_none();
+        let known = self.archs.iter().position(|known| *known == arch);
+        let own = known.unwrap_or_else(|| {
+            self.archs.push(arch.clone());
+            self.archs.len() - 1
+        });
         for function in functions.into_iter().flatten() {
-            let first = self
-                .functions
-                .entry(function)
-                .or_insert_with(|| arch.clone());
-            if *first != arch {
+            let first = *self.functions.entry(function).or_insert(own);
+            if first != own {
                 self.mixed.0.insert(function);
-                self.mixed.1.extend([first.clone(), arch.clone()]);
+                self.mixed
+                    .1
+                    .extend([self.archs[first].clone(), arch.clone()]);
             }
         }
         self.files.push(file);
