@@ -6,8 +6,10 @@
 #                                      fails where functions and branches are not those of `llvm-cov export`
 #   report.py pages DIR                fails where a page is not well-formed HTML, a link leads nowhere, something comes
 #                                      from elsewhere, or a number is not that of DIR/report.json
+#   report.py documented REPORT TEXT   fails where the names in the report are not those in the `quotes` of a text
 import json
 import os
+import re
 import sys
 from urllib.parse import unquote, urlsplit
 
@@ -181,4 +183,19 @@ def pages(top):
     print(f"{len(trees)} pages")
 
 
-{"json": show, "lcov": lcov, "totals": compare_totals, "pages": pages}[sys.argv[1]](*sys.argv[2:])
+def documented(path, text):
+    names = set()
+
+    def collect(value):
+        if isinstance(value, dict):
+            names.update(value)
+        for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+            collect(one)
+
+    collect(json.load(open(path)))
+    quoted = set(re.findall(r"`([a-z_]+)`", open(text).read()))
+    assert names <= quoted, names - quoted
+    print(*sorted(names))
+
+
+{"json": show, "documented": documented, "lcov": lcov, "totals": compare_totals, "pages": pages}[sys.argv[1]](*sys.argv[2:])

@@ -171,7 +171,7 @@ impl Pages<'_> {
                         (number(column.code_objects as u64))
                         (ratio(column.totals.lines)) (ratio(column.totals.branches)) (ratio(column.totals.functions))
                     } @else {
-                        td.off { "did not run" }
+                        td.off.place { "did not run" }
                         (number(column.code_objects as u64))
                         td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" } td.n.off data-v="-1" { "–" }
                     }
