@@ -1,7 +1,7 @@
 //! `devprof flags`: what to compile and link with, for the clang that is here, as llvm-config tells it for LLVM.
 
 use crate::clang::{Clang, Instrumentation};
-use crate::parts::Part;
+use crate::parts::{Part, device_runtime_build};
 use crate::{Console, gpus, llvm};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -197,12 +197,13 @@ fn device_runtime(
     let path = match own.exists() {
         true if is_taken => return Ok(flags),
         true => own,
-        false => Part::DeviceRuntime(clang.major).find().map_err(|error| {
+        false => Part::DeviceRuntime(clang.major).find().map_err(|_| {
             format!(
-                "{} ({}) has no device side of the profile runtime ({} is not there), and devprof has none for it ({error}): tools/device-rt/build --clang {} --install makes it, as the user who may write there",
+                "{} ({}) has no device side of the profile runtime: {} is not there, and devprof has none for it; {} --clang {} --install makes it, as the user who may write there",
                 clang.path.display(),
                 clang.version,
                 own.display(),
+                device_runtime_build(),
                 clang.path.display(),
             )
         })?,

@@ -17,6 +17,8 @@ pub enum Part {
     Archive,
     /// The device side of the profile runtime, for the clang of this release.
     DeviceRuntime(u32),
+    /// What makes that.
+    DeviceRuntimeBuild,
     /// The GPU model, for ROCr's model mode.
     Model,
     /// What ROCr's model mode reads as the kernel's description of the machine.
@@ -40,6 +42,7 @@ impl Part {
             Part::DeviceRuntime(release) => {
                 format!("devprof/clang-{release}/{DEVICE_RUNTIME}").into()
             }
+            Part::DeviceRuntimeBuild => "devprof/device-rt/build".into(),
             Part::Model => "devprof/libgpu_model.so".into(),
             Part::Topology => "devprof/gpu-model-topology".into(),
             Part::Starter => "devprof/gpu-model-start.so".into(),
@@ -55,6 +58,7 @@ impl Part {
             Part::DeviceRuntime(release) => {
                 format!("device-rt/clang-{release}/{DEVICE_RUNTIME}").into()
             }
+            Part::DeviceRuntimeBuild => "../tools/device-rt/build".into(),
             Part::Model => "release/libgpu_model.so".into(),
             Part::Topology => "gpu-model-topology".into(),
             Part::Starter => "gpu-model-start.so".into(),
@@ -66,7 +70,9 @@ impl Part {
     fn how(self) -> &'static str {
         match self {
             Part::Library | Part::Archive => "tools/build-runtime makes it in a checkout",
-            Part::DeviceRuntime(_) => "tools/device-rt/build -o makes it in a checkout",
+            Part::DeviceRuntime(_) | Part::DeviceRuntimeBuild => {
+                "tools/device-rt/build makes it in a checkout"
+            }
             Part::Model | Part::Topology | Part::Starter => {
                 "tools/build-model makes it in a checkout"
             }
@@ -121,6 +127,15 @@ impl Part {
         }
         places
     }
+}
+
+/// What makes the device side of the profile runtime, as a shell starts it.
+pub fn device_runtime_build() -> String {
+    let found = Part::DeviceRuntimeBuild.find();
+    let path = found.and_then(|path| path.canonicalize().map_err(|error| error.to_string()));
+    path.map_or("tools/device-rt/build".to_owned(), |path| {
+        path.display().to_string()
+    })
 }
 
 fn program() -> Result<PathBuf, String> {

@@ -85,7 +85,10 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     directory.remove_if_empty();
     let end = match ended {
         Ok(end) => end,
-        Err(error) => {
+        Err(child::Error::Wait(error)) => {
+            return Err(format!("cannot wait for {}: {error}", name.display()));
+        }
+        Err(child::Error::Start(error)) => {
             let line = format!("devprof: cannot start {}: {error}", name.display());
             (console.say)(&line);
             return Ok(match error.kind() {

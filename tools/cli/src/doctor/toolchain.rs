@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::clang::Clang;
 use crate::llvm::{self, Llvm};
-use crate::parts::Part;
+use crate::parts::{Part, device_runtime_build};
 use std::path::Path;
 
 const TOOLS: &str = "LLVM tools";
@@ -115,7 +115,8 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> Result<Vec<Fin
                 clang.major
             ),
             format!(
-                "tools/device-rt/build --clang {} --install",
+                "{} --clang {} --install",
+                device_runtime_build(),
                 clang.path.display()
             ),
         )

@@ -16,6 +16,14 @@ pub enum End {
     Killed(i32),
 }
 
+/// Why there is no end to tell of.
+#[derive(Debug)]
+pub enum Error {
+    Start(io::Error),
+    /// It was started, and it is not known what became of it.
+    Wait(io::Error),
+}
+
 /// What is passed on.
 const SIGNALS: [c_int; 9] = [
     libc::SIGHUP,
@@ -33,7 +41,7 @@ const SIGNALS: [c_int; 9] = [
 ///
 /// # Errors
 /// It could not be started, or not be waited for.
-pub fn run(command: &mut Command) -> io::Result<End> {
+pub fn run(command: &mut Command) -> Result<End, Error> {
     let signals = Signals::block();
     let (mask, child_action) = (signals.old, signals.child_action);
     let before = move || {
@@ -47,8 +55,12 @@ pub fn run(command: &mut Command) -> io::Result<End> {
     };
     // SAFETY: `before` only makes the two calls above.
     unsafe { command.pre_exec(before) };
-    let child = command.spawn()?;
-    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let child = command.spawn().map_err(Error::Start)?;
+    watch(child.id().cast_signed(), &signals).map_err(Error::Wait)
+}
+
+/// Passes signals on until the child has ended.
+fn watch(pid: libc::pid_t, signals: &Signals) -> io::Result<End> {
     let mut is_stopped = false;
     loop {
         let (signal, from) = signals.next()?;

@@ -57,6 +57,12 @@ fn the_table_is_aligned_and_the_csv_is_read_back() {
         lines[1].trim_start(),
         "1000  10.000 µs     10 ns     10 ns     10 ns  56.8 %  says \"a, b\""
     );
+    let colored = devprof(&[&"--color=always", &"stats", &file]);
+    let colored = String::from_utf8(colored.stdout).unwrap();
+    assert_eq!(
+        colored,
+        shown.replacen(lines[0], &format!("\x1b[1m{}\x1b[0m", lines[0]), 1)
+    );
     let column = |line: &str, text| line.find(text).map(|at| line[..at].chars().count());
     assert_eq!(column(lines[0], "Kernel"), column(lines[3], "halved"));
 
