@@ -248,3 +248,61 @@ impl Whole {
         add(layout.uniform.clone(), What::Counters);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profraw::format::{Header, V10};
+
+    /// Version 10: two records with these pointers to the two counters that there are, and their numbers.
+    fn profile(records: [(u64, u64); 2]) -> Vec<u8> {
+        let mut words = Header {
+            version: V10.version,
+            num_data: 2,
+            num_counters: 2,
+            counters_delta: 128,
+            ..Header::default()
+        }
+        .words();
+        for (pointer, counters) in records {
+            words.extend([0, 0, pointer, 0, 0, 0, counters, 0]);
+        }
+        words.extend([0, 0]);
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_counter_is_one_records() {
+        let functions = |records| check(&profile(records), 10).map(|whole| whole.functions.len());
+        assert_eq!(functions([(128, 1), (72, 1)]), Ok(2));
+        let error = "the records claim 4 counters, and there are 2".to_owned();
+        assert_eq!(functions([(128, 2), (64, 2)]), Err(error));
+    }
+
+    #[test]
+    fn the_gpu_is_in_the_files_name() {
+        let gpu = |name: &str| named(Path::new(name)).map(|arch| arch.to_string());
+        for (name, found) in [
+            ("gfx1100.default.profraw", "gfx1100"),
+            ("dir.gfx9/gfx90a.1.x.profraw", "gfx90a"),
+            ("gfx942.hsa0.default.profraw", "gfx942"),
+            ("gfx11-generic.x", "gfx11-generic"),
+            ("gfx9-4-generic.x", "gfx9-4-generic"),
+            ("rank3_gfx1201", "gfx1201"),
+            ("merged.gfx1030.profdata", "gfx1030"),
+        ] {
+            assert_eq!(gpu(name).as_deref(), Some(found), "{name}");
+        }
+        for name in [
+            "default.profraw",
+            "mygfx1100.x",
+            "gfx.x",
+            "gfx11.x",
+            "gfx11000.x",
+            "gfx90A.x",
+            "gfx1100/x",
+        ] {
+            assert_eq!(gpu(name), None, "{name}");
+        }
+    }
+}
