@@ -1,4 +1,4 @@
-// A function that not every code object has, and a template whose instances differ.
+// A function that not every code object has, and templates whose instances differ.
 #include <hip/hip_runtime.h>
 
 __device__ inline void put(int *out, int value) {
@@ -15,4 +15,14 @@ template <int N> __global__ void fill(int *out) {
 #endif
   if (threadIdx.x < N)
     put(out, N);
+}
+
+template <int N> __global__ void clear(int *out) {
+#ifdef TWICE
+  if (threadIdx.x > N)
+    return;
+#else
+  out[N] = 1;
+#endif
+  out[threadIdx.x] = 0;
 }

@@ -1,4 +1,7 @@
-// Compiles all of the template.
+// Compiles all of the templates.
 #define TWICE
 #include "put.h"
-void launch_second(int *out) { fill<2><<<1, 32>>>(out); }
+void launch_second(int *out) {
+  fill<2><<<1, 32>>>(out);
+  clear<2><<<1, 32>>>(out);
+}

@@ -1,7 +1,10 @@
 #include "put.h"
 void launch_first(int *out);
 void launch_second(int *out);
-void launch_third(int *out) { fill<2><<<1, 32>>>(out); }
+void launch_third(int *out) {
+  fill<2><<<1, 32>>>(out);
+  clear<2><<<1, 32>>>(out);
+}
 
 int main(int argc, char **) {
   int *out;

@@ -4,7 +4,7 @@ use super::llvm_cov::{self, Function, Variant};
 use super::objects::Object;
 use crate::llvm::Tool;
 use indicatif::ProgressBar;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -53,23 +53,51 @@ impl Gathered {
         };
         let paths: Vec<PathBuf> = objects.iter().map(|object| object.path.clone()).collect();
         let mut functions = Vec::new();
+        let mut other = Vec::new();
         for (object, read) in objects.iter().zip(all(&paths, profile, llvm_cov, bar)) {
             gathered.kernels.extend(object.kernels.iter().cloned());
             match read {
                 Ok(read) => {
                     functions.extend(read.functions);
-                    gathered.problems.mismatched.extend(read.mismatched);
+                    other.push((*object, read.mismatched));
                 }
-                Err(why) => gathered
-                    .problems
-                    .unread
-                    .push(format!("{}: {why}", object.place)),
+                Err(why) => gathered.unread(object, &why),
+            }
+        }
+        let known: HashSet<String> = functions
+            .iter()
+            .map(|function| function.name.clone())
+            .collect();
+        for (object, mismatched) in other {
+            let (idle, alien) = mismatched
+                .into_iter()
+                .partition(|name| known.contains(name));
+            gathered.problems.mismatched.extend::<Vec<String>>(alien);
+            match never_ran(object, &idle, llvm_cov) {
+                Ok(idle) => functions.extend(idle),
+                Err(why) => gathered.unread(object, &why),
             }
         }
         llvm_cov::share(&mut functions, &mut HashMap::new());
         gathered.functions = distinct(functions, &mut gathered.problems.shared);
         gathered
     }
+
+    fn unread(&mut self, object: &Object, why: &str) {
+        self.problems
+            .unread
+            .push(format!("{}: {why}", object.place));
+    }
+}
+
+/// Functions whose counts the profile has for the code of another code object only: that ran, and this one did not.
+fn never_ran(object: &Object, names: &[String], llvm_cov: &Tool) -> Result<Vec<Function>, String> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut functions = llvm_cov::read(llvm_cov, &object.path, None)?.functions;
+    functions.retain(|function| names.contains(&function.name));
+    Ok(functions)
 }
 
 /// Reads them on all processors, in their order.
