@@ -1,4 +1,5 @@
-// 64 threads, 32 of which take a branch, 16 times with an even number.
+// 8 groups, as 1 in 8 counts where counters are sampled, of 64 threads, 32 of which take a branch, 16 times with an even
+// number.
 #include "check.h"
 
 __device__ __noinline__ int halved(int i) {
@@ -14,6 +15,6 @@ __global__ void branch(int *out) {
 }
 
 int main() {
-    branch<<<1, 64>>>(device_ints(64));
+    branch<<<8, 64>>>(device_ints(64));
     CHECK(hipDeviceSynchronize());
 }

@@ -38,9 +38,10 @@ class Run:
         self.terminal = terminal
         self.text = ""
         self.read_until("ready")
+        self.seen = len(self.text)
 
-    def read_until(self, word):
-        while word not in self.text:
+    def read_until(self, word, start=0):
+        while word not in self.text[start:]:
             try:
                 piece = os.read(self.terminal, 4096).decode()
             except OSError:
@@ -50,9 +51,11 @@ class Run:
     def children(self):
         return [int(pid) for pid in open(f"/proc/{self.pid}/task/{self.pid}/children").read().split()]
 
-    def write(self, text):
-        os.write(self.terminal, text)
-        time.sleep(0.2)
+    # Waits until the program has told of it, and for another one that may come behind it.
+    def wait_got(self, name):
+        self.read_until(f"got {signal.Signals[name].value}\r\n", self.seen)
+        self.seen = len(self.text)
+        time.sleep(0.1)
 
     # How devprof ended, and what the program got.
     def end(self):
@@ -63,8 +66,8 @@ class Run:
         for line in self.text.splitlines():
             words = line.split()
             if words[:1] == ["got"]:
-                got += [signal.Signals(int(words[1])).name] * int(words[2])
-        return status, got
+                got.append(signal.Signals(int(words[1])).name)
+        return status, sorted(got)
 
 
 def wait_for(state, pid):
@@ -83,17 +86,21 @@ def names(got):
 run = Run("wait")
 for number in ["HUP", "INT", "QUIT", "TERM", "USR1", "WINCH", "USR2"]:
     os.kill(run.pid, signal.Signals["SIG" + number])
-    time.sleep(0.05)
+    if number != "USR2":
+        run.wait_got("SIG" + number)
 status, got = run.end()
 assert status == 0, status
 print("kill:", names(got))
 
 # From the terminal, to the foreground's group: Ctrl-C, Ctrl-\ and a new size.
 run = Run("wait")
-run.write(b"\x03")
-run.write(b"\x1c")
+for _ in range(3):
+    os.write(run.terminal, b"\x03")
+    run.wait_got("SIGINT")
+os.write(run.terminal, b"\x1c")
+run.wait_got("SIGQUIT")
 fcntl.ioctl(run.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 20, 0, 0))
-time.sleep(0.2)
+run.wait_got("SIGWINCH")
 os.kill(run.pid, signal.SIGUSR2)
 status, got = run.end()
 assert status == 0, status
@@ -113,8 +120,7 @@ os.kill(run.pid, signal.SIGTSTP)
 wait_for("T", child)
 wait_for("T", run.pid)
 os.kill(run.pid, signal.SIGCONT)
-wait_for("SRD", child)
-time.sleep(0.1)
+run.wait_got("SIGCONT")
 os.kill(run.pid, signal.SIGUSR2)
 status, got = run.end()
 assert status == 0, status
