@@ -666,7 +666,11 @@ impl<'a, 'b> Walk<'a, 'b> {
             let went = match unpacker {
                 Ok(mut unpacker) => {
                     let inside = inner.step(Step::Unpacked, 0);
-                    self.stream(&inside, &mut unpacker, kernels.unpacked)?
+                    let went = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
+                    went.and_then(|()| match kernels.unpacked {
+                        Some(_) => unpacker.finish(&part).map(drop).map_err(io::Error::other),
+                        None => Ok(()),
+                    })
                 }
                 Err(error) => Err(error),
             };
