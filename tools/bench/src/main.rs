@@ -5,6 +5,7 @@ mod drain;
 mod load;
 mod merge;
 mod model;
+mod objects;
 mod snapshot;
 mod trace;
 
@@ -29,6 +30,11 @@ enum What {
     Merge(merge::Options),
     /// Lane-instructions a second of the GPU model
     Model(model::Options),
+    /// `devprof inspect` and `extract` of rocRAND and RCCL, beside LLVM's tools
+    Objects(objects::Options),
+    /// Read a file, and unpack what is in it: the least that `objects` compares with
+    #[command(hide = true)]
+    Least(objects::LeastOptions),
     /// What snapshots cost a program that launches kernels without pause
     Snapshot(snapshot::Options),
     /// What a trace of every dispatch costs the launching thread, beside other designs of one
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
         What::Load(options) => load::run(&options),
         What::Merge(options) => merge::run(&options),
         What::Model(options) => model::run(&options),
+        What::Objects(options) => objects::run(&options),
+        What::Least(options) => objects::least(&options),
         What::Snapshot(options) => snapshot::run(&options),
         What::Trace(options) => trace::run(&options),
     };

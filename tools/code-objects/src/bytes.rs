@@ -294,8 +294,9 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Bytes that are kept in memory.
-    pub const IN_MEMORY: usize = 24 << 20;
+    /// Bytes that are kept in memory. With zstd's window of 128 MiB it is below 256 MiB; RCCL's debug information for a
+    /// GPU is below this.
+    pub const IN_MEMORY: usize = 72 << 20;
 
     /// Keeps `bytes`, which stand at `at` in the stream. They come in order.
     pub fn keep(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {

@@ -246,18 +246,19 @@ fn images_outside_of_an_offload_binary_are_told() {
 fn what_is_unpacked_is_not_held() {
     let mut zeros = OBJECT.to_vec();
     // As many bytes of code as make a difference.
-    zeros.resize(64 << 20, 0);
+    zeros.resize(256 << 20, 0);
     let file = packed(
         &bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &zeros)]),
         Method::Zstd,
         3,
     );
     drop(zeros);
+    // Zeros that nobody knows to be code are kept: the first 72 MiB in memory, the rest in a file.
     let before = peak();
     let (objects, damage) = read(file);
     assert_eq!((objects, damage.len()), (1, 0), "{damage:?}");
     let more = peak() - before;
-    assert!(more < 48 << 10, "{more} KiB for 64 MiB");
+    assert!(more < 96 << 10, "{more} KiB for 256 MiB");
 }
 
 /// KiB of the largest memory that this process had: `VmHWM`, which is set back first where that is allowed.

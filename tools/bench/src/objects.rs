@@ -1,0 +1,169 @@
+//! `devprof inspect` and `devprof extract` of rocRAND and RCCL as Debian has them, beside LLVM's tools, and beside the
+//! least that anybody has to do: read the file, and unpack what is compressed in it.
+
+use crate::{in_root, median, repo};
+use clap::Args;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct Options {
+    /// Runs of each, alternating
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+}
+
+#[derive(Args)]
+pub struct LeastOptions {
+    file: PathBuf,
+    /// Where to write what was read, or unpacked
+    output: Option<PathBuf>,
+}
+
+/// Reads a file; if it has a compressed offload bundle, unpacks that.
+pub fn least(options: &LeastOptions) -> Result<(), String> {
+    let failed = |e: io::Error| format!("{}: {e}", options.file.display());
+    let mut to: Box<dyn Write> = match &options.output {
+        Some(path) => Box::new(File::create(path).map_err(failed)?),
+        None => Box::new(io::sink()),
+    };
+    let mut file = File::open(&options.file).map_err(failed)?;
+    let packed = packed(&mut file).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let mut input = BufReader::with_capacity(1 << 20, file);
+    let mut buffer = vec![0; 1 << 20];
+    let mut copy = |from: &mut dyn Read, to: &mut dyn Write| -> io::Result<()> {
+        loop {
+            match from.read(&mut buffer)? {
+                0 => return Ok(()),
+                n => to.write_all(&buffer[..n])?,
+            }
+        }
+    };
+    match packed {
+        None => copy(&mut input, &mut to).map_err(failed),
+        Some(at) => {
+            // What is before and behind it is read, too.
+            copy(&mut input.by_ref().take(at), &mut io::sink()).map_err(failed)?;
+            let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(failed)?;
+            let mut decoder = decoder.single_frame();
+            copy(&mut decoder, &mut to).map_err(failed)?;
+            copy(&mut decoder.finish(), &mut io::sink()).map_err(failed)
+        }
+    }
+}
+
+/// Where the zstd frame of a compressed bundle begins, which is at a page's beginning.
+fn packed(file: &mut File) -> io::Result<Option<u64>> {
+    let size = file.seek(SeekFrom::End(0))?;
+    let mut head = [0; 8];
+    for at in (0..size.saturating_sub(32)).step_by(4096) {
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut head)?;
+        if head == *b"CCOB\x03\0\x01\0" {
+            return Ok(Some(at + 32));
+        }
+    }
+    Ok(None)
+}
+
+pub fn run(options: &Options) -> Result<(), String> {
+    let devprof = repo().join("target/release/devprof");
+    if !devprof.exists() {
+        return Err(format!(
+            "no {}: run cargo build --release -p devprof-cli",
+            devprof.display()
+        ));
+    }
+    let bench = std::env::current_exe().map_err(|e| format!("where is the bench? {e}"))?;
+    println!(
+        "| | read and unpack | devprof | devprof / read and unpack | llvm-objdump --offloading | clang-offload-bundler | memory: read and unpack | devprof | llvm-objdump | clang-offload-bundler |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let dir = repo().join("target/bench/objects");
+    for (library, bundler) in [("librocrand.so.1", false), ("librccl.so.1", true)] {
+        let lines = in_root(&script(
+            &dir,
+            library,
+            bundler,
+            options.runs,
+            &bench,
+            &devprof,
+        ))?;
+        let of = |who: &str, n: usize| -> Option<f64> {
+            let rows = lines.lines().filter_map(|line| line.strip_prefix(who));
+            let values: Vec<f64> = rows
+                .filter_map(|row| row.split_whitespace().nth(n)?.parse().ok())
+                .collect();
+            (!values.is_empty()).then(|| median(values))
+        };
+        for (verb, least) in [("inspect", "least "), ("extract", "write ")] {
+            let seconds = |who: &str| of(who, 0).map_or("–".into(), |s| format!("{s:.2} s"));
+            let memory =
+                |who: &str| of(who, 1).map_or("–".into(), |k| format!("{:.0} MiB", k / 1024.0));
+            let own = format!("{verb} ");
+            let ratio = match (of(&own, 0), of(least, 0)) {
+                (Some(own), Some(least)) => format!("{:.2}", own / least),
+                _ => return Err(format!("the runs printed\n{lines}")),
+            };
+            // LLVM's tools have no way but to write everything; the bundler lists without.
+            let (objdump, bundler) = match verb {
+                "inspect" => ("none ", "list "),
+                _ => ("objdump ", "unbundle "),
+            };
+            println!(
+                "| {verb} {library} | {} | {} | {ratio} | {} | {} | {} | {} | {} | {} |",
+                seconds(least),
+                seconds(&own),
+                seconds(objdump),
+                seconds(bundler),
+                memory(least),
+                memory(&own),
+                memory(objdump),
+                memory(bundler),
+            );
+        }
+    }
+    std::fs::remove_dir_all(&dir).map_err(|e| format!("cannot remove {}: {e}", dir.display()))
+}
+
+fn script(
+    dir: &Path,
+    library: &str,
+    bundler: bool,
+    runs: usize,
+    bench: &Path,
+    devprof: &Path,
+) -> String {
+    let (dir, bench, devprof) = (dir.display(), bench.display(), devprof.display());
+    let targets = "gfx1030 gfx1100 gfx1101 gfx1200 gfx1201 gfx908 gfx90a gfx942 gfx950";
+    let bundler = match bundler {
+        true => format!(
+            "timed list clang-offload-bundler --list --type=o --input=bundle
+    ids=; outs=
+    for t in {targets}; do ids=$ids,hipv4-amdgcn-amd-amdhsa--$t; outs=\"$outs --output=out/$t\"; done
+    timed unbundle clang-offload-bundler --unbundle --type=o --input=bundle --targets=${{ids#,}} $outs"
+        ),
+        false => ":".into(),
+    };
+    format!(
+        "rm -rf {dir}; mkdir -p {dir}; cd {dir}
+so=/usr/lib/x86_64-linux-gnu/{library}
+timed() {{ who=$1; shift; /usr/bin/time -o {dir}/time -f \"$who %e %M\" \"$@\" >{dir}/shown; cat {dir}/time; }}
+llvm-objcopy -O binary --only-section=.hip_fatbin $so bundle
+cat $so bundle >/dev/null
+for n in $(seq {runs}); do
+    timed least {bench} least $so
+    timed inspect {devprof} inspect $so
+    timed write {bench} least $so written
+    rm written
+    timed extract {devprof} extract $so -o out
+    rm -r out; mkdir out; ln -s $so out/lib.so; cd out
+    timed objdump llvm-objdump --offloading lib.so; cd ..
+    rm -r out; mkdir out
+    {bundler}
+    rm -rf out
+done"
+    )
+}
