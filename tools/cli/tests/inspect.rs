@@ -94,11 +94,18 @@ fn a_whole_file_a_damaged_one_and_one_of_another_kind() {
 
 #[test]
 fn kernels_are_shown_by_their_names_in_the_source() {
+    // The kernel is `branch` in the fixture, and here the mangled name of `ab()`.
+    let mut object = OBJECT.to_vec();
+    let at: Vec<usize> = (0..object.len())
+        .filter(|&n| object[n..].starts_with(b"branch"))
+        .collect();
+    at.iter()
+        .for_each(|&n| object[n..n + 6].copy_from_slice(b"_Z2abv"));
     let dir = tempfile::tempdir().unwrap();
     let file = write(
         dir.path(),
         "a.a",
-        &archive(&[("member-of-a-long-name.o", OBJECT)]),
+        &archive(&[("member-of-a-long-name.o", &object)]),
     );
     let (_, out, _) = devprof(&["inspect", "--kernels", &file]);
     let (_, raw, _) = devprof(&["inspect", "--kernels", "--no-demangle", &file]);
@@ -106,6 +113,9 @@ fn kernels_are_shown_by_their_names_in_the_source() {
         out.contains("member member-of-a-long-name.o at 0x"),
         "{out}"
     );
-    assert!(raw.contains("  _Z") && !out.contains("  _Z"), "{out}{raw}");
+    assert!(
+        raw.contains("  _Z2abv\n") && out.contains("  ab()\n"),
+        "{out}{raw}"
+    );
     assert!(out.contains("__llvm_prf_cnts"), "{out}");
 }
