@@ -274,6 +274,9 @@ fn make(options: &Options, console: &mut Console) -> Result<(Report, bool), Stri
     );
     notes.sources(&report);
     notes.kernels(&report);
+    if options.format.contains(&Format::Lcov) {
+        notes.unnamed(&report);
+    }
     let (notes, whole) = notes.finish(console);
     report.notes = notes;
     Ok((report, whole))

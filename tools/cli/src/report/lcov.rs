@@ -30,10 +30,14 @@ pub fn write_all(report: &Report, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a path can be written: a record is a line.
+pub fn names(path: &str) -> bool {
+    !path.contains(['\n', '\r'])
+}
+
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
     for (index, file) in report.files.iter().enumerate() {
-        // A record is a line: there is no way to write such a path.
-        if file.path.contains(['\n', '\r']) {
+        if !names(&file.path) {
             continue;
         }
         write_file(report, index, file, which, out)?;

@@ -29,7 +29,7 @@ pub struct Report {
     /// All architectures that ran.
     pub device: Totals,
     pub host: Option<Totals>,
-    /// The most time in the least covered kernel first.
+    /// The most time in the least covered kernel first; AMD's own last.
     pub kernels: Vec<Kernel>,
     /// Whether calls and times of kernels are known.
     pub traced: bool,
@@ -575,6 +575,7 @@ fn kernels(
             total => u128::from(time) * u128::from(own.missed()) / u128::from(total),
         };
         (
+            kernel.state == State::Runtime,
             Reverse(missed),
             Reverse(time),
             Reverse(own.missed()),

@@ -3,6 +3,7 @@
 
 use super::Planned;
 use super::gather::Gathered;
+use super::lcov;
 use super::model::{Level, Note, Report, State};
 use super::source::Source;
 use crate::Console;
@@ -131,6 +132,16 @@ impl Notes {
             let text = "Sources were changed after the program was made: counts may stand beside other lines than were compiled.";
             self.add(Level::Warning, text, changed);
         }
+    }
+
+    /// Files that one of the formats cannot name.
+    pub fn unnamed(&mut self, report: &Report) {
+        let broken = report.files.iter().filter(|file| !lcov::names(&file.path));
+        let paths = broken.map(|file| format!("{:?}", file.path)).collect();
+        self.lost(
+            "LCOV has no way to write these paths, and is without the files",
+            paths,
+        );
     }
 
     /// Where the trace and the counts do not agree.

@@ -3,7 +3,7 @@
 use crate::Console;
 use crate::export::source::{self, Record, Tell};
 use crate::names::Naming;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// A kernel's dispatches.
@@ -20,29 +20,36 @@ pub struct Ran {
 
 /// The kernels of a trace by their symbols, and whether all of the trace could be read.
 pub fn read(path: &Path, console: &mut Console) -> Result<(BTreeMap<String, Ran>, bool), String> {
-    let mut kernels: BTreeMap<String, Ran> = BTreeMap::new();
+    // Names are looked up once a kernel, not once a dispatch.
+    let mut ran: HashMap<(u32, u32), Ran> = HashMap::new();
     let take = |record: &Record, trace: &mut source::Trace| {
-        let Record::Dispatch(dispatch) = record else {
-            return Ok(());
-        };
-        let symbol = match trace.kernel_symbol(dispatch.kernel.get()) {
-            Some(name) => name.to_owned(),
-            None => trace.kernel(dispatch.kernel.get()).to_string(),
-        };
-        let agent = trace.tables.agents.get(&dispatch.agent.get());
-        let target = agent
-            .and_then(|agent| trace.tables.text(agent.name.get()))
-            .map(str::to_owned);
-        let duration = trace.duration(dispatch);
-        let ran = kernels.entry(symbol).or_default();
-        ran.calls += 1;
-        ran.architectures.extend(target);
-        match duration {
-            Ok(duration) => ran.time = ran.time.saturating_add(duration),
-            Err(_) => ran.untimed += 1,
+        if let Record::Dispatch(dispatch) = record {
+            let ran = ran
+                .entry((dispatch.kernel.get(), dispatch.agent.get()))
+                .or_default();
+            ran.calls += 1;
+            match trace.duration(dispatch) {
+                Ok(duration) => ran.time = ran.time.saturating_add(duration),
+                Err(_) => ran.untimed += 1,
+            }
         }
         Ok(())
     };
-    let (_, summary) = source::read(path, Naming::default(), Tell::Problems, console.say, take)?;
+    let (mut trace, summary) =
+        source::read(path, Naming::default(), Tell::Problems, console.say, take)?;
+    let mut kernels: BTreeMap<String, Ran> = BTreeMap::new();
+    for ((kernel, agent), own) in ran {
+        let symbol = match trace.kernel_symbol(kernel) {
+            Some(symbol) => symbol.to_owned(),
+            None => trace.kernel(kernel).to_string(),
+        };
+        let agent = trace.tables.agents.get(&agent);
+        let target = agent.and_then(|agent| trace.tables.text(agent.name.get()));
+        let sum = kernels.entry(symbol).or_default();
+        sum.calls += own.calls;
+        sum.untimed += own.untimed;
+        sum.time = sum.time.saturating_add(own.time);
+        sum.architectures.extend(target.map(str::to_owned));
+    }
     Ok((kernels, summary.status() == 0))
 }
