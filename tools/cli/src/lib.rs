@@ -46,31 +46,6 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Run instrumented kernels on two simulated GPUs, and show what they counted
-    Demo(demo::Options),
-    /// Write man pages and completions
-    #[command(hide = true)]
-    Docs(docs::Options),
-    /// Say what device profiles need and is not here, and the command that mends it
-    ///
-    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
-    Doctor(doctor::Options),
-    /// Write a trace (DEVPROF_TRACE) in a format that other tools read
-    Export(export::Options),
-    /// Write the code objects that are in files to a directory, named by target and which one it is
-    Extract(extract::Options),
-    /// Show what is in a file: code objects, their kernels, counters and coverage mapping; profiles; traces
-    Inspect(inspect::Options),
-    /// Print what to compile and link with, for the clang that is here
-    ///
-    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
-    Flags(flags::Options),
-    /// Make one profile of many, with the llvm-profdata that reads them
-    Merge(merge::Options),
-    /// Show which lines of the sources ran on the GPUs, and what each kernel took
-    Report(report::Options),
-    /// Show which kernels of a trace (DEVPROF_TRACE) took the time
-    Stats(stats::Options),
     /// Run a program with devprof in place, and say what was collected
     ///
     /// The exit status is the program's own: devprof ends by the signal that killed it, with 127 where there is no such
@@ -78,6 +53,31 @@ enum Verb {
     /// on (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT); what a terminal sends
     /// reaches the program by itself.
     Run(run::Options),
+    /// Print what to compile and link with, for the clang that is here
+    ///
+    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
+    Flags(flags::Options),
+    /// Show what is in a file: code objects, their kernels, counters and coverage mapping; profiles; traces
+    Inspect(inspect::Options),
+    /// Write the code objects that are in files to a directory, named by target and which one it is
+    Extract(extract::Options),
+    /// Make one profile of many, with the llvm-profdata that reads them
+    Merge(merge::Options),
+    /// Show which lines of the sources ran on the GPUs, and what each kernel took
+    Report(report::Options),
+    /// Show which kernels of a trace (DEVPROF_TRACE) took the time
+    Stats(stats::Options),
+    /// Write a trace (DEVPROF_TRACE) in a format that other tools read
+    Export(export::Options),
+    /// Say what device profiles need and is not here, and the command that mends it
+    ///
+    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
+    Doctor(doctor::Options),
+    /// Run instrumented kernels on two simulated GPUs, and show what they counted
+    Demo(demo::Options),
+    /// Write man pages and completions
+    #[command(hide = true)]
+    Docs(docs::Options),
     /// The program that `demo` watches
     #[command(hide = true)]
     DemoProgram,
@@ -118,17 +118,17 @@ impl Console<'_> {
 pub fn run(cli: &Cli, console: &mut Console) -> u8 {
     let done = |()| 0;
     let result = match &cli.verb {
-        Verb::Demo(options) => demo::run(options).map(done),
-        Verb::Docs(options) => docs::run(options, console),
-        Verb::Doctor(options) => doctor::run(options, console),
-        Verb::Export(options) => export::run(options, console),
-        Verb::Extract(options) => extract::run(options, console),
-        Verb::Inspect(options) => inspect::run(options, console),
+        Verb::Run(options) => run::run(options, console),
         Verb::Flags(options) => flags::run(options, console),
+        Verb::Inspect(options) => inspect::run(options, console),
+        Verb::Extract(options) => extract::run(options, console),
         Verb::Merge(options) => merge::run(options, console),
         Verb::Report(options) => report::run(options, console),
         Verb::Stats(options) => stats::run(options, console),
-        Verb::Run(options) => run::run(options, console),
+        Verb::Export(options) => export::run(options, console),
+        Verb::Doctor(options) => doctor::run(options, console),
+        Verb::Demo(options) => demo::run(options).map(done),
+        Verb::Docs(options) => docs::run(options, console),
         Verb::DemoProgram => demo::program::run().map(done),
     };
     result.unwrap_or_else(|error| {

@@ -364,7 +364,7 @@ pub fn read(
     }
     for (why, count) in &summary.untimed {
         problems.say(&match why {
-            Untimed::Unfinished => format!("{count} dispatches were not seen to end"),
+            Untimed::Unfinished => format!("{count} dispatches were not seen to end: they were launched, or still ran, as the program ended, or their queue went"),
             Untimed::NoClock => format!("{count} dispatches have no times"),
             Untimed::Backwards => format!("{count} dispatches end before they start"),
         });
