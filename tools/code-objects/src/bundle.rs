@@ -7,8 +7,8 @@ use std::io::Read;
 pub const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 
 /// More entries are a damaged number; there are not so many targets.
-const MOST_ENTRIES: u64 = 65_536;
-const MOST_ID: u64 = 4096;
+const MOST_ENTRIES: u64 = 4096;
+const MOST_ID: u64 = 1024;
 
 /// What the header says of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,14 @@ use std::collections::HashMap;
 /// The most bytes that a table of names or symbols, or notes, are read of: what real files have is far below.
 const MOST: u64 = 256 << 20;
 
+/// More sections than a program of any size has.
+const MOST_SECTIONS: usize = 500_000;
+/// Longer names are cut.
+const MOST_NAME: usize = 512;
+/// More problems, or symbols of one kind, say nothing new.
+const MOST_PROBLEMS: usize = 64;
+const MOST_SYMBOLS: usize = 65_536;
+
 /// A section, by name.
 #[derive(Clone, Debug)]
 pub struct Section {
@@ -166,6 +174,12 @@ impl Elf {
             SHN_XINDEX => first.sh_link,
             index => index,
         };
+        if count > MOST_SECTIONS {
+            return Err(Bad::new(
+                at,
+                format!("an ELF file that claims {count} sections"),
+            ));
+        }
         let table = self.table("section headers", at, count, entry)?;
         let headers: Vec<SectionHeader> = (0..count)
             .map(|n| parse(&table, n))
@@ -187,6 +201,7 @@ impl Elf {
             };
             if let Some((start, length)) = section.range()
                 && n > 0
+                && self.problems.len() < MOST_PROBLEMS
                 && start.checked_add(length).is_none_or(|end| end > size)
             {
                 let what = format!(
@@ -275,7 +290,7 @@ impl Elf {
                 let Some(name) = text(&names, symbol.st_name) else {
                     continue;
                 };
-                if wanted(name) {
+                if wanted(name) && found.len() < MOST_SYMBOLS {
                     found.push(Symbol {
                         name: name.to_owned(),
                         value: symbol.st_value,
@@ -385,13 +400,14 @@ impl Elf {
 /// The text at `at`; empty when there is none.
 fn string(names: &[u8], at: usize) -> String {
     let bytes = names.get(at..).unwrap_or_default();
+    let bytes = &bytes[..bytes.len().min(MOST_NAME)];
     let bytes = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).into_owned()
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The text at `at`, if it is one.
 fn text(names: &[u8], at: usize) -> Option<&str> {
     let bytes = names.get(at..)?;
-    let end = bytes.iter().take(1 << 16).position(|&byte| byte == 0)?;
+    let end = bytes.iter().take(MOST_NAME).position(|&byte| byte == 0)?;
     std::str::from_utf8(&bytes[..end]).ok()
 }

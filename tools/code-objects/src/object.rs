@@ -9,7 +9,7 @@ use profraw::format::{TableLayout, VARIANT_MASK};
 use serde::Serialize;
 
 /// Metadata beyond this is not read; RCCL's has 170 KB.
-const MOST_METADATA: u64 = 128 << 20;
+const MOST_METADATA: u64 = 16 << 20;
 
 /// A section of an instrumented program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

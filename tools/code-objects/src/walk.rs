@@ -107,6 +107,10 @@ pub struct Options<'a> {
 /// Containers in containers deeper than this are told as damage.
 const MOST_DEPTH: usize = 8;
 
+/// Bytes of names, kernels and places that a walk tells at most. Real libraries tell a few MiB; a compressed file could
+/// tell more than memory holds.
+const MOST_TOLD: u64 = 256 << 20;
+
 /// Takes what is found, and ends the walk if it wants to.
 pub type Each<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
 
@@ -146,6 +150,8 @@ struct Walk<'a, 'b> {
     options: Options<'a>,
     each: Each<'b>,
     depth: usize,
+    /// Bytes told so far.
+    told: u64,
     /// Files that are being read, by device and number: an archive may name itself.
     open: HashSet<(u64, u64)>,
 }
@@ -158,11 +164,27 @@ impl<'a, 'b> Walk<'a, 'b> {
             options,
             each,
             depth: 0,
+            told: 0,
             open: HashSet::new(),
         }
     }
 
     fn tell(&mut self, place: &Place, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
+        self.told += weight(place, &what);
+        if self.told > MOST_TOLD {
+            let why = format!(
+                "what is in the file so far has {} MiB of names: the rest is left out",
+                MOST_TOLD >> 20
+            );
+            let place = place.clone();
+            let what = What::Damage { why };
+            let _ = (self.each)(Found {
+                place,
+                what,
+                bytes: None,
+            });
+            return ControlFlow::Break(());
+        }
         (self.each)(Found {
             place: place.clone(),
             what,
@@ -680,6 +702,27 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
         self.damages(place, kpack.problems)
     }
+}
+
+/// About the memory that something takes when it is held.
+fn weight(place: &Place, what: &What) -> u64 {
+    let steps = place.steps.iter().map(|step| match step {
+        Step::Member(text) | Step::Section(text) => text.len(),
+        Step::Entry { id, .. } | Step::Image { id, .. } => id.len(),
+        Step::Kernels { binary, arch } => binary.len() + arch.len(),
+        Step::Bundle(_) | Step::Unpacked => 0,
+    });
+    let own = match what {
+        What::CodeObject(object) => {
+            let kernels = object.kernels.iter().map(|kernel| 80 + kernel.name.len());
+            kernels.sum::<usize>() + 256
+        }
+        What::Bundle(bundle) => bundle.entries.iter().map(|id| 24 + id.len()).sum(),
+        What::Damage { why } => why.len(),
+        _ => 256,
+    };
+    let place = place.file.as_os_str().len() + steps.map(|text| 32 + text).sum::<usize>();
+    (128 + place + own) as u64
 }
 
 /// The name of a section that clang-offload-bundler makes for an entry of an object file.

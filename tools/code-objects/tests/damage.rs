@@ -241,6 +241,22 @@ fn images_outside_of_an_offload_binary_are_told() {
     );
 }
 
+/// A small file whose bundles have many long names.
+#[test]
+fn names_that_fill_memory_are_left_out() {
+    let name = "n".repeat(1024);
+    let entries: Vec<(&str, &[u8])> = (0..4096).map(|_| (name.as_str(), &b""[..])).collect();
+    let one = packed(&bundle(&entries), Method::Zstd, 3);
+    assert!(one.len() < 100_000, "{}", one.len());
+    let (_, damage) = read(one.repeat(100));
+    assert!(
+        damage
+            .last()
+            .unwrap()
+            .ends_with("256 MiB of names: the rest is left out")
+    );
+}
+
 /// Memory stays far below what is unpacked.
 #[test]
 fn what_is_unpacked_is_not_held() {

@@ -228,12 +228,12 @@ mod tests {
     fn seeds_that_are_cut_off_or_changed_do_no_harm() {
         for (target, run) in TARGETS {
             for (_, seed) in corpus::seeds(target) {
-                let step = (seed.len() / 60).max(1);
+                let step = (seed.len() / 40).max(1);
                 for length in (0..seed.len()).step_by(step).chain(0..seed.len().min(64)) {
                     run(&seed[..length]);
                 }
-                for at in (0..seed.len()).step_by(step).chain(0..seed.len().min(300)) {
-                    for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+                for at in (0..seed.len()).step_by(step).chain(0..seed.len().min(200)) {
+                    for value in [0x00, 0x7f, 0xff] {
                         let mut changed = seed.clone();
                         changed[at] = value;
                         run(&changed);
