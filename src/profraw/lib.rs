@@ -5,4 +5,4 @@ pub mod format;
 pub mod names;
 pub mod reader;
 
-pub use reader::{Error, Layout, Place, Record, end, places, records};
+pub use reader::{Error, Layout, Place, Record, end, end_of_file, places, records};

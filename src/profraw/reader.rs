@@ -155,25 +155,43 @@ impl Layout {
 /// Where the raw profile at the beginning of `bytes` ends, and the next one begins, if the file holds several. Behind
 /// the parts of its layout there is a value profile (`ValueProfData`) for each record that has value sites.
 pub fn end(bytes: &[u8], layout: &Layout) -> Result<usize, Error> {
+    end_of_file(layout, bytes.len(), |range| Ok(bytes[range].to_vec()))
+}
+
+/// The same of a file of `size` bytes that is read part by part: `read` gets ranges of it.
+pub fn end_of_file<E: From<Error>>(
+    layout: &Layout,
+    size: usize,
+    mut read: impl FnMut(Range<usize>) -> Result<Vec<u8>, E>,
+) -> Result<usize, E> {
+    /// Records that are read at once.
+    const RECORDS: usize = 1024;
     let format = layout.format();
-    let mut at = layout.end;
-    let all = bytes[layout.data.clone()].chunks_exact(format.record);
-    for (record, data) in all.enumerate() {
-        if data[format.value_sites.clone()]
-            .iter()
-            .all(|&byte| byte == 0)
-        {
-            continue;
+    let mut end = layout.end;
+    for start in layout.data.clone().step_by(RECORDS * format.record) {
+        let part = start..layout.data.end.min(start + RECORDS * format.record);
+        let first = (start - layout.data.start) / format.record;
+        for (n, record) in read(part)?.chunks_exact(format.record).enumerate() {
+            let sites = &record[format.value_sites.clone()];
+            if sites.iter().all(|&byte| byte == 0) {
+                continue;
+            }
+            let error = Error::Values {
+                record: first + n,
+                at: end,
+            };
+            if size - end < 8 {
+                return Err(error.into());
+            }
+            // The first field is the size of the whole, itself included.
+            let own = LittleEndian::read_u32(&read(end..end + 4)?) as usize;
+            if own < 8 || !own.is_multiple_of(8) || own > size - end {
+                return Err(error.into());
+            }
+            end += own;
         }
-        // The first field is the size of the whole, itself included.
-        let size = bytes.get(at..at + 4).map(LittleEndian::read_u32);
-        at = size
-            .filter(|&size| size >= 8 && size % 8 == 0)
-            .and_then(|size| at.checked_add(size as usize))
-            .filter(|&end| end <= bytes.len())
-            .ok_or(Error::Values { record, at })?;
     }
-    Ok(at)
+    Ok(end)
 }
 
 /// What one function counted.

@@ -4,6 +4,7 @@ use crate::bytes::{Bad, Bytes};
 use profraw::Layout;
 use profraw::format::{VARIANT_MASK, variants};
 use serde::Serialize;
+use std::ops::Range;
 use tracefile::format::Count;
 
 /// A raw profile; a file may hold several.
@@ -73,6 +74,18 @@ pub fn raw(bytes: &Bytes, bits: u8, big_endian: bool) -> (Raw, Option<Bad>) {
     (raw, bad)
 }
 
+/// Why the end of a profile is not found.
+enum Unread {
+    Bytes(Bad),
+    Profile(profraw::Error),
+}
+
+impl From<profraw::Error> for Unread {
+    fn from(error: profraw::Error) -> Unread {
+        Unread::Profile(error)
+    }
+}
+
 /// The largest header.
 const HEAD: u64 = 19 * 8;
 
@@ -113,7 +126,13 @@ impl Raw {
                 let ids = rest.read(ids.start as u64, ids.len() as u64)?;
                 self.binary_ids = binary_ids(&ids);
             }
-            at += layout.end as u64;
+            let read = |range: Range<usize>| rest.read(range.start as u64, range.len() as u64);
+            let end =
+                profraw::end_of_file(&layout, size, |range| read(range).map_err(Unread::Bytes));
+            at += end.map_err(|why| match why {
+                Unread::Bytes(bad) => bad.moved(at),
+                Unread::Profile(error) => Bad::new(at, format!("a raw profile {error}")),
+            })? as u64;
         }
         Ok(())
     }
