@@ -44,17 +44,8 @@ pub struct Cli {
     verb: Verb,
 }
 
-/// In the order in which a person comes to need them.
 #[derive(Subcommand)]
 enum Verb {
-    /// Say what device profiles need and is not here, and the command that mends it
-    ///
-    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
-    Doctor(doctor::Options),
-    /// Print what to compile and link with, for the clang that is here
-    ///
-    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
-    Flags(flags::Options),
     /// Run a program with devprof in place, and say what was collected
     ///
     /// The exit status is the program's own: devprof ends by the signal that killed it, with 127 where there is no such
@@ -62,26 +53,34 @@ enum Verb {
     /// on (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT); what a terminal sends
     /// reaches the program by itself.
     Run(run::Options),
-    /// Show which lines of the sources ran on the GPUs, and what each kernel took
-    Report(report::Options),
-    /// Make one profile of many, with the llvm-profdata that reads them
-    Merge(merge::Options),
+    /// Print what to compile and link with, for the clang that is here
+    ///
+    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
+    Flags(flags::Options),
     /// Show what is in a file: code objects, their kernels, counters and coverage mapping; profiles; traces
     Inspect(inspect::Options),
     /// Write the code objects that are in files to a directory, named by target and which one it is
     Extract(extract::Options),
+    /// Make one profile of many, with the llvm-profdata that reads them
+    Merge(merge::Options),
+    /// Show which lines of the sources ran on the GPUs, and what each kernel took
+    Report(report::Options),
     /// Show which kernels of a trace (DEVPROF_TRACE) took the time
     Stats(stats::Options),
     /// Write a trace (DEVPROF_TRACE) in a format that other tools read
     Export(export::Options),
+    /// Say what device profiles need and is not here, and the command that mends it
+    ///
+    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
+    Doctor(doctor::Options),
     /// Run instrumented kernels on two simulated GPUs, and show what they counted
     Demo(demo::Options),
-    /// The program that `demo` watches
-    #[command(hide = true)]
-    DemoProgram,
     /// Write man pages and completions
     #[command(hide = true)]
     Docs(docs::Options),
+    /// The program that `demo` watches
+    #[command(hide = true)]
+    DemoProgram,
 }
 
 impl Cli {
