@@ -23,10 +23,10 @@
 // The program compiled anew: what has another structure now is left out, the rest stays.
 //
 // RUN: %hip_cxx %pgo -O1 -DCHANGED *.hip -o a %devprof_a
-// RUN: sh -c '%devprof report a --profile gfx1100.default.profraw > text 2> said; test $? = 3'
-// RUN: FileCheck %s --check-prefix=ANEW < said && FileCheck %s --check-prefix=TEXT < text
-// ANEW:      devprof: Functions of gfx1100 are left out: their counts are of another build of the program than this binary.
-// ANEW-NEXT: {{^}}    operator<(Number const&, Number const&){{$}}
+// RUN: sh -c '%devprof report a --profile gfx1100.default.profraw > text; test $? = 3'
+// RUN: FileCheck %s --check-prefix=TEXT < text
+// TEXT:      Functions of gfx1100 are left out: their counts are of another build of the program than this binary.
+// TEXT-NEXT: {{^}}    operator<(Number const&, Number const&){{$}}
 // TEXT:      100 % {{.*}} compares(int*){{$}}
 // TEXT:      2/3 {{.*}}.hip{{$}}
 //

@@ -95,7 +95,8 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     if let Some(dir) = &options.output {
         output::check(dir)?;
     }
-    let (report, whole) = make(options, console)?;
+    let shown = formats.contains(&Format::Text);
+    let (report, whole) = make(options, shown, console)?;
     match &options.output {
         None => {
             let mut bytes = Vec::new();
@@ -106,7 +107,6 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             console.print(&String::from_utf8_lossy(&bytes))?;
         }
         Some(dir) => {
-            let shown = formats.contains(&Format::Text);
             output::replace(dir, |dir| all(&formats, &report, dir))
                 .map_err(|e| format!("cannot write {}: {e}", dir.display()))?;
             let text = if shown {
@@ -167,8 +167,8 @@ fn all(formats: &BTreeSet<Format>, report: &Report, dir: &Path) -> std::io::Resu
     Ok(())
 }
 
-/// The report, and whether all that was named is in it.
-fn make(options: &Options, console: &mut Console) -> Result<(Report, bool), String> {
+/// The report, and whether all that was named is in it. `shown`: as text, with what is wrong.
+fn make(options: &Options, shown: bool, console: &mut Console) -> Result<(Report, bool), String> {
     let llvm = options.llvm.search()?;
     let llvm_cov = llvm.newest("llvm-cov")?;
     let scratch = tempfile::Builder::new()
@@ -277,7 +277,7 @@ fn make(options: &Options, console: &mut Console) -> Result<(Report, bool), Stri
     if options.format.contains(&Format::Lcov) {
         notes.unnamed(&report);
     }
-    let (notes, whole) = notes.finish(console);
+    let (notes, whole) = notes.finish(shown, console);
     report.notes = notes;
     Ok((report, whole))
 }

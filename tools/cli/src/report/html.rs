@@ -72,6 +72,11 @@ impl Pages<'_> {
                     a.skip href="#main" { "Skip to the content" }
                     nav aria-label="Report" {
                         a.brand href=(format!("{top}index.html")) { "Device coverage" }
+                        @match self.warnings() {
+                            0 => {}
+                            1 => a.warnings href=(format!("{top}index.html#notes")) { "1 warning" },
+                            n => a.warnings href=(format!("{top}index.html#notes")) { (n) " warnings" },
+                        }
                         a href=(format!("{top}index.html#kernels")) { "Kernels" }
                         a href=(format!("{top}index.html#files")) { "Files" }
                         a href=(format!("{top}functions.html")) { "Functions" }
@@ -81,6 +86,11 @@ impl Pages<'_> {
                 }
             }
         }
+    }
+
+    fn warnings(&self) -> usize {
+        let notes = self.report.notes.iter();
+        notes.filter(|note| note.level == Level::Warning).count()
     }
 
     fn index(&self) -> Markup {
@@ -103,7 +113,7 @@ impl Pages<'_> {
                 (card("Lines", report.device.lines, report.host.map(|host| host.lines)))
                 (card("Branches", report.device.branches, report.host.map(|host| host.branches)))
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
-                (self.kernel_card(ran.len(), plain.len(), never.len()))
+                (self.kernel_card(ran.len(), of(&[State::NotInstrumented]).len(), never.len()))
             }
             @if report.columns.len() > 1 { (self.columns()) }
             section id="kernels" {
@@ -122,7 +132,7 @@ impl Pages<'_> {
             @if !plain.is_empty() {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
-                    p.hint { "In the trace, in code without a coverage mapping: compile these with the coverage flags, too." }
+                    p.hint { "In the trace, in code without a coverage mapping: to have it here, compile it with the coverage flags, too. HIP’s own fill and copy memory." }
                     (self.uncounted("Kernels that ran and are not instrumented", &plain))
                 }
             }
@@ -634,7 +644,7 @@ fn sides(counts: Option<(u64, u64)>) -> Markup {
 
 fn notes(notes: &[Note]) -> Markup {
     html! {
-        section.notes aria-label="Notes" {
+        section.notes id="notes" aria-label="Notes" {
             @for note in notes {
                 div class=(match note.level { Level::Warning => "warning", Level::Note => "note" }) {
                     p { (words(&note.text)) }

@@ -162,13 +162,15 @@ impl Notes {
         }
     }
 
-    /// The notes, warnings first, and whether all that was named is in the report. Says the warnings.
-    pub fn finish(mut self, console: &mut Console) -> (Vec<Note>, bool) {
+    /// The notes, warnings first, and whether all that was named is in the report. Says the warnings, unless the
+    /// report is shown with them.
+    pub fn finish(mut self, shown: bool, console: &mut Console) -> (Vec<Note>, bool) {
+        let said = if shown { self.notes.len() } else { self.said };
         let warnings = self
             .notes
             .iter()
             .filter(|note| note.level == Level::Warning);
-        for note in warnings.skip(self.said) {
+        for note in warnings.skip(said) {
             (console.say)(&format!("devprof: {}", note.text));
             for item in note.items.iter().take(3) {
                 (console.say)(&format!("    {item}"));
