@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use source::{Record, Tell, Trace};
 use std::error::Error;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -91,7 +92,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         |record, trace| writer.record(record, trace).map_err(|error| failed(&error)),
     )?;
     writer.finish(&mut trace).map_err(|error| failed(&error))?;
-    part.persist(&out).map_err(|error| failed(&error.error))?;
+    keep(part, &out).map_err(|error| failed(&error))?;
     let whole = match summary.damaged {
         true => "; not all of the trace is whole",
         false => "",
@@ -137,17 +138,39 @@ fn target(options: &Options) -> Result<(Format, PathBuf), String> {
     }
 }
 
-/// A file beside `out`, of no name that others could take for it, with the permissions of any new file.
+/// A file for what is to become `out`, of no name that others could take for it, with the permissions of any new file.
 pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
-    let dir = match out.parent() {
-        Some(dir) if dir != Path::new("") => dir,
-        _ => Path::new("."),
+    let own = replaced(out);
+    let dir = match (fs::metadata(out), own.parent()) {
+        (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        // Beside a device there is no place for files.
+        (Ok(data), _) if !data.is_file() => std::env::temp_dir(),
+        (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),
+        _ => PathBuf::from("."),
     };
     tempfile::Builder::new()
         .prefix(".devprof-part-")
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(dir)
+}
+
+/// Makes a whole [`part`] what it was for. Into a device or a pipe it is copied: those must not become files.
+pub fn keep(part: NamedTempFile, out: &Path) -> std::io::Result<()> {
+    if fs::metadata(out).is_ok_and(|data| !data.is_file()) {
+        let mut to = File::options().write(true).open(out)?;
+        std::io::copy(&mut File::open(part.path())?, &mut to)?;
+        return Ok(());
+    }
+    match part.persist(replaced(out)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// The file that a link leads to; the link stays.
+fn replaced(out: &Path) -> PathBuf {
+    out.canonicalize().unwrap_or_else(|_| out.to_owned())
 }
 
 fn writer(
@@ -168,4 +191,43 @@ fn writer(
 /// Writes what is left of the output to its file.
 fn flush(mut out: BufWriter<File>) -> Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    fn write(out: &Path) -> std::io::Result<()> {
+        let part = part(out)?;
+        fs::write(part.path(), "whole")?;
+        keep(part, out)
+    }
+
+    #[test]
+    fn a_file_is_replaced_a_link_followed_and_a_pipe_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        fs::write(at("below/file"), "old").unwrap();
+        symlink(at("below/file"), at("link")).unwrap();
+        write(&at("link")).unwrap();
+        assert_eq!(fs::read_to_string(at("below/file")).unwrap(), "whole");
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
+        // SAFETY: the path is a C string that outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        // Never a device of the machine: a fault here would replace it.
+        let reader = std::thread::spawn({
+            let pipe = at("pipe");
+            move || fs::read_to_string(pipe).unwrap()
+        });
+        write(&at("pipe")).unwrap();
+        assert!(fs::metadata(at("pipe")).unwrap().file_type().is_fifo());
+        assert_eq!(reader.join().unwrap(), "whole");
+        let error = write(&at("below")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::IsADirectory);
+    }
 }

@@ -253,16 +253,12 @@ pub fn merge(
     if parts.is_empty() {
         return Err("llvm-profdata took none of the profiles".to_owned());
     }
-    let persist = |(part, output): (NamedTempFile, Output)| match part.persist(&output.path) {
-        Ok(_) => Ok(output),
-        Err(e) => Err(format!(
-            "cannot write {}: {}",
-            output.path.display(),
-            e.error
-        )),
+    let keep = |(part, output): (NamedTempFile, Output)| match export::keep(part, &output.path) {
+        Ok(()) => Ok(output),
+        Err(e) => Err(format!("cannot write {}: {e}", output.path.display())),
     };
     Ok(Merged {
-        outputs: parts.into_iter().map(persist).collect::<Result<_, _>>()?,
+        outputs: parts.into_iter().map(keep).collect::<Result<_, _>>()?,
         left_out: losses.number,
     })
 }
