@@ -312,18 +312,14 @@ fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
     let patterns = || all_of(journal.profiles.keys());
     let own = asked.directory.as_ref();
     let own = own.filter(|own| journal.profiles.keys().all(|path| path.starts_with(own)));
-    if counted.is_ir_level {
-        let files = match (own, journal.profiles.len()) {
-            (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
-            _ => patterns(),
-        };
-        return Some(format!("devprof merge {files} -o device.profdata"));
-    }
     let files = match (own, journal.profiles.len()) {
         (Some(own), _) => quoted(&relative(own)),
         (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
         (None, _) => patterns(),
     };
+    if counted.is_ir_level {
+        return Some(format!("devprof merge {files} -o device.profdata"));
+    }
     let trace = trace.map(|trace| format!(" --trace {trace}"));
     let trace = trace.unwrap_or_default();
     Some(format!(
