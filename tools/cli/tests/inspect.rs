@@ -119,3 +119,99 @@ fn kernels_are_shown_by_their_names_in_the_source() {
     );
     assert!(out.contains("__llvm_prf_cnts"), "{out}");
 }
+
+#[test]
+fn two_code_objects_with_one_build_id_are_two_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut other = OBJECT.to_vec();
+    let at = other.windows(5).position(|w| w == b"clang").unwrap();
+    other[at] = b'C';
+    let file = write(
+        dir.path(),
+        "fat",
+        &bundle(&[
+            ("hip-amdgcn-amd-amdhsa--gfx1100", OBJECT),
+            ("hip-amdgcn-amd-amdhsa--gfx1101", &other),
+            ("hip-amdgcn-amd-amdhsa--gfx1102", OBJECT),
+        ]),
+    );
+    let to = dir.path().join("out").to_str().unwrap().to_owned();
+    let (status, out, _) = devprof(&["extract", &file, "-o", &to]);
+    let files: Vec<&str> = out.lines().collect();
+    assert_eq!((status, files.len()), (0, 2), "{out}");
+    assert!(
+        files[0].ends_with("gfx1100.ef6e7d3587c57eeb8ef12f65cdbb5628bbfc69f1.co"),
+        "{out}"
+    );
+    assert_eq!(std::fs::read(files[0]).unwrap(), OBJECT);
+    assert_eq!(std::fs::read(files[1]).unwrap(), other);
+    // Again, they are there.
+    assert_eq!(devprof(&["extract", &file, "-o", &to]).1, out);
+}
+
+#[test]
+fn raw_profiles_of_any_version_and_byte_order_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let version = 9u64 | 1 << 56;
+    let words = |words: [u64; 2], big: bool| -> Vec<u8> {
+        let bytes = words.map(|w| {
+            if big {
+                w.to_be_bytes()
+            } else {
+                w.to_le_bytes()
+            }
+        });
+        [bytes.concat(), vec![0; 112]].concat()
+    };
+    let (wide, narrow) = (0xff6c_7072_6f66_7281, 0xff6c_7072_6f66_5281);
+    for (bytes, said) in [
+        (
+            words([wide, version], false),
+            "raw profile, version 9, 64-bit little-endian, IR-level",
+        ),
+        (
+            words([wide, version], true),
+            "raw profile, version 9, 64-bit big-endian, IR-level",
+        ),
+        (
+            words([narrow, 8], false),
+            "raw profile, version 8, 32-bit little-endian",
+        ),
+        (
+            words([narrow, 12], true),
+            "raw profile, version 12, 32-bit big-endian",
+        ),
+    ] {
+        let file = write(dir.path(), "a.profraw", &bytes);
+        let (status, out, lines) = devprof(&["inspect", &file]);
+        assert_eq!((status, lines.len()), (0, 0), "{lines:?}");
+        assert!(out.lines().any(|line| line.trim() == said), "{out}");
+    }
+    // Version 11 says more, and is held against the file's size: one whole, the next cut off.
+    let header = profraw::format::Header {
+        version: 11,
+        num_data: 1,
+        ..Default::default()
+    };
+    let mut one: Vec<u8> = header
+        .words()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    one.resize(one.len() + 72, 0);
+    let file = write(
+        dir.path(),
+        "b.profraw",
+        &[&one[..], &one[..], &one[..100]].concat(),
+    );
+    let (status, out, lines) = devprof(&["inspect", &file]);
+    assert_eq!(status, 3);
+    assert!(
+        out.contains("version 11, 64-bit little-endian, 2 profiles, 2 functions, 0 counters"),
+        "{out}"
+    );
+    assert!(
+        lines[0].contains(&format!("at {:#x}: a raw profile", 2 * one.len())),
+        "{lines:?}"
+    );
+}
