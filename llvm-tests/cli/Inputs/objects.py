@@ -68,8 +68,7 @@ FIELDS = {
 
 
 # The kernels as llvm-readelf shows them; an argument's fields are further in.
-def kernels(path):
-    text = out("llvm-readelf", "--notes", path)
+def kernels(text):
     part = text.split("amdhsa.kernels:")[1] if "amdhsa.kernels:" in text else ""
     for kernel in re.split(r"^  - ", re.split(r"^amdhsa\.", part, flags=re.M)[0], flags=re.M)[1:]:
         fields = dict(re.findall(r"^(?:    )?\.(\w+): +'?([^'\n]*)'?$", kernel, flags=re.M))
@@ -78,7 +77,7 @@ def kernels(path):
 
 def headers(devprof, paths):
     for path, it in zip(paths, found(devprof, *paths), strict=True):
-        text = out("llvm-readelf", "--file-headers", path)
+        text = out("llvm-readelf", "--file-headers", "--notes", path)
         flags = re.search(r"Flags: +0x\w+, (.*)", text).group(1).split(", ")
         ours = it["target"]
         features = [name + {"on": "+", "off": "-"}[ours[name]] for name in ["sramecc", "xnack"] if ours[name] in ("on", "off")]
@@ -97,7 +96,7 @@ def headers(devprof, paths):
         names = [kernel["name"] for kernel in it["kernels"]]
         for kernel, name in zip(own, names):
             kernel["name"] = name
-        assert own == list(kernels(path)), path
+        assert own == list(kernels(text)), path
     print("same", len(paths))
 
 
