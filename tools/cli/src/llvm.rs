@@ -372,7 +372,7 @@ impl Tool {
                 .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())
                 .ok_or_else(|| {
                     let line = said.lines().next().unwrap_or("nothing said");
-                    format!("it does not tell which raw profiles it reads: {line}")
+                    format!("it reads no raw profile of version 10 or 11: {line}")
                 })
         })
     }

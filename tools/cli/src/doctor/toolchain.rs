@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::clang::Clang;
-use crate::llvm::{self, Llvm};
+use crate::llvm::{self, Llvm, Tool};
 use crate::parts::{Part, device_runtime_build};
 use std::path::Path;
 
@@ -38,6 +38,14 @@ pub fn look(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
             findings.push(Finding::warning(
                 TOOLS,
                 format!("{}: {why}", path.display()),
+                INSTALL,
+            ));
+        }
+        let reads = |tool: &Tool| matches!(tool.raw_version(), Ok(10 | 11));
+        if name == "llvm-profdata" && !found.tools.is_empty() && !found.tools.iter().any(reads) {
+            findings.push(Finding::missing(
+                TOOLS,
+                "no llvm-profdata that reads raw profiles of version 10 or 11",
                 INSTALL,
             ));
         }
