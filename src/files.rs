@@ -248,14 +248,14 @@ impl Slot {
             return Ok(());
         };
         let Some(second) = all.next() else {
-            self.image = first.clone();
+            self.image = capped(first, &self.arch)?;
             return Ok(());
         };
         let mut sum = room::copy_of(first)?;
         for image in std::iter::once(second).chain(all) {
             add(&mut sum, image, &self.arch);
         }
-        self.image = Arc::new(sum);
+        self.image = capped(&Arc::new(sum), &self.arch)?;
         Ok(())
     }
 
@@ -380,10 +380,22 @@ fn add(sum: &mut [u8], image: &[u8], arch: &str) {
     }
 }
 
+/// The image with no count that LLVM's tools refuse.
+fn capped(image: &Arc<Vec<u8>>, arch: &str) -> Result<Arc<Vec<u8>>, NoRoom> {
+    let Ok(excess @ 1..) = merge::excess(image) else {
+        return Ok(image.clone());
+    };
+    let mut copy = room::copy_of(image)?;
+    if merge::cap(&mut copy).is_ok() {
+        say_stopped(excess, arch);
+    }
+    Ok(Arc::new(copy))
+}
+
 fn say_stopped(counters: usize, arch: &str) {
     if counters > 0 {
         report::lost(format_args!(
-            "{counters} counters of a code object on {arch} stop at the largest number, 2^64 - 3"
+            "{counters} counters of a code object on {arch} stop at 2^56: llvm-profdata refuses a file with a larger count"
         ));
     }
 }

@@ -92,8 +92,28 @@ fn same_parts(one: &[u8], other: &[u8]) -> Result<Vec<Part>, Mismatch> {
     }
 }
 
-/// The largest sum. LLVM's tools give a meaning to the two numbers above (`getInstrMaxCountValue`).
-const LARGEST: u64 = u64::MAX - 2;
+/// The largest count. llvm-profdata takes a larger one for damage and refuses all of its file (`MaxCounterValue` of
+/// LLVM's InstrProfReader.cpp).
+pub const LARGEST: u64 = 1 << 56;
+
+/// How many counters of an image are larger than the largest count.
+pub fn excess(image: &[u8]) -> Result<usize, Mismatch> {
+    let parts = parts(image)?;
+    let counters = parts.iter().filter(|part| part.holds == Holds::Words);
+    let is_over = |&at: &usize| LittleEndian::read_u64(&image[at..]) > LARGEST;
+    Ok(counters.flat_map(words).filter(is_over).count())
+}
+
+/// Sets counters that are larger than the largest count to that.
+pub fn cap(image: &mut [u8]) -> Result<(), Mismatch> {
+    for part in parts(image)? {
+        for at in words(&part).filter(|_| part.holds == Holds::Words) {
+            let count = LittleEndian::read_u64(&image[at..]);
+            LittleEndian::write_u64(&mut image[at..], count.min(LARGEST));
+        }
+    }
+    Ok(())
+}
 
 /// Adds to `sum` what `new` counts beyond `before`, the state of the same counters that is in `sum` already. All three
 /// are images as [`crate::encode`] makes them. How many counters stop at the largest value; `sum` is as it was when the
@@ -198,8 +218,8 @@ mod tests {
     fn counts_add_up_beyond_32_bits_and_stop_at_the_largest() {
         let most = u32::MAX.into();
         assert_eq!(
-            merge(&image([most, 1 << 40], 0), &image([most, 1 << 63], 0), None),
-            Ok(image([2 * most, (1 << 40) + (1 << 63)], 0))
+            merge(&image([most, 1 << 40], 0), &image([most, 1 << 55], 0), None),
+            Ok(image([2 * most, (1 << 40) + (1 << 55)], 0))
         );
         for old in [LARGEST - 6, LARGEST, u64::MAX] {
             // A uniform counter stands beside each of the two.
@@ -210,6 +230,15 @@ mod tests {
         let mut sum = image([1, LARGEST - 7], 0);
         assert_eq!(add(&mut sum, &image([5, 7], 0), None), Ok(0));
         assert_eq!(sum, image([6, LARGEST], 0));
+    }
+
+    #[test]
+    fn what_llvm_profdata_would_refuse_is_capped() {
+        let mut image_of = image([LARGEST + 1, LARGEST], 0);
+        assert_eq!(excess(&image_of), Ok(2));
+        assert_eq!(cap(&mut image_of), Ok(()));
+        assert_eq!(image_of, image([LARGEST, LARGEST], 0));
+        assert_eq!(excess(&image_of), Ok(0));
     }
 
     #[test]
