@@ -5,6 +5,7 @@ pub mod program;
 
 use crate::names::{self, Naming};
 use crate::parts::Part;
+use crate::run::quoted;
 use clap::Args;
 use profraw::{Layout, Record, records};
 use std::collections::{BTreeMap, HashSet};
@@ -210,7 +211,7 @@ fn show(dir: &Path, naming: Naming) -> Result<(), String> {
         let files: Vec<String> = profiles
             .iter()
             .filter(|profile| profile.version == version)
-            .map(|profile| profile.path.display().to_string())
+            .map(|profile| quoted(&profile.path))
             .collect();
         if !files.is_empty() {
             println!(

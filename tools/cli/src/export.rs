@@ -152,7 +152,14 @@ pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-part-")
         .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(dir)
+        .tempfile_in(&dir)
+        .map_err(|error| match dir.is_dir() {
+            true => error.kind().into(),
+            false => {
+                let missing = format!("there is no directory {}: make it", dir.display());
+                std::io::Error::new(error.kind(), missing)
+            }
+        })
 }
 
 /// Makes a whole [`part`] what it was for. Into a device or a pipe it is copied: those must not become files.
@@ -229,5 +236,11 @@ mod tests {
         assert_eq!(reader.join().unwrap(), "whole");
         let error = write(&at("below")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::IsADirectory);
+        let none = at("none");
+        let error = write(&none.join("file")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("there is no directory {}: make it", none.display())
+        );
     }
 }

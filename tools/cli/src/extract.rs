@@ -4,6 +4,7 @@ use crate::{Console, PARTLY};
 use clap::Args;
 use code_objects::extract::{Filter, extract};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -42,10 +43,20 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             (console.say)(&format!("devprof: {place}: {why}"));
         }
     })
-    .map_err(|error| format!("cannot write to {}: {error}", options.output.display()))?;
+    .map_err(|error| {
+        let dir = options.output.display();
+        match error.kind() {
+            ErrorKind::AlreadyExists => format!("cannot write to {dir}: it is not a directory"),
+            _ => format!("cannot write to {dir}: {error}"),
+        }
+    })?;
     shown?;
     if !files.is_empty() {
         return Ok(if damage > 0 { PARTLY } else { 0 });
+    }
+    // What was said says why.
+    if seen.objects == 0 && damage > 0 {
+        return Ok(1);
     }
     let names: Vec<String> = options
         .files

@@ -17,6 +17,9 @@ use tempfile::NamedTempFile;
 
 const PROFDATA: &str = "llvm-profdata";
 
+/// What to do where there is none of LLVM's tools.
+pub const INSTALL: &str = "apt-get install clang-23 llvm-23 lld-23 clang-tools-23 (Debian), or name an installation with --llvm DIR";
+
 /// Where LLVM's tools are, for each verb that needs one.
 #[derive(Args, Clone, Debug, Default)]
 // clap names a group after the type, and the verb's own is called so, too.
@@ -263,7 +266,7 @@ impl Llvm {
         for (path, why) in &found.broken {
             text += &format!(" ({}: {why})", path.display());
         }
-        text + "; install LLVM (apt-get install llvm), or say where it is: --llvm DIR"
+        format!("{text}; {INSTALL}")
     }
 }
 
@@ -371,8 +374,10 @@ impl Tool {
             said.split_once("expected version = ")
                 .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())
                 .ok_or_else(|| {
+                    // "error: FILE: why", of a file that is gone.
                     let line = said.lines().next().unwrap_or("nothing said");
-                    format!("it reads no raw profile of version 10 or 11: {line}")
+                    let why = line.rsplit(": ").next().unwrap_or(line);
+                    format!("it reads no raw profile of version 10 or 11: {why}")
                 })
         })
     }

@@ -34,6 +34,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[group(skip)]
+// Behind --profile, which takes several, a binary would be a profile.
+#[command(override_usage = "devprof report [OPTIONS] <BINARY>... --profile <FILE>...")]
 pub struct Options {
     /// The programs, libraries or code objects that ran, compiled with the coverage flags
     #[arg(required = true, value_name = "BINARY")]

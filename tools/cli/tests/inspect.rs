@@ -63,7 +63,7 @@ fn a_whole_file_a_damaged_one_and_one_of_another_kind() {
         said[0].ends_with(r#"it begins with 68 65 6c 6c 6f 2c 20 77 6f 72 6c 64 "hello, world""#)
     );
     assert!(
-        said[1].contains("gone: at 0x0: cannot be opened: No such file"),
+        said[1].contains("gone: cannot be opened: No such file"),
         "{said:?}"
     );
     let (status, out, _) = devprof(&["inspect", "--json", &whole, &text]);
@@ -214,4 +214,49 @@ fn raw_profiles_of_any_version_and_byte_order_are_named() {
         lines[0].contains(&format!("at {:#x}: a raw profile", 2 * one.len())),
         "{lines:?}"
     );
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_said_once_and_by_its_own_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let whole = write(dir.path(), "whole", &two());
+    let here = dir.path().to_str().unwrap();
+    let (out, gone) = (at("out"), at("gone"));
+    let output = ["extract", &whole, "-o"];
+    let commands = [
+        vec!["extract", &gone, "-o", &out],
+        vec!["inspect", here],
+        [&output[..], &[whole.as_str()]].concat(),
+        vec!["report", &gone, "--profile", &gone],
+    ];
+    let said: Vec<String> = commands
+        .iter()
+        .map(|command| {
+            let (status, _, said) = devprof(command);
+            assert_eq!((status, said.len()), (1, 1), "{command:?}: {said:?}");
+            said[0].clone()
+        })
+        .collect();
+    let none = "cannot be opened: No such file or directory (os error 2)";
+    assert_eq!(said[0], format!("devprof: {gone}: {none}"));
+    assert_eq!(said[1], format!("devprof: {here}: a directory: name files"));
+    assert_eq!(
+        said[2],
+        format!("devprof: cannot write to {whole}: it is not a directory")
+    );
+    assert!(
+        said[3].ends_with(&format!(": {gone}: {none}")),
+        "{}",
+        said[3]
+    );
+}
+
+#[test]
+fn the_usage_of_a_report_has_binaries_before_profiles() {
+    let error = Cli::try_parse_from(["devprof", "report", "--profile", "profile", "binary"])
+        .err()
+        .unwrap();
+    let usage = "devprof report [OPTIONS] <BINARY>... --profile <FILE>...";
+    assert!(error.to_string().contains(usage), "{error}");
 }

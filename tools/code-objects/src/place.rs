@@ -74,10 +74,14 @@ impl Place {
     }
 }
 
-/// `lib.so: section .hip_fatbin, bundle 1, entry 2 hip-amdgcn-amd-amdhsa--gfx1100, at 0x1000`
+/// `lib.so: section .hip_fatbin, bundle 1, entry 2 hip-amdgcn-amd-amdhsa--gfx1100, at 0x1000`; a whole file is its name.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}: ", self.file.display())?;
+        write!(f, "{}", self.file.display())?;
+        if self.steps.is_empty() && self.offset == 0 {
+            return Ok(());
+        }
+        write!(f, ": ")?;
         for step in &self.steps {
             write!(f, "{step}, ")?;
         }

@@ -138,6 +138,9 @@ fn open(file: &Path) -> Result<(Bytes, (u64, u64)), String> {
     let failed = |error: io::Error| format!("cannot be opened: {error}");
     // A pipe would wait for its writer.
     let metadata = std::fs::metadata(file).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err("a directory: name files".into());
+    }
     if !metadata.is_file() {
         return Err("not a regular file".into());
     }

@@ -2,12 +2,13 @@
 
 use super::{Finding, State};
 use crate::llvm::Llvm;
-use code_objects::{CodeObject, Found, Options, Sampling, What};
+use code_objects::{CodeObject, Found, Options, Place, Sampling, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 const TOPIC: &str = "binaries";
+const NAME: &str = "name the program or the library that has the kernels";
 const INSTALL: &str = "name an installation of the LLVM whose clang compiled it: --llvm DIR";
 
 /// A state, what is to be said, and what mends it.
@@ -24,6 +25,10 @@ pub fn look(file: &Path, llvm: &Llvm) -> Vec<Finding> {
                 *number += 1;
                 gpus.insert(object.target.to_string());
             }
+            // Nothing of it could be read.
+            What::Damage { why } if found.place == Place::new(file) => findings.push(
+                Finding::missing(TOPIC, format!("{}: {why}", found.place), NAME),
+            ),
             What::Damage { why } => findings.push(Finding::warning(
                 TOPIC,
                 format!("{}: {why}", found.place),
@@ -37,7 +42,7 @@ pub fn look(file: &Path, llvm: &Llvm) -> Vec<Finding> {
         findings.push(Finding::warning(
             TOPIC,
             format!("{}: there is no GPU code in it", file.display()),
-            "name the library that has the kernels",
+            NAME,
         ));
     }
     findings.extend(

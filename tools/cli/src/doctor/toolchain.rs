@@ -2,13 +2,12 @@
 
 use super::Finding;
 use crate::clang::Clang;
-use crate::llvm::{self, Llvm, Tool};
+use crate::llvm::{self, INSTALL, Llvm, Tool};
 use crate::parts::{Part, device_runtime_build};
 use std::path::Path;
 
 const TOOLS: &str = "LLVM tools";
 const CLANG: &str = "clang";
-const INSTALL: &str = "apt-get install clang-23 llvm-23 lld-23 clang-tools-23 (Debian), or name an installation with --llvm DIR";
 
 pub fn look(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
     let mut findings = Vec::new();

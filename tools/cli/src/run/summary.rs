@@ -111,6 +111,7 @@ pub fn of(asked: &Asked, journal: &Journal) -> Vec<String> {
     }
     lines.extend(journal.traces.keys().map(|path| trace(path)));
     for (loss, processes) in journal.lost.iter().take(LOSSES) {
+        let loss = loss.strip_prefix("lost ").unwrap_or(loss);
         lines.push(match processes {
             1 => format!("lost: {loss}"),
             n => format!("lost, in {n} processes: {loss}"),
@@ -364,7 +365,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// As a shell reads it.
-fn quoted(path: &Path) -> String {
+pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./,:@%+=".contains(char);
     match !text.is_empty() && text.chars().all(is_plain) {
