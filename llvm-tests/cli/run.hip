@@ -71,7 +71,7 @@
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: %devprof run ./linked 2>&1 | FileCheck %s --check-prefix=LINKED
 // LOST: devprof: lost the counters of a code object on gfx1100: {{.*}}file
-// LOST: devprof: lost: lost the counters of a code object on gfx1100: {{.*}}file
+// LOST: devprof: lost: the counters of a code object on gfx1100: {{.*}}file
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 0
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
@@ -94,9 +94,11 @@
 // RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
 // RUN: FileCheck %s --check-prefix=LIST < list
 // RUN: not %devprof run --library none.so ./a 2>&1 | FileCheck %s --check-prefix=NO-LIBRARY
+// RUN: not %devprof run --library . ./a 2>&1 | FileCheck %s --check-prefix=DIRECTORY
 // SPACE: devprof: 1 profile in devprof-8
 // LIST: /libdevprof.so:{{.*}}/other.so libnone.so {{[^ ]*}}/libdevprof.so
 // NO-LIBRARY: devprof: cannot find the library none.so
+// DIRECTORY: devprof: cannot find the library . (--library, DEVPROF_LIBRARY): not a file
 //
 // Signals: from a terminal once, by itself; from kill passed on; a stop is followed.
 // RUN: python3 %S/Inputs/signals.py %devprof ./a | FileCheck %s --check-prefix=SIGNALS

@@ -4,7 +4,6 @@ use crate::{Console, PARTLY};
 use clap::Args;
 use code_objects::extract::{Filter, extract};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -45,9 +44,9 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     })
     .map_err(|error| {
         let dir = options.output.display();
-        match error.kind() {
-            ErrorKind::AlreadyExists => format!("cannot write to {dir}: it is not a directory"),
-            _ => format!("cannot write to {dir}: {error}"),
+        match options.output.is_file() {
+            true => format!("cannot write to {dir}: it is not a directory"),
+            false => format!("cannot write to {dir}: {error}"),
         }
     })?;
     shown?;

@@ -137,12 +137,17 @@ fn library(options: &Options) -> Result<PathBuf, String> {
             .find()
             .map_err(|error| format!("no libdevprof.so, name it with --library: {error}"));
     };
-    given.canonicalize().map_err(|error| {
+    let failed = |why: &dyn std::fmt::Display| {
         format!(
-            "cannot find the library {} (--library, DEVPROF_LIBRARY): {error}",
+            "cannot find the library {} (--library, DEVPROF_LIBRARY): {why}",
             given.display()
         )
-    })
+    };
+    let library = given.canonicalize().map_err(|error| failed(&error))?;
+    match library.is_file() {
+        true => Ok(library),
+        false => Err(failed(&"not a file")),
+    }
 }
 
 /// Where profiles go when nobody says it: a directory of this run, so that what is in it is what this run has counted.

@@ -16,9 +16,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (directory, gfx) = match arguments[..] {
-        ["topology", directory] => (directory, "gfx1100"),
+        ["topology", directory] if !directory.starts_with('-') => (directory, "gfx1100"),
         ["topology", directory, "--gfx", gfx] => (directory, gfx),
-        ["-h" | "--help"] => {
+        ["-h" | "--help"] | ["topology", "-h" | "--help"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
