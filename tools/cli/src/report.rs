@@ -259,6 +259,7 @@ fn make(options: &Options, shown: bool, console: &mut Console) -> Result<(Report
     }
     for column in &gathered {
         notes.problems(column);
+        notes.idle(column);
     }
     notes.sampled(&plan);
 

@@ -85,6 +85,18 @@ impl Notes {
         }
     }
 
+    /// A profile of another program fits as one in which nothing ran.
+    pub fn idle(&mut self, column: &Gathered) {
+        let idle = column.functions.iter().all(|function| function.count == 0);
+        if column.ran && idle && !column.functions.is_empty() {
+            let text = format!(
+                "Nothing ran on {}, as its profile has it: no kernel of these binaries was launched, or the profile is of other binaries.",
+                column.name
+            );
+            self.warning(text);
+        }
+    }
+
     /// Code objects in which not every block counts.
     pub fn sampled(&mut self, columns: &[Planned]) {
         let ran = columns

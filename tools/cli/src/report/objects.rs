@@ -86,7 +86,9 @@ impl Objects {
         match (self.plain, self.damage.first()) {
             (0, Some(damage)) => format!("no code object could be read: {damage}"),
             (0, None) => {
-                format!("{names}: no GPU code object in it; `devprof inspect` shows what is")
+                format!(
+                    "{names}: no GPU code object in it; name the library that has the kernels (`devprof inspect` shows what is in a file)"
+                )
             }
             (plain, _) => format!(
                 "{names}: none of {plain} code objects has a coverage mapping; compile with the flags of `devprof flags --coverage`"
