@@ -140,7 +140,7 @@ fn two_code_objects_with_one_build_id_are_two_files() {
     let files: Vec<&str> = out.lines().collect();
     assert_eq!((status, files.len()), (0, 2), "{out}");
     assert!(
-        files[0].ends_with("gfx1100.ef6e7d3587c57eeb8ef12f65cdbb5628bbfc69f1.co"),
+        files[0].ends_with("gfx1100.7110be1aafe0cb080c1010561eefdb4d3c917976.co"),
         "{out}"
     );
     assert_eq!(std::fs::read(files[0]).unwrap(), OBJECT);
