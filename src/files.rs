@@ -222,7 +222,10 @@ impl Files {
 }
 
 impl Slot {
-    fn take(&mut self, profile: Profile) {
+    fn take(&mut self, mut profile: Profile) {
+        if let Ok(stopped) = merge::cap(&mut profile.image) {
+            say_stopped(stopped, &self.arch);
+        }
         let last = self.loaded.get(&profile.executable);
         let same = last.is_some_and(|last| **last == profile.image);
         let fallen = last.is_some_and(|last| merge::has_fallen(&profile.image, last) == Ok(true));
@@ -248,14 +251,14 @@ impl Slot {
             return Ok(());
         };
         let Some(second) = all.next() else {
-            self.image = capped(first, &self.arch)?;
+            self.image = first.clone();
             return Ok(());
         };
         let mut sum = room::copy_of(first)?;
         for image in std::iter::once(second).chain(all) {
             add(&mut sum, image, &self.arch);
         }
-        self.image = capped(&Arc::new(sum), &self.arch)?;
+        self.image = Arc::new(sum);
         Ok(())
     }
 
@@ -378,18 +381,6 @@ fn add(sum: &mut [u8], image: &[u8], arch: &str) {
     if let Ok(stopped) = merge::add(sum, image, None) {
         say_stopped(stopped, arch);
     }
-}
-
-/// The image with no count that LLVM's tools refuse.
-fn capped(image: &Arc<Vec<u8>>, arch: &str) -> Result<Arc<Vec<u8>>, NoRoom> {
-    let Ok(excess @ 1..) = merge::excess(image) else {
-        return Ok(image.clone());
-    };
-    let mut copy = room::copy_of(image)?;
-    if merge::cap(&mut copy).is_ok() {
-        say_stopped(excess, arch);
-    }
-    Ok(Arc::new(copy))
 }
 
 fn say_stopped(counters: usize, arch: &str) {
