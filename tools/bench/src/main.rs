@@ -86,6 +86,18 @@ fn in_root(script: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
+/// The command line, which has been built before.
+fn devprof() -> Result<PathBuf, String> {
+    let devprof = repo().join("target/release/devprof");
+    match devprof.exists() {
+        true => Ok(devprof),
+        false => Err(format!(
+            "no {}: run cargo build --release -p devprof-cli",
+            devprof.display()
+        )),
+    }
+}
+
 /// The middle one, or the mean of the two middle ones.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);

@@ -22,13 +22,7 @@ pub struct Options {
 const ROWS: [(usize, usize); 4] = [(1, 20), (1, 300), (64, 100), (0, 20)];
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let devprof = repo().join("target/release/devprof");
-    if !devprof.exists() {
-        return Err(format!(
-            "no {}: run cargo build --release -p devprof-cli",
-            devprof.display()
-        ));
-    }
+    let devprof = crate::devprof()?;
     println!(
         "| {} profiles of | functions | each | llvm-profdata | devprof merge | llvm-profdata / devprof | CPU: llvm-profdata | devprof | memory: llvm-profdata | devprof |",
         options.files

@@ -69,13 +69,7 @@ fn packed(file: &mut File) -> io::Result<Option<u64>> {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let devprof = repo().join("target/release/devprof");
-    if !devprof.exists() {
-        return Err(format!(
-            "no {}: run cargo build --release -p devprof-cli",
-            devprof.display()
-        ));
-    }
+    let devprof = crate::devprof()?;
     let bench = std::env::current_exe().map_err(|e| format!("where is the bench? {e}"))?;
     println!(
         "| | read and unpack | devprof | devprof / read and unpack | llvm-objdump --offloading | clang-offload-bundler | memory: read and unpack | devprof | llvm-objdump | clang-offload-bundler |"

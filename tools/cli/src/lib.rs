@@ -14,6 +14,7 @@ pub mod llvm;
 pub mod merge;
 mod names;
 mod parts;
+mod readable;
 mod report;
 mod run;
 mod stats;

@@ -2,7 +2,7 @@
 
 use crate::export::{csv, source};
 use crate::names::Naming;
-use crate::{Console, Ink};
+use crate::{Console, Ink, readable};
 use clap::Args;
 use serde::Serialize;
 use source::{Record, Tell, Trace, Untimed};
@@ -141,38 +141,21 @@ fn comma_separated(rows: &[Row]) -> String {
 
 fn table(rows: &[Row], colored: bool) -> String {
     let heads = ["Calls", "Total", "Mean", "Min", "Max", "Share", "Kernel"].map(String::from);
-    let mut cells = vec![heads];
+    let mut cells = vec![Vec::from(heads)];
     cells.extend(rows.iter().map(|row| {
-        [
+        vec![
             row.calls.to_string(),
-            readable(row.total),
-            readable(row.mean),
-            readable(row.min),
-            readable(row.max),
+            readable::time(row.total),
+            readable::time(row.mean),
+            readable::time(row.min),
+            readable::time(row.max),
             format!("{:.1} %", row.share),
             row.name.to_string(),
         ]
     }));
-    let width = |column: usize| cells.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<usize> = (0..6).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for (n, cells) in cells.iter().enumerate() {
-        let mut line = String::new();
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(line, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
-        }
-        line += &cells[6];
-        let line = Ink::Heading.on(colored && n == 0, &line);
-        let _ = writeln!(text, "{line}");
-    }
-    text
-}
-
-/// Nanoseconds in the unit that leaves one to three digits before the point.
-pub fn readable(ns: u64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
-    match units.iter().find(|(size, _)| ns >= *size) {
-        Some((size, unit)) => format!("{:.3} {unit}", ns as f64 / *size as f64),
-        None => format!("{ns} ns"),
+    let text = readable::columns(&cells);
+    match text.split_once('\n') {
+        Some((head, rest)) => format!("{}\n{rest}", Ink::Heading.on(colored, head)),
+        None => text,
     }
 }

@@ -4,7 +4,7 @@
 use super::model::{
     Cell, Column, File, Kernel, Level, Line, Listed, Note, Ratio, Report, Site, State, Totals,
 };
-use crate::stats::readable;
+use crate::readable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::io;
 use std::path::Path;
@@ -163,7 +163,7 @@ impl Pages<'_> {
                 h2 { "Kernels" }
                 p.big { (grouped(ran as u64)) span.of { " ran" } }
                 p.small {
-                    @if self.report.traced { (readable(time)) " in all" }
+                    @if self.report.traced { (readable::time(time)) " in all" }
                     @if plain > 0 { br; a href="#not-instrumented" { (plain) " not instrumented" } }
                     @if never > 0 { br; a href="#never-ran" { (never) " never ran" } }
                 }
@@ -220,12 +220,7 @@ impl Pages<'_> {
 
     fn kernels(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
         let traced = self.report.traced;
-        let all = kernels
-            .iter()
-            .filter_map(|kernel| kernel.time)
-            .max()
-            .unwrap_or(0)
-            .max(1);
+        let all = longest(kernels);
         let mut heads = vec!["Kernel"];
         if traced {
             heads.extend(["#Calls", "#Total time"]);
@@ -256,12 +251,7 @@ impl Pages<'_> {
     }
 
     fn uncounted(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
-        let all = kernels
-            .iter()
-            .filter_map(|kernel| kernel.time)
-            .max()
-            .unwrap_or(0)
-            .max(1);
+        let all = longest(kernels);
         table(
             caption,
             html! {
@@ -762,7 +752,7 @@ fn time(kernel: &Kernel, most: u64) -> Markup {
     html! {
         td.n.bars data-v=(time) {
             span.weight style=(format!("--p:{:.1}%", 100.0 * time as f64 / most as f64)) {}
-            (readable(time))
+            (readable::time(time))
             @if kernel.untimed > 0 { span.small { " (" (kernel.untimed) " without times)" } }
         }
     }
@@ -809,17 +799,15 @@ pub fn percent(ratio: Ratio) -> String {
     }
 }
 
+/// The most time that one of them took: what their bars are parts of.
+fn longest(kernels: &[&Kernel]) -> u64 {
+    let times = kernels.iter().filter_map(|kernel| kernel.time);
+    times.max().unwrap_or(0).max(1)
+}
+
 /// Digits in threes, with narrow spaces that do not break.
 fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    readable::grouped(n.into(), '\u{202f}')
 }
 
 fn footer() -> Markup {

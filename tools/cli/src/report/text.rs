@@ -2,7 +2,7 @@
 
 use super::html::percent;
 use super::model::{Kernel, Ratio, Report, State, Totals};
-use crate::stats::readable;
+use crate::readable::{self, columns};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn kernels(report: &Report) -> String {
         let calls = kernel
             .calls
             .map_or("–".to_owned(), |calls| calls.to_string());
-        let time = kernel.time.map_or("–".to_owned(), readable);
+        let time = kernel.time.map_or("–".to_owned(), readable::time);
         let name = format!("{}{}", kernel.name, remark(kernel));
         rows.push(vec![
             lines,
@@ -64,7 +64,7 @@ fn kernels(report: &Report) -> String {
             row.drain(4..6);
         }
     }
-    table(&rows)
+    columns(&rows)
 }
 
 fn remark(kernel: &Kernel) -> &'static str {
@@ -107,7 +107,7 @@ fn files(report: &Report) -> String {
         }
         push(report.host, "all files, host".to_owned());
     }
-    table(&rows)
+    columns(&rows)
 }
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
@@ -120,24 +120,4 @@ fn ratio(ratio: Option<Ratio>) -> [String; 2] {
         None => ["–".to_owned(), String::new()],
         Some(ratio) => [percent(ratio), format!("{}/{}", ratio.covered, ratio.total)],
     }
-}
-
-/// Columns to the right but for the last.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns.saturating_sub(1)).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(text, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
-        }
-        let _ = writeln!(text, "{}", row.last().map_or("", String::as_str));
-    }
-    text
 }

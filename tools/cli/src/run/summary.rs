@@ -2,6 +2,7 @@
 
 use super::journal::{Journal, Profile};
 use crate::export::source;
+use crate::readable;
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -385,15 +386,7 @@ fn plural(count: usize, what: &str) -> String {
 
 /// With a comma at each thousand.
 fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    readable::grouped(number, ',')
 }
 
 #[cfg(test)]

@@ -1,0 +1,43 @@
+//! Times, numbers and tables as a person reads them.
+
+use std::fmt::Write as _;
+
+/// Nanoseconds in the unit that leaves one to three digits before the point.
+pub fn time(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    match units.iter().find(|(size, _)| ns >= *size) {
+        Some((size, unit)) => format!("{:.3} {unit}", ns as f64 / *size as f64),
+        None => format!("{ns} ns"),
+    }
+}
+
+/// Digits in threes.
+pub fn grouped(number: u128, separator: char) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(separator);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A table: columns to the right but for the last, two spaces between them.
+pub fn columns(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.saturating_sub(1)).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(text, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
+        }
+        let _ = writeln!(text, "{}", row.last().map_or("", String::as_str));
+    }
+    text
+}
