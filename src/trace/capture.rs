@@ -2,12 +2,13 @@
 //! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
 //! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
 
+use super::attention::Attention;
 use super::kernels;
 use super::lane::{Entry, Launching};
 use super::writers::{Writer, Writers};
 use crate::hsa::types::SignalHandle;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// An AQL packet (HSA Platform System Architecture Specification, "Architected Queuing Language").
 pub type Packet = [u64; 8];
@@ -37,7 +38,7 @@ mod format {
 #[derive(Default)]
 pub struct Shared {
     /// The completion thread looks at the queue.
-    pub listed: AtomicBool,
+    pub attention: Attention,
     /// The launching thread waits for signals.
     pub dry: AtomicBool,
     /// There can be no more signals: dispatches go without, and have no times.
@@ -230,12 +231,7 @@ impl Capture {
 
     /// Sees to it that the completion thread looks at the queue.
     fn tell(&self) {
-        // Either this sees that the queue was taken off the list, or the completion thread sees the entries after it
-        // has taken it off.
-        fence(Ordering::SeqCst);
-        if !self.shared.listed.load(Ordering::Relaxed)
-            && !self.shared.listed.swap(true, Ordering::AcqRel)
-        {
+        if self.shared.attention.demand() {
             (self.activate)(self.queue);
         }
     }

@@ -12,7 +12,7 @@ use crate::hsa::types::{AgentHandle, SignalHandle};
 use crate::report;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 use tracefile::format::{self, Count, Dispatch, Record, flag};
 
 /// Signals that a queue begins with, and by which it grows.
@@ -294,11 +294,8 @@ impl Completer {
             };
             let mut stays = lane.idle < IDLE_PASSES;
             if !stays {
-                lane.shared.listed.store(false, Ordering::Relaxed);
-                fence(Ordering::SeqCst);
-                // What came meanwhile was not told, unless the launching thread saw the store.
-                stays =
-                    !lane.completing.is_empty() && !lane.shared.listed.swap(true, Ordering::AcqRel);
+                lane.shared.attention.end();
+                stays = !lane.completing.is_empty() && lane.shared.attention.demand();
                 lane.idle = 0;
             }
             self.lanes.insert(id, lane);

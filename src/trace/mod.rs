@@ -7,10 +7,11 @@
 //! | the API call in progress on the thread | [`hip_calls`], [`calls`] |
 //! | who writes a packet, and when | [`writers`] |
 //! | packets that the program has written | [`capture`] |
-//! | to the completion thread, and signals back | [`lane`], over [`fifo`] |
+//! | to the completion thread, and signals back | [`lane`], over [`fifo`]; [`attention`] |
 //! | times, names, the record | [`complete`], [`kernels`] |
 //! | the file | [`file`] |
 
+mod attention;
 pub mod calls;
 pub mod capture;
 mod clock;
