@@ -39,7 +39,7 @@ struct Slot {
 
 /// The writers of a queue's packets.
 pub struct Writers {
-    /// Twice as many as packets: a place is reserved before it is free.
+    /// Twice as many as packets: a place is reserved before it is free. A power of two.
     slots: Box<[Slot]>,
 }
 
@@ -48,7 +48,7 @@ static WRITERS: Registry<Writers> = Registry::new();
 
 /// The writers of a new queue of `size` packets.
 pub fn add(queue: usize, size: u32) -> &'static Writers {
-    let count = 2 * size.max(1) as usize;
+    let count = (2 * size.max(1) as usize).next_power_of_two();
     let clear = |writers: &Writers| {
         let fits = writers.slots.len() == count;
         if fits {
@@ -78,7 +78,7 @@ pub fn reserved(queue: usize, first: u64, count: u64) {
 
 impl Writers {
     fn slot(&self, index: u64) -> &Slot {
-        &self.slots[(index % self.slots.len() as u64) as usize]
+        &self.slots[index as usize & (self.slots.len() - 1)]
     }
 
     fn reserve(&self, first: u64, count: u64, writer: Writer) {
