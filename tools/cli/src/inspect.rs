@@ -1,6 +1,7 @@
 //! `devprof inspect`: what is in a file, as far as GPUs are concerned.
 
 use crate::names::Naming;
+use crate::readable::plural;
 use crate::{Console, Ink, PARTLY};
 use clap::Args;
 use code_objects::{
@@ -209,7 +210,7 @@ impl Contents {
                     "trace of process {}, {}{}",
                     trace.process,
                     match trace.records {
-                        Some(records) => count(records as usize, "record"),
+                        Some(records) => plural(records as usize, "record"),
                         None => "a number of records that is damaged".into(),
                     },
                     if trace.closed {
@@ -300,8 +301,8 @@ fn raw_line(raw: &code_objects::Raw) -> String {
         let (functions, counters) = (functions as usize, counters as usize);
         line += &format!(
             ", {}, {}",
-            count(functions, "function"),
-            count(counters, "counter")
+            plural(functions, "function"),
+            plural(counters, "counter")
         );
     }
     if !raw.binary_ids.is_empty() {
@@ -324,10 +325,6 @@ fn place_in(place: &Place) -> String {
         true => "at its beginning".into(),
         false => steps.join(", "),
     }
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Bytes in the unit that leaves few digits.
@@ -417,7 +414,7 @@ fn one_line(place: &Place, object: &CodeObject) -> String {
         "{}: {}, {}, {} at {:#x}",
         object.target,
         size(object.size),
-        count(object.kernels.len(), "kernel"),
+        plural(object.kernels.len(), "kernel"),
         place_in(place),
         place.offset,
     );

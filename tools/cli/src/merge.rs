@@ -13,6 +13,7 @@ mod sums;
 pub use profile::Arch;
 
 use crate::llvm::{self, Llvm, Tool};
+use crate::readable::plural;
 use crate::{Console, PARTLY, export};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -104,8 +105,8 @@ impl std::fmt::Display for Output {
             f,
             "{}: {}, {}, {}; {}",
             self.path.display(),
-            number(self.files, "file", "files"),
-            number(self.functions, "function", "functions"),
+            plural(self.files, "file"),
+            plural(self.functions, "function"),
             joined(&self.archs),
             tools.join(" and ")
         )
@@ -233,10 +234,11 @@ pub fn merge(
         };
         if let (mixed @ 1.., archs) = pile.mixed() {
             (losses.say)(&format!(
-                "devprof: {}: {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
+                "devprof: {}: {} {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
                  them apart",
                 path.display(),
-                number(mixed, "function is", "functions are"),
+                plural(mixed, "function"),
+                if mixed == 1 { "is" } else { "are" },
                 joined(archs)
             ));
         }
@@ -290,10 +292,6 @@ fn beside(out: &Path, arch: &Arch) -> PathBuf {
         name.push(ending);
     }
     out.with_file_name(name)
-}
-
-fn number(n: usize, one: &str, several: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { several })
 }
 
 fn joined(archs: &BTreeSet<Arch>) -> String {

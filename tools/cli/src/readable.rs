@@ -24,6 +24,16 @@ pub fn grouped(number: u128, separator: char) -> String {
     text
 }
 
+/// So many of `what`, in the plural but for one.
+pub fn plural(number: usize, what: &str) -> String {
+    let end = match (number, what.ends_with(['s', 'h'])) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {what}{end}", grouped(number as u128, ','))
+}
+
 /// A table: columns to the right but for the last, two spaces between them.
 pub fn columns(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
@@ -40,4 +50,17 @@ pub fn columns(rows: &[Vec<String>]) -> String {
         let _ = writeln!(text, "{}", row.last().map_or("", String::as_str));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_nouns_read_well() {
+        assert_eq!(plural(1_234_567, "file"), "1,234,567 files");
+        assert_eq!(plural(123, "process"), "123 processes");
+        assert_eq!(plural(1, "process"), "1 process");
+        assert_eq!(plural(0, "dispatch"), "0 dispatches");
+    }
 }

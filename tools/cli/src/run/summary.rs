@@ -2,7 +2,7 @@
 
 use super::journal::{Journal, Profile};
 use crate::export::source;
-use crate::readable;
+use crate::readable::{self, plural};
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -375,15 +375,6 @@ pub fn quoted(path: &Path) -> String {
     }
 }
 
-fn plural(count: usize, what: &str) -> String {
-    let end = match (count, what.ends_with(['s', 'h'])) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{} {what}{end}", grouped(count as u128))
-}
-
 /// With a comma at each thousand.
 fn grouped(number: u128) -> String {
     readable::grouped(number, ',')
@@ -408,9 +399,6 @@ mod tests {
     fn numbers_and_names_read_well() {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(123), "123");
-        assert_eq!(plural(1, "process"), "1 process");
-        assert_eq!(plural(2, "process"), "2 processes");
-        assert_eq!(plural(0, "file"), "0 files");
         assert_eq!(quoted(Path::new("it's")), "'it'\\''s'");
     }
 
