@@ -138,8 +138,7 @@ impl<T: Copy + Send> Producer<T> {
     #[inline]
     pub fn push(&mut self, entry: T) {
         if self.written == SEGMENT {
-            self.push_in_next(entry);
-            return;
+            self.link_next();
         }
         // SAFETY: the producer's segment is freed by the consumer only after all of it was read, and it is not full.
         let segment = unsafe { self.segment.as_ref() };
@@ -151,25 +150,20 @@ impl<T: Copy + Send> Producer<T> {
         segment.written.store(self.written, Ordering::Release);
     }
 
+    /// Apart from the entry, which is written into its place at once.
     #[cold]
-    fn push_in_next(&mut self, entry: T) {
+    fn link_next(&mut self) {
         let next = self.empty_segment();
-        {
-            // SAFETY: it is the producer's alone until it is linked.
-            let segment = unsafe { next.as_ref() };
-            segment.next.store(ptr::null_mut(), Ordering::Relaxed);
-            segment.entries[0].with_mut(|slot| {
-                // SAFETY: as above.
-                unsafe { (*slot).write(entry) };
-            });
-            segment.written.store(1, Ordering::Relaxed);
-        }
+        // SAFETY: it is the producer's alone until it is linked.
+        let segment = unsafe { next.as_ref() };
+        segment.next.store(ptr::null_mut(), Ordering::Relaxed);
+        segment.written.store(0, Ordering::Relaxed);
         // SAFETY: the consumer stays in this segment until `next` is set; this is the last time that it is used here.
         unsafe { self.segment.as_ref() }
             .next
             .store(next.as_ptr(), Ordering::Release);
         self.segment = next;
-        self.written = 1;
+        self.written = 0;
     }
 
     fn empty_segment(&mut self) -> NonNull<Segment<T>> {
