@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 use tracefile::format::*;
 use zerocopy::IntoBytes;
@@ -146,8 +148,9 @@ impl TraceFile {
         self.counts[Count::Records as usize] += 1;
     }
 
-    /// Publishes how many records there are, after some were appended.
+    /// Publishes how many records there are, after some were appended. A reader of the open file takes those for whole.
     pub fn publish(&mut self) {
+        fence(Release);
         self.count(Count::Records, 0);
     }
 

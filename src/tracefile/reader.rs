@@ -1,5 +1,8 @@
 //! Reads a trace file from front to back in bounded memory. No byte of it is believed: what is damaged is told with its
 //! place, and reading goes on behind it.
+//!
+//! The writer publishes how many records are whole. Of a file that is not closed there may be more, which are read up
+//! to the first that is not whole: a living writer was seen at its work there, or a killed one was stopped.
 
 use crate::format::*;
 use std::collections::HashMap;
@@ -129,6 +132,13 @@ impl<R: Read> Reader<R> {
         self.offset
     }
 
+    /// Whether the writer had not yet said that the record at this offset is whole.
+    fn is_unpublished(&self, offset: u64) -> bool {
+        let index = (offset - HEADER_SIZE as u64) / RECORD_SIZE as u64;
+        self.count(Count::Closed) == Some(0)
+            && self.count(Count::Records).is_some_and(|n| index >= n)
+    }
+
     /// The next record, or what stands in its place. `None` at the end.
     pub fn next_item(&mut self) -> io::Result<Option<Result<Item, Damage>>> {
         if let Some(item) = self.behind_gap.take() {
@@ -149,6 +159,10 @@ impl<R: Read> Reader<R> {
                 continue;
             }
             let item = item(&record).map_err(|what| Damage { offset: at, what });
+            if (zeros != 0 || item.is_err()) && self.is_unpublished(at - zeros) {
+                self.ended = true;
+                return Ok(None);
+            }
             if zeros == 0 {
                 return Ok(Some(item));
             }
@@ -250,7 +264,10 @@ impl Tables {
         }
         let rest = (length - offset) as usize;
         bytes.extend_from_slice(&piece.bytes[..rest.min(PIECE)]);
-        Ok(())
+        match rest <= PIECE && std::str::from_utf8(bytes).is_err() {
+            true => Err(format!("text {id} is not UTF-8")),
+            false => Ok(()),
+        }
     }
 
     /// A text, if all its pieces have been there. 0 is no text.
@@ -267,11 +284,14 @@ mod tests {
 
     fn file(records: &[[u8; RECORD_SIZE]]) -> Vec<u8> {
         let mut bytes = Header::new(1, 1_000_000_000, 5, 6).page().to_vec();
-        let at = Count::Records.offset();
-        let count = Counter::new(records.len() as u64);
-        bytes[at..at + size_of::<Counter>()].copy_from_slice(count.as_bytes());
+        set(&mut bytes, Count::Records, records.len() as u64);
         bytes.extend(records.concat());
         bytes
+    }
+
+    fn set(file: &mut [u8], count: Count, value: u64) {
+        let at = count.offset();
+        file[at..at + size_of::<Counter>()].copy_from_slice(Counter::new(value).as_bytes());
     }
 
     /// A name of two pieces, a kernel that has it, a dispatch of that.
@@ -364,9 +384,35 @@ mod tests {
         bytes.extend([0; 3 * RECORD_SIZE]);
         assert_eq!(read(&bytes).unwrap().2, []);
         bytes.extend(Dispatch::new(2, 0).seal());
+        set(&mut bytes, Count::Records, 8);
         let (_, dispatches, damages) = read(&bytes).unwrap();
         assert_eq!(dispatches, [1, 2]);
         assert_eq!(damages[0].what, "3 records are zeros");
+    }
+
+    #[test]
+    fn a_file_that_is_written_is_read_up_to_where_its_writer_is() {
+        let next = Dispatch::new(2, 0).seal();
+        let last = Dispatch::new(3, 0).seal();
+        let mut torn = last;
+        torn[100..].fill(1);
+        // Of what is being written, a reader can see what is further on first.
+        for (middle, damage) in [
+            ([0; RECORD_SIZE], "1 records are zeros"),
+            (torn, "a damaged record: its checksum is wrong"),
+        ] {
+            let mut bytes = example();
+            bytes.extend([next, middle, last].concat());
+            let (_, dispatches, damages) = read(&bytes).unwrap();
+            assert_eq!((dispatches, damages), (vec![1, 2], vec![]), "{damage}");
+            for (count, value) in [(Count::Closed, 1), (Count::Records, 7)] {
+                let mut bytes = bytes.clone();
+                set(&mut bytes, count, value);
+                let (_, dispatches, damages) = read(&bytes).unwrap();
+                assert_eq!(dispatches, [1, 2, 3], "{count:?}");
+                assert_eq!(damages[0].what, damage, "{count:?}");
+            }
+        }
     }
 
     #[test]

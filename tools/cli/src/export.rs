@@ -77,6 +77,12 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let (format, out) = target(options)?;
     let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", out.display());
     let owned = match format {
+        Format::Perfetto if is_stream(&options.file) => {
+            return Err(format!(
+                "cannot read {} twice, as Perfetto's format needs it: write the trace to a file",
+                options.file.display()
+            ));
+        }
         Format::Perfetto => perfetto::Owned::count(&options.file)?,
         _ => perfetto::Owned::default(),
     };
@@ -97,12 +103,17 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         true => "; not all of the trace is whole",
         false => "",
     };
-    console.print(&format!(
-        "{}: {} dispatches, {} API calls{whole}\n",
+    let result = format!(
+        "{}: {} dispatches, {} API calls{whole}",
         out.display(),
         summary.dispatches,
         summary.calls
-    ))?;
+    );
+    // The output may be stdout itself.
+    match is_stream(&out) {
+        true => (console.say)(&result),
+        false => console.print(&(result + "\n"))?,
+    }
     Ok(summary.status())
 }
 
@@ -145,7 +156,7 @@ pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
     let dir = match (fs::metadata(out), own.parent()) {
         (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         // Beside a device there is no place for files.
-        (Ok(data), _) if !data.is_file() => std::env::temp_dir(),
+        _ if is_stream(out) => std::env::temp_dir(),
         (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),
         _ => PathBuf::from("."),
     };
@@ -164,7 +175,7 @@ pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
 
 /// Makes a whole [`part`] what it was for. Into a device or a pipe it is copied: those must not become files.
 pub fn keep(part: NamedTempFile, out: &Path) -> std::io::Result<()> {
-    if fs::metadata(out).is_ok_and(|data| !data.is_file()) {
+    if is_stream(out) {
         let mut to = File::options().write(true).open(out)?;
         std::io::copy(&mut File::open(part.path())?, &mut to)?;
         return Ok(());
@@ -173,6 +184,11 @@ pub fn keep(part: NamedTempFile, out: &Path) -> std::io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) => Err(error.error),
     }
+}
+
+/// Whether this is a device or a pipe.
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 /// The file that a link leads to; the link stays.

@@ -34,8 +34,22 @@ pub fn plural(number: usize, what: &str) -> String {
     format!("{} {what}{end}", grouped(number as u128, ','))
 }
 
+/// A text that stays on its line and changes nothing else on a terminal: control characters are escaped.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() {
+            true => shown.extend(char.escape_default()),
+            false => shown.push(char),
+        }
+    }
+    shown
+}
+
 /// A table: columns to the right but for the last, two spaces between them.
 pub fn columns(rows: &[Vec<String>]) -> String {
+    let visible = |row: &Vec<String>| row.iter().map(|cell| visible(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(visible).collect();
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -43,7 +57,7 @@ pub fn columns(rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..columns.saturating_sub(1)).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         for (cell, width) in row.iter().zip(&widths) {
             let _ = write!(text, "{}{cell}  ", " ".repeat(width - cell.chars().count()));
         }

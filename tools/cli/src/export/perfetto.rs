@@ -170,7 +170,7 @@ const COUNT: u32 = 2;
 const CATEGORIES: [&str; 2] = ["kernel", "api"];
 const KERNEL: u64 = 1;
 const API: u64 = 2;
-const ARGUMENTS: [&str; 15] = [
+const ARGUMENTS: [&str; 16] = [
     "dispatch",
     "correlation",
     "thread",
@@ -186,6 +186,7 @@ const ARGUMENTS: [&str; 15] = [
     "clock",
     "unfinished",
     "status",
+    "dispatches",
 ];
 
 /// Linux gives no process such an id, or a greater one (`PID_MAX_LIMIT`): these are the GPUs'.
@@ -574,7 +575,11 @@ impl Perfetto {
         status.int_value = Some(call.status.get().into());
         let event = TrackEvent {
             category_iids: vec![API],
-            debug_annotations: vec![number("correlation", id), status],
+            debug_annotations: vec![
+                number("correlation", id),
+                status,
+                number("dispatches", self.owned.all.get(id)),
+            ],
             r#type: BEGIN,
             name_iid: Some(name),
             track_uuid: track,

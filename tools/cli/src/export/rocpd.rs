@@ -155,6 +155,7 @@ CREATE VIEW kernels AS
         k.workgroup_size_x AS workgroup_x, k.workgroup_size_y AS workgroup_y, k.workgroup_size_z AS workgroup_z,
         k.group_segment_size AS lds_size, k.private_segment_size AS scratch_size,
         s.group_segment_size AS static_lds_size, s.private_segment_size AS static_scratch_size,
+        s.arch_vgpr_count AS vgpr_count, s.accum_vgpr_count, s.sgpr_count, k.event_id,
         e.stack_id, e.parent_stack_id, e.correlation_id AS corr_id
     FROM rocpd_kernel_dispatch k JOIN rocpd_info_agent a ON a.id = k.agent_id AND a.guid = k.guid
         JOIN rocpd_event e ON e.id = k.event_id AND e.guid = k.guid

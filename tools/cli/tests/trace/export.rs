@@ -3,9 +3,10 @@
 use crate::files::*;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use tracefile::format::{Count, HEADER_SIZE, RECORD_SIZE, Record};
+use std::process::{Command, Stdio};
+use tracefile::format::{Count, HEADER_SIZE, Kernel, RECORD_SIZE, Record, flag, pieces};
 
 /// Exports to a file with this ending. Its path, the exit status, and what was said.
 fn export(trace: &[u8], dir: &Path, ending: &str) -> (PathBuf, Option<i32>, String) {
@@ -144,6 +145,10 @@ fn the_database_has_rocpds_views_and_references_that_hold() {
         ("SELECT pid FROM processes", 4242),
         ("SELECT count(*) FROM threads", 3),
         ("SELECT count(*) FROM kernel_symbols", 4),
+        (
+            "SELECT vgpr_count + sgpr_count FROM kernels WHERE dispatch_id = 1",
+            130,
+        ),
     ] {
         assert_eq!(number(sql), expected, "{sql}");
     }
@@ -245,6 +250,7 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
         .find(|call| call["name"] == "hipGraphLaunch")
         .unwrap();
     assert_eq!(graph["tid"], 11);
+    assert_eq!(graph["args"]["dispatches"], GRAPH);
     // From the call one to each of its dispatches.
     let flows = found["flows"].as_object().unwrap();
     let of_graph: Vec<_> = flows
@@ -372,6 +378,126 @@ fn perfettos_own_trace_processor_loses_nothing() {
     for ((sql, expected), answer) in queries.iter().zip(answers) {
         assert_eq!(answer, *expected, "{sql}");
     }
+}
+
+#[test]
+fn an_output_that_is_a_pipe_holds_the_export_alone() {
+    let dir = directory("pipes");
+    let (out, _, _) = export(&trace(), &dir, "csv");
+    let file = dir.join("a.trace");
+    let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &"/dev/stdout"]);
+    assert_eq!(output.stdout, fs::read(out).unwrap());
+    assert!(
+        said(&output).ends_with("/dev/stdout: 1008 dispatches, 4 API calls\n"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
+    let dir = directory("from-pipe");
+    let (whole, _, _) = export(&trace(), &dir, "jsonl");
+    let out = dir.join("from-pipe");
+    for (format, status, expected) in [
+        ("json", 0, "from-pipe: 1008 dispatches"),
+        ("perfetto", 1, "cannot read /dev/stdin twice"),
+    ] {
+        let mut piped = Command::new(env!("CARGO_BIN_EXE_devprof"))
+            .args(["export", "/dev/stdin", "-f", format, "-o"])
+            .arg(&out)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // One that reads nothing is gone.
+        let _ = piped.stdin.take().unwrap().write_all(&trace());
+        let output = piped.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{format}");
+        let shown = String::from_utf8(output.stdout.clone()).unwrap() + &said(&output);
+        assert!(shown.contains(expected), "{shown}");
+    }
+    assert_eq!(fs::read(out).unwrap(), fs::read(whole).unwrap());
+}
+
+/// Names that would break a format that does not expect them, each with a dispatch.
+fn strange() -> (Vec<String>, Vec<u8>) {
+    let names = [
+        "a,b",
+        "\"quoted\"",
+        "two\r\nlines",
+        "tab\tand nul\0",
+        "\x1b[31mred\x1b[0m",
+        "ü→𝄞",
+        "",
+        "=cmd()",
+        &"k".repeat(10_240),
+    ];
+    let mut records = named();
+    for (id, name) in (10..).zip(names) {
+        records.extend(pieces(id, name).map(Record::seal));
+        let mut kernel = Kernel::new(id.into(), 0);
+        kernel.name = id.into();
+        kernel.agent = 1.into();
+        let at = 1000 * u64::from(id);
+        let dispatch = dispatch(id.into(), flag::NO_CALL, 1, id, 0);
+        records.push(kernel.seal());
+        records.push(timed(dispatch, at, at + 100, at + 200).seal());
+    }
+    (names.map(str::to_owned).to_vec(), file(&records))
+}
+
+#[test]
+fn strange_names_are_whole_in_every_format() {
+    let (names, trace) = strange();
+    let dir = directory("strange");
+    let (out, status, said) = export(&trace, &dir, "csv");
+    assert_eq!(status, Some(0), "{said}");
+    let rows = csv::Reader::from_path(out).unwrap().into_records();
+    let column: Vec<_> = rows.map(|row| row.unwrap()[7].to_owned()).collect();
+    assert_eq!(column, names);
+    let (out, ..) = export(&trace, &dir, "jsonl");
+    let lines = json(&out);
+    let dispatches = of_type(&lines, "dispatch");
+    let column: Vec<_> = dispatches.iter().map(|line| &line["kernel_name"]).collect();
+    assert_eq!(column, names.iter().collect::<Vec<_>>());
+    let (out, ..) = export(&trace, &dir, "db");
+    let db = rusqlite::Connection::open(out).unwrap();
+    let mut query = db.prepare("SELECT name FROM kernels ORDER BY id").unwrap();
+    let column = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    assert_eq!(column.map(Result::unwrap).collect::<Vec<_>>(), names);
+
+    let shown = devprof(&[&"stats", &dir.join("a.trace")]).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert_eq!(shown.lines().count(), 1 + names.len());
+    assert!(!shown.contains('\x1b'), "{shown}");
+    for escaped in [
+        "two\\r\\nlines\n",
+        "  \\u{1b}[31mred\\u{1b}[0m\n",
+        "  ü→𝄞\n",
+    ] {
+        assert!(shown.contains(escaped), "{escaped} in:\n{shown}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_told_with_its_place() {
+    let mut records = named();
+    let mut text = pieces(4, "x").next().unwrap();
+    text.bytes[0] = 0xff;
+    let at = records
+        .iter()
+        .position(|record| *record == pieces(4, "_Z6halvedj").next().unwrap().seal());
+    let at = at.unwrap();
+    records[at] = text.seal();
+    records.push(timed(dispatch(1, flag::NO_CALL, 1, 1, 0), 1, 2, 3).seal());
+    let (out, status, said) = export(&file(&records), &directory("not-utf-8"), "csv");
+    assert_eq!(status, Some(3));
+    let place = HEADER_SIZE + at * RECORD_SIZE;
+    let expected = format!("a.trace: byte {place}: text 4 is not UTF-8\n");
+    assert!(said.contains(&expected), "{said}");
+    assert!(fs::read_to_string(out).unwrap().contains("\"(kernel 1)\""));
 }
 
 #[test]
