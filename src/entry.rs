@@ -309,6 +309,11 @@ unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
 pub extern "C" fn OnUnload() {
     if LISTENS_HERE.load(Ordering::Relaxed) {
         instance::order(Order::Unloaded);
+        guarded(Cost::Dispatches, (), || {
+            if is_ours() {
+                trace::release();
+            }
+        });
     }
 }
 
@@ -345,7 +350,7 @@ fn shut_down() {
     instance::order(Order::ShutDown);
     guarded(Cost::Dispatches, (), || {
         if is_ours() {
-            trace::release();
+            trace::pause();
         }
     });
 }
@@ -353,6 +358,11 @@ fn shut_down() {
 /// It may be alive still: others hold it.
 fn is_down() {
     instance::order(Order::IsDown);
+    guarded(Cost::Dispatches, (), || {
+        if is_ours() {
+            trace::resume();
+        }
+    });
 }
 
 fn register_exit(handler: extern "C" fn()) {

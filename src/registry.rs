@@ -71,6 +71,15 @@ impl<T: 'static> Registry<T> {
         }
     }
 
+    /// From now on nothing is found. `last` is called with each value before.
+    pub fn clear(&'static self, last: impl Fn(&T)) {
+        let (_change, entries) = self.all();
+        for entry in entries.filter(|entry| entry.key() != 0) {
+            last(&entry.value);
+            entry.key.store(0, Ordering::Release);
+        }
+    }
+
     #[inline]
     pub fn find(&'static self, key: u64) -> Option<&'static Entry<T>> {
         entries(self.bucket(key)).find(|entry| entry.key() == key)
@@ -122,5 +131,7 @@ mod tests {
         REGISTRY.remove(7, |_| ());
         REGISTRY.add(7, |&value| value == 70, || 72);
         assert_eq!((value(7), all()), (Some(70), 3 * BUCKETS + 1));
+        REGISTRY.clear(|_| ());
+        assert!((1..=3 * BUCKETS as u64).all(|key| value(key).is_none()));
     }
 }

@@ -235,6 +235,51 @@ static void forks(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
+// Somebody else in the process, a library for one, initialises HSA and shuts it down again: it stays alive.
+static void counted_down(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&lane, 50);
+    for (int n = 0; n < 3; ++n) {
+        CHECK(hsa_init());
+        some(&lane, 10);
+        CHECK(hsa_shut_down());
+        some(&lane, 10);
+    }
+    struct lane late = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
+    some(&late, 40);
+    drain(&late);
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(late.queue));
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+// HSA is shut down with a queue that was not destroyed, and comes again; signals are then where doorbells were.
+static const char *code_object;
+
+static void again(void) {
+    for (int round = 0; round < 3; ++round) {
+        struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+        some(&lane, 100);
+        drain(&lane);
+        printf("ran: %lu\n", ran());
+        end();
+        begin(code_object);
+        int wrong = 0;
+        hsa_signal_t signals[4000];
+        for (int n = 0; n < 4000; ++n) {
+            signals[n] = signal_of(1);
+            hsa_signal_store_screlease(signals[n], 1000 + n);
+            hsa_signal_store_relaxed(signals[n], 2000 + n);
+        }
+        for (int n = 0; n < 4000; ++n) {
+            wrong += hsa_signal_load_relaxed(signals[n]) != 2000 + n;
+            CHECK(hsa_signal_destroy(signals[n]));
+        }
+        printf("wrong: %d\n", wrong);
+    }
+}
+
 // 100 dispatches.
 static void plain(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
@@ -253,8 +298,8 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
-                     {"unknown", unknown},     {"strange", strange}};
-    begin(argv[1]);
+                     {"unknown", unknown},     {"strange", strange}, {"counted", counted_down}, {"again", again}};
+    begin(code_object = argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
         if (!strcmp(what, scenarios[n].name)) {
             scenarios[n].run();

@@ -4,6 +4,10 @@
 //! both likelier. So a doorbell hands ROCr a few packets at a time: the header of the packet behind them says "not
 //! written yet" until they are taken.
 //!
+//! When ROCr has waited for room underneath, it looks for packets on a thread of its own, perhaps just now. What it has
+//! found it takes, also a packet whose header is kept back meanwhile: then the handler of packets asks here for the
+//! header ([`header_kept_back`]), and the place in the ring is not touched any more, as it is another packet's.
+//!
 //! One gap is left that no tool can close: a program that writes many packets before it rings, while ROCr waits for
 //! room in the queue underneath and wakes up in just that moment.
 
@@ -19,7 +23,7 @@ pub type Ring = unsafe extern "C" fn(SignalHandle, SignalValue);
 /// Packets that ROCr gets at once, at most: half of what its buffer holds.
 const LARGEST: u64 = 128;
 /// `HSA_PACKET_TYPE_INVALID`.
-const INVALID: u16 = 1;
+pub const INVALID: u16 = 1;
 
 /// A packet whose header is kept back.
 struct Held {
@@ -30,6 +34,9 @@ struct Held {
 struct Doorbell {
     queue: AtomicPtr<QueueHead>,
     held: Mutex<Option<Held>>,
+    /// The last packet that was held, for ROCr's handler, which must not wait for `held`: one more than its index.
+    kept_index: AtomicU64,
+    kept_header: AtomicU16,
 }
 
 /// By their signals.
@@ -46,12 +53,28 @@ pub unsafe fn add(queue: *mut QueueHead) {
     let signal = unsafe { (*queue).doorbell_signal };
     let take = |doorbell: &Doorbell| {
         doorbell.queue.store(queue, Ordering::Relaxed);
+        doorbell.kept_index.store(0, Ordering::Relaxed);
         true
     };
     DOORBELLS.add(signal.0, take, || Doorbell {
         queue: AtomicPtr::new(queue),
         held: Mutex::default(),
+        kept_index: AtomicU64::new(0),
+        kept_header: AtomicU16::new(0),
     });
+}
+
+/// The header of a packet that ROCr has taken, where it was kept back while ROCr looked.
+///
+/// # Safety
+/// `queue` is an intercept queue, alive.
+#[cold]
+pub unsafe fn header_kept_back(queue: *const QueueHead, index: u64) -> Option<u16> {
+    // SAFETY: the caller's promise.
+    let signal = unsafe { (*queue).doorbell_signal };
+    let doorbell = &DOORBELLS.find(signal.0)?.value;
+    (doorbell.kept_index.load(Ordering::Acquire) == index + 1)
+        .then(|| doorbell.kept_header.load(Ordering::Relaxed))
 }
 
 /// The queue is about to be destroyed.
@@ -61,11 +84,12 @@ pub unsafe fn add(queue: *mut QueueHead) {
 pub unsafe fn remove(queue: *mut QueueHead) {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
-    DOORBELLS.remove(signal.0, |doorbell| {
-        if lock(&doorbell.held).take().is_some() {
-            HELD.fetch_sub(1, Ordering::Relaxed);
-        }
-    });
+    DOORBELLS.remove(signal.0, Doorbell::forget);
+}
+
+/// HSA is down: what was a doorbell may be any signal, or no memory, when it comes again.
+pub fn remove_all() {
+    DOORBELLS.clear(Doorbell::forget);
 }
 
 /// A store to a signal that may be a doorbell.
@@ -105,6 +129,12 @@ pub fn pump(ring: Ring) -> bool {
 }
 
 impl Doorbell {
+    fn forget(&self) {
+        if lock(&self.held).take().is_some() {
+            HELD.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// Index of the next packet that ROCr takes, and of the next that the program writes.
     ///
     /// # Safety
@@ -166,15 +196,19 @@ impl Doorbell {
         unsafe {
             loop {
                 if let Some(kept) = held.take() {
+                    // Returns when nobody looks for packets; who looks later sees the header that is there now.
                     ring(signal, kept.index as SignalValue - 1);
-                    if self.indices().0 < kept.index {
+                    let taken = self.indices().0;
+                    if taken < kept.index {
                         // ROCr waits for room underneath.
                         *held = Some(kept);
                         return;
                     }
                     HELD.fetch_sub(1, Ordering::Relaxed);
-                    self.header(kept.index)
-                        .store(kept.header, Ordering::Release);
+                    if taken == kept.index {
+                        self.header(kept.index)
+                            .store(kept.header, Ordering::Release);
+                    }
                 }
                 let (read, write) = self.indices();
                 let cut = read + self.limit();
@@ -188,10 +222,98 @@ impl Doorbell {
                     ring(signal, write as SignalValue - 1);
                     return;
                 }
+                self.kept_header.store(header, Ordering::Relaxed);
+                self.kept_index.store(cut + 1, Ordering::Release);
                 self.header(cut).store(INVALID, Ordering::Release);
                 HELD.fetch_add(1, Ordering::Relaxed);
                 *held = Some(Held { index: cut, header });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An intercept queue of 8 packets (`amd_queue_t`, the ring), and how many packets ROCr takes at a ring.
+    #[repr(C, align(64))]
+    struct Model {
+        queue: [u64; 32],
+        ring: [[u64; 8]; 8],
+    }
+
+    static TAKES: AtomicU64 = AtomicU64::new(0);
+    static QUEUE: AtomicPtr<Model> = AtomicPtr::new(std::ptr::null_mut());
+    const READ: usize = AMD_QUEUE_READ_DISPATCH_ID / 8;
+    const WRITE: usize = AMD_QUEUE_WRITE_DISPATCH_ID / 8;
+    const SIGNAL: u64 = 0x1234_5600;
+    const HEADER: u16 = 0x1502;
+
+    /// As ROCr's: takes packets up to one that is not written, or as many as `TAKES` says, whatever their headers are.
+    unsafe extern "C" fn ring(_: SignalHandle, _: SignalValue) {
+        // SAFETY: the test's own, on its thread.
+        let model = unsafe { &mut *QUEUE.load(Ordering::Relaxed) };
+        let mut blind = TAKES.swap(0, Ordering::Relaxed);
+        let mut read = model.queue[READ];
+        loop {
+            let slot = &mut model.ring[(read % 8) as usize][0];
+            if read == model.queue[WRITE] || *slot as u16 == INVALID && blind == 0 {
+                break;
+            }
+            *slot = INVALID.into();
+            blind = blind.saturating_sub(1);
+            read += 1;
+        }
+        model.queue[READ] = read;
+    }
+
+    #[test]
+    fn a_header_goes_back_unless_its_packet_was_taken() {
+        let model = Box::into_raw(Box::new(Model {
+            queue: [0; 32],
+            ring: [[INVALID.into(); 8]; 8],
+        }));
+        QUEUE.store(model, Ordering::Relaxed);
+        let head = model.cast::<QueueHead>();
+        // SAFETY: the model is alive to the end of the test, and its first field is the queue's.
+        unsafe {
+            (*head).base_address = (&raw mut (*model).ring).cast();
+            (*head).doorbell_signal = SignalHandle(SIGNAL);
+            (*head).size = 8;
+            add(head);
+            // 3 at a time (half of the queue, less one).
+            let write = |count| {
+                for _ in 0..count {
+                    let index = (*model).queue[WRITE];
+                    (*model).ring[(index % 8) as usize][0] = HEADER.into();
+                    (*model).queue[WRITE] += 1;
+                }
+            };
+            let headers = || (*model).ring.map(|packet| packet[0] as u16);
+            write(8);
+            store(SignalHandle(SIGNAL), 7, ring);
+            assert_eq!(((*model).queue[READ], headers()), (8, [INVALID; 8]));
+            assert!(!are_held());
+
+            // ROCr has looked, and takes a packet more than it should see.
+            write(8);
+            TAKES.store(4, Ordering::Relaxed);
+            store(SignalHandle(SIGNAL), 15, ring);
+            assert_eq!(((*model).queue[READ], headers()), (16, [INVALID; 8]));
+            assert!(!are_held());
+
+            // ROCr waits for room, and takes no packet.
+            unsafe extern "C" fn wait(_: SignalHandle, _: SignalValue) {}
+            write(8);
+            store(SignalHandle(SIGNAL), 23, wait);
+            assert_eq!((headers()[3], are_held()), (INVALID, true));
+            assert_eq!(header_kept_back(head, 19), Some(HEADER));
+            assert_eq!(header_kept_back(head, 11), None);
+            assert!(!pump(ring));
+            assert_eq!(((*model).queue[READ], headers()), (24, [INVALID; 8]));
+            remove(head);
+            drop(Box::from_raw(model));
         }
     }
 }

@@ -41,7 +41,13 @@ fn originals() -> Option<&'static Originals> {
 /// The capture of each traced queue, by the queue's address.
 static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
 
-struct CapturePointer(*mut Capture);
+struct CapturePointer(*mut Captured);
+
+/// What the handler of a queue's packets gets.
+struct Captured {
+    capture: Capture,
+    queue: *const QueueHead,
+}
 
 // SAFETY: a box that ROCr's handler uses, on one thread at a time, until its queue is destroyed; only then is it taken
 // back.
@@ -85,6 +91,7 @@ pub unsafe fn install(table: *mut ApiTable) {
     core.hsa_queue_add_write_index_screlease = add_write_index_screlease;
     core.hsa_signal_store_relaxed = signal_store_relaxed;
     core.hsa_signal_store_screlease = signal_store_screlease;
+    amd.hsa_amd_queue_intercept_create = intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
 }
@@ -324,29 +331,48 @@ unsafe extern "C" fn queue_create(
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     });
-    let create = if gpu {
-        originals.amd.hsa_amd_queue_intercept_create
-    } else {
-        originals.core.hsa_queue_create
-    };
-    // SAFETY: the program's arguments, to a function of the same signature (hsa_api_trace.h).
-    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
-    if !gpu {
-        return status;
-    }
-    if status != Status::SUCCESS {
-        // The program would get its queue without us.
-        // SAFETY: as above.
-        let status = unsafe {
-            (originals.core.hsa_queue_create)(
-                agent, size, kind, callback, data, private, group, queue,
-            )
-        };
+    if gpu {
+        // SAFETY: the program's arguments, to a function of the same signature (hsa_api_trace.h).
+        let status =
+            unsafe { intercept_create(agent, size, kind, callback, data, private, group, queue) };
         if status == Status::SUCCESS {
-            report::lost(
-                "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
-            );
+            return status;
         }
+    }
+    // SAFETY: as above.
+    let status = unsafe {
+        (originals.core.hsa_queue_create)(agent, size, kind, callback, data, private, group, queue)
+    };
+    if gpu && status == Status::SUCCESS {
+        // The program would get its queue without us.
+        report::lost(
+            "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
+        );
+    }
+    status
+}
+
+/// Makes an intercept queue, ours, or one of another tool's, whose handler then gets the packets first.
+unsafe extern "C" fn intercept_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: usize,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut QueueHead,
+) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the arguments of the call.
+    let status = unsafe {
+        (originals.amd.hsa_amd_queue_intercept_create)(
+            agent, size, kind, callback, data, private, group, queue,
+        )
+    };
+    if status != Status::SUCCESS {
         return status;
     }
     guarded(Cost::Dispatches, (), || {
@@ -368,7 +394,7 @@ unsafe extern "C" fn queue_create(
         let Some(capture) = trace::queue_made(agent, queue as usize, size) else {
             return;
         };
-        let capture = Box::into_raw(Box::new(capture));
+        let capture = Box::into_raw(Box::new(Captured { capture, queue }));
         // SAFETY: a new intercept queue, on which nothing was written yet; the box lives as long as the queue.
         let status = unsafe {
             (originals.amd.hsa_amd_queue_intercept_register)(queue, packets, capture.cast())
@@ -382,7 +408,8 @@ unsafe extern "C" fn queue_create(
         } else {
             failed("hsa_amd_queue_intercept_register", status);
             // SAFETY: the handler was not taken.
-            trace::queue_gone(queue as usize, *unsafe { Box::from_raw(capture) });
+            let captured = *unsafe { Box::from_raw(capture) };
+            trace::queue_gone(queue as usize, captured.capture);
         }
     });
     Status::SUCCESS
@@ -410,7 +437,8 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
         };
         if status == Status::SUCCESS {
             // SAFETY: made by `queue_create`; the queue that used it is gone.
-            trace::queue_gone(queue as usize, *unsafe { Box::from_raw(capture) });
+            let captured = *unsafe { Box::from_raw(capture) };
+            trace::queue_gone(queue as usize, captured.capture);
         } else {
             captures()
                 .get_or_insert_default()
@@ -418,6 +446,12 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
         }
     });
     status
+}
+
+/// HSA is down, and all queues with it. What they used is left, for its threads may be on their way out of a handler.
+pub fn forget_queues() {
+    *captures() = None;
+    doorbell::remove_all();
 }
 
 /// Functions that reserve places for packets: the thread that calls is the one that writes them.
@@ -510,14 +544,21 @@ unsafe extern "C" fn packets(
     data: *mut c_void,
     writer: PacketWriter,
 ) {
-    let batch = || {
-        // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
-        (0..count as usize).map(|n| unsafe { packets.cast::<Packet>().add(n).read_unaligned() })
-    };
     let out = guarded(Cost::Dispatches, None, || {
-        // SAFETY: the box that `queue_create` registered; ROCr calls a queue's handlers on one thread at a time and
+        // SAFETY: the box that `intercept_create` registered; ROCr calls a queue's handlers on one thread at a time and
         // not after the queue was destroyed.
-        let out = unsafe { &mut *data.cast::<Capture>() }.take(index, batch());
+        let Captured { capture, queue } = unsafe { &mut *data.cast::<Captured>() };
+        let batch = (0..count).map(|n| {
+            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
+            let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
+            if packet[0] as u8 == doorbell::INVALID as u8 {
+                // SAFETY: as above, the queue is alive.
+                let kept = unsafe { doorbell::header_kept_back(*queue, index + n) };
+                packet[0] = packet[0] & !0xffff | u64::from(kept.unwrap_or(packet[0] as u16));
+            }
+            packet
+        });
+        let out = capture.take(index, batch);
         Some((out.as_ptr().cast(), out.len() as u64))
     });
     // After a fault of ours, what came in.

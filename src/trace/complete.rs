@@ -10,7 +10,7 @@ use super::{clock, writers};
 use crate::hsa::intercept::{self, DispatchTime, HsaSignals};
 use crate::hsa::types::{AgentHandle, SignalHandle};
 use crate::report;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracefile::format::{self, Count, Dispatch, Record, flag};
@@ -64,6 +64,7 @@ pub struct Completer {
     /// Ticks a second of the system clock.
     frequency: u64,
     agents: Vec<Agent>,
+    recorded_agents: HashSet<[u8; format::RECORD_SIZE]>,
     kernels: Kernels,
     lanes: HashMap<u32, Lane>,
     /// Queues that are looked at.
@@ -93,6 +94,7 @@ impl Completer {
             file,
             frequency,
             agents: Vec::new(),
+            recorded_agents: HashSet::new(),
             kernels: Kernels::default(),
             lanes: HashMap::new(),
             active: Vec::new(),
@@ -146,7 +148,10 @@ impl Completer {
         }
         record.node = described.node.into();
         record.compute_units = described.compute_units.into();
-        self.file.append(record, Count::DroppedOthers);
+        // HSA that was shut down and initialised again has the same agents.
+        if self.recorded_agents.insert(record.seal()) {
+            self.file.append(record, Count::DroppedOthers);
+        }
         Some(self.agents.len() - 1)
     }
 
@@ -428,7 +433,7 @@ impl Completer {
         self.file.close();
     }
 
-    /// HSA is about to end: its queues and signals with it.
+    /// HSA has ended, and its queues and signals with it.
     pub fn release(&mut self) {
         self.stop();
         self.lanes.clear();
@@ -438,7 +443,7 @@ impl Completer {
         self.active.clear();
         self.agents.clear();
         self.forwarded.clear();
-        self.destroy_store();
+        self.store.clear();
     }
 
     /// Gives HSA back the signals that no queue has.

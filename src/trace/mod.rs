@@ -37,7 +37,7 @@ use capture::Capture;
 use complete::{Completer, Pass};
 use file::TraceFile;
 use std::ffi::OsStr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -63,6 +63,9 @@ struct Trace {
     asleep: AtomicBool,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
+    /// Threads in `hsa_shut_down`, after which HSA's functions may be out of use: nor must they be called meanwhile.
+    /// Changes under the lock of `completer`.
+    shutting_down: AtomicUsize,
 }
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
@@ -90,7 +93,7 @@ impl Trace {
     }
 
     fn pass(&self, completer: &mut Completer) -> Pass {
-        if self.stopped.load(Ordering::SeqCst) {
+        if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
             return Pass::default();
         }
         completer.activate(&mut self.activated());
@@ -184,7 +187,8 @@ pub fn start(pattern: &OsStr) -> bool {
     }
     if let Some(trace) = TRACE.get() {
         trace.stopped.store(false, Ordering::SeqCst);
-        return true;
+        // Nobody would make signals without the thread, which could not be started then.
+        return trace.thread.get().is_some();
     }
     let path = expand_process(pattern, &Values::now());
     let made = intercept::clock_frequency()
@@ -218,6 +222,7 @@ pub fn start(pattern: &OsStr) -> bool {
         doorbells: OnceLock::new(),
         asleep: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
+        shutting_down: AtomicUsize::new(0),
     });
     match host::spawn_quiet("devprof-trace", move || {
         // It wakes up thousands of times a second, and would mostly take the place of a thread that launches.
@@ -316,15 +321,35 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// HSA is shut down, and may be initialised again.
-pub fn release() {
+/// Somebody shuts HSA down, perhaps not for good: it counts who uses it, and does not tell.
+pub fn pause() {
     if let Some(trace) = trace() {
         let mut completer = trace.completer();
         trace.pass(&mut completer);
+        completer.destroy_store();
+        trace.shutting_down.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// That is over. Unless [`release`] was called meanwhile, HSA is alive still, and the trace goes on.
+pub fn resume() {
+    if let Some(trace) = trace() {
+        let completer = trace.completer();
+        trace.shutting_down.fetch_sub(1, Ordering::SeqCst);
+        drop(completer);
+        trace.wake();
+    }
+}
+
+/// HSA is down, and may be initialised again.
+pub fn release() {
+    if let Some(trace) = trace() {
+        let mut completer = trace.completer();
         trace.stopped.store(true, Ordering::SeqCst);
         calls::pause();
         completer.release();
     }
+    intercept::forget_queues();
 }
 
 /// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
