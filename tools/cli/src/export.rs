@@ -21,7 +21,7 @@ use tempfile::NamedTempFile;
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file, as DEVPROF_TRACE named it
+    /// The trace file, as DEVPROF_TRACE or `devprof run --trace` named it
     file: PathBuf,
     /// What to write; without it, what the ending of OUT says, or perfetto
     #[arg(short, long, value_enum)]

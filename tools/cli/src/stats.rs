@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file, as DEVPROF_TRACE named it
+    /// The trace file, as DEVPROF_TRACE or `devprof run --trace` named it
     file: PathBuf,
     /// One JSON object, times in nanoseconds
     #[arg(long, conflicts_with = "csv")]

@@ -2,8 +2,9 @@
 
 use crate::files::*;
 use serde_json::{Value, json};
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tracefile::format::{Count, HEADER_SIZE, Kernel, RECORD_SIZE, Record, flag, pieces};
@@ -285,7 +286,7 @@ fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
 }
 
 #[test]
-#[ignore = "wants node and an npm package: cargo test -p devprof-cli --test trace -- --ignored"]
+#[ignore = "wants node and an npm package; tools/test runs it"]
 fn perfettos_own_trace_processor_loses_nothing() {
     let (out, status, said) = export(&trace(), &directory("perfetto-query"), "pftrace");
     assert_eq!(status, Some(0), "{said}");
@@ -419,6 +420,40 @@ fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
         assert!(shown.contains(expected), "{shown}");
     }
     assert_eq!(fs::read(out).unwrap(), fs::read(whole).unwrap());
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_only() {
+    let mut records = named();
+    records.push(call(1, 7, 10, 1500, 1700).seal());
+    records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
+    let dir = directory("progress");
+    let (_, status, said) = export(&file(&records), &dir, "csv");
+    assert_eq!((status, &*said), (Some(0), ""));
+
+    let (mut main, mut terminal) = (-1, -1);
+    let (name, modes) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let mut size = libc::winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the places for the two descriptors and the size live; the name and the modes may be null.
+    let made = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &mut size) };
+    assert_eq!(made, 0);
+    // SAFETY: nobody else has these descriptors.
+    let (main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
+    let exported = Command::new(env!("CARGO_BIN_EXE_devprof"))
+        .arg("export")
+        .args([dir.join("a.trace").as_os_str(), "-fcsv".as_ref()])
+        .stderr(terminal)
+        .status();
+    assert!(exported.unwrap().success());
+    // A terminal that nobody has open any more ends with an error, behind what was written.
+    let shown: Vec<u8> = main.bytes().map_while(Result::ok).collect();
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains("4.00 KiB of 6.62 KiB, "), "{shown:?}");
 }
 
 /// Names that would break a format that does not expect them, each with a dispatch.
