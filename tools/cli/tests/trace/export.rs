@@ -433,17 +433,17 @@ fn progress_is_shown_on_a_terminal_only() {
 
     let (mut main, mut terminal) = (-1, -1);
     let (name, modes) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let mut size = libc::winsize {
+    let size = libc::winsize {
         ws_row: 24,
         ws_col: 80,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
     // SAFETY: the places for the two descriptors and the size live; the name and the modes may be null.
-    let made = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &mut size) };
+    let made = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &size) };
     assert_eq!(made, 0);
     // SAFETY: nobody else has these descriptors.
-    let (main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
+    let (mut main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
     let exported = Command::new(env!("CARGO_BIN_EXE_devprof"))
         .arg("export")
         .args([dir.join("a.trace").as_os_str(), "-fcsv".as_ref()])
@@ -451,7 +451,8 @@ fn progress_is_shown_on_a_terminal_only() {
         .status();
     assert!(exported.unwrap().success());
     // A terminal that nobody has open any more ends with an error, behind what was written.
-    let shown: Vec<u8> = main.bytes().map_while(Result::ok).collect();
+    let mut shown = Vec::new();
+    let _ = main.read_to_end(&mut shown);
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("4.00 KiB of 6.62 KiB, "), "{shown:?}");
 }
