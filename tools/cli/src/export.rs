@@ -173,12 +173,18 @@ pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
         })
 }
 
-/// Makes a whole [`part`] what it was for. Into a device or a pipe it is copied: those must not become files.
+/// Makes a whole [`part`] what it was for, with the permissions of the file that it replaces. Into a device or a pipe it
+/// is copied: those must not become files.
 pub fn keep(part: NamedTempFile, out: &Path) -> std::io::Result<()> {
     if is_stream(out) {
         let mut to = File::options().write(true).open(out)?;
         std::io::copy(&mut File::open(part.path())?, &mut to)?;
         return Ok(());
+    }
+    if let Ok(old) = fs::metadata(out)
+        && old.permissions() != fs::metadata(part.path())?.permissions()
+    {
+        fs::set_permissions(part.path(), old.permissions())?;
     }
     match part.persist(replaced(out)) {
         Ok(_) => Ok(()),
@@ -221,7 +227,7 @@ mod tests {
     use super::*;
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{FileTypeExt, symlink};
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
     fn write(out: &Path) -> std::io::Result<()> {
         let part = part(out)?;
@@ -235,10 +241,16 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         fs::create_dir(at("below")).unwrap();
         fs::write(at("below/file"), "old").unwrap();
+        let private = fs::Permissions::from_mode(0o100_600);
+        fs::set_permissions(at("below/file"), private.clone()).unwrap();
         symlink(at("below/file"), at("link")).unwrap();
         write(&at("link")).unwrap();
         assert_eq!(fs::read_to_string(at("below/file")).unwrap(), "whole");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert_eq!(
+            fs::metadata(at("below/file")).unwrap().permissions(),
+            private
+        );
         let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
         // SAFETY: the path is a C string that outlives the call.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);

@@ -303,8 +303,8 @@ pub struct Perfetto {
     names: HashMap<Rc<str>, u64>,
     threads: BTreeSet<u32>,
     agents: BTreeSet<u32>,
-    /// When the last slice of each of a queue's lanes ends.
-    lanes: HashMap<u32, Vec<u64>>,
+    /// Of each queue: when the last slice of each of its lanes ends, the earliest first.
+    lanes: HashMap<u32, BinaryHeap<Reverse<(u64, u64)>>>,
     in_flight: BTreeMap<u32, InFlight>,
 }
 
@@ -453,13 +453,16 @@ impl Perfetto {
         let queue = dispatch.queue.get();
         let parent = self.agent(dispatch.agent.get(), trace)?;
         let lanes = self.lanes.entry(queue).or_default();
-        let uuid = |lane: usize| QUEUES | u64::from(queue) << 24 | lane as u64;
-        if let Some(lane) = lanes.iter().position(|&last| last <= start) {
-            lanes[lane] = end;
-            return Ok(uuid(lane));
+        let uuid = |lane| QUEUES | u64::from(queue) << 24 | lane;
+        if let Some(mut first) = lanes.peek_mut()
+            && first.0.0 <= start
+        {
+            first.0.0 = end;
+            return Ok(uuid(first.0.1));
         }
-        let uuid = uuid(lanes.len());
-        lanes.push(end);
+        let lane = lanes.len() as u64;
+        let uuid = uuid(lane);
+        lanes.push(Reverse((end, lane)));
         self.track(TrackDescriptor {
             uuid,
             name: Some(format!("Queue {queue}")),
