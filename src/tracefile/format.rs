@@ -66,7 +66,8 @@ plain! {
 /// The counters, in the order in which they stand in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Records in the file. A writer that was killed may have written a few more; a file that has fewer is truncated.
+    /// Records in the file, all whole. A writer that lives may be at work behind them, and one that was killed may have
+    /// left a few more; a file that has fewer is truncated.
     Records,
     /// Dispatches for which there was no room.
     DroppedDispatches,
