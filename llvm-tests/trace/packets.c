@@ -3,6 +3,7 @@
 //
 //     packets CODE_OBJECT SCENARIO
 #include "packets.h"
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -235,6 +236,133 @@ static void forks(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
+enum { WAITERS = 3, ROUNDS = 150 };
+static pthread_barrier_t round_begins, round_ends;
+static hsa_signal_t awaited;
+static int handled, woken;
+
+static bool handle(hsa_signal_value_t value, void *data) {
+    (void)data;
+    __atomic_fetch_add(&handled, value == 0, __ATOMIC_RELEASE);
+    return false;
+}
+
+static void *wait_each_round(void *data) {
+    for (int n = 0; n < ROUNDS; ++n) {
+        pthread_barrier_wait(&round_begins);
+        await(awaited);
+        __atomic_fetch_add(&woken, 1, __ATOMIC_RELAXED);
+        pthread_barrier_wait(&round_ends);
+    }
+    return data;
+}
+
+// Threads and a handler wait for the same dispatch's signal, which is destroyed as soon as they are through.
+static void waiters(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
+    pthread_barrier_init(&round_begins, NULL, WAITERS + 1);
+    pthread_barrier_init(&round_ends, NULL, WAITERS + 1);
+    pthread_t threads[WAITERS];
+    for (int n = 0; n < WAITERS; ++n)
+        pthread_create(&threads[n], NULL, wait_each_round, NULL);
+    for (int n = 0; n < ROUNDS; ++n) {
+        awaited = signal_of(1);
+        CHECK(hsa_amd_signal_async_handler(awaited, HSA_SIGNAL_CONDITION_LT, 1, handle, NULL));
+        if (n % 2)
+            pthread_barrier_wait(&round_begins);
+        dispatch(&lane, awaited, n % 3);
+        if (n % 2 == 0)
+            pthread_barrier_wait(&round_begins);
+        pthread_barrier_wait(&round_ends);
+        while (__atomic_load_n(&handled, __ATOMIC_ACQUIRE) <= n)
+            sched_yield();
+        CHECK(hsa_signal_destroy(awaited));
+    }
+    for (int n = 0; n < WAITERS; ++n)
+        pthread_join(threads[n], NULL);
+    printf("ran: %lu, handled: %d, woken: %d\n", ran(), handled, woken);
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+static struct lane chained;
+
+static bool next_link(hsa_signal_value_t value, void *data) {
+    (void)value, (void)data;
+    hsa_signal_store_relaxed(awaited, 1);
+    for (int n = 0; n < 30; ++n)
+        dispatch(&chained, no_signal, false);
+    dispatch(&chained, awaited, true);
+    return chained.dispatches < 20 * 31;
+}
+
+// The handler of a dispatch's signal, on HSA's own thread, writes the next dispatches, into a full queue.
+static void chain(void) {
+    chained.queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+    awaited = signal_of(1);
+    CHECK(hsa_amd_signal_async_handler(awaited, HSA_SIGNAL_CONDITION_LT, 1, next_link, NULL));
+    hsa_signal_store_screlease(awaited, 0);
+    while (__atomic_load_n(&chained.dispatches, __ATOMIC_ACQUIRE) < 20 * 31)
+        usleep(1000);
+    drain(&chained);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(chained.queue));
+}
+
+// One producer, who sets the write index: before the packets are written, and after.
+static void stored(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    for (int n = 0; n < 100; ++n) {
+        uint64_t index = hsa_queue_load_write_index_relaxed(lane.queue), count = n % 7 + 1;
+        room(lane.queue, index, count);
+        if (n % 2)
+            hsa_queue_store_write_index_screlease(lane.queue, index + count);
+        for (uint64_t k = 0; k < count; ++k)
+            put_dispatch(lane.queue, index + k, lane.dispatches++, no_signal, k % 2);
+        if (n % 2 == 0 && hsa_queue_cas_write_index_scacq_screl(lane.queue, index, index + count) != index)
+            exit(1);
+        hsa_signal_store_relaxed(lane.queue->doorbell_signal, index + count - 1);
+    }
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
+// How often the threads whose names begin with devprof have gone to sleep.
+static long sleeps(void) {
+    long all = 0;
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *thread; (thread = readdir(threads));) {
+        char name[300], line[128];
+        snprintf(name, sizeof name, "/proc/self/task/%s/status", thread->d_name);
+        FILE *file = fopen(name, "r");
+        bool ours = false;
+        while (file && fgets(line, sizeof line, file)) {
+            ours |= !strncmp(line, "Name:\tdevprof", 13);
+            if (ours && !strncmp(line, "voluntary_ctxt_switches:", 24))
+                all += atol(line + 24);
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(threads);
+    return all;
+}
+
+// A quiet time, in which nobody has anything to do.
+static void quiet(void) {
+    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&lane, 100);
+    drain(&lane);
+    usleep(300000);
+    long before = sleeps();
+    usleep(300000);
+    printf("woke up: %ld\n", sleeps() - before);
+    some(&lane, 100);
+    drain(&lane);
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(lane.queue));
+}
+
 // Somebody else in the process, a library for one, initialises HSA and shuts it down again: it stays alive.
 static void counted_down(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
@@ -254,7 +382,7 @@ static void counted_down(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// HSA is shut down with a queue that was not destroyed, and comes again; signals are then where doorbells were.
+// HSA is shut down with a queue that was not destroyed, and comes again; signals may then be where doorbells were.
 static const char *code_object;
 
 static void again(void) {
@@ -298,7 +426,8 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
-                     {"unknown", unknown},     {"strange", strange}, {"counted", counted_down}, {"again", again}};
+                     {"unknown", unknown},     {"strange", strange}, {"counted", counted_down}, {"again", again},
+                     {"waiters", waiters},     {"chain", chain},     {"stored", stored},     {"quiet", quiet}};
     begin(code_object = argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
         if (!strcmp(what, scenarios[n].name)) {

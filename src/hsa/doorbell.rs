@@ -313,6 +313,10 @@ mod tests {
             assert!(!pump(ring));
             assert_eq!(((*model).queue[READ], headers()), (24, [INVALID; 8]));
             remove(head);
+            assert!(DOORBELLS.find(SIGNAL).is_none());
+            add(head);
+            remove_all();
+            assert!(DOORBELLS.find(SIGNAL).is_none());
             drop(Box::from_raw(model));
         }
     }

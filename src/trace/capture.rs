@@ -1,6 +1,14 @@
 //! The launch path: what happens to the packets that a program writes to a queue, on the thread that rang the doorbell.
 //! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
 //! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
+//!
+//! Why that wait ends, whatever the launching thread holds: ROCr's lock of this queue, perhaps that of the doorbell
+//! ([`crate::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
+//! of the activated queues, of the API calls and of what ROCr makes signals with. Whoever else takes the completer's lock
+//! rings no doorbell, takes no lock of a queue or a doorbell and waits for no signal while it has it: queues are made and
+//! destroyed, executables frozen, HSA shut down before it or after. What is kept back at a doorbell is handed on by a
+//! thread of its own. Signals of the operating system are blocked on both threads. If HSA is shut down meanwhile, or the
+//! process ends, the wait ends without a signal ([`Shared::stopped`]).
 
 use super::attention::Attention;
 use super::kernels;
@@ -9,6 +17,7 @@ use super::writers::{Writer, Writers};
 use crate::hsa::types::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// An AQL packet (HSA Platform System Architecture Specification, "Architected Queuing Language").
 pub type Packet = [u64; 8];
@@ -68,6 +77,10 @@ pub struct Capture {
     wake: fn(),
 }
 
+/// A thread without a signal gives way so often before it sleeps.
+const YIELDS: u32 = 20;
+/// So long, again and again.
+const DRY_PAUSE: Duration = Duration::from_micros(50);
 /// Packets that a batch of may be taken without growing the buffer.
 const BATCH: usize = 512;
 
@@ -213,6 +226,7 @@ impl Capture {
         self.shared.dry_times.fetch_add(1, Ordering::Relaxed);
         self.shared.dry.store(true, Ordering::SeqCst);
         self.tell();
+        let mut yields = 0;
         let signal = loop {
             if let Some(signal) = self.lane.free.pop() {
                 break signal;
@@ -223,7 +237,13 @@ impl Capture {
                 break SignalHandle(0);
             }
             (self.wake)();
-            std::thread::yield_now();
+            // A thread with a real-time priority has to sleep for others to run on its processor.
+            if yields < YIELDS {
+                yields += 1;
+                std::thread::yield_now();
+            } else {
+                std::thread::sleep(DRY_PAUSE);
+            }
         };
         self.shared.dry.store(false, Ordering::Relaxed);
         signal

@@ -49,6 +49,10 @@ impl TraceFile {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
+        // A device or a pipe would be replaced.
+        if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(io::Error::other("it is there and is no regular file"));
+        }
         std::fs::create_dir_all(directory)?;
         let mut made = crate::place::hidden_file(directory)?;
         made.write_all(&header.page())?;
