@@ -4,7 +4,7 @@
 use crate::journal::{self, Event};
 use crate::{host, report};
 use memmap2::MmapMut;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,9 @@ pub struct TraceFile {
     counts: [u64; Count::ALL.len()],
     texts: HashMap<String, u32>,
     full_since: Option<Instant>,
+    /// Names, kernels, queues and agents for which there was no room: later records may need them. Counted as dropped
+    /// until they are written.
+    owed: VecDeque<[u8; RECORD_SIZE]>,
 }
 
 /// Holds the window's place in the file: room on the disk, and then a mapping.
@@ -88,6 +91,7 @@ impl TraceFile {
             counts: [0; Count::ALL.len()],
             texts: HashMap::new(),
             full_since: None,
+            owed: VecDeque::new(),
         })
     }
 
@@ -139,15 +143,31 @@ impl TraceFile {
 
     /// Appends a record; what cannot be kept is counted in `or`.
     pub fn append<T: Record>(&mut self, record: T, or: Count) {
-        if !self.room() {
-            self.count(or, 1);
+        let record = record.seal();
+        while !self.owed.is_empty() && self.room() {
+            if let Some(owed) = self.owed.pop_front() {
+                self.put(&owed);
+                self.counts[Count::DroppedOthers as usize] -= 1;
+                self.count(Count::DroppedOthers, 0);
+            }
+        }
+        if self.room() {
+            self.put(&record);
             return;
         }
+        self.count(or, 1);
+        if or == Count::DroppedOthers {
+            self.owed.push_back(record);
+        }
+    }
+
+    /// Writes a record where there is room for it.
+    fn put(&mut self, record: &[u8; RECORD_SIZE]) {
         let Some(window) = &mut self.window else {
             return;
         };
         let at = (self.at - self.start) as usize;
-        window[at..at + RECORD_SIZE].copy_from_slice(&record.seal());
+        window[at..at + RECORD_SIZE].copy_from_slice(record);
         self.at += RECORD_SIZE as u64;
         self.counts[Count::Records as usize] += 1;
     }
@@ -182,5 +202,36 @@ impl TraceFile {
             ));
         }
         self.set_closed(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_found_no_room_are_written_when_there_is_some() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let dropped = |file: &TraceFile| {
+            [Count::DroppedDispatches, Count::DroppedOthers].map(|n| file.counts[n as usize])
+        };
+        let full = Instant::now() + Duration::from_secs(60);
+        file.full_since = Some(full);
+        let text = file.text("kernel");
+        file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+        assert_eq!(dropped(&file), [1, 1]);
+        file.full_since = None;
+        file.append(Dispatch::new(2, 0), Count::DroppedDispatches);
+        assert_eq!(dropped(&file), [1, 0]);
+        assert_eq!(file.text("kernel"), text);
+        file.close();
+        let bytes = std::fs::read(&path).expect("the trace");
+        let kinds = bytes[HEADER_SIZE..].chunks(RECORD_SIZE);
+        let kinds: Vec<_> = kinds
+            .map(|record| u16::from_le_bytes([record[4], record[5]]))
+            .collect();
+        assert_eq!(kinds, [kind::TEXT, kind::DISPATCH]);
     }
 }
