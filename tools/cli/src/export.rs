@@ -10,6 +10,7 @@ mod rocpd;
 
 use crate::Console;
 use crate::names::Naming;
+use crate::readable::plural;
 use clap::{Args, ValueEnum};
 use source::{Record, Tell, Trace};
 use std::error::Error;
@@ -104,10 +105,10 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         false => "",
     };
     let result = format!(
-        "{}: {} dispatches, {} API calls{whole}",
+        "{}: {}, {}{whole}",
         out.display(),
-        summary.dispatches,
-        summary.calls
+        plural(summary.dispatches as usize, "dispatch"),
+        plural(summary.calls as usize, "API call")
     );
     // The output may be stdout itself.
     match is_stream(&out) {

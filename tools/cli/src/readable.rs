@@ -26,12 +26,22 @@ pub fn grouped(number: u128, separator: char) -> String {
 
 /// So many of `what`, in the plural but for one.
 pub fn plural(number: usize, what: &str) -> String {
-    let end = match (number, what.ends_with(['s', 'h'])) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
+    let what = if number == 1 {
+        what.into()
+    } else {
+        several(what)
     };
-    format!("{} {what}{end}", grouped(number as u128, ','))
+    format!("{} {what}", grouped(number as u128, ','))
+}
+
+/// The plural of a noun.
+pub fn several(what: &str) -> String {
+    let end = if what.ends_with(['s', 'h']) {
+        "es"
+    } else {
+        "s"
+    };
+    format!("{what}{end}")
 }
 
 /// A text that stays on its line and changes nothing else on a terminal: control characters are escaped.

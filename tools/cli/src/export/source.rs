@@ -3,6 +3,7 @@
 
 use crate::PARTLY;
 use crate::names::Naming;
+use crate::readable::{plural, several};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -359,20 +360,25 @@ pub fn read(
     missing.say(&mut problems);
     if unknown != 0 {
         problems.say(&format!(
-            "{unknown} records are of a kind that this devprof does not know: a later one reads them"
+            "{} of a kind that this devprof does not know: a later one reads it",
+            plural(unknown as usize, "record")
         ));
     }
     for (why, count) in &summary.untimed {
-        problems.say(&match why {
-            Untimed::Unfinished => format!("{count} dispatches were not seen to end: they were launched, or still ran, as the program ended, or their queue went"),
-            Untimed::NoClock => format!("{count} dispatches have no times"),
-            Untimed::Backwards => format!("{count} dispatches end before they start"),
-        });
+        let what = match why {
+            Untimed::Unfinished => {
+                "never seen to end: launched, or still running, as the program ended, or its queue went"
+            }
+            Untimed::NoClock => "without times",
+            Untimed::Backwards => "with an end before the start",
+        };
+        problems.say(&format!("{} {what}", plural(*count as usize, "dispatch")));
     }
     if tell == Tell::All {
         if no_call != 0 {
             problems.say(&format!(
-                "{no_call} dispatches came from no API call that was watched"
+                "{} came from no API call that was watched",
+                plural(no_call as usize, "dispatch")
             ));
         }
         let (count, lowest) = dispatched.lacking_in(&called);
@@ -419,7 +425,8 @@ impl Missing {
         for ((what, id), count) in self.0.iter().take(LINES as usize) {
             problems.damaged = true;
             problems.say(&format!(
-                "{count} dispatches name {what} {id}, and no whole record does"
+                "{} of {what} {id}, of which there is no whole record",
+                plural(*count as usize, "dispatch")
             ));
         }
         if let Some(more) = self.0.len().checked_sub(LINES as usize + 1) {
@@ -430,30 +437,27 @@ impl Missing {
 
 /// What the header's counters say about records that are not in the file.
 fn told_by_the_header(reader: &Reader<impl std::io::Read>, problems: &mut Problems) {
-    for (count, what) in [
-        (
-            Count::DroppedDispatches,
-            "dispatches were dropped: there was no room for them",
-        ),
-        (
-            Count::DroppedCalls,
-            "API calls were dropped: there was no room for them",
-        ),
+    const NO_ROOM: &str = "dropped: there was no room";
+    const UNKNOWN: &str = "of a type that devprof did not know, and not recorded";
+    for (count, noun, what) in [
+        (Count::DroppedDispatches, "dispatch", NO_ROOM),
+        (Count::DroppedCalls, "API call", NO_ROOM),
         (
             Count::DroppedOthers,
-            "names, kernels, queues or agents were dropped: there was no room for them",
+            "name, kernel, queue or agent record",
+            NO_ROOM,
         ),
-        (
-            Count::UnknownPackets,
-            "packets were of a type that devprof did not know, and are not recorded",
-        ),
+        (Count::UnknownPackets, "packet", UNKNOWN),
     ] {
         match reader.count(count) {
             Some(0) => {}
-            Some(dropped) => problems.say(&format!("{dropped} {what}")),
+            Some(n) => problems.say(&format!("{} {what}", plural(n as usize, noun))),
             None => problems.damage(&Damage {
                 offset: count.offset() as u64,
-                what: format!("a counter is damaged: it is not known how many {what}"),
+                what: format!(
+                    "a counter is damaged: it is not known how many {} were {what}",
+                    several(noun)
+                ),
             }),
         }
     }

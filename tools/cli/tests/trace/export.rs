@@ -391,7 +391,7 @@ fn an_output_that_is_a_pipe_holds_the_export_alone() {
     let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &"/dev/stdout"]);
     assert_eq!(output.stdout, fs::read(out).unwrap());
     assert!(
-        said(&output).ends_with("/dev/stdout: 1008 dispatches, 4 API calls\n"),
+        said(&output).ends_with("/dev/stdout: 1,008 dispatches, 4 API calls\n"),
         "{}",
         said(&output)
     );
@@ -403,7 +403,7 @@ fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
     let (whole, _, _) = export(&trace(), &dir, "jsonl");
     let out = dir.join("from-pipe");
     for (format, status, expected) in [
-        ("json", 0, "from-pipe: 1008 dispatches"),
+        ("json", 0, "from-pipe: 1,008 dispatches"),
         ("perfetto", 1, "cannot read /dev/stdin twice"),
     ] {
         let mut piped = Command::new(env!("CARGO_BIN_EXE_devprof"))
@@ -558,14 +558,14 @@ fn what_a_dispatch_lacks_is_said_once() {
     let (_, status, said) = export(&bytes, &directory("lacks"), "jsonl");
     assert_eq!(status, Some(0));
     for line in [
-        "12 dispatches were dropped: there was no room for them",
-        "3 packets were of a type that devprof did not know, and are not recorded",
+        "12 dispatches dropped: there was no room",
+        "3 packets of a type that devprof did not know, and not recorded",
         "its writer has not ended in order: the program still runs, or was killed",
         "2 dispatches came from no API call that was watched",
         "there is no record of the API call with correlation id 4",
-        "1 dispatches were not seen to end",
-        "1 dispatches have no times",
-        "1 dispatches end before they start",
+        "1 dispatch never seen to end",
+        "1 dispatch without times",
+        "1 dispatch with an end before the start",
     ] {
         assert_eq!(said.matches(line).count(), 1, "{line} in:\n{said}");
     }
@@ -655,7 +655,7 @@ fn each_damaged_record_is_told_with_its_place_and_the_rest_is_exported() {
     let (out, status, said) = export(&nameless, &dir, "jsonl");
     assert_eq!(status, Some(3));
     assert!(
-        said.contains("30 dispatches name kernel 1, and no whole record does"),
+        said.contains("30 dispatches of kernel 1, of which there is no whole record"),
         "{said}"
     );
     let lines = json(&out);

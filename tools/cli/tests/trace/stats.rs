@@ -11,7 +11,7 @@ fn kernels_stand_by_total_time_and_what_has_no_duration_is_apart() {
     let output = devprof(&[&"stats", &"--json", &file]);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("1 dispatches were not seen to end"), "{said}");
+    assert!(said.contains("1 dispatch never seen to end"), "{said}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let all = 10_000 + 4500 + 3000 + 100;
     let expected = [
