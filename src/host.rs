@@ -260,6 +260,18 @@ pub fn map(file: &File, start: u64, length: usize) -> io::Result<MmapMut> {
     unsafe { MmapOptions::new().offset(start).len(length).map_mut(file) }
 }
 
+/// Whether two functions are of the same library or program, as far as the loader knows them.
+pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
+    let base = |address| {
+        let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: dladdr fills `info` when it returns non-zero.
+        unsafe {
+            (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init().dli_fbase)
+        }
+    };
+    base(one) == base(other)
+}
+
 /// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive
 /// in some executable.
 pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {

@@ -1,5 +1,6 @@
 // A tool for HSA_TOOLS_LIB that makes every queue an intercept queue and passes every packet on: what an intercept
-// queue of ROCr does by itself, with devprof nowhere near. On stderr, for PASS_VERBOSE: each batch.
+// queue of ROCr does by itself, with devprof nowhere near. On stderr, for PASS_VERBOSE: each batch. With -DWATCH it makes
+// none, but says when the program makes and destroys one.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static CoreApiTable core;
 static AmdExtTable amd_ext;
 static bool verbose;
 
@@ -27,15 +29,31 @@ static void pass(const void *packets, uint64_t count, uint64_t index, void *data
 static hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type,
                            void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_size,
                            uint32_t group_size, hsa_queue_t **queue) {
+#ifdef WATCH
+    fprintf(stderr, "watch: a queue is made\n");
+    return core.hsa_queue_create_fn(agent, size, type, callback, data, private_size, group_size, queue);
+#else
     hsa_status_t status = amd_ext.hsa_amd_queue_intercept_create_fn(agent, size, type, callback, data, private_size,
                                                                     group_size, queue);
     return status != HSA_STATUS_SUCCESS ? status : amd_ext.hsa_amd_queue_intercept_register_fn(*queue, pass, *queue);
+#endif
 }
+
+#ifdef WATCH
+static hsa_status_t destroy(hsa_queue_t *queue) {
+    fprintf(stderr, "watch: a queue is destroyed\n");
+    return core.hsa_queue_destroy_fn(queue);
+}
+#endif
 
 extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const *) {
     verbose = getenv("PASS_VERBOSE");
+    core = *table->core_;
     amd_ext = *table->amd_ext_;
     table->core_->hsa_queue_create_fn = create;
+#ifdef WATCH
+    table->core_->hsa_queue_destroy_fn = destroy;
+#endif
     return true;
 }
 

@@ -45,7 +45,8 @@ struct CapturePointer(*mut Captured);
 
 /// What the handler of a queue's packets gets.
 struct Captured {
-    capture: Capture,
+    /// `None`: packets pass.
+    capture: Option<Capture>,
     queue: *const QueueHead,
 }
 
@@ -331,6 +332,21 @@ unsafe extern "C" fn queue_create(
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     });
+    if gpu && guarded(Cost::Dispatches, false, another_makes_queues) {
+        // SAFETY: the program's arguments, to the function that it would have called without us.
+        let status = unsafe {
+            (originals.core.hsa_queue_create)(
+                agent, size, kind, callback, data, private, group, queue,
+            )
+        };
+        // SAFETY: a call that succeeded has written the queue's address.
+        if status != Status::SUCCESS || unsafe { take_up(originals, agent, *queue) }.is_ok() {
+            return status;
+        }
+        // That tool only looks on, and the queue is no intercept queue.
+        // SAFETY: nobody else knows the queue yet.
+        unsafe { (originals.core.hsa_queue_destroy)(*queue) };
+    }
     if gpu {
         // SAFETY: the program's arguments, to a function of the same signature (hsa_api_trace.h).
         let status =
@@ -372,18 +388,53 @@ unsafe extern "C" fn intercept_create(
             agent, size, kind, callback, data, private, group, queue,
         )
     };
-    if status != Status::SUCCESS {
-        return status;
-    }
-    guarded(Cost::Dispatches, (), || {
+    if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
-        let (queue, size) = unsafe { (*queue, (**queue).size) };
-        let failed = |what, status| {
+        let queue = unsafe { *queue };
+        guarded(Cost::Dispatches, (), || {
+            queues::made(queue as usize, kind == QUEUE_TYPE_SINGLE);
+        });
+        // SAFETY: a new intercept queue.
+        if let Err(refused) = unsafe { take_up(originals, agent, queue) } {
             report::lost(format_args!(
-                "the trace misses the dispatches of a queue: {what} failed: {status:?}"
+                "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_register failed: {refused:?}"
             ));
+        }
+    }
+    status
+}
+
+/// Whether a tool that ROCr loaded before devprof makes the queues.
+fn another_makes_queues() -> bool {
+    hsa().is_ok_and(|api| {
+        !super::tool::makes_queues_in_the_library_of(api.hsa_agent_get_info as *const c_void)
+    })
+}
+
+/// Has a queue traced; as an error what HSA says where it is no intercept queue.
+///
+/// # Safety
+/// `queue` is a new queue of `agent`, on which nothing was written yet.
+unsafe fn take_up(
+    originals: &Originals,
+    agent: AgentHandle,
+    queue: *mut QueueHead,
+) -> Result<(), Status> {
+    guarded(Cost::Dispatches, Err(Status::ERROR), || {
+        let capture = None;
+        let captured = Box::into_raw(Box::new(Captured { capture, queue }));
+        // SAFETY: the box lives as long as the queue.
+        let status = unsafe {
+            (originals.amd.hsa_amd_queue_intercept_register)(queue, packets, captured.cast())
         };
-        queues::made(queue as usize, kind == QUEUE_TYPE_SINGLE);
+        if status != Status::SUCCESS {
+            // SAFETY: the handler was not taken.
+            drop(unsafe { Box::from_raw(captured) });
+            return Err(status);
+        }
+        captures()
+            .get_or_insert_default()
+            .insert(queue as usize, CapturePointer(captured));
         // SAFETY: a queue of HSA's.
         let profiling = unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
         if profiling != Status::SUCCESS {
@@ -391,28 +442,16 @@ unsafe extern "C" fn intercept_create(
                 "the trace may have no times for a queue: hsa_amd_profiling_set_profiler_enabled failed: {profiling:?}"
             ));
         }
-        let Some(capture) = trace::queue_made(agent, queue as usize, size) else {
-            return;
-        };
-        let capture = Box::into_raw(Box::new(Captured { capture, queue }));
-        // SAFETY: a new intercept queue, on which nothing was written yet; the box lives as long as the queue.
-        let status = unsafe {
-            (originals.amd.hsa_amd_queue_intercept_register)(queue, packets, capture.cast())
-        };
-        if status == Status::SUCCESS {
-            captures()
-                .get_or_insert_default()
-                .insert(queue as usize, CapturePointer(capture));
-            // SAFETY: an intercept queue, which `queue_destroy` removes again.
-            unsafe { doorbell::add(queue) };
-        } else {
-            failed("hsa_amd_queue_intercept_register", status);
-            // SAFETY: the handler was not taken.
-            let captured = *unsafe { Box::from_raw(capture) };
-            trace::queue_gone(queue as usize, captured.capture);
+        // SAFETY: the queue is alive, and its handler is not called before something is written to it; an intercept
+        // queue's doorbell is watched until `queue_destroy`.
+        unsafe {
+            (*captured).capture = trace::queue_made(agent, queue as usize, (*queue).size);
+            if (*captured).capture.is_some() {
+                doorbell::add(queue);
+            }
         }
-    });
-    Status::SUCCESS
+        Ok(())
+    })
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
@@ -436,9 +475,11 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
             return;
         };
         if status == Status::SUCCESS {
-            // SAFETY: made by `queue_create`; the queue that used it is gone.
+            // SAFETY: made by `take_up`; the queue that used it is gone.
             let captured = *unsafe { Box::from_raw(capture) };
-            trace::queue_gone(queue as usize, captured.capture);
+            if let Some(capture) = captured.capture {
+                trace::queue_gone(queue as usize, capture);
+            }
         } else {
             captures()
                 .get_or_insert_default()
@@ -545,9 +586,10 @@ unsafe extern "C" fn packets(
     writer: PacketWriter,
 ) {
     let out = guarded(Cost::Dispatches, None, || {
-        // SAFETY: the box that `intercept_create` registered; ROCr calls a queue's handlers on one thread at a time and
+        // SAFETY: the box that `take_up` registered; ROCr calls a queue's handlers on one thread at a time and
         // not after the queue was destroyed.
         let Captured { capture, queue } = unsafe { &mut *data.cast::<Captured>() };
+        let capture = capture.as_mut()?;
         let batch = (0..count).map(|n| {
             // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
@@ -561,7 +603,7 @@ unsafe extern "C" fn packets(
         let out = capture.take(index, batch);
         Some((out.as_ptr().cast(), out.len() as u64))
     });
-    // After a fault of ours, what came in.
+    // Untraced, or after a fault of ours: what came in.
     let (packets, count) = out.unwrap_or((packets, count));
     // SAFETY: packets that stay until the next call of this handler.
     unsafe { writer(packets, count) };

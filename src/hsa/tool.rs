@@ -2,6 +2,7 @@
 
 use super::intercept::DispatchTime;
 use super::types::*;
+use crate::host;
 use std::ffi::{OsStr, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -201,6 +202,11 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
         core.hsa_shut_down = shut_down;
     }
     true
+}
+
+/// Whether queues are made by the library that has `function`, ROCr's, and by no tool before us.
+pub fn makes_queues_in_the_library_of(function: *const c_void) -> bool {
+    heard().is_none_or(|heard| host::are_of_one_file(heard.queue_create as *const c_void, function))
 }
 
 unsafe extern "C" fn shut_down() -> Status {
