@@ -36,6 +36,7 @@ use crate::report;
 use capture::Capture;
 use complete::{Completer, Pass};
 use file::TraceFile;
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -83,9 +84,33 @@ pub fn forked(ours: bool) {
     calls::forked(ours);
 }
 
+thread_local! {
+    /// This thread has the completer, or is about to.
+    static HAS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// This thread has the completer until it is dropped.
+struct Has;
+
+impl Drop for Has {
+    fn drop(&mut self) {
+        HAS.set(false);
+    }
+}
+
 impl Trace {
-    fn completer(&self) -> MutexGuard<'_, Completer> {
-        lock(&self.completer)
+    /// Does `work` under the completer's lock. `None`: a signal handler has interrupted this thread while it had that lock,
+    /// and would wait for itself.
+    fn with<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
+        if HAS.replace(true) {
+            report::lost(
+                "a signal handler interrupted the recording of the trace and ends the process, or calls HSA: the trace is not complete",
+            );
+            return None;
+        }
+        // Dropped after the lock.
+        let _has = Has;
+        Some(work(&mut lock(&self.completer)))
     }
 
     fn activated(&self) -> MutexGuard<'_, Vec<u32>> {
@@ -106,7 +131,8 @@ impl Trace {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
         loop {
-            let mut pass = self.pass(&mut self.completer());
+            let pass = self.with(|completer| self.pass(completer));
+            let mut pass = pass.unwrap_or_default();
             if intercept::doorbells_are_held() {
                 self.ring_doorbells();
                 pass.busy += 1;
@@ -245,37 +271,37 @@ pub fn start(pattern: &OsStr) -> bool {
 /// What gets the packets of a new queue; `None` for a queue that is not traced.
 pub fn queue_made(agent: AgentHandle, queue: usize, size: u32) -> Option<Capture> {
     let trace = trace()?;
-    trace
-        .completer()
-        .queue_made(agent, queue, size, activate, wake)
+    trace.with(|completer| completer.queue_made(agent, queue, size, activate, wake))?
 }
 
 /// A queue that was traced is gone.
 pub fn queue_gone(queue: usize, capture: Capture) {
     if let Some(trace) = trace() {
         // The caller is in a call of HSA's, so that HSA is alive, also after the end of the trace.
-        let mut completer = trace.completer();
-        completer.queue_gone(queue, capture);
-        if trace.stopped.load(Ordering::SeqCst) {
-            completer.destroy_store();
-        }
+        trace.with(|completer| {
+            completer.queue_gone(queue, capture);
+            if trace.stopped.load(Ordering::SeqCst) {
+                completer.destroy_store();
+            }
+        });
     }
 }
 
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableHandle) {
     if let Some(trace) = trace() {
-        trace.completer().frozen(executable);
+        trace.with(|completer| completer.frozen(executable));
     }
 }
 
 /// The times of a kernel whose completion signal, `signal`, was forwarded.
 pub fn dispatch_time(signal: SignalHandle) -> Option<DispatchTime> {
     let trace = trace()?;
-    let mut completer = trace.completer();
-    // The kernel is complete, for its signal is, but perhaps nobody has looked yet.
-    trace.pass(&mut completer);
-    completer.forwarded(signal)
+    trace.with(|completer| {
+        // The kernel is complete, for its signal is, but perhaps nobody has looked yet.
+        trace.pass(completer);
+        completer.forwarded(signal)
+    })?
 }
 
 /// A queue has something in flight and is not looked at.
@@ -307,16 +333,15 @@ pub fn finish(limit: Duration) {
         return;
     };
     let begin = Instant::now();
-    loop {
-        let mut completer = trace.completer();
-        trace.pass(&mut completer);
-        if !completer.is_busy() || begin.elapsed() >= limit {
-            if !trace.stopped.swap(true, Ordering::SeqCst) {
-                completer.stop();
-            }
-            return;
+    let is_over = |completer: &mut Completer| {
+        trace.pass(completer);
+        let is_over = !completer.is_busy() || begin.elapsed() >= limit;
+        if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
+            completer.stop();
         }
-        drop(completer);
+        is_over
+    };
+    while trace.with(is_over) == Some(false) {
         std::thread::sleep(SHORTEST_PAUSE);
     }
 }
@@ -324,19 +349,18 @@ pub fn finish(limit: Duration) {
 /// Somebody shuts HSA down, perhaps not for good: it counts who uses it, and does not tell.
 pub fn pause() {
     if let Some(trace) = trace() {
-        let mut completer = trace.completer();
-        trace.pass(&mut completer);
-        completer.destroy_store();
-        trace.shutting_down.fetch_add(1, Ordering::SeqCst);
+        trace.with(|completer| {
+            trace.pass(completer);
+            completer.destroy_store();
+            trace.shutting_down.fetch_add(1, Ordering::SeqCst);
+        });
     }
 }
 
 /// That is over. Unless [`release`] was called meanwhile, HSA is alive still, and the trace goes on.
 pub fn resume() {
     if let Some(trace) = trace() {
-        let completer = trace.completer();
-        trace.shutting_down.fetch_sub(1, Ordering::SeqCst);
-        drop(completer);
+        trace.with(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
         trace.wake();
     }
 }
@@ -344,10 +368,11 @@ pub fn resume() {
 /// HSA is down, and may be initialised again.
 pub fn release() {
     if let Some(trace) = trace() {
-        let mut completer = trace.completer();
-        trace.stopped.store(true, Ordering::SeqCst);
-        calls::pause();
-        completer.release();
+        trace.with(|completer| {
+            trace.stopped.store(true, Ordering::SeqCst);
+            calls::pause();
+            completer.release();
+        });
     }
     intercept::forget_queues();
 }
@@ -355,6 +380,6 @@ pub fn release() {
 /// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
 pub fn end() {
     if let Some(trace) = trace() {
-        trace.completer().stop();
+        trace.with(Completer::stop);
     }
 }
