@@ -5,7 +5,7 @@ use crate::drain;
 use crate::guard::{Cost, guarded};
 use crate::host;
 use crate::hsa::types::ExecutableHandle;
-use crate::hsa::{self, intercept, tool};
+use crate::hsa::{self, intercept, originals, tool};
 use crate::instance::{self, Found, Order};
 use crate::journal::{self, Event};
 use crate::report::{self, Outcome};
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn OnLoad(
 /// `table` is ROCr's, in `OnLoad`.
 unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
     // SAFETY: the caller's promise.
-    if !unsafe { intercept::remember(table) } {
+    if !unsafe { originals::remember(table) } {
         report::lost(
             "DEVPROF_TRACE: the API tables of this HSA runtime are of a version that devprof does not know; the program runs untraced",
         );

@@ -101,6 +101,11 @@ pub fn find() -> Option<Result<&'static Api, Error>> {
     }
 }
 
+/// The HSA runtime, for a caller that HSA has called.
+pub(super) fn there() -> Result<&'static Api, Error> {
+    find().unwrap_or(Err(Error::Call("hsa_init", Status::NOT_INITIALIZED)))
+}
+
 /// The first of the named libraries that is in the process already.
 pub(super) fn loaded(names: &[&str]) -> Option<Library> {
     names.iter().find_map(|name| {

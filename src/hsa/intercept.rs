@@ -1,42 +1,20 @@
-//! ROCr's API tables while devprof traces: the functions that it puts in, ROCr's own, and the handler of the packets
-//! in an intercept queue. Mirrors `hsa/hsa_api_trace.h`, `hsa/amd_hsa_signal.h`.
+//! ROCr's API tables while devprof traces: the functions that it puts in, and the handler of the packets in an intercept
+//! queue. Mirrors `hsa/hsa_api_trace.h`.
 
-use super::api::{self, Api, Error, ok};
-use super::tool::{AmdExtTable, ApiTable, CoreTable, PacketWriter};
+use super::api::there;
+use super::originals::{Originals, originals};
+use super::times::DispatchTime;
+use super::tool::{ApiTable, PacketWriter};
 use super::types::*;
 use super::{doorbell, query, queues};
 use crate::guard::{Cost, guarded, lock};
 use crate::report;
+use crate::trace;
 use crate::trace::capture::{Capture, Packet};
-use crate::trace::kernels::{self, Kernel};
 use crate::trace::writers;
-use crate::trace::{self, Signals};
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
-
-/// `hsa_amd_profiling_dispatch_time_t`: ticks of the system clock, or of the agent's where that is said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct DispatchTime {
-    pub start: u64,
-    pub end: u64,
-}
-
-/// What the tables had before.
-struct Originals {
-    core: CoreTable,
-    amd: AmdExtTable,
-}
-
-/// Never freed: threads may be in a hook while HSA is shut down and initialised again.
-static ORIGINALS: AtomicPtr<Originals> = AtomicPtr::new(std::ptr::null_mut());
-
-fn originals() -> Option<&'static Originals> {
-    // SAFETY: null, or a box that was leaked.
-    unsafe { ORIGINALS.load(Ordering::Acquire).as_ref() }
-}
 
 /// The capture of each traced queue, by the queue's address.
 static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
@@ -58,27 +36,10 @@ fn captures() -> MutexGuard<'static, Option<HashMap<usize, CapturePointer>>> {
     lock(&CAPTURES)
 }
 
-/// Remembers ROCr's functions, for the clock and for the hooks. False when the tables are not known here.
-///
-/// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn remember(table: *mut ApiTable) -> bool {
-    // SAFETY: the caller's promise; the sizes are checked.
-    let Some((core, amd)) = (unsafe { super::tool::tables(table) }) else {
-        return false;
-    };
-    let originals = Box::new(Originals {
-        core: *core,
-        amd: *amd,
-    });
-    ORIGINALS.store(Box::into_raw(originals), Ordering::Release);
-    true
-}
-
 /// Has the hooks called in ROCr's place.
 ///
 /// # Safety
-/// As [`remember`], which was called before.
+/// As [`super::originals::remember`], which was called before.
 pub unsafe fn install(table: *mut ApiTable) {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { super::tool::tables(table) }) else {
@@ -97,223 +58,6 @@ pub unsafe fn install(table: *mut ApiTable) {
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
 }
 
-/// `HSA_SYSTEM_INFO_TIMESTAMP`; 0 where HSA is not, or not alive.
-pub fn system_time() -> u64 {
-    let mut ticks = 0u64;
-    if let Some(originals) = originals() {
-        // SAFETY: the attribute is a u64; a runtime that is not initialised leaves it.
-        unsafe {
-            (originals.core.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
-        }
-    }
-    ticks
-}
-
-/// Ticks a second of the system clock.
-pub fn clock_frequency() -> Result<u64, Error> {
-    const WHAT: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
-    let originals = originals().ok_or(Error::Call(WHAT, Status::NOT_INITIALIZED))?;
-    let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64.
-    let status = unsafe {
-        (originals.core.hsa_system_get_info)(
-            SYSTEM_INFO_TIMESTAMP_FREQUENCY,
-            (&raw mut frequency).cast(),
-        )
-    };
-    ok(WHAT, status)?;
-    match frequency {
-        0 => Err(Error::Call(WHAT, Status::ERROR)),
-        frequency => Ok(frequency),
-    }
-}
-
-/// HSA's signals, as the pool needs them: without interrupts, for the GPU to write and the host to poll.
-pub struct HsaSignals;
-
-impl Signals for HsaSignals {
-    fn create(&self) -> Option<SignalHandle> {
-        let mut signal = SignalHandle(0);
-        // SAFETY: no consumers named: any agent may use it.
-        let status = unsafe {
-            (originals()?.amd.hsa_amd_signal_create)(
-                1,
-                0,
-                std::ptr::null(),
-                AMD_SIGNAL_AMD_GPU_ONLY,
-                &raw mut signal,
-            )
-        };
-        (status == Status::SUCCESS && signal.0 != 0).then_some(signal)
-    }
-
-    fn value(&self, signal: SignalHandle) -> i64 {
-        // SAFETY: a signal of the pool, which is destroyed only when HSA ends.
-        originals().map_or(1, |originals| unsafe {
-            (originals.core.hsa_signal_load_scacquire)(signal)
-        })
-    }
-
-    fn reset(&self, signal: SignalHandle) {
-        if let Some(originals) = originals() {
-            // SAFETY: as above; nobody waits for it.
-            unsafe { (originals.core.hsa_signal_store_relaxed)(signal, 1) };
-        }
-    }
-
-    fn destroy(&self, signal: SignalHandle) {
-        if let Some(originals) = originals() {
-            // SAFETY: a signal of the pool that no packet names any more.
-            unsafe { (originals.core.hsa_signal_destroy)(signal) };
-        }
-    }
-}
-
-/// The times that HSA tells for a signal of ours that a kernel has completed.
-pub fn dispatch_time(agent: AgentHandle, signal: SignalHandle) -> Option<DispatchTime> {
-    let mut time = DispatchTime::default();
-    // SAFETY: the agent and the signal are HSA's, `time` is to be written.
-    let status = unsafe {
-        (originals()?.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, &raw mut time)
-    };
-    (status == Status::SUCCESS).then_some(time)
-}
-
-/// The agent's ticks that the packet processor wrote into the signal (`amd_signal_t`, `start_ts` and `end_ts`).
-pub fn raw_time(signal: SignalHandle) -> DispatchTime {
-    // SAFETY: a signal's handle is the address of its `amd_signal_t` (amd_hsa_signal.h), and this one is of the pool:
-    // it lives, and the GPU has written to it before it counted it down.
-    unsafe {
-        let words = signal.0 as *const u64;
-        DispatchTime {
-            start: words.add(AMD_SIGNAL_START_TS / 8).read_volatile(),
-            end: words.add(AMD_SIGNAL_END_TS / 8).read_volatile(),
-        }
-    }
-}
-
-fn hsa() -> Result<&'static Api, Error> {
-    api::find().unwrap_or(Err(Error::Call("hsa_init", Status::NOT_INITIALIZED)))
-}
-
-/// A GPU agent, for its record.
-pub struct Gpu {
-    /// Its place in HSA's order of all agents.
-    pub index: u32,
-    pub target: String,
-    pub product: Option<String>,
-    pub node: u32,
-    pub compute_units: u32,
-    /// Ticks a second of its clock, 0 if unknown.
-    pub frequency: u64,
-}
-
-/// The process's GPUs.
-pub fn gpus() -> Vec<AgentHandle> {
-    let agents = hsa().and_then(query::agents);
-    agents.map_or(Vec::new(), |agents| {
-        agents.gpus.into_iter().map(|gpu| gpu.handle).collect()
-    })
-}
-
-/// What a GPU is; `None` for an agent of another kind.
-pub fn describe_gpu(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
-    let api = hsa()?;
-    let all = query::all_agents(api)?;
-    let agents = query::agents(api)?;
-    let Some(gpu) = agents.gpus.into_iter().find(|gpu| gpu.handle == handle) else {
-        return Ok(None);
-    };
-    let number = |attribute| {
-        let mut value = 0u32;
-        // SAFETY: the attributes asked for here are u32.
-        let status =
-            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
-        ok("hsa_agent_get_info", status).map(|()| value)
-    };
-    let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64. Older runtimes do not know it and leave it 0.
-    let known = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
-            (&raw mut frequency).cast(),
-        )
-    };
-    if known != Status::SUCCESS {
-        frequency = 0;
-    }
-    let mut product = [0u8; 64];
-    // SAFETY: the attribute is char[64].
-    let named = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            AMD_AGENT_INFO_PRODUCT_NAME,
-            product.as_mut_ptr().cast(),
-        )
-    };
-    let end = product.iter().position(|&byte| byte == 0).unwrap_or(64);
-    let product = String::from_utf8_lossy(&product[..end]).trim().to_owned();
-    Ok(Some(Gpu {
-        index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
-        target: gpu.name,
-        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
-        node: number(AGENT_INFO_NODE)?,
-        compute_units: number(AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
-        frequency,
-    }))
-}
-
-/// The kernels of an executable on a GPU, with the addresses that packets name them by.
-pub fn kernels(
-    executable: ExecutableHandle,
-    agent: AgentHandle,
-    index: u32,
-    target: &str,
-) -> Result<Vec<(u64, Kernel)>, Error> {
-    let api = hsa()?;
-    let symbols = query::kernels(api, executable, agent)?;
-    if symbols.is_empty() {
-        return Ok(Vec::new());
-    }
-    let segments = query::segments_of(api, executable)?;
-    let loader = api.loader()?;
-    Ok(symbols
-        .into_iter()
-        .map(|symbol| {
-            let inside = segments.iter().any(|segment| {
-                symbol
-                    .object
-                    .checked_sub(segment.base)
-                    .is_some_and(|at| at.checked_add(64).is_some_and(|end| end <= segment.size))
-            });
-            let mut host = std::ptr::null();
-            // SAFETY: the loader only looks the address up.
-            let found = unsafe {
-                (loader.query_host_address)(symbol.object as *const c_void, &raw mut host)
-            };
-            let readable = inside && found == Status::SUCCESS && !host.is_null();
-            let registers = readable
-                .then(|| {
-                    // SAFETY: the descriptor's 64 bytes are inside of a loaded segment, whose copy on the host the
-                    // loader keeps until the executable is destroyed, which nobody does during its freezing.
-                    let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
-                    kernels::registers(&descriptor, target)
-                })
-                .flatten();
-            let kernel = Kernel {
-                name: symbol.name,
-                agent: index,
-                kernarg: symbol.kernarg,
-                lds: symbol.group,
-                scratch: symbol.private,
-                registers,
-            };
-            (symbol.object, kernel)
-        })
-        .collect())
-}
-
 unsafe extern "C" fn queue_create(
     agent: AgentHandle,
     size: u32,
@@ -328,7 +72,7 @@ unsafe extern "C" fn queue_create(
         return Status::ERROR;
     };
     let gpu = guarded(Cost::Dispatches, false, || {
-        hsa()
+        there()
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     });
@@ -406,7 +150,7 @@ unsafe extern "C" fn intercept_create(
 
 /// Whether a tool that ROCr loaded before devprof makes the queues.
 fn another_makes_queues() -> bool {
-    hsa().is_ok_and(|api| {
+    there().is_ok_and(|api| {
         !super::tool::makes_queues_in_the_library_of(api.hsa_agent_get_info as *const c_void)
     })
 }

@@ -4,12 +4,15 @@
 mod api;
 pub mod copy;
 mod doorbell;
+pub mod gpus;
 mod hip;
 pub mod intercept;
 mod linked;
+pub mod originals;
 mod query;
 pub mod queues;
 mod quiesce;
+pub mod times;
 pub mod tool;
 pub mod types;
 

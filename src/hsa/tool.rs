@@ -1,6 +1,6 @@
 //! devprof as a tool of ROCr: what `HSA_TOOLS_LIB` loads at the end of `hsa_init`. Mirrors `hsa/hsa_api_trace.h`.
 
-use super::intercept::DispatchTime;
+use super::times::DispatchTime;
 use super::types::*;
 use crate::host;
 use std::ffi::{OsStr, OsString, c_char, c_int, c_void};

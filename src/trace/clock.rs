@@ -1,7 +1,7 @@
 //! HSA's system clock, in which all times of a trace are.
 
 use crate::host;
-use crate::hsa::intercept;
+use crate::hsa::times;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The clock of the operating system that HSA's system clock is, or [`NONE`].
@@ -11,9 +11,9 @@ const NONE: i32 = -1;
 /// Finds out which of the operating system's clocks HSA's is: reading that one directly takes half the time.
 pub fn find(frequency: u64) {
     let found = host::CLOCKS.into_iter().find(|&clock| {
-        let before = intercept::system_time();
+        let before = times::system_time();
         let time = host::clock_nanoseconds(clock);
-        let after = intercept::system_time();
+        let after = times::system_time();
         frequency == 1_000_000_000 && before != 0 && (before..=after).contains(&time)
     });
     CLOCK.store(found.unwrap_or(NONE), Ordering::Relaxed);
@@ -32,7 +32,7 @@ pub fn early_is_true() -> bool {
 /// Ticks of the system clock now; 0 before HSA is there.
 pub fn now() -> u64 {
     match CLOCK.load(Ordering::Relaxed) {
-        NONE => intercept::system_time(),
+        NONE => times::system_time(),
         clock => host::clock_nanoseconds(clock),
     }
 }

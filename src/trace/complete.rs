@@ -7,7 +7,8 @@ use super::file::TraceFile;
 use super::kernels::{Kernel, Kernels};
 use super::lane::{Completing, Entry, Signals, lane};
 use super::{clock, writers};
-use crate::hsa::intercept::{self, DispatchTime, HsaSignals};
+use crate::hsa::gpus;
+use crate::hsa::times::{self, DispatchTime, HsaSignals};
 use crate::hsa::types::{AgentHandle, SignalHandle};
 use crate::report;
 use std::collections::{HashMap, HashSet};
@@ -124,7 +125,7 @@ impl Completer {
         if let Some(place) = self.agents.iter().position(|agent| agent.handle == handle) {
             return Some(place);
         }
-        let described = match intercept::describe_gpu(handle) {
+        let described = match gpus::describe(handle) {
             Ok(described) => described?,
             Err(error) => {
                 report::lost(format_args!(
@@ -224,12 +225,12 @@ impl Completer {
 
     /// The kernels of an executable that was frozen.
     pub fn frozen(&mut self, executable: crate::hsa::types::ExecutableHandle) {
-        for handle in intercept::gpus() {
+        for handle in gpus::all() {
             let Some(agent) = self.agent(handle) else {
                 continue;
             };
             let Agent { index, target, .. } = &self.agents[agent];
-            let kernels = match intercept::kernels(executable, handle, *index, target) {
+            let kernels = match gpus::kernels(executable, handle, *index, target) {
                 Ok(kernels) => kernels,
                 Err(error) => {
                     report::lost(format_args!(
@@ -346,7 +347,7 @@ impl Completer {
             let observed = clock::now();
             for entry in entries {
                 let time = (entry.signal.0 != 0)
-                    .then(|| intercept::dispatch_time(handle, entry.signal))
+                    .then(|| times::dispatch_time(handle, entry.signal))
                     .flatten();
                 if entry.program_signal.0 != 0 {
                     take_over(forwarded, entry, time);
@@ -364,7 +365,7 @@ impl Completer {
                 } else {
                     Clock {
                         translated: time,
-                        raw: intercept::raw_time(entry.signal),
+                        raw: times::raw_time(entry.signal),
                         window: entry.submit..=observed,
                         frequency,
                         agent_frequency,

@@ -29,7 +29,8 @@ pub use lane::Signals;
 
 use crate::guard::lock;
 use crate::host;
-use crate::hsa::intercept::{self, DispatchTime};
+use crate::hsa::intercept;
+use crate::hsa::times::{self, DispatchTime};
 use crate::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
 use crate::pattern::{Values, expand_process};
 use crate::report;
@@ -217,7 +218,7 @@ pub fn start(pattern: &OsStr) -> bool {
         return trace.thread.get().is_some();
     }
     let path = expand_process(pattern, &Values::now());
-    let made = intercept::clock_frequency()
+    let made = times::clock_frequency()
         .map_err(|error| error.to_string())
         .and_then(|frequency| {
             clock::find(frequency);
