@@ -2,7 +2,7 @@
 //! function of this file.
 
 use crate::drain;
-use crate::guard::{Cost, guarded};
+use crate::guard::{Busy, Cost, guarded};
 use crate::host;
 use crate::hsa::types::ExecutableHandle;
 use crate::hsa::{self, intercept, originals, tool};
@@ -62,22 +62,6 @@ fn is_interrupted() -> bool {
     is_busy
 }
 
-/// This thread is busy until it is dropped.
-struct Busy;
-
-impl Busy {
-    fn begin() -> Busy {
-        IS_BUSY.set(true);
-        Busy
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        IS_BUSY.set(false);
-    }
-}
-
 /// Carries out an order, in the copy that leads; see there for what is returned.
 pub fn carry_out(order: Order) -> u64 {
     guarded(Cost::Counters, 1, || {
@@ -87,7 +71,7 @@ pub fn carry_out(order: Order) -> u64 {
         if is_interrupted() {
             return 1;
         }
-        let _busy = Busy::begin();
+        let _busy = Busy::begin(&IS_BUSY);
         let run = |order| {
             // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
             let is_last = order == drain::Order::All { wait: false };

@@ -260,31 +260,25 @@ pub fn map(file: &File, start: u64, length: usize) -> io::Result<MmapMut> {
     unsafe { MmapOptions::new().offset(start).len(length).map_mut(file) }
 }
 
+/// Of the library or program that holds `address`, what the loader knows.
+fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr fills `info` when it returns non-zero.
+    unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }
+}
+
 /// Whether two functions are of the same library or program, as far as the loader knows them.
 pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
-    let base = |address| {
-        let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: dladdr fills `info` when it returns non-zero.
-        unsafe {
-            (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init().dli_fbase)
-        }
-    };
+    let base = |address| file_of(address).map(|info| info.dli_fbase);
     base(one) == base(other)
 }
 
 /// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive
 /// in some executable.
 pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr fills `info` when it returns non-zero; the name is a C string that lives as long as the library.
-    let path = unsafe {
-        if libc::dladdr(address, info.as_mut_ptr()) == 0
-            || info.assume_init_ref().dli_fname.is_null()
-        {
-            return None;
-        }
-        CStr::from_ptr(info.assume_init_ref().dli_fname)
-    };
+    let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
+    // SAFETY: the name is a C string that lives as long as the library.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) };
     // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
     let found = unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
@@ -399,14 +393,11 @@ fn distances(mut bytes: &[u8], name: &[u8], kind: u32) -> Vec<(u64, u64)> {
 
 /// Keeps the file that holds `address` in the process, if it is a library, also when it is closed.
 pub fn stay(address: *const c_void) {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr fills `info` when it returns non-zero. RTLD_NOLOAD only finds what is loaded; the handle is kept.
-    unsafe {
-        if libc::dladdr(address, info.as_mut_ptr()) != 0
-            && !info.assume_init_ref().dli_fname.is_null()
-        {
+    if let Some(info) = file_of(address).filter(|info| !info.dli_fname.is_null()) {
+        // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle is kept.
+        unsafe {
             libc::dlopen(
-                info.assume_init_ref().dli_fname,
+                info.dli_fname,
                 libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE,
             );
         }

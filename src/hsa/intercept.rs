@@ -4,7 +4,7 @@
 use super::api::there;
 use super::originals::{Originals, originals};
 use super::times::DispatchTime;
-use super::tool::{ApiTable, PacketWriter};
+use super::tool::{ApiTable, PacketWriter, QueueCreate};
 use super::types::*;
 use super::{doorbell, query, queues};
 use crate::guard::{Cost, guarded, lock};
@@ -76,13 +76,12 @@ unsafe extern "C" fn queue_create(
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     });
+    // SAFETY: the program's arguments, to functions of the same signature (hsa_api_trace.h).
+    let by = |create: QueueCreate| unsafe {
+        create(agent, size, kind, callback, data, private, group, queue)
+    };
     if gpu && guarded(Cost::Dispatches, false, another_makes_queues) {
-        // SAFETY: the program's arguments, to the function that it would have called without us.
-        let status = unsafe {
-            (originals.core.hsa_queue_create)(
-                agent, size, kind, callback, data, private, group, queue,
-            )
-        };
+        let status = by(originals.core.hsa_queue_create);
         // SAFETY: a call that succeeded has written the queue's address.
         if status != Status::SUCCESS || unsafe { take_up(originals, agent, *queue) }.is_ok() {
             return status;
@@ -92,17 +91,12 @@ unsafe extern "C" fn queue_create(
         unsafe { (originals.core.hsa_queue_destroy)(*queue) };
     }
     if gpu {
-        // SAFETY: the program's arguments, to a function of the same signature (hsa_api_trace.h).
-        let status =
-            unsafe { intercept_create(agent, size, kind, callback, data, private, group, queue) };
+        let status = by(intercept_create);
         if status == Status::SUCCESS {
             return status;
         }
     }
-    // SAFETY: as above.
-    let status = unsafe {
-        (originals.core.hsa_queue_create)(agent, size, kind, callback, data, private, group, queue)
-    };
+    let status = by(originals.core.hsa_queue_create);
     if gpu && status == Status::SUCCESS {
         // The program would get its queue without us.
         report::lost(

@@ -144,16 +144,14 @@ impl TraceFile {
     /// Appends a record; what cannot be kept is counted in `or`.
     pub fn append<T: Record>(&mut self, record: T, or: Count) {
         let record = record.seal();
-        while !self.owed.is_empty() && self.room() {
-            if let Some(owed) = self.owed.pop_front() {
-                self.put(&owed);
-                self.counts[Count::DroppedOthers as usize] -= 1;
-                self.count(Count::DroppedOthers, 0);
-            }
-        }
-        if self.room() {
-            self.put(&record);
-            return;
+        while self.room() {
+            let Some(owed) = self.owed.pop_front() else {
+                self.put(&record);
+                return;
+            };
+            self.put(&owed);
+            self.counts[Count::DroppedOthers as usize] -= 1;
+            self.count(Count::DroppedOthers, 0);
         }
         self.count(or, 1);
         if or == Count::DroppedOthers {

@@ -27,7 +27,7 @@ pub mod writers;
 use clock::now;
 pub use lane::Signals;
 
-use crate::guard::lock;
+use crate::guard::{Busy, lock};
 use crate::host;
 use crate::hsa::intercept;
 use crate::hsa::times::{self, DispatchTime};
@@ -90,27 +90,17 @@ thread_local! {
     static HAS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread has the completer until it is dropped.
-struct Has;
-
-impl Drop for Has {
-    fn drop(&mut self) {
-        HAS.set(false);
-    }
-}
-
 impl Trace {
     /// Does `work` under the completer's lock. `None`: a signal handler has interrupted this thread while it had that lock,
     /// and would wait for itself.
     fn with<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
-        if HAS.replace(true) {
+        let Some(_busy) = Busy::begin(&HAS) else {
             report::lost(
                 "a signal handler interrupted the recording of the trace and ends the process, or calls HSA: the trace is not complete",
             );
             return None;
-        }
-        // Dropped after the lock.
-        let _has = Has;
+        };
+        // The lock goes before the mark.
         Some(work(&mut lock(&self.completer)))
     }
 
