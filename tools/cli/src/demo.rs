@@ -5,7 +5,7 @@ pub mod program;
 
 use crate::names::{self, Naming};
 use crate::parts::Part;
-use crate::run::quoted;
+use crate::readable::quoted;
 use clap::Args;
 use profraw::{Layout, Record, records};
 use std::collections::{BTreeMap, HashSet};

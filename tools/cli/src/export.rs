@@ -157,7 +157,7 @@ pub fn part(out: &Path) -> std::io::Result<NamedTempFile> {
     let dir = match (fs::metadata(out), own.parent()) {
         (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         // Beside a device there is no place for files.
-        _ if is_stream(out) => std::env::temp_dir(),
+        (Ok(data), _) if !data.is_file() => std::env::temp_dir(),
         (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),
         _ => PathBuf::from("."),
     };

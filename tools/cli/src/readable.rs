@@ -1,6 +1,7 @@
-//! Times, numbers and tables as a person reads them.
+//! Times, numbers and tables as a person reads them, paths as a shell does.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Nanoseconds in the unit that leaves one to three digits before the point.
 pub fn time(ns: u64) -> String {
@@ -42,6 +43,16 @@ pub fn several(what: &str) -> String {
         "s"
     };
     format!("{what}{end}")
+}
+
+/// As a shell reads it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./,:@%+=".contains(char);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// A text that stays on its line and changes nothing else on a terminal: control characters are escaped.
@@ -86,5 +97,10 @@ mod tests {
         assert_eq!(plural(123, "process"), "123 processes");
         assert_eq!(plural(1, "process"), "1 process");
         assert_eq!(plural(0, "dispatch"), "0 dispatches");
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_wants_it() {
+        assert_eq!(quoted(Path::new("it's")), "'it'\\''s'");
     }
 }

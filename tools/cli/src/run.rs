@@ -5,8 +5,6 @@ mod journal;
 mod program;
 mod summary;
 
-pub use summary::quoted;
-
 use crate::parts::{Part, in_path};
 use crate::{Console, Ink};
 use clap::Args;

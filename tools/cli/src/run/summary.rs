@@ -2,7 +2,7 @@
 
 use super::journal::{Journal, Profile};
 use crate::export::source;
-use crate::readable::{self, plural};
+use crate::readable::{self, plural, quoted};
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -365,16 +365,6 @@ fn shown(path: &Path) -> String {
     relative(path).display().to_string()
 }
 
-/// As a shell reads it.
-pub fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-./,:@%+=".contains(char);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
 /// With a comma at each thousand.
 fn grouped(number: u128) -> String {
     readable::grouped(number, ',')
@@ -396,10 +386,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_names_read_well() {
+    fn numbers_read_well() {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(123), "123");
-        assert_eq!(quoted(Path::new("it's")), "'it'\\''s'");
     }
 
     #[test]
