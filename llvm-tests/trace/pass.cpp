@@ -1,6 +1,7 @@
 // A tool for HSA_TOOLS_LIB that makes every queue an intercept queue and passes every packet on: what an intercept
 // queue of ROCr does by itself, with devprof nowhere near. On stderr, for PASS_VERBOSE: each batch. With -DWATCH it makes
-// none, but says when the program makes and destroys one.
+// none, but says when the program makes and destroys one; with -DLIVE it calls what ROCr's tables have by then, where other
+// tools put their functions in.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>
@@ -10,6 +11,7 @@
 
 static CoreApiTable core;
 static AmdExtTable amd_ext;
+static const AmdExtTable *live;
 static bool verbose;
 
 static void pass(const void *packets, uint64_t count, uint64_t index, void *data,
@@ -33,9 +35,9 @@ static hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t 
     fprintf(stderr, "watch: a queue is made\n");
     return core.hsa_queue_create_fn(agent, size, type, callback, data, private_size, group_size, queue);
 #else
-    hsa_status_t status = amd_ext.hsa_amd_queue_intercept_create_fn(agent, size, type, callback, data, private_size,
-                                                                    group_size, queue);
-    return status != HSA_STATUS_SUCCESS ? status : amd_ext.hsa_amd_queue_intercept_register_fn(*queue, pass, *queue);
+    hsa_status_t status = live->hsa_amd_queue_intercept_create_fn(agent, size, type, callback, data, private_size,
+                                                                  group_size, queue);
+    return status != HSA_STATUS_SUCCESS ? status : live->hsa_amd_queue_intercept_register_fn(*queue, pass, *queue);
 #endif
 }
 
@@ -50,6 +52,11 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const
     verbose = getenv("PASS_VERBOSE");
     core = *table->core_;
     amd_ext = *table->amd_ext_;
+#ifdef LIVE
+    live = table->amd_ext_;
+#else
+    live = &amd_ext;
+#endif
     table->core_->hsa_queue_create_fn = create;
 #ifdef WATCH
     table->core_->hsa_queue_destroy_fn = destroy;

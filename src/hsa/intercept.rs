@@ -12,12 +12,18 @@ use crate::report;
 use crate::trace;
 use crate::trace::capture::{Capture, Packet};
 use crate::trace::writers;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard};
 
 /// The capture of each traced queue, by the queue's address.
 static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
+
+thread_local! {
+    /// The last queue that was taken up on this thread, by its address.
+    static TAKEN_UP: Cell<usize> = const { Cell::new(0) };
+}
 
 struct CapturePointer(*mut Captured);
 
@@ -81,14 +87,21 @@ unsafe extern "C" fn queue_create(
         create(agent, size, kind, callback, data, private, group, queue)
     };
     if gpu && guarded(Cost::Dispatches, false, another_makes_queues) {
+        TAKEN_UP.set(0);
         let status = by(originals.core.hsa_queue_create);
+        if status != Status::SUCCESS {
+            return status;
+        }
         // SAFETY: a call that succeeded has written the queue's address.
-        if status != Status::SUCCESS || unsafe { take_up(originals, agent, *queue) }.is_ok() {
+        let made = unsafe { *queue };
+        // That tool may have called `intercept_create` through ROCr's table.
+        // SAFETY: a new queue.
+        if TAKEN_UP.get() == made as usize || unsafe { take_up(originals, agent, made) }.is_ok() {
             return status;
         }
         // That tool only looks on, and the queue is no intercept queue.
         // SAFETY: nobody else knows the queue yet.
-        unsafe { (originals.core.hsa_queue_destroy)(*queue) };
+        unsafe { (originals.core.hsa_queue_destroy)(made) };
     }
     if gpu {
         let status = by(intercept_create);
@@ -173,6 +186,7 @@ unsafe fn take_up(
         captures()
             .get_or_insert_default()
             .insert(queue as usize, CapturePointer(captured));
+        TAKEN_UP.set(queue as usize);
         // SAFETY: a queue of HSA's.
         let profiling = unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
         if profiling != Status::SUCCESS {
