@@ -27,6 +27,11 @@
 // RUN: %devprof merge many -o arch.profdata --by-arch | FileCheck %s --check-prefix=ARCH
 // RUN: cmp arch.gfx1100.profdata device.profdata && cmp arch.host.profdata host.profdata
 //
+// To stdout: what was written is said on stderr. There is no place for several.
+// RUN: %devprof merge many/gfx1100.* -o - 2>pipe.err | cat >pipe.profdata && cmp pipe.profdata device.profdata
+// RUN: FileCheck %s --check-prefix=STDOUT --input-file pipe.err
+// RUN: not %devprof merge many --by-arch -o - 2>&1 | FileCheck %s --check-prefix=APART
+//
 // One llvm-profdata only.
 // RUN: not %devprof merge old --llvm /usr/lib/llvm-23 -o no.profdata 2>&1 | FileCheck %s --check-prefix=MISSING
 //
@@ -65,6 +70,8 @@ int main() {
 // ALL-NEXT: {{^}}all.profdata: 6 files, 4 functions, gfx1100 and host; llvm-profdata 23.
 // ARCH:      {{^}}arch.gfx1100.profdata: 3 files, 2 functions, gfx1100; llvm-profdata 23.
 // ARCH-NEXT: {{^}}arch.host.profdata: 3 files, 3 functions, host; llvm-profdata 23.
+// STDOUT: {{^}}-: 3 files, 2 functions, gfx1100; llvm-profdata 23.
+// APART: devprof: - cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch
 
 // ONE:        {{^}}_Z5twicei: [48]{{$}}
 // ONE-NEXT:   {{^}}_Z6kernelPi: [192, 48]{{$}}

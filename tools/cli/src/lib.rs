@@ -13,6 +13,7 @@ mod inspect;
 pub mod llvm;
 pub mod merge;
 mod names;
+mod outfile;
 mod parts;
 mod readable;
 mod report;

@@ -14,7 +14,7 @@ pub use profile::Arch;
 
 use crate::llvm::{self, Llvm, Tool};
 use crate::readable::plural;
-use crate::{Console, PARTLY, export};
+use crate::{Console, PARTLY, outfile};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use profdata::Problem;
@@ -32,7 +32,7 @@ pub struct Options {
     /// it, @FILE for the lines of FILE (@- for those of stdin).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write, - for stdout
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         console.say,
     )?;
     for output in &merged.outputs {
-        console.print(&format!("{output}\n"))?;
+        outfile::tell(console, &output.path, &output.to_string())?;
     }
     Ok(if merged.left_out > 0 { PARTLY } else { 0 })
 }
@@ -153,6 +153,12 @@ pub fn merge(
     llvm: &Llvm,
     say: &mut dyn FnMut(&str),
 ) -> Result<Merged, String> {
+    if how.by_arch && outfile::is_stream(out) {
+        return Err(format!(
+            "{} cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch",
+            out.display()
+        ));
+    }
     let mut found = inputs::expand(files)?;
     let doubled = doubled::doubled(&found.files);
     if !doubled.is_empty() {
@@ -222,7 +228,7 @@ pub fn merge(
                 &"it is one of the profiles to merge; name another with -o",
             ));
         }
-        let part = export::part(&path).map_err(|e| failed(&e))?;
+        let part = outfile::part(&path).map_err(|e| failed(&e))?;
         let outcome = profdata::merge(&pile, &sums, llvm, how.sparse, scratch.path(), part.path())?;
         tell(&outcome.problems, &mut losses);
         let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
@@ -255,7 +261,7 @@ pub fn merge(
     if parts.is_empty() {
         return Err("llvm-profdata took none of the profiles".to_owned());
     }
-    let keep = |(part, output): (NamedTempFile, Output)| match export::keep(part, &output.path) {
+    let keep = |(part, output): (NamedTempFile, Output)| match outfile::keep(part, &output.path) {
         Ok(()) => Ok(output),
         Err(e) => Err(format!("cannot write {}: {e}", output.path.display())),
     };

@@ -384,17 +384,37 @@ fn perfettos_own_trace_processor_loses_nothing() {
 }
 
 #[test]
-fn an_output_that_is_a_pipe_holds_the_export_alone() {
-    let dir = directory("pipes");
+fn stdout_gets_the_export_alone_behind_what_it_has() {
+    let dir = directory("stdout");
     let (out, _, _) = export(&trace(), &dir, "csv");
+    let whole = fs::read(out).unwrap();
     let file = dir.join("a.trace");
-    let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &"/dev/stdout"]);
-    assert_eq!(output.stdout, fs::read(out).unwrap());
-    assert!(
-        said(&output).ends_with("/dev/stdout: 1,008 dispatches, 4 API calls\n"),
-        "{}",
-        said(&output)
-    );
+    for name in ["-", "/dev/stdout"] {
+        let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &name]);
+        assert!(output.stdout == whole, "{name}: not the export alone");
+        assert!(
+            said(&output).ends_with(&format!("{name}: 1,008 dispatches, 4 API calls\n")),
+            "{}",
+            said(&output)
+        );
+        let mut shared = File::create(dir.join("shared")).unwrap();
+        shared.write_all(b"before\n").unwrap();
+        let status = Command::new(env!("CARGO_BIN_EXE_devprof"))
+            .args(["export", "-f", "csv", "-o", name])
+            .arg(&file)
+            .stdout(shared)
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let expected = [b"before\n", whole.as_slice()].concat();
+        let shared = fs::read(dir.join("shared")).unwrap();
+        assert!(
+            shared == expected,
+            "{name}: not what stood there and the export"
+        );
+    }
+    assert!(!dir.join("-").exists());
 }
 
 #[test]
