@@ -12,7 +12,10 @@
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd
 // CHECK: variable __llvm_profile_sections of 56 bytes
+// CHECK: during the iteration: 0 gone
+// CHECK: after it: 1 gone
 #include "hsa.h"
+#include <pthread.h>
 
 static uint64_t base;
 static char lines[256][256];
@@ -150,6 +153,24 @@ static hsa_status_t executable_handle(hsa_executable_t executable, void *data) {
     return HSA_STATUS_SUCCESS;
 }
 
+static hsa_executable_t going;
+static int gone;
+
+static void *destroy(void *unused) {
+    CHECK(hsa_executable_destroy(going));
+    __atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+// For the first executable it is shown; another one is destroyed meanwhile.
+static hsa_status_t destroy_meanwhile(hsa_executable_t executable, void *data) {
+    (void)executable;
+    pthread_create(data, NULL, destroy, NULL);
+    usleep(100 * 1000);
+    printf("during the iteration: %d gone\n", __atomic_load_n(&gone, __ATOMIC_ACQUIRE));
+    return HSA_STATUS_INFO_BREAK;
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     uint64_t ticks;
@@ -230,7 +251,11 @@ int main(int argc, char **argv) {
     hsa_executable_t third;
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &third));
     STATUS(hsa_executable_load_agent_code_object(third, gpu, reader, NULL, NULL));
-    CHECK(hsa_executable_destroy(second));
+    pthread_t thread;
+    going = second;
+    STATUS(loader.hsa_ven_amd_loader_iterate_executables(destroy_meanwhile, &thread));
+    pthread_join(thread, NULL);
+    printf("after it: %d gone\n", gone);
     CHECK(hsa_executable_destroy(executable));
     executables = 0;
     CHECK(loader.hsa_ven_amd_loader_iterate_executables(executable_handle, &executables));

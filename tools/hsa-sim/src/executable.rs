@@ -4,12 +4,15 @@ use crate::abi::*;
 use crate::agent::{self, GENERIC_MACH};
 use crate::code_object::{CodeObject, Defined, SymbolKind};
 use crate::memory::Kind;
-use crate::runtime::{State, new_handle, put, put_bytes, status, with};
+use crate::runtime::{State, locked, new_handle, put, put_bytes, status, with};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+/// Held while somebody looks at all executables: none is made or destroyed meanwhile, as in ROCr.
+pub static ALL: Mutex<()> = Mutex::new(());
 
 /// Where a code object came from.
 #[derive(Debug)]
@@ -337,6 +340,7 @@ pub unsafe fn hsa_executable_create_alt(
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
         return HSA_STATUS_ERROR_INVALID_ARGUMENT;
     }
+    let _all = locked(&ALL);
     let created = with(|state| {
         let handle = new_handle();
         state.executables.all.insert(
@@ -378,6 +382,7 @@ fn destroy(state: &mut State, handle: Executable) -> Result<(), Status> {
 /// # Safety
 /// No kernel of it runs.
 pub unsafe fn hsa_executable_destroy(executable: Executable) -> Status {
+    let _all = locked(&ALL);
     status(with(|state| destroy(state, executable)))
 }
 

@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::agent;
 use crate::executable::{self, Loaded};
 use crate::plan;
-use crate::runtime::{State, put, put_bytes, status, with};
+use crate::runtime::{State, locked, put, put_bytes, status, with};
 use std::ffi::{c_int, c_void};
 
 /// The minor version that is told. ROCr tells 0 too, and gives as much of the newest table as is asked for.
@@ -240,8 +240,9 @@ unsafe extern "C" fn code_object_reader_create_from_file_with_offset_size(
 
 unsafe extern "C" fn iterate_executables(callback: Visit, data: *mut c_void) -> Status {
     plan::call(plan::LOADER[6], || {
-        let all = with(|state| Ok(state.executables.handles()));
+        let _all = locked(&executable::ALL);
+        let handles = with(|state| Ok(state.executables.handles()));
         // SAFETY: the caller's promise.
-        unsafe { agent::visit(all, callback, data) }
+        unsafe { agent::visit(handles, callback, data) }
     })
 }
