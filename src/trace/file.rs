@@ -32,9 +32,20 @@ pub struct TraceFile {
     counts: [u64; Count::ALL.len()],
     texts: HashMap<String, u32>,
     full_since: Option<Instant>,
+    /// What is known of the file's length since records were last published.
+    length: Length,
     /// Names, kernels, queues and agents for which there was no room: later records may need them. Counted as dropped
     /// until they are written.
     owed: VecDeque<[u8; RECORD_SIZE]>,
+}
+
+/// The file belongs to others, too, and to write to a mapping of what was cut off ends the process (SIGBUS).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Unknown,
+    Whole,
+    /// Nothing is written any more.
+    Cut,
 }
 
 /// Holds the window's place in the file: room on the disk, and then a mapping.
@@ -91,8 +102,31 @@ impl TraceFile {
             counts: [0; Count::ALL.len()],
             texts: HashMap::new(),
             full_since: None,
+            length: Length::Unknown,
             owed: VecDeque::new(),
         })
+    }
+
+    /// Whether the file can be written to: nobody has cut it.
+    fn is_whole(&mut self) -> bool {
+        if self.length == Length::Unknown {
+            let mapped = match self.window {
+                Some(_) => self.start + WINDOW,
+                None => self.at,
+            };
+            self.length = match self.file.metadata() {
+                Ok(data) if data.len() < mapped => {
+                    report::lost(format_args!(
+                        "the trace {} was cut to {} bytes while it is written: nothing is recorded from now on",
+                        self.path.display(),
+                        data.len()
+                    ));
+                    Length::Cut
+                }
+                _ => Length::Whole,
+            };
+        }
+        self.length == Length::Whole
     }
 
     /// Adds to one of the file's counters.
@@ -100,6 +134,9 @@ impl TraceFile {
         let value = &mut self.counts[count as usize];
         *value = value.saturating_add(more);
         let counter = Counter::new(*value);
+        if !self.is_whole() {
+            return;
+        }
         let at = count.offset();
         self.header[at..at + size_of::<Counter>()].copy_from_slice(counter.as_bytes());
     }
@@ -143,6 +180,9 @@ impl TraceFile {
 
     /// Appends a record; what cannot be kept is counted in `or`.
     pub fn append<T: Record>(&mut self, record: T, or: Count) {
+        if !self.is_whole() {
+            return;
+        }
         let record = record.seal();
         while self.room() {
             let Some(owed) = self.owed.pop_front() else {
@@ -174,6 +214,9 @@ impl TraceFile {
     pub fn publish(&mut self) {
         fence(Release);
         self.count(Count::Records, 0);
+        if self.length == Length::Whole {
+            self.length = Length::Unknown;
+        }
     }
 
     /// A text's number; it is written when it is new.
@@ -193,6 +236,9 @@ impl TraceFile {
     pub fn close(&mut self) {
         self.publish();
         self.window = None;
+        if !self.is_whole() {
+            return;
+        }
         if let Err(error) = self.file.set_len(self.at) {
             report::lost(format_args!(
                 "cannot cut the trace {} to its length: {error}; readers see unwritten space at its end",
@@ -206,6 +252,25 @@ impl TraceFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_cut_is_left_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for keep in [0, HEADER_SIZE as u64 + RECORD_SIZE as u64] {
+            let path = directory.path().join("x.trace");
+            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+            file.publish();
+            let other = File::options().write(true).open(&path).expect("a trace");
+            other.set_len(keep).expect("cut");
+            for id in 2..100_000 {
+                file.append(Dispatch::new(id, 0), Count::DroppedDispatches);
+            }
+            file.publish();
+            file.close();
+            assert_eq!(std::fs::metadata(&path).expect("a trace").len(), keep);
+        }
+    }
 
     #[test]
     fn names_that_found_no_room_are_written_when_there_is_some() {
