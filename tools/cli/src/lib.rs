@@ -23,7 +23,7 @@ mod stats;
 pub use color::{Colors, Ink, When};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 
 /// The exit statuses, in the help and in the man page.
 const STATUSES: &str = "\
@@ -105,14 +105,18 @@ pub struct Console<'a> {
 }
 
 impl Console<'_> {
-    /// Shows a result. Whoever reads it may have seen enough.
+    /// Shows a result.
     fn print(&mut self, text: &str) -> Result<(), String> {
-        match self.out.write_all(text.as_bytes()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(format!("cannot write to stdout: {error}"))
-            }
-            _ => Ok(()),
-        }
+        unless_closed(self.out.write_all(text.as_bytes()))
+            .map_err(|error| format!("cannot write to stdout: {error}"))
+    }
+}
+
+/// What became of writing to stdout. Whoever reads it may have seen enough.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 

@@ -153,7 +153,7 @@ pub fn merge(
     llvm: &Llvm,
     say: &mut dyn FnMut(&str),
 ) -> Result<Merged, String> {
-    if how.by_arch && outfile::is_stream(out) {
+    if how.by_arch && outfile::is_copied_to(out) {
         return Err(format!(
             "{} cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch",
             out.display()

@@ -1,6 +1,6 @@
 //! Where verbs write what they make: a file, which gets its name only when it is whole, a device or a pipe, stdout.
 
-use crate::Console;
+use crate::{Console, unless_closed};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -12,9 +12,8 @@ pub fn part(out: &Path) -> io::Result<NamedTempFile> {
     let own = replaced(out);
     let dir = match (fs::metadata(out), own.parent()) {
         // Beside a device there is no place for files.
-        _ if is_stdout(out) => std::env::temp_dir(),
+        _ if is_copied_to(out) => std::env::temp_dir(),
         (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-        (Ok(data), _) if !data.is_file() => std::env::temp_dir(),
         (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),
         _ => PathBuf::from("."),
     };
@@ -37,11 +36,7 @@ pub fn keep(part: NamedTempFile, out: &Path) -> io::Result<()> {
     if is_stdout(out) {
         let mut to = io::stdout().lock();
         let copied = io::copy(&mut File::open(part.path())?, &mut to).and_then(|_| to.flush());
-        return match copied {
-            // Whoever reads it may have seen enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            copied => copied,
-        };
+        return unless_closed(copied);
     }
     if is_stream(out) {
         let mut to = File::options().write(true).open(out)?;
@@ -61,16 +56,21 @@ pub fn keep(part: NamedTempFile, out: &Path) -> io::Result<()> {
 
 /// Shows what was written to `out`; not among the data where that may be stdout.
 pub fn tell(console: &mut Console, out: &Path, what: &str) -> Result<(), String> {
-    match is_stream(out) {
-        true => (console.say)(what),
-        false => console.print(&format!("{what}\n"))?,
+    if !is_copied_to(out) {
+        return console.print(&format!("{what}\n"));
     }
+    (console.say)(what);
     Ok(())
 }
 
-/// Whether this is no file: a device, a pipe, stdout.
+/// Whether an output is no file of its own: stdout, a device, a pipe.
+pub fn is_copied_to(out: &Path) -> bool {
+    is_stdout(out) || is_stream(out)
+}
+
+/// Whether this is a device or a pipe.
 pub fn is_stream(path: &Path) -> bool {
-    is_stdout(path) || fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
+    fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 /// What others wrote there stays, also where it is a file.

@@ -418,6 +418,19 @@ fn stdout_gets_the_export_alone_behind_what_it_has() {
 }
 
 #[test]
+fn a_trace_may_have_the_name_that_stdout_has_as_an_output() {
+    let dir = directory("dash");
+    fs::write(dir.join("-"), trace()).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_devprof"))
+        .args(["export", "-", "-o", "out.pftrace"])
+        .current_dir(&dir)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert!(dir.join("out.pftrace").exists());
+}
+
+#[test]
 fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
     let dir = directory("from-pipe");
     let (whole, _, _) = export(&trace(), &dir, "jsonl");
