@@ -1,7 +1,7 @@
 // A tool for HSA_TOOLS_LIB that makes every queue an intercept queue and passes every packet on: what an intercept
 // queue of ROCr does by itself, with devprof nowhere near. On stderr, for PASS_VERBOSE: each batch. With -DWATCH it makes
-// none, but says when the program makes and destroys one; with -DLIVE it calls what ROCr's tables have by then, where other
-// tools put their functions in.
+// none, but says when the program makes and destroys one; with -DLIVE it calls what ROCr's tables have by then, where
+// other tools put their functions in.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>

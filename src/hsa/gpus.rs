@@ -62,8 +62,7 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
             product.as_mut_ptr().cast(),
         )
     };
-    let end = product.iter().position(|&byte| byte == 0).unwrap_or(64);
-    let product = String::from_utf8_lossy(&product[..end]).trim().to_owned();
+    let product = query::text(&product).trim().to_owned();
     Ok(Some(Gpu {
         index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
         target: gpu.name,

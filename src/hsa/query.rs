@@ -108,11 +108,16 @@ fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     let status =
         unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
     ok("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
-    let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
     Ok(Agent {
         handle,
-        name: String::from_utf8_lossy(&name[..end]).into_owned(),
+        name: text(&name),
     })
+}
+
+/// A text attribute, as far as its first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 /// An executable that does not tell what is loaded, and the error that came instead.
