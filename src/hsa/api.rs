@@ -48,12 +48,12 @@ macro_rules! api {
         // Weak references, which are null where the program has no such functions.
         std::arch::global_asm!(
             ".pushsection .data.rel.ro.devprof_hsa,\"aw\",@progbits",
-            $(concat!(".weak ", stringify!($name)),)*
+            $(concat!(".weakref devprof_weak_", stringify!($name), ", ", stringify!($name)),)*
             ".hidden devprof_linked_hsa",
             ".globl devprof_linked_hsa",
             ".balign 8",
             "devprof_linked_hsa:",
-            $(concat!(".quad ", stringify!($name)),)*
+            $(concat!(".quad devprof_weak_", stringify!($name)),)*
             ".popsection",
         );
 

@@ -37,12 +37,12 @@ macro_rules! functions {
         // Weak references, which are null where the program has no such functions.
         std::arch::global_asm!(
             ".pushsection .data.rel.ro.devprof_hip,\"aw\",@progbits",
-            $(concat!(".weak ", stringify!($symbol)),)*
+            $(concat!(".weakref devprof_weak_", stringify!($symbol), ", ", stringify!($symbol)),)*
             ".hidden devprof_linked_hip",
             ".globl devprof_linked_hip",
             ".balign 8",
             "devprof_linked_hip:",
-            $(concat!(".quad ", stringify!($symbol)),)*
+            $(concat!(".quad devprof_weak_", stringify!($symbol)),)*
             ".popsection",
         );
 
@@ -68,7 +68,6 @@ macro_rules! functions {
 }
 
 functions! {
-    hipMemcpy memcpy: fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
     hipGetDeviceCount get_device_count: fn(*mut c_int) -> c_int,
     hipSetDevice set_device: fn(c_int) -> c_int,
     hipDeviceSynchronize device_synchronize: fn() -> c_int,
@@ -153,8 +152,14 @@ pub(super) fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_
 /// # Safety
 /// `to` has room for `size` bytes and `from` lies in memory that is allocated on an agent.
 pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    hip().is_some_and(|hip| unsafe { (hip.memcpy)(to, from, size, DEVICE_TO_HOST) } == 0)
+    type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
+    let Some(memcpy) = function(c"hipMemcpy") else {
+        return false;
+    };
+    // SAFETY: its type, and the caller's promise.
+    unsafe {
+        std::mem::transmute::<*mut c_void, Memcpy>(memcpy)(to, from, size, DEVICE_TO_HOST) == 0
+    }
 }
 
 /// Waits until all that HIP's streams hold on the devices in use is done. No limit of time.
