@@ -123,21 +123,21 @@ mod tests {
 
     #[test]
     fn the_host_reaches_the_bytes_of_a_gpu_only_with_a_large_bar() {
+        both_mappings_are_the_same_bytes_and_start_as_zeros();
         let hidden = Mapping::device(PAGE, false).expect("memory");
         assert_eq!(rights(hidden.address()), "---s");
         assert_eq!(rights(hidden.bytes()), "rw-s");
         let (address, bytes) = (hidden.address(), hidden.bytes());
         drop(hidden);
-        assert_eq!(
-            (rights(address), rights(bytes)),
-            ("none".into(), "none".into())
-        );
+        // Others may have mapped something there by now, but nobody else maps shared memory.
+        for gone in [address, bytes] {
+            assert!(!rights(gone).ends_with('s'));
+        }
         let visible = Mapping::device(PAGE, true).expect("memory");
         assert_eq!(rights(visible.address()), "rw-p");
         assert_eq!(visible.address(), visible.bytes());
     }
 
-    #[test]
     fn both_mappings_are_the_same_bytes_and_start_as_zeros() {
         let memory = Mapping::device(2 * PAGE, false).expect("memory");
         // SAFETY: this test's own memory; the rights of the first mapping are given back to it here.

@@ -171,7 +171,6 @@ fn check(session: &Session, large: bool) {
         for memory in [memory, other] {
             // SAFETY: nothing uses it any more.
             ok(unsafe { (hsa.hsa_amd_memory_pool_free)(memory) });
-            assert!(!readable(memory));
         }
     }
     // SAFETY: as above.
@@ -212,7 +211,6 @@ fn check(session: &Session, large: bool) {
         assert_eq!(*host_address(session, counters).cast::<[u64; 2]>(), [0, 0]);
     }
     session.unload(executable);
-    assert!(!readable(counters as *const c_void));
 }
 
 #[test]
