@@ -8,9 +8,12 @@
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
-//! | `HSA_TOOLS_LIB` | ROCr's: tool libraries, see [`crate::tools`] |
+//! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load`, unless set |
+//! | `HSA_SIM_TABLE_MAJOR` | the major version in the table that tools get, 3 unless set |
+//! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | ROCr's: tool libraries, see [`crate::tools`] |
 
 use crate::agent::Target;
+use crate::tools::ToolSettings;
 
 /// The environment's settings.
 #[derive(Clone, Debug)]
@@ -24,6 +27,7 @@ pub struct Settings {
     pub kernels: bool,
     /// Intercept queues have the faults of ROCr 7.2.4's.
     pub faulty_intercept: bool,
+    pub tools: ToolSettings,
 }
 
 const MOST_AGENTS: usize = 4096;
@@ -77,6 +81,7 @@ impl Settings {
             small_bar,
             kernels,
             faulty_intercept,
+            tools: ToolSettings::from_env()?,
         })
     }
 }

@@ -91,6 +91,7 @@ functions! {
     hsa_sim_plan: fn(*const c_char) -> c_int,
     hsa_sim_calls: fn(*const c_char) -> u64,
     hsa_sim_live: fn(u32) -> u64,
+    hsa_sim_on_load_calls: fn() -> u64,
 }
 
 /// Asserts a status.
@@ -486,6 +487,12 @@ impl Session {
         }
         found.sort();
         found
+    }
+
+    /// How often the `OnLoad` of a tool was called in this process.
+    pub fn on_load_calls(&self) -> u64 {
+        // SAFETY: takes nothing.
+        unsafe { (self.hsa.hsa_sim_on_load_calls)() }
     }
 
     /// What the program has not given back: signals, allocations, executables, queues, readers.
