@@ -1,13 +1,14 @@
 // RUN: %clang -O1 -Wall %s -o %t -lhsa-runtime64
 // RUN: %on_rocr %t %fixtures/counted.raw11.co > %t.rocr
-// RUN: %on_sim %t %fixtures/counted.raw11.co > %t.sim
+// RUN: %on_sim HSA_SIM_BAR=large %t %fixtures/counted.raw11.co > %t.sim
 // RUN: diff -u %t.rocr %t.sim
 // RUN: %on_rocr %t %fixtures/counted.raw10.co > %t.rocr
-// RUN: %on_sim %t %fixtures/counted.raw10.co > %t.sim
+// RUN: %on_sim HSA_SIM_BAR=large %t %fixtures/counted.raw10.co > %t.sim
 // RUN: diff -u %t.rocr %t.sim
 // RUN: FileCheck %s < %t.sim
 //
-// What is loaded, and what bad calls get: agents, pools, symbols, the loader extension.
+// What is loaded, and what bad calls get: agents, pools, symbols, the loader extension. The GPU of ROCr's model mode
+// has a large BAR.
 //
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd

@@ -23,14 +23,14 @@
 // UNIFORM-DAG: record {{.}}: counters [96, 40] uniform [96, 32] wave size 32
 // UNIFORM-DAG: record {{.}}: counters [0] uniform [0] wave size 32
 //
-// A program of pure HSA, on ROCr and where the host has no address for the GPU's memory: the kernel before the reset runs
-// when that is asked for.
+// A program of pure HSA, on ROCr and on the simulator, whose host cannot use the addresses of the GPU's memory. The
+// kernel before the reset still runs when the reset is called.
 // RUN: mkdir pure && split-file %S/Inputs/pure-hsa pure && cd pure
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
 // RUN: %clang -O1 -Wall %hsa_h host.c -o a -lhsa-runtime64
 // RUN: env LLVM_PROFILE_FILE=rocr.profraw %preload ./a reset 2000 | FileCheck %s --check-prefix=PURE
 // RUN: %counts gfx1100.rocr.profraw | FileCheck %s --check-prefix=PURE-COUNTS
-// RUN: env LLVM_PROFILE_FILE=sim.profraw HSA_SIM_BAR=small %on_sim LD_PRELOAD=%devprof_so ./a reset 2000 | FileCheck %s --check-prefix=PURE
+// RUN: env LLVM_PROFILE_FILE=sim.profraw %on_sim LD_PRELOAD=%devprof_so ./a reset 2000 | FileCheck %s --check-prefix=PURE
 // RUN: %counts gfx1100.sim.profraw | FileCheck %s --check-prefix=PURE-COUNTS
 // RUN: cd ..
 // PURE:        reset: 0

@@ -1,16 +1,17 @@
 //! GPU memory as waves see it: which address ranges are allocated, and accesses that are checked against them.
 //!
-//! The bytes themselves belong to whoever allocated them (ROCr, or the user of the library); GPU virtual
-//! address `a` lies at host address `base + a`. Host threads and waves of several queues use the same bytes at
+//! The bytes themselves belong to whoever allocated them (ROCr, or the user of the library). The byte at GPU virtual
+//! address `a` is at host address `base + a`, unless the range was given a host address of its own
+//! ([`Memory::allocated_at`]). Host threads and waves of several queues use the same bytes at
 //! once, so every access here is an atomic one of the host: naturally aligned ones never tear, and an atomic
 //! instruction of the GPU is one of the host.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{
-    AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::exec::Fault;
 
@@ -24,28 +25,47 @@ struct Span {
     start: u64,
     end: u64,
     writable: bool,
+    /// Host address minus GPU address.
+    offset: usize,
 }
 
 const NOWHERE: Span = Span {
     start: 1,
     end: 0,
     writable: false,
+    offset: 0,
 };
 
 impl Span {
     fn holds(&self, address: u64, size: usize) -> bool {
         address >= self.start && address < self.end && self.end - address >= size as u64
     }
+
+    /// Whether `other`, next to this one, can be used together with it as one range.
+    fn continues(&self, other: &Span) -> bool {
+        self.writable == other.writable && self.offset == other.offset
+    }
+
+    #[inline]
+    fn host(&self, address: u64) -> *mut u8 {
+        self.offset.wrapping_add(address as usize) as *mut u8
+    }
 }
 
 /// The registry of what is allocated.
 #[derive(Debug, Default)]
 pub struct Memory {
-    base: AtomicUsize,
-    /// By start; no two overlap.
-    spans: RwLock<BTreeMap<u64, Span>>,
+    spans: RwLock<Spans>,
     /// Counts changes, so that a [`View`] knows when what it remembers is old.
     generation: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Spans {
+    /// Host address of GPU address 0, for the ranges that have no host address of their own.
+    base: usize,
+    /// By start; no two overlap.
+    by_start: BTreeMap<u64, Span>,
 }
 
 impl Memory {
@@ -56,30 +76,57 @@ impl Memory {
         Arc::new(memory)
     }
 
+    /// Changes the host address of GPU address 0. To be called before anything is allocated.
     pub fn set_base(&self, base: usize) {
-        self.base.store(base, Release);
-        self.generation.fetch_add(1, AcqRel);
+        self.write().base = base;
     }
 
-    /// Makes a range accessible.
+    fn read(&self) -> RwLockReadGuard<'_, Spans> {
+        self.spans.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Spans> {
+        self.spans.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a range accessible. Its bytes are at the memory's base plus `address`.
     ///
     /// # Safety
     /// The host bytes behind the range must stay mapped, readable (and writable if `writable`) until
     /// [`Memory::freed`] names the range and waves that were running then have come to their end, and may be
     /// used by others only in ways that allow for concurrent atomic accesses.
     pub unsafe fn allocated(&self, address: u64, size: u64, writable: bool) {
-        let end = address.saturating_add(size);
-        if end == address {
+        let base = self.read().base;
+        self.insert(address, size, base, writable);
+    }
+
+    /// Makes a range accessible whose bytes are at `host`.
+    ///
+    /// # Panics
+    /// If `address`, `size` and `host` are not multiples of 8: an aligned access must be aligned on the host.
+    ///
+    /// # Safety
+    /// As for [`Memory::allocated`]. Where a range is replaced or freed in part, the border is a multiple of 8, too, so
+    /// that no aligned access crosses a border.
+    pub unsafe fn allocated_at(&self, address: u64, size: u64, host: usize, writable: bool) {
+        assert!((address | size | host as u64).is_multiple_of(8));
+        self.insert(address, size, host.wrapping_sub(address as usize), writable);
+    }
+
+    fn insert(&self, start: u64, size: u64, offset: usize, writable: bool) {
+        let end = start.saturating_add(size);
+        if end == start {
             return;
         }
-        let mut spans = self.spans.write().unwrap_or_else(PoisonError::into_inner);
-        cut(&mut spans, address, end);
-        spans.insert(
-            address,
+        let mut spans = self.write();
+        cut(&mut spans.by_start, start, end);
+        spans.by_start.insert(
+            start,
             Span {
-                start: address,
+                start,
                 end,
                 writable,
+                offset,
             },
         );
         self.generation.fetch_add(1, AcqRel);
@@ -87,8 +134,8 @@ impl Memory {
 
     /// Takes a range away.
     pub fn freed(&self, address: u64, size: u64) {
-        let mut spans = self.spans.write().unwrap_or_else(PoisonError::into_inner);
-        cut(&mut spans, address, address.saturating_add(size));
+        let mut spans = self.write();
+        cut(&mut spans.by_start, address, address.saturating_add(size));
         self.generation.fetch_add(1, AcqRel);
     }
 
@@ -99,19 +146,19 @@ impl Memory {
 
     /// The widest allocated range around `address`; neighbours of the same kind count as one.
     fn span(&self, address: u64) -> Option<Span> {
-        let spans = self.spans.read().unwrap_or_else(PoisonError::into_inner);
+        let spans = &self.read().by_start;
         let mut span = *spans.range(..=address).next_back()?.1;
         if address >= span.end {
             return None;
         }
         for (_, before) in spans.range(..span.start).rev() {
-            if before.end != span.start || before.writable != span.writable {
+            if before.end != span.start || !span.continues(before) {
                 break;
             }
             span.start = before.start;
         }
         for (_, after) in spans.range(span.end..) {
-            if after.start != span.end || after.writable != span.writable {
+            if after.start != span.end || !span.continues(after) {
                 break;
             }
             span.end = after.end;
@@ -121,7 +168,7 @@ impl Memory {
 
     /// The part of the allocated ranges around `address` that lies within one allocation.
     pub fn allocation(&self, address: u64) -> Option<std::ops::Range<u64>> {
-        let spans = self.spans.read().unwrap_or_else(PoisonError::into_inner);
+        let spans = &self.read().by_start;
         let span = spans.range(..=address).next_back()?.1;
         (address < span.end).then_some(span.start..span.end)
     }
@@ -145,10 +192,18 @@ fn cut(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
     }
 }
 
+fn fault(address: u64, size: usize, write: bool) -> Fault {
+    Fault::Memory {
+        address,
+        size,
+        write,
+        lane: None,
+    }
+}
+
 /// One thread's way to memory: remembers the ranges that were used last.
 pub struct View {
     memory: Arc<Memory>,
-    base: usize,
     generation: u64,
     recent: [Span; 8],
     oldest: usize,
@@ -166,8 +221,7 @@ macro_rules! access {
             }
             let mut bytes = [0; size_of::<$int>()];
             for (n, byte) in bytes.iter_mut().enumerate() {
-                // SAFETY: as above; `n` stays inside the checked size.
-                *byte = unsafe { (*place.add(n).cast::<AtomicU8>()).load(Relaxed) };
+                *byte = self.load_byte(address + n as u64)?;
             }
             Ok(<$int>::from_le_bytes(bytes))
         }
@@ -181,8 +235,7 @@ macro_rules! access {
                 return Ok(());
             }
             for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
-                // SAFETY: as above; `n` stays inside the checked size.
-                unsafe { (*place.add(n).cast::<AtomicU8>()).store(byte, Relaxed) };
+                self.store_byte(address + n as u64, byte)?;
             }
             Ok(())
         }
@@ -192,7 +245,6 @@ macro_rules! access {
 impl View {
     pub fn new(memory: Arc<Memory>) -> View {
         let mut view = View {
-            base: 0,
             generation: 0,
             recent: [NOWHERE; 8],
             oldest: 0,
@@ -209,11 +261,11 @@ impl View {
     #[cold]
     fn forget(&mut self) {
         self.generation = self.memory.generation();
-        self.base = self.memory.base.load(Acquire);
         self.recent = [NOWHERE; 8];
     }
 
-    /// The host address of an access, if all of it is allocated.
+    /// The host address of an access, if all of it is allocated. Null if its bytes are not next to each other on the
+    /// host, which happens to no access that is aligned and of at most 8 bytes ([`Memory::allocated_at`]).
     #[inline]
     fn place(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
         if self.generation != self.memory.generation() {
@@ -221,7 +273,7 @@ impl View {
         }
         for span in &self.recent {
             if span.holds(address, size) && (span.writable || !write) {
-                return Ok(self.base.wrapping_add(address as usize) as *mut u8);
+                return Ok(span.host(address));
             }
         }
         self.find(address, size, write)
@@ -229,25 +281,40 @@ impl View {
 
     #[cold]
     fn find(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
-        let fault = Fault::Memory {
-            address,
-            size,
-            write,
-            lane: None,
-        };
+        let fault = fault(address, size, write);
         let end = address.checked_add(size as u64).ok_or(fault.clone())?;
+        let mut first: Option<Span> = None;
+        let mut contiguous = true;
         let mut at = address;
         while at < end {
             match self.memory.span(at) {
                 Some(span) if span.writable || !write => {
                     self.recent[self.oldest] = span;
                     self.oldest = (self.oldest + 1) % self.recent.len();
+                    contiguous &= span.offset == first.get_or_insert(span).offset;
                     at = span.end;
                 }
                 _ => return Err(fault),
             }
         }
-        Ok(self.base.wrapping_add(address as usize) as *mut u8)
+        Ok(first
+            .filter(|_| contiguous)
+            .map_or(std::ptr::null_mut(), |span| span.host(address)))
+    }
+
+    /// One byte of an access that is not aligned.
+    fn load_byte(&mut self, address: u64) -> Result<u8, Fault> {
+        let place = self.place(address, 1, false)?;
+        // SAFETY: the byte is allocated.
+        Ok(unsafe { (*place.cast::<AtomicU8>()).load(Relaxed) })
+    }
+
+    /// As [`View::load_byte`].
+    fn store_byte(&mut self, address: u64, byte: u8) -> Result<(), Fault> {
+        let place = self.place(address, 1, true)?;
+        // SAFETY: the byte is allocated as writable.
+        unsafe { (*place.cast::<AtomicU8>()).store(byte, Relaxed) };
+        Ok(())
     }
 
     access!(load_u8, store_u8, u8, AtomicU8);
@@ -258,7 +325,7 @@ impl View {
     /// `into.len()` dwords from `address` on; aligned pairs of them do not tear.
     pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
         let place = self.place(address, size_of_val(into), false)?;
-        if !address.is_multiple_of(4) {
+        if place.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in into.iter_mut().enumerate() {
                 *dword = self.load_u32(address + 4 * n as u64)?;
             }
@@ -286,7 +353,7 @@ impl View {
     /// As [`View::load_dwords`].
     pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
         let place = self.place(address, size_of_val(from), true)?;
-        if !address.is_multiple_of(4) {
+        if place.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in from.iter().enumerate() {
                 self.store_u32(address + 4 * n as u64, *dword)?;
             }
@@ -361,15 +428,6 @@ impl View {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
-
-    fn fault(address: u64, size: usize, write: bool) -> Fault {
-        Fault::Memory {
-            address,
-            size,
-            write,
-            lane: None,
-        }
-    }
 
     /// 64 bytes at GPU address 0x1000, 32 read-only ones behind them, then nothing.
     fn small() -> (Box<[u64; 16]>, Arc<Memory>) {
@@ -447,6 +505,35 @@ mod tests {
         assert_eq!(view.load_u32(0x101c), Err(fault(0x101c, 4, false)));
         assert!(view.load_u32(0x100c).is_ok());
         assert!(view.load_u32(0x1020).is_ok());
+    }
+
+    #[test]
+    fn neighbours_may_have_their_bytes_anywhere_on_the_host() {
+        let (first, second) = (Box::new([0u64; 8]), Box::new([0u64; 8]));
+        let memory = Memory::new(0);
+        // SAFETY: the boxes outlive the memory.
+        unsafe {
+            memory.allocated_at(0x1000, 64, second.as_ptr() as usize, true);
+            memory.allocated_at(0x1040, 64, first.as_ptr() as usize, true);
+        }
+        let mut view = View::new(memory.clone());
+        // One access of each kind in a range, and one over the border.
+        view.store_u64(0x1038, 0x0807_0605_0403_0201).unwrap();
+        view.store_u32(0x103e, 0xddcc_bbaa).unwrap();
+        assert_eq!(second[7], 0xbbaa_0605_0403_0201);
+        assert_eq!(first[0], 0xddcc);
+        assert_eq!(view.load_u64(0x103c), Ok(0x0000_ddcc_bbaa_0605));
+        view.store_dwords(0x1038, &[1, 2, 3, 4]).unwrap();
+        assert_eq!((second[7], first[0]), (2 << 32 | 1, 4 << 32 | 3));
+        let mut back = [0; 4];
+        view.load_dwords(0x1038, &mut back).unwrap();
+        assert_eq!(back, [1, 2, 3, 4]);
+        view.update_u32(0x1040, |old| old + 1).unwrap();
+        assert_eq!(first[0], 4 << 32 | 4);
+        assert_eq!(view.load_u64(0x107c), Err(fault(0x107c, 8, false)));
+        memory.freed(0x1000, 64);
+        assert_eq!(view.load_u32(0x103e), Err(fault(0x103e, 4, false)));
+        assert_eq!(memory.allocation(0x1041), Some(0x1040..0x1080));
     }
 
     #[test]

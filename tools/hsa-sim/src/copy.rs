@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 struct Job {
+    /// Where the bytes are in this process.
     to: usize,
     from: usize,
     size: usize,
@@ -90,7 +91,8 @@ unsafe fn transfer(to: usize, from: usize, size: usize, fault: Option<CopyFault>
     }
 }
 
-fn check(to: usize, from: usize, size: usize) -> Result<(), Status> {
+/// Checks a copy. Gives the addresses of the target's and the source's bytes in this process.
+fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Status> {
     let end = |start: usize| start.checked_add(size);
     let (Some(to_end), Some(from_end)) = (end(to), end(from)) else {
         fault(&format!(
@@ -99,7 +101,10 @@ fn check(to: usize, from: usize, size: usize) -> Result<(), Status> {
     };
     with(
         |state| match state.memory.check_copy(to..to_end, from..from_end) {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok((
+                state.memory.host_address(to),
+                state.memory.host_address(from),
+            )),
             Err(what) => fault(&what),
         },
     )
@@ -116,9 +121,9 @@ pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize)
     if size == 0 {
         return status(with(|_| Ok(())));
     }
-    status(check(to as usize, from as usize, size).map(|()| {
+    status(check(to as usize, from as usize, size).map(|(to, from)| {
         // SAFETY: the caller's promise, and checked as far as the runtime knows the memory.
-        unsafe { transfer(to as usize, from as usize, size, plan::copy_fault()) };
+        unsafe { transfer(to, from, size, plan::copy_fault()) };
     }))
 }
 
@@ -137,14 +142,14 @@ pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -
     let checked = with(|state| {
         let range = base as usize..end.ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
         if state.memory.is_allocated(&range) {
-            Ok(())
+            Ok(state.memory.host_address(base as usize))
         } else {
             Err(HSA_STATUS_ERROR_INVALID_ALLOCATION)
         }
     });
-    status(checked.map(|()| {
+    status(checked.map(|bytes| {
         // SAFETY: inside one allocation.
-        unsafe { std::slice::from_raw_parts_mut(base.cast::<u32>(), count) }.fill(value);
+        unsafe { std::slice::from_raw_parts_mut(bytes as *mut u32, count) }.fill(value);
     }))
 }
 
@@ -173,9 +178,10 @@ pub unsafe fn hsa_amd_memory_async_copy(
         state.agents.number(to_agent)?;
         state.agents.number(from_agent).map(|_| ())
     });
-    if let Err(status) = agents.and_then(|()| check(to as usize, from as usize, size)) {
-        return status;
-    }
+    let (to, from) = match agents.and_then(|()| check(to as usize, from as usize, size)) {
+        Ok(addresses) => addresses,
+        Err(status) => return status,
+    };
     let dependencies = if count == 0 {
         Vec::new()
     } else {
@@ -184,8 +190,8 @@ pub unsafe fn hsa_amd_memory_async_copy(
     };
     let mut engine = locked(&ENGINE);
     engine.jobs.push_back(Job {
-        to: to as usize,
-        from: from as usize,
+        to,
+        from,
         size,
         fault: plan::copy_fault(),
         dependencies,

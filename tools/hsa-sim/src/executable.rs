@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::agent::{self, GENERIC_MACH};
 use crate::code_object::{CodeObject, Defined, SymbolKind};
-use crate::memory::Kind;
+use crate::memory::{Kind, PAGE};
 use crate::runtime::{State, locked, new_handle, put, put_bytes, status, with};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -85,6 +85,9 @@ pub struct Loaded {
     pub storage: Arc<Storage>,
     /// Where it lies.
     pub range: Range<u64>,
+    /// The image as it was loaded, in the host's memory: what the loader extension gives as the host's address. What
+    /// kernels write does not get here.
+    pub shadow: Vec<u8>,
     /// Load address minus address in the file.
     pub delta: i64,
     pub uri: String,
@@ -459,8 +462,16 @@ fn load(
             return Err(status);
         }
     };
-    // SAFETY: the allocation has the image's size, and nobody knows it yet.
-    unsafe { std::ptr::copy_nonoverlapping(image.as_ptr(), base as *mut u8, size) };
+    let bytes = state.memory.host_address(base as usize) as *mut u8;
+    for (n, page) in image.chunks(PAGE).enumerate() {
+        // New memory is zero.
+        if page.iter().any(|&byte| byte != 0) {
+            // SAFETY: the allocation has the image's size, and nobody knows it yet.
+            unsafe {
+                std::ptr::copy_nonoverlapping(page.as_ptr(), bytes.add(n * PAGE), page.len())
+            };
+        }
+    }
     let delta = base.wrapping_sub(object.span.start);
     let mut handles = Vec::new();
     for symbol in object.symbols {
@@ -494,6 +505,7 @@ fn load(
         uri: storage.uri(),
         storage,
         range: base..base + size as u64,
+        shadow: image,
         delta: delta as i64,
     });
     Ok(loaded)

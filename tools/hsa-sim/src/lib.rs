@@ -11,7 +11,9 @@
 //! | every function: its table, signature and module | [`api`] |
 //! | initialisation, and what lives until shutdown | [`runtime`] |
 //! | agents, ISAs | [`agent`], configured by [`settings`] |
-//! | pools, regions, allocations, access | [`memory`], [`copy`] |
+//! | pools, regions, allocations, access | [`memory`] |
+//! | mappings that the host can or cannot use | [`device_memory`] |
+//! | copies | [`copy`] |
 //! | signals, waits, handlers | [`signal`] |
 //! | queues, and queues with tools between | [`queue`], [`intercept`] |
 //! | ELF files, executables, symbols | [`code_object`], [`executable`] |
@@ -25,6 +27,7 @@ pub mod agent;
 pub mod api;
 pub mod code_object;
 pub mod copy;
+pub mod device_memory;
 pub mod executable;
 pub mod headers;
 pub mod intercept;

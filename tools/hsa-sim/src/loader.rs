@@ -56,12 +56,12 @@ unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const
             return HSA_STATUS_ERROR_INVALID_ARGUMENT;
         }
         let found = with(|state| {
-            around(state, device as u64)
-                .map(|_| ())
-                .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+            let loaded = around(state, device as u64).ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+            let offset = (device as u64 - loaded.range.start) as usize;
+            Ok(loaded.shadow.as_ptr() as usize + offset)
         });
-        // SAFETY: the caller's promise. The host sees device memory at its own address.
-        status(found.and_then(|()| unsafe { put(host.cast(), device as usize) }))
+        // SAFETY: the caller's promise.
+        status(found.and_then(|address| unsafe { put(host.cast(), address) }))
     })
 }
 

@@ -6,6 +6,7 @@
 
 use crate::abi::*;
 use crate::agent::{self, Agents};
+use crate::device_memory::Mapping;
 use crate::runtime::{State, put, status, with};
 use crate::settings::Settings;
 use std::collections::BTreeMap;
@@ -97,6 +98,8 @@ type Callback = (Deallocated, usize);
 /// An allocation.
 struct Allocation {
     size: usize,
+    /// `None`: the program's own memory.
+    mapping: Option<Mapping>,
     kind: Kind,
     /// The agent that the memory belongs to.
     owner: usize,
@@ -111,30 +114,40 @@ struct Allocation {
 pub struct Memory {
     all: BTreeMap<usize, Allocation>,
     watch: bool,
+    /// The host can use the addresses of GPUs' memory.
+    large_bar: bool,
 }
 
 fn pages(size: usize) -> Option<usize> {
     size.checked_next_multiple_of(PAGE)
 }
 
-fn map(size: usize) -> Option<usize> {
-    // SAFETY: a new private mapping touches nothing else.
-    let base = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
+impl Allocation {
+    fn new(
+        size: usize,
+        mapping: Option<Mapping>,
+        kind: Kind,
+        owner: usize,
+        flags: u32,
+        users: Vec<usize>,
+    ) -> Allocation {
+        Allocation {
             size,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    (base != libc::MAP_FAILED).then_some(base as usize)
-}
+            mapping,
+            kind,
+            owner,
+            flags,
+            users,
+            user_data: 0,
+            callbacks: Vec::new(),
+        }
+    }
 
-fn unmap(base: usize, size: usize) {
-    // SAFETY: `map` made exactly this mapping, and whoever had it has given it back.
-    unsafe { libc::munmap(base as *mut c_void, size) };
+    /// Where the bytes of an address inside are.
+    fn host(&self, base: usize, address: usize) -> usize {
+        let bytes = self.mapping.as_ref().map_or(base, Mapping::bytes);
+        bytes + (address - base)
+    }
 }
 
 impl Memory {
@@ -143,6 +156,7 @@ impl Memory {
         Memory {
             all: BTreeMap::new(),
             watch: settings.watch,
+            large_bar: !settings.small_bar,
         }
     }
 
@@ -156,44 +170,23 @@ impl Memory {
         flags: u32,
         users: Vec<usize>,
     ) -> Option<usize> {
-        let mapped = pages(size)?;
-        let base = map(mapped)?;
-        self.add(agents, base, mapped, kind, owner, flags, users);
-        if let Some(allocation) = self.all.get_mut(&base) {
-            allocation.size = size;
-        }
+        let pages = pages(size)?;
+        let mapping = if owner == 0 {
+            Mapping::host(pages)?
+        } else {
+            Mapping::device(pages, self.large_bar)?
+        };
+        let base = mapping.address();
+        let allocation = Allocation::new(size, Some(mapping), kind, owner, flags, users);
+        self.add(agents, base, allocation);
         Some(base)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the fields of an allocation, once"
-    )]
-    fn add(
-        &mut self,
-        agents: &Agents,
-        base: usize,
-        size: usize,
-        kind: Kind,
-        owner: usize,
-        flags: u32,
-        users: Vec<usize>,
-    ) {
-        for &user in &users {
-            show(agents, user, base, size);
+    fn add(&mut self, agents: &Agents, base: usize, allocation: Allocation) {
+        for &user in &allocation.users {
+            show(agents, user, base, &allocation);
         }
-        self.all.insert(
-            base,
-            Allocation {
-                size,
-                kind,
-                owner,
-                flags,
-                users,
-                user_data: 0,
-                callbacks: Vec::new(),
-            },
-        );
+        self.all.insert(base, allocation);
     }
 
     /// Takes an allocation of that kind away; the callbacks that want to know.
@@ -203,21 +196,22 @@ impl Memory {
         }
         let allocation = self.all.remove(&base)?;
         for &user in &allocation.users {
-            let memory = agents.gpus[user - 1].gpu.memory();
-            memory.freed(base as u64, pages(allocation.size)? as u64);
-        }
-        if kind != Kind::Locked {
-            unmap(base, pages(allocation.size)?);
+            hide(agents, user, base, &allocation);
         }
         Some(allocation.callbacks)
     }
 
     /// At shutdown, when no queue runs any more.
     pub fn free_all(&mut self) {
-        for (base, allocation) in std::mem::take(&mut self.all) {
-            if let (true, Some(size)) = (allocation.kind != Kind::Locked, pages(allocation.size)) {
-                unmap(base, size);
-            }
+        self.all.clear();
+    }
+
+    /// Where the bytes of an address are in this process: there, unless it is an address of a GPU's memory that the host
+    /// cannot use.
+    pub fn host_address(&self, address: usize) -> usize {
+        match self.around(address) {
+            Some((base, allocation)) => allocation.host(base, address),
+            None => address,
         }
     }
 
@@ -281,12 +275,33 @@ impl Memory {
     }
 }
 
+/// Bytes that GPUs can use of an allocation: whole pages, except of memory that the program has locked.
+fn reach(allocation: &Allocation) -> u64 {
+    match &allocation.mapping {
+        Some(mapping) => mapping.size() as u64,
+        None => allocation.size as u64,
+    }
+}
+
 /// Makes an allocation known to a GPU.
-fn show(agents: &Agents, user: usize, base: usize, size: usize) {
+fn show(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
     let memory = agents.gpus[user - 1].gpu.memory();
+    let size = reach(allocation);
     // SAFETY: the mapping stays until `free` has taken it from the registry; that no kernel uses it then is what HSA
-    // asks of the program. It is only used through atomic accesses and copies of the program's own.
-    unsafe { memory.allocated(base as u64, size as u64, true) };
+    // asks of the program. It is only used through atomic accesses and copies of the program's own. A mapping with an
+    // address of its own for the bytes has only whole pages.
+    unsafe {
+        match &allocation.mapping {
+            Some(mapping) => memory.allocated_at(base as u64, size, mapping.bytes(), true),
+            None => memory.allocated(base as u64, size, true),
+        }
+    }
+}
+
+/// Takes an allocation from a GPU.
+fn hide(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
+    let memory = agents.gpus[user - 1].gpu.memory();
+    memory.freed(base as u64, reach(allocation));
 }
 
 /// Every GPU's number.
@@ -412,25 +427,31 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
         let number = state.agents.number(agent)?;
         let (owner, kind) =
             pool(&state.agents, handle).ok_or(HSA_STATUS_ERROR_INVALID_MEMORY_POOL)?;
-        Ok((number, owner, kind))
+        // Without a large BAR the topology has no link from the CPU to the GPU's memory.
+        let linked = number > 0 || !state.settings.small_bar;
+        Ok((
+            number,
+            owner,
+            linked && kind.segment == HSA_AMD_SEGMENT_GLOBAL,
+        ))
     });
-    let (number, owner, kind) = match found {
+    let (number, owner, reachable) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
     let access = if number == owner {
         HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT
-    } else if kind.segment != HSA_AMD_SEGMENT_GLOBAL {
-        HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
-    } else {
+    } else if reachable {
         HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT
+    } else {
+        HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
     };
     // SAFETY: the caller's promise: both attributes are 32-bit values.
     status(unsafe {
         match attribute {
             HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => put(value.cast(), access),
             HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => {
-                put(value.cast(), u32::from(number != owner))
+                put(value.cast(), u32::from(number != owner && reachable))
             }
             _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
         }
@@ -536,7 +557,8 @@ pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
     free(base, HSA_STATUS_ERROR_INVALID_ALLOCATION)
 }
 
-/// See `hsa_ext_amd.h`.
+/// See `hsa_ext_amd.h`. As in ROCr, the CPU may be in the list for memory that it cannot reach: that is no error, and it
+/// changes nothing.
 ///
 /// # Safety
 /// `agents` has `count` handles.
@@ -563,20 +585,18 @@ pub unsafe fn hsa_amd_agents_allow_access(
             .get_mut(&base)
             .filter(|allocation| allocation.kind == Kind::Pool)
             .ok_or(HSA_STATUS_ERROR_INVALID_ALLOCATION)?;
-        let size = pages(allocation.size).ok_or(HSA_STATUS_ERROR)?;
         // The list is the whole list: whoever is not in it loses access, except the owner.
         users.extend(Some(allocation.owner).filter(|&owner| owner > 0));
         users.sort_unstable();
         users.dedup();
         for &user in &allocation.users {
             if !users.contains(&user) {
-                let memory = agents.gpus[user - 1].gpu.memory();
-                memory.freed(base as u64, size as u64);
+                hide(agents, user, base, allocation);
             }
         }
         for &user in &users {
             if !allocation.users.contains(&user) {
-                show(agents, user, base, size);
+                show(agents, user, base, allocation);
             }
         }
         allocation.users = users;
@@ -656,7 +676,8 @@ pub unsafe fn hsa_amd_memory_lock(
             Ok(Some(known)) if known.kind == Kind::Pool => return Ok(()),
             Ok(Some(_)) | Err(_) => return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
         }
-        memory.add(agents, start, size, Kind::Locked, 0, FINE, users);
+        let allocation = Allocation::new(size, None, Kind::Locked, 0, FINE, users);
+        memory.add(agents, start, allocation);
         Ok(())
     });
     // SAFETY: the caller's promise.
@@ -733,11 +754,8 @@ pub unsafe fn hsa_amd_pointer_info(
                     size: size_of::<PointerInfo>() as u32,
                     kind,
                     agent_base: base as *mut c_void,
-                    host_base: if state.settings.small_bar && allocation.owner > 0 {
-                        std::ptr::null_mut()
-                    } else {
-                        base as *mut c_void
-                    },
+                    // ROCr gives the agent's address also where the host cannot use it.
+                    host_base: base as *mut c_void,
                     bytes: allocation.size,
                     user_data: allocation.user_data as *mut c_void,
                     owner: agent::handle(allocation.owner),

@@ -139,6 +139,7 @@ pub unsafe fn hsa_init() -> Status {
         }
     };
     let agents = Agents::new(&settings);
+    let for_tools = settings.clone();
     *locked(&STATE) = Some(State {
         references: 1,
         memory: Memory::new(&settings),
@@ -149,7 +150,7 @@ pub unsafe fn hsa_init() -> Status {
     });
     // Tools call HSA's functions, hsa_init among them, from their OnLoad.
     drop(life);
-    tools::load();
+    tools::load(&for_tools);
     HSA_STATUS_SUCCESS
 }
 

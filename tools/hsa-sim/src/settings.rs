@@ -4,13 +4,16 @@
 //! | --- | --- |
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
-//! | `HSA_SIM_BAR` | `small`: the host has no address for memory of GPUs, so a program has to copy; `large`, unless set |
+//! | `HSA_SIM_BAR` | `small`, unless set: the host cannot use the addresses of GPUs' memory, loaded code objects included (a load there is SIGSEGV), so a program has to copy; `large`: it can |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
-//! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process |
-//! | `HSA_TOOLS_LIB` | ROCr's: tool libraries, see [`crate::tools`] |
+//! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
+//! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load`, unless set |
+//! | `HSA_SIM_TABLE_MAJOR` | the major version in the table that tools get, 3 unless set |
+//! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | ROCr's: tool libraries, see [`crate::tools`] |
 
 use crate::agent::Target;
+use crate::tools::ToolSettings;
 
 /// The environment's settings.
 #[derive(Clone, Debug)]
@@ -24,6 +27,7 @@ pub struct Settings {
     pub kernels: bool,
     /// Intercept queues have the faults of ROCr 7.2.4's.
     pub faulty_intercept: bool,
+    pub tools: ToolSettings,
 }
 
 const MOST_AGENTS: usize = 4096;
@@ -36,13 +40,17 @@ impl Settings {
             Err(_) => agents("gfx1100")?,
         };
         let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
-            Err(_) => false,
+            Err(_) | Ok("off") => false,
             Ok("segments") => true,
-            Ok(other) => return Err(format!("HSA_SIM_WATCH={other}: only 'segments' is known")),
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_WATCH={other}: 'off' and 'segments' are known"
+                ));
+            }
         };
         let small_bar = match std::env::var("HSA_SIM_BAR").as_deref() {
-            Err(_) | Ok("large") => false,
-            Ok("small") => true,
+            Err(_) | Ok("small") => true,
+            Ok("large") => false,
             Ok(other) => {
                 return Err(format!(
                     "HSA_SIM_BAR={other}: 'large' and 'small' are known"
@@ -73,6 +81,7 @@ impl Settings {
             small_bar,
             kernels,
             faulty_intercept,
+            tools: ToolSettings::from_env()?,
         })
     }
 }

@@ -1,11 +1,17 @@
 //! The tools interface: at the end of the first `hsa_init` the libraries that `HSA_TOOLS_LIB` names get the API tables
 //! (`OnLoad`), and at the last `hsa_shut_down` they are told to go (`OnUnload`) and are closed, as ROCr does it.
+//!
+//! A ROCr that is built with rocprofiler-register offers its tables to rocprofiler-sdk first. If a tool has registered
+//! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
+//! it. `HSA_SIM_TOOLS=registered` is that case.
 
 use crate::abi::TableVersion;
 use crate::api::{self, TABLES};
 use crate::runtime::locked;
+use crate::settings::Settings;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// `HsaApiTable`.
 #[repr(C)]
@@ -28,6 +34,72 @@ type OnUnload = unsafe extern "C" fn();
 
 /// The version of the runtime that tools are told: ROCr's.
 const RUNTIME_VERSION: u64 = 1;
+
+/// What tools find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// The libraries of `HSA_TOOLS_LIB` are skipped.
+    pub skipped: bool,
+    /// The major version of the table that tools get.
+    pub table_major: u32,
+}
+
+impl ToolSettings {
+    /// Reads them from the environment.
+    pub fn from_env() -> Result<ToolSettings, String> {
+        let registered = match std::env::var("HSA_SIM_TOOLS").as_deref() {
+            Err(_) | Ok("load") => false,
+            Ok("registered") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_TOOLS={other}: 'load' and 'registered' are known"
+                ));
+            }
+        };
+        let no_registration = std::env::var_os("HSA_TOOLS_DISABLE_REGISTER");
+        let skipped = registered
+            && no_registration.is_none_or(|value| value != "1")
+            && !first_version_tools(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
+        let table_major = match std::env::var("HSA_SIM_TABLE_MAJOR") {
+            Err(_) => MAJOR,
+            Ok(text) => text.parse().map_err(|_| {
+                format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
+            })?,
+        };
+        Ok(ToolSettings {
+            skipped,
+            table_major,
+        })
+    }
+}
+
+/// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for the tools of `HSA_TOOLS_LIB`. If the variable is not set,
+/// rocprofiler-sdk sets it to 0 when it registers. A number that is too large is an error of ROCr's hsa_init.
+fn first_version_tools(value: Option<String>) -> Result<bool, String> {
+    let Some(value) = value else {
+        return Ok(false);
+    };
+    if value.is_empty() {
+        return Ok(true);
+    }
+    if value.bytes().all(|byte| byte.is_ascii_digit()) {
+        let number: Result<i32, _> = value.parse();
+        return number.map(|number| number != 0).map_err(|_| {
+            format!("HSA_TOOLS_ROCPROFILER_V1_TOOLS={value}: the number is too large")
+        });
+    }
+    let off = ["off", "false", "no", "n", "f"];
+    Ok(!off.iter().any(|word| value.eq_ignore_ascii_case(word)))
+}
+
+/// How often an `OnLoad` was called.
+static ON_LOAD_CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// How often the `OnLoad` of a tool was called in this process.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_sim_on_load_calls() -> u64 {
+    ON_LOAD_CALLS.load(Relaxed)
+}
 
 /// Handles of the tools that are loaded.
 static LOADED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
@@ -75,14 +147,26 @@ fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Loads the tools. What cannot be loaded is said, and the later tools are told.
-pub fn load() {
+/// The table that tools get. They may keep it.
+fn shared_table(major: u32) -> *mut ApiTable {
+    static TABLE: Mutex<Option<usize>> = Mutex::new(None);
+    let mut shared = locked(&TABLE);
+    let table = *shared.get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
+    let table = table as *mut ApiTable;
+    // SAFETY: never freed, and changed only here, while no tool is loaded.
+    unsafe { (*table).version.major = major };
+    table
+}
+
+/// Loads the tools. A tool that cannot be loaded is reported on stderr and to the tools after it.
+pub fn load(settings: &Settings) {
+    if settings.tools.skipped {
+        return;
+    }
     let Ok(value) = std::env::var("HSA_TOOLS_LIB") else {
         return;
     };
-    // Tools may keep the table.
-    static TABLE: Mutex<Option<usize>> = Mutex::new(None);
-    let table = *locked(&TABLE).get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
+    let table = shared_table(settings.tools.table_major);
     let mut failed: Vec<CString> = Vec::new();
     for name in names(&value) {
         let Ok(c_name) = CString::new(name.as_str()) else {
@@ -102,13 +186,9 @@ pub fn load() {
         let loaded = symbol(handle, c"OnLoad").is_some_and(|function| {
             // SAFETY: a tool's OnLoad has this type (hsa_api_trace.h), and the table lives as long as the process.
             unsafe {
+                ON_LOAD_CALLS.fetch_add(1, Relaxed);
                 let on_load = std::mem::transmute::<*mut c_void, OnLoad>(function);
-                on_load(
-                    table as *mut ApiTable,
-                    RUNTIME_VERSION,
-                    list.len() as u64,
-                    list.as_ptr(),
-                )
+                on_load(table, RUNTIME_VERSION, list.len() as u64, list.as_ptr())
             }
         });
         if loaded {
@@ -141,6 +221,22 @@ pub fn unload() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_are_asked_for_with_the_words_that_rocr_knows() {
+        let asked = |value: &str| first_version_tools(Some(value.into()));
+        assert_eq!(first_version_tools(None), Ok(false));
+        for off in ["0", "000", "off", "OFF", "False", "no", "N", "f"] {
+            assert_eq!(asked(off), Ok(false), "{off}");
+        }
+        for on in [
+            "", "1", "42", "on", "true", "offf", " 0", "-1", "yes", "nope",
+        ] {
+            assert_eq!(asked(on), Ok(true), "{on}");
+        }
+        assert_eq!(asked("2147483647"), Ok(true));
+        assert!(asked("2147483648").is_err());
+    }
 
     #[test]
     fn tools_stand_between_spaces_or_in_quotes() {

@@ -166,7 +166,6 @@ fn every_call_fails_at_every_position() {
         ("HSA_SIM_AGENTS", "gfx1100*2"),
         ("HSA_TOOLS_LIB", devprof.to_str().expect("a path")),
         ("DEVPROF_SYNC_MS", "3000"),
-        ("HSA_SIM_BAR", "small"),
     ];
     let mut session = Session::start("faults", &environment);
     // Asked for once a process, so before any drain has had it.

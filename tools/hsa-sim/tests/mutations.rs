@@ -6,5 +6,5 @@ mod lies;
 
 #[test]
 fn ten_thousand_code_objects_that_lie() {
-    lies::drain("mutations", "small", 10_000, 0x9e37_79b9_7f4a_7c15);
+    lies::drain("mutations", 10_000, 0x9e37_79b9_7f4a_7c15);
 }

@@ -8,10 +8,7 @@ use std::ffi::{c_int, c_void};
 
 #[test]
 fn each_action_does_what_its_name_says() {
-    let session = Session::start(
-        "plan",
-        &[("HSA_SIM_BAR", "small"), ("DEVPROF_SYNC_MS", "300")],
-    );
+    let session = Session::start("plan", &[("DEVPROF_SYNC_MS", "300")]);
     let hsa = &session.hsa;
     let gpu = session.gpus[0];
     let executable = session.load(gpu, RAW11);

@@ -69,7 +69,6 @@ fn eighteen_thousand_code_objects_on_seventy_agents() {
         &format!("devprof-scale-{}", std::process::id()),
         &[
             ("HSA_SIM_AGENTS", "gfx1100*66,gfx1101*4"),
-            ("HSA_SIM_BAR", "small"),
             ("DEVPROF_SYNC_MS", "300000"),
         ],
     );

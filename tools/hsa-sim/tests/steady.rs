@@ -8,11 +8,7 @@ use std::os::unix::fs::MetadataExt;
 
 #[test]
 fn a_drain_in_the_steady_state_only_copies_counters() {
-    // Nothing can be read in place, by the CPU: everything is copied by the agents.
-    let mut session = Session::start(
-        "steady",
-        &[("HSA_SIM_AGENTS", "gfx1100*3"), ("HSA_SIM_BAR", "small")],
-    );
+    let mut session = Session::start("steady", &[("HSA_SIM_AGENTS", "gfx1100*3")]);
     // From now on devprof is a tool, and hears of what is loaded.
     session.restart();
     let mut loaded = session.load_all();

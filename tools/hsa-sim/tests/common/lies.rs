@@ -147,9 +147,9 @@ fn mutate(file: &mut [u8], places: &Places, random: &mut Random) {
     }
 }
 
-/// Drains `wanted` of them. `bar`: whether the host can read device memory in place (HSA_SIM_BAR).
-pub fn drain(test: &str, bar: &str, wanted: usize, seed: u64) {
-    let session = Session::start(test, &[("HSA_SIM_BAR", bar), ("DEVPROF_SYNC_MS", "5000")]);
+/// Drains `wanted` of them.
+pub fn drain(test: &str, wanted: usize, seed: u64) {
+    let session = Session::start(test, &[("DEVPROF_SYNC_MS", "5000")]);
     let gpu = session.gpus[0];
     let originals = [
         (RAW10, Places::of(RAW10, 64)),

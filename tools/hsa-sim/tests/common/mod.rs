@@ -60,6 +60,10 @@ functions! {
     hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
     hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
     hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
+    hsa_amd_agent_memory_pool_get_info: fn(Agent, Pool, u32, *mut c_void) -> Status,
+    hsa_region_get_info: fn(Pool, u32, *mut c_void) -> Status,
+    hsa_amd_pointer_info: fn(*const c_void, *mut PointerInfo, Option<unsafe extern "C" fn(usize) -> *mut c_void>, *mut u32, *mut *mut Agent) -> Status,
+    hsa_amd_memory_fill: fn(*mut c_void, u32, usize) -> Status,
     hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
     hsa_amd_memory_async_copy: fn(*mut c_void, Agent, *const c_void, Agent, usize, u32, *const Signal, Signal) -> Status,
     hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
@@ -83,9 +87,11 @@ functions! {
     hsa_amd_profiling_set_profiler_enabled: fn(*mut Queue, c_int) -> Status,
     hsa_amd_profiling_get_dispatch_time: fn(Agent, Signal, *mut Times) -> Status,
     hsa_system_get_info: fn(u32, *mut c_void) -> Status,
+    hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
     hsa_sim_plan: fn(*const c_char) -> c_int,
     hsa_sim_calls: fn(*const c_char) -> u64,
     hsa_sim_live: fn(u32) -> u64,
+    hsa_sim_on_load_calls: fn() -> u64,
 }
 
 /// Asserts a status.
@@ -185,26 +191,47 @@ impl Session {
         let mut agents = Vec::<Agent>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe { (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast()) });
+        self.cpu = agents[0];
+        self.gpus = agents[1..].to_vec();
+        self.kernargs = self.pool(self.cpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT);
+    }
+
+    /// An agent's first pool of global memory that has one of the flags.
+    pub fn pool(&self, agent: Agent, flags: u32) -> Pool {
+        let hsa = &self.hsa;
         let mut pools = Vec::<Pool>::new();
-        // SAFETY: as above.
+        // SAFETY: `push` gets the vector.
         ok(unsafe {
-            (hsa.hsa_amd_agent_iterate_memory_pools)(agents[0], push, (&raw mut pools).cast())
+            (hsa.hsa_amd_agent_iterate_memory_pools)(agent, push, (&raw mut pools).cast())
         });
-        let kernargs = pools.into_iter().find(|&pool| {
-            let mut flags = 0u32;
+        let found = pools.into_iter().find(|&pool| {
+            let mut of_pool = 0u32;
             // SAFETY: the attribute is a u32.
             ok(unsafe {
                 (hsa.hsa_amd_memory_pool_get_info)(
                     pool,
                     HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
-                    (&raw mut flags).cast(),
+                    (&raw mut of_pool).cast(),
                 )
             });
-            flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT != 0
+            of_pool & flags != 0
         });
-        self.kernargs = kernargs.expect("a pool for kernel arguments");
-        self.cpu = agents[0];
-        self.gpus = agents[1..].to_vec();
+        found.expect("a pool with the flags")
+    }
+
+    /// Memory of a pool.
+    pub fn allocate(&self, pool: Pool, size: usize) -> *mut c_void {
+        let mut memory = std::ptr::null_mut();
+        // SAFETY: a plain allocation.
+        ok(unsafe { (self.hsa.hsa_amd_memory_pool_allocate)(pool, size, 0, &mut memory) });
+        memory
+    }
+
+    /// Makes the simulator read its settings again, with this one changed.
+    pub fn restart_with(&mut self, name: &str, value: &str) {
+        // SAFETY: the only test of this process; no other thread reads the environment now.
+        unsafe { std::env::set_var(name, value) };
+        self.restart();
     }
 
     fn load_devprof() -> (
@@ -460,6 +487,12 @@ impl Session {
         }
         found.sort();
         found
+    }
+
+    /// How often the `OnLoad` of a tool was called in this process.
+    pub fn on_load_calls(&self) -> u64 {
+        // SAFETY: takes nothing.
+        unsafe { (self.hsa.hsa_sim_on_load_calls)() }
     }
 
     /// What the program has not given back: signals, allocations, executables, queues, readers.

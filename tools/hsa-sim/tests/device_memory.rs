@@ -1,0 +1,225 @@
+//! Memory of GPUs: what the host can reach of it, with and without a large BAR, and that everybody else reaches all of
+//! it.
+
+mod common;
+
+use common::{RAW11, Session, ok};
+use hsa_sim::abi::*;
+use std::ffi::c_void;
+
+/// Whether a program may read a byte, without the signal if it may not.
+fn readable(address: *const c_void) -> bool {
+    let mut pipe = [0; 2];
+    // SAFETY: a pipe of this test's; the kernel checks the address.
+    unsafe {
+        assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+        let written = libc::write(pipe[1], address, 1);
+        for end in pipe {
+            libc::close(end);
+        }
+        written == 1
+    }
+}
+
+/// What the runtime says of an allocation: its base for the host and for agents.
+fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
+    // SAFETY: a C struct of numbers and pointers, and one bool; the call writes no more than its size.
+    unsafe {
+        let mut info: PointerInfo = std::mem::zeroed();
+        info.size = size_of::<PointerInfo>() as u32;
+        let nothing = std::ptr::null_mut();
+        let status = (session.hsa.hsa_amd_pointer_info)(
+            address,
+            &mut info,
+            None,
+            nothing,
+            std::ptr::null_mut(),
+        );
+        ok(status);
+        (info.host_base as usize, info.agent_base as usize)
+    }
+}
+
+/// How an agent may use a pool, and how many links away it is.
+fn access(session: &Session, agent: Agent, pool: Pool) -> [u32; 2] {
+    [
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS,
+    ]
+    .map(|attribute| {
+        let mut value = 0u32;
+        // SAFETY: both attributes are 32-bit values.
+        ok(unsafe {
+            let info = session.hsa.hsa_amd_agent_memory_pool_get_info;
+            info(agent, pool, attribute, (&raw mut value).cast())
+        });
+        value
+    })
+}
+
+fn host_accessible(session: &Session, region: Pool) -> bool {
+    let mut reached = false;
+    // SAFETY: the attribute is a bool.
+    ok(unsafe {
+        let info = session.hsa.hsa_region_get_info;
+        info(
+            region,
+            HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
+            (&raw mut reached).cast(),
+        )
+    });
+    reached
+}
+
+/// Where the loader extension says that the host has a device address.
+fn host_address(session: &Session, device: u64) -> *const c_void {
+    type Query = unsafe extern "C" fn(u64, *mut *const c_void) -> Status;
+    let mut query: Option<Query> = None;
+    let mut host = std::ptr::null();
+    // SAFETY: the first entry of the extension's table has this type.
+    unsafe {
+        let table = session.hsa.hsa_system_get_major_extension_table;
+        ok(table(
+            HSA_EXTENSION_AMD_LOADER,
+            1,
+            size_of::<Query>(),
+            (&raw mut query).cast(),
+        ));
+        ok(query.expect("a function")(device, &mut host));
+    }
+    host
+}
+
+const COARSE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED;
+const FINE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
+const EXTENDED: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED;
+
+/// More than a page, and no multiple of one.
+const SIZE: usize = 10_000;
+
+/// Fills, and copies from the host to one GPU, to another, and back.
+fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host: *mut c_void) {
+    let hsa = &session.hsa;
+    // SAFETY: all three have SIZE bytes, and `host` is memory of the host.
+    unsafe {
+        let bytes = std::slice::from_raw_parts_mut(host.cast::<u8>(), SIZE);
+        for (n, byte) in bytes.iter_mut().enumerate() {
+            *byte = (n * 7) as u8;
+        }
+        ok((hsa.hsa_memory_copy)(memory, host, SIZE));
+        ok((hsa.hsa_amd_memory_fill)(memory.add(4096), 0x0403_0201, 2));
+        let mut done = 0;
+        ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut done));
+        let [first, second] = [0, 1].map(|n| session.gpus[n]);
+        ok((hsa.hsa_amd_memory_async_copy)(
+            other,
+            second,
+            memory,
+            first,
+            SIZE,
+            0,
+            std::ptr::null(),
+            done,
+        ));
+        let left = (hsa.hsa_signal_wait_scacquire)(done, HSA_SIGNAL_CONDITION_LT, 1, u64::MAX, 0);
+        assert_eq!(left, 0);
+        ok((hsa.hsa_signal_destroy)(done));
+        let mut back = vec![0u8; SIZE];
+        ok((hsa.hsa_memory_copy)(
+            back.as_mut_ptr().cast(),
+            other.add(1),
+            SIZE - 1,
+        ));
+        bytes[4096..4104].copy_from_slice(&[1, 2, 3, 4, 1, 2, 3, 4]);
+        assert_eq!(back[..SIZE - 1], bytes[1..]);
+    }
+}
+
+/// Allocates and loads on both GPUs and uses everything. `large`: the host can read it.
+fn check(session: &Session, large: bool) {
+    let hsa = &session.hsa;
+    let (gpu, peer) = (session.gpus[0], session.gpus[1]);
+    let of_host = session.pool(session.cpu, FINE);
+    let host = session.allocate(of_host, SIZE);
+    assert!(readable(host) && host_accessible(session, of_host));
+    assert_eq!(access(session, session.cpu, of_host), [1, 0]);
+    assert_eq!(access(session, gpu, of_host), [2, 1]);
+    for flags in [COARSE, EXTENDED] {
+        let pool = session.pool(gpu, flags);
+        let far = if large { [2, 1] } else { [0, 0] };
+        assert_eq!(access(session, session.cpu, pool), far);
+        assert_eq!(access(session, gpu, pool), [1, 0]);
+        assert_eq!(access(session, peer, pool), [2, 1]);
+        assert_eq!(host_accessible(session, pool), large);
+        let memory = session.allocate(pool, SIZE);
+        let inside = memory.wrapping_byte_add(SIZE - 1);
+        assert_eq!(readable(inside), large);
+        // The address is given all the same.
+        assert_eq!(bases(session, inside), (memory as usize, memory as usize));
+        let agents = [session.cpu, gpu];
+        // SAFETY: two handles, and memory of a pool.
+        ok(unsafe {
+            (hsa.hsa_amd_agents_allow_access)(2, agents.as_ptr(), std::ptr::null(), memory)
+        });
+        assert_eq!(
+            readable(inside),
+            large,
+            "that the CPU is allowed changes nothing"
+        );
+        let other = session.allocate(session.pool(peer, flags), SIZE);
+        copy_around(session, memory, other, host);
+        for memory in [memory, other] {
+            // SAFETY: nothing uses it any more.
+            ok(unsafe { (hsa.hsa_amd_memory_pool_free)(memory) });
+        }
+    }
+    // SAFETY: as above.
+    ok(unsafe { (hsa.hsa_amd_memory_pool_free)(host) });
+
+    let executable = session.load(gpu, RAW11);
+    let counters: u64 = session.symbol(
+        executable,
+        gpu,
+        "__profc_branch",
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
+    );
+    assert_eq!(readable(counters as *const c_void), large);
+    // Kernels are read from there, and count there.
+    session.run(executable, gpu);
+    let mut counts = [0u64; 2];
+    // SAFETY: 16 bytes of a loaded variable.
+    ok(unsafe { (hsa.hsa_memory_copy)((&raw mut counts).cast(), counters as *const c_void, 16) });
+    assert_eq!(counts, [64, 16]);
+    // The host's address is that of the image as it was loaded.
+    let object: u64 = session.symbol(
+        executable,
+        gpu,
+        "branch.kd",
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+    );
+    let mut descriptor = [0u8; 64];
+    // SAFETY: 64 bytes of a descriptor, on the device and in the host's image; 16 bytes of counters there.
+    unsafe {
+        ok((hsa.hsa_memory_copy)(
+            descriptor.as_mut_ptr().cast(),
+            object as *const c_void,
+            64,
+        ));
+        let image = host_address(session, object);
+        assert!(readable(image));
+        assert_eq!(*image.cast::<[u8; 64]>(), descriptor);
+        assert_eq!(*host_address(session, counters).cast::<[u64; 2]>(), [0, 0]);
+    }
+    session.unload(executable);
+}
+
+#[test]
+fn the_host_has_no_use_of_gpu_addresses_unless_the_bar_is_large() {
+    let mut session = Session::start(
+        "device_memory",
+        &[("HSA_SIM_AGENTS", "gfx1100*2"), ("HSA_SIM_WATCH", "off")],
+    );
+    check(&session, false);
+    session.restart_with("HSA_SIM_BAR", "large");
+    check(&session, true);
+}
