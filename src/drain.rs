@@ -9,7 +9,7 @@ use crate::guard::lock;
 use crate::host;
 use crate::hsa::copy::Staging;
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
-use crate::hsa::{self, Agents, Api};
+use crate::hsa::{self, Agents, Api, Waited};
 use crate::object::{self, Lost, Object};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
@@ -152,12 +152,20 @@ fn with(
         drop(state);
         if !is_empty {
             let mut pause = hsa::quiesce(api, wait, settings.sync_limit);
-            if !pause.devices() {
-                outcome.lose(format_args!(
-                    "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is {}",
+            let fate = if order == Order::Reset {
+                "not set back"
+            } else {
+                "lost"
+            };
+            match pause.devices() {
+                Waited::Done => {}
+                Waited::TooLate => outcome.lose(format_args!(
+                    "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is {fate}",
                     settings.sync_limit.as_millis(),
-                    if order == Order::Reset { "not set back" } else { "lost" },
-                ));
+                )),
+                Waited::NoThread => outcome.lose(format_args!(
+                    "cannot start the thread that waits for HIP's streams: what kernels that still run count from now on is {fate}"
+                )),
             }
             quiesce = Some(pause);
         }

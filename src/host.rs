@@ -493,6 +493,38 @@ pub fn host_name() -> Option<OsString> {
 mod tests {
     use super::*;
 
+    /// Bytes of the calling thread's stack.
+    fn stack_size() -> usize {
+        // SAFETY: the attributes are filled by the first call and destroyed by the last.
+        unsafe {
+            let mut attributes = std::mem::zeroed::<libc::pthread_attr_t>();
+            assert_eq!(
+                libc::pthread_getattr_np(libc::pthread_self(), &mut attributes),
+                0
+            );
+            let (mut base, mut size) = (std::ptr::null_mut(), 0);
+            libc::pthread_attr_getstack(&attributes, &mut base, &mut size);
+            libc::pthread_attr_destroy(&mut attributes);
+            size
+        }
+    }
+
+    #[test]
+    fn threads_have_a_mebibyte_of_stack() {
+        let (send, sizes) = std::sync::mpsc::channel();
+        let other = send.clone();
+        assert!(spawn_here(Box::new(move || {
+            let _ = other.send(stack_size());
+        })));
+        spawn_quiet("test", Cost::Counters, move || {
+            let _ = send.send(stack_size());
+        })
+        .expect("a thread");
+        let sizes: Vec<usize> = sizes.iter().collect();
+        assert_eq!(sizes.len(), 2);
+        assert!(sizes.iter().all(|&size| size >= 1 << 20), "{sizes:?}");
+    }
+
     #[test]
     fn a_thread_that_gives_way_is_scheduled_so() {
         // SAFETY: only asks.

@@ -22,4 +22,4 @@ mod write_back;
 pub use api::{Api, Error, find, remember_tables};
 pub use hip::function as hip_function;
 pub use query::{Agents, agents, describe, segments, segments_of, tables};
-pub use quiesce::{quiesce, settle};
+pub use quiesce::{Waited, quiesce, settle};

@@ -7,7 +7,7 @@ use super::{hip, queues};
 use crate::guard::lock;
 use crate::host;
 use std::ffi::c_void;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,14 +23,23 @@ pub struct Quiesce {
     limit: Duration,
 }
 
+/// How a wait for the devices ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    Done,
+    TooLate,
+    /// There is no thread that could wait for HIP.
+    NoThread,
+}
+
 /// Begins to wait, for `limit` at most; for HIP on a thread of its own, as its wait has no limit, and only where it
 /// `may_ask` HIP.
 pub fn quiesce(api: &'static Api, may_ask: bool, limit: Duration) -> Quiesce {
     let hip = hip::is_loaded();
     let done = (hip && may_ask).then(|| {
         let (done, is_done) = mpsc::channel();
-        // Without a thread `done` is dropped, which `devices` takes for a wait that failed.
         let under_way = UnderWay::begin();
+        // Without a thread `done` is dropped, and the other end is disconnected.
         host::spawn_here(Box::new(move || {
             let _under_way = under_way;
             hip::wait_for_devices();
@@ -77,20 +86,22 @@ pub fn settle(limit: Duration) {
 }
 
 impl Quiesce {
-    /// Waits until the devices are done. Whether they are.
-    pub fn devices(&mut self) -> bool {
+    /// Waits until the devices are done.
+    pub fn devices(&mut self) -> Waited {
         let rest = self.rest();
         if !self.hip {
-            return queues::wait(self.api, rest);
+            return match queues::wait(self.api, rest) {
+                true => Waited::Done,
+                false => Waited::TooLate,
+            };
         }
-        let done = self
-            .done
-            .as_ref()
-            .is_none_or(|done| done.recv_timeout(rest).is_ok());
-        if !done {
-            self.done = None;
-        }
-        done
+        let waited = match self.done.as_ref().map(|done| done.recv_timeout(rest)) {
+            None | Some(Ok(())) => return Waited::Done,
+            Some(Err(RecvTimeoutError::Timeout)) => Waited::TooLate,
+            Some(Err(RecvTimeoutError::Disconnected)) => Waited::NoThread,
+        };
+        self.done = None;
+        waited
     }
 
     /// Waits until the handlers are done, after the devices.

@@ -5,7 +5,7 @@ use crate::journal::{self, Event};
 use crate::{host, report};
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Release;
@@ -54,6 +54,15 @@ fn map(file: &File, start: u64) -> io::Result<MmapMut> {
     host::map(file, start, WINDOW as usize)
 }
 
+/// Whether a lock failed because the file system has none (Lustre without `-o flock`, some NFS). Then a trace is written
+/// without.
+fn has_no_locks(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::ENOLCK)
+    )
+}
+
 impl TraceFile {
     /// Makes `path`, under a hidden name first. A file that another process still writes to is left alone, and so is one
     /// that an earlier process of the same `devprof run` has written: then this one's gets the process id appended,
@@ -71,13 +80,20 @@ impl TraceFile {
         let mut made = crate::place::hidden_file(directory)?;
         made.write_all(&header.page())?;
         // Held while this process writes.
-        made.as_file().try_lock()?;
+        match made.as_file().try_lock() {
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => {}
+            locked => locked?,
+        }
         let mapped = host::map(made.as_file(), 0, HEADER_SIZE)?;
         // Two processes that begin at the same moment: one after the other.
         let directory = File::open(directory)?;
-        directory.lock()?;
+        match directory.lock() {
+            Err(error) if has_no_locks(&error) => {}
+            locked => locked?,
+        }
         let mut path = path.to_owned();
-        let is_written = File::open(&path).is_ok_and(|old| old.try_lock().is_err());
+        let is_locked = |old: File| matches!(old.try_lock(), Err(TryLockError::WouldBlock));
+        let is_written = File::open(&path).is_ok_and(is_locked);
         if is_written || journal::has_file(Event::Traced, &path) {
             let mut name = path.clone().into_os_string();
             name.push(format!(".{}", std::process::id()));
