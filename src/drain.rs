@@ -227,9 +227,11 @@ pub fn expect() {
     IS_EXPECTED.store(true, Ordering::Relaxed);
 }
 
-/// ROCr has come up without loading devprof as a tool, or with tables that devprof does not know: it has to be asked.
-pub fn expect_no_more() {
+/// ROCr has come up without loading devprof as a tool, or with tables that devprof does not know: it has to be asked
+/// whether it is up.
+pub fn ask_for_state() {
     IS_EXPECTED.store(false, Ordering::Relaxed);
+    lock(&STATE).get_or_insert_default().is_up = None;
 }
 
 /// ROCr tells a tool that HSA is up, or down.

@@ -158,7 +158,7 @@ fn handle_ours(request: Request) -> u64 {
         Request::Started {} => {
             drain::is_changed();
             if !OBSERVES.load(Ordering::Relaxed) {
-                drain::expect_no_more();
+                drain::ask_for_state();
             }
             0
         }
@@ -174,6 +174,8 @@ fn handle_ours(request: Request) -> u64 {
             0
         }
         Request::Unloaded {} => {
+            // If HSA comes up again, ROCr may not load the tool again.
+            OBSERVES.store(false, Ordering::Relaxed);
             drain::is_up(false);
             0
         }
@@ -301,7 +303,7 @@ pub unsafe extern "C" fn OnLoad(
                 OBSERVES_HERE.store(true, Ordering::Relaxed);
                 instance::request(Request::Observes {});
             } else {
-                drain::expect_no_more();
+                drain::ask_for_state();
             }
             register_exit(at_exit);
             if let Some(pattern) = &settings().trace {

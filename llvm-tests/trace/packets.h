@@ -26,7 +26,7 @@ static uint16_t header_of(int type, bool barrier) {
 }
 
 // Starts HSA and loads fixtures/counted.
-static void begin(const char *file) {
+static inline void begin(const char *file) {
     start();
     size_t size;
     void *bytes = read_file(file, &size);
@@ -37,7 +37,7 @@ static void begin(const char *file) {
     counted = host_memory(4096);
 }
 
-static hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
+static inline hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
     hsa_queue_t *queue;
     CHECK(hsa_queue_create(gpu, size, type, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
     return queue;

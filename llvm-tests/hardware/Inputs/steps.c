@@ -12,7 +12,8 @@
 //     collect, reset  devprof's functions; prints what they return
 //     sleep=MS        waits
 //     count           prints how often the kernel ran, as the device's memory has it
-//     down            hsa_shut_down
+//     down, up        hsa_shut_down, and hsa_init with a new queue
+//     env=NAME=VALUE  changes the environment
 //     term, quit      raise(SIGTERM), _exit
 #include "../../trace/packets.h"
 #include <dlfcn.h>
@@ -59,16 +60,22 @@ static uint64_t launch(hsa_queue_t *queue, hsa_signal_t done) {
     return index;
 }
 
-int main(int argc, char **argv) {
-    if (argc < 2)
-        return 2;
+// Brings HSA up; a queue.
+static hsa_queue_t *up(void) {
+    gpu.handle = cpu.handle = 0;
     start();
-    size_t size;
-    void *bytes = read_file(argv[1], &size);
     arguments = host_memory(8192);
     *(void **)arguments = arguments + 4096;
     counted = host_memory(4096);
-    hsa_queue_t *queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+    return queue_of(64, HSA_QUEUE_TYPE_MULTI);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return 2;
+    size_t size;
+    void *bytes = read_file(argv[1], &size);
+    hsa_queue_t *queue = up();
     hsa_queue_t *first = queue;
     hsa_status_t (*leave)(hsa_queue_t *) = hsa_queue_destroy;
     hsa_signal_t shared = signal_of(1);
@@ -139,6 +146,11 @@ int main(int argc, char **argv) {
             printf("ran: %lu\n", ran());
         } else if (!strcmp(step, "down")) {
             CHECK(hsa_shut_down());
+        } else if (!strcmp(step, "up")) {
+            queue = first = up();
+            shared = signal_of(1);
+        } else if (!strncmp(step, "env=", 4)) {
+            putenv(argv[n] + 4);
         } else if (!strcmp(step, "term")) {
             raise(SIGTERM);
         } else if (!strcmp(step, "quit")) {
