@@ -38,6 +38,8 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 static OBSERVES: AtomicBool = AtomicBool::new(false);
 /// This copy is.
 static OBSERVES_HERE: AtomicBool = AtomicBool::new(false);
+/// The functions that devprof has put in front of ROCr's are called, in some copy.
+static IS_CALLED: AtomicBool = AtomicBool::new(false);
 /// ROCr has called `OnLoad` in this copy.
 static WAS_LOADED: AtomicBool = AtomicBool::new(false);
 /// This is the shared library.
@@ -105,7 +107,7 @@ fn handle_ours(request: Request) -> u64 {
     match request {
         Request::Collect { wait } => {
             let outcome = run(drain::Order::All { wait });
-            if outcome.written > 0 && !observes && drain::has_unobserved() {
+            if !observes && !IS_CALLED.load(Ordering::Relaxed) && drain::hsa_is_up() {
                 report::lost(
                     if settings().snapshot.is_some() && !snapshot::is_started() {
                         concat!(
@@ -124,6 +126,7 @@ fn handle_ours(request: Request) -> u64 {
         }
         Request::Reset {} => lost(run(drain::Order::Reset)),
         Request::Frozen { executable } => {
+            IS_CALLED.store(true, Ordering::Relaxed);
             drain::watch(ExecutableHandle(executable));
             if !observes {
                 drain::hold(settings());
@@ -152,6 +155,7 @@ fn handle_ours(request: Request) -> u64 {
             lost(outcome)
         }
         Request::Starts {} => {
+            IS_CALLED.store(true, Ordering::Relaxed);
             drain::is_changing();
             0
         }
