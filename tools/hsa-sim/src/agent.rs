@@ -256,7 +256,7 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
             HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
             HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
-            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), false),
+            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
             HSA_AMD_AGENT_INFO_UUID => {
                 let kind = if is_gpu { "GPU" } else { "CPU" };
                 let mut uuid = format!("{kind}-{number:016x}").into_bytes();

@@ -15,7 +15,7 @@
 //! | mappings that the host can or cannot use | [`device_memory`] |
 //! | copies | [`copy`] |
 //! | signals, waits, handlers | [`signal`] |
-//! | queues, and queues with tools between | [`queue`], [`intercept`] |
+//! | queues, and queues with tools between | [`queue`], [`cooperative`], [`intercept`] |
 //! | ELF files, executables, symbols | [`code_object`], [`executable`] |
 //! | `hsa_ven_amd_loader` | [`loader`] |
 //! | clocks and times | [`profiling`] |
@@ -26,6 +26,7 @@ pub mod abi;
 pub mod agent;
 pub mod api;
 pub mod code_object;
+pub mod cooperative;
 pub mod copy;
 pub mod device_memory;
 pub mod executable;

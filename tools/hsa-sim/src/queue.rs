@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::agent;
+use crate::cooperative;
 use crate::intercept::{self, Interception};
 use crate::memory::Kind;
 use crate::plan::{self, DispatchFault};
@@ -193,9 +194,6 @@ pub fn create(
     {
         return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
     }
-    if request.kind > HSA_QUEUE_TYPE_SINGLE {
-        return Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
-    }
     with(|state| {
         let (number, _) = state.agents.gpu(request.agent)?;
         let bytes = request.size as usize * PACKET;
@@ -261,6 +259,33 @@ pub fn create(
     })
 }
 
+/// The queue that a program gets: a new one, or the agent's own if it is to be cooperative.
+pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
+    match request.kind {
+        HSA_QUEUE_TYPE_MULTI | HSA_QUEUE_TYPE_SINGLE => create(request, |state, block| {
+            // SAFETY: `create` gives its new block.
+            Ok(unsafe { start(state, block, request) })
+        }),
+        HSA_QUEUE_TYPE_COOPERATIVE if !request.size.is_power_of_two() => {
+            Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        }
+        HSA_QUEUE_TYPE_COOPERATIVE => cooperative::acquire(request),
+        _ => Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION),
+    }
+}
+
+/// Gives back what [`obtain`] or an intercept queue's creation gave.
+///
+/// # Safety
+/// `queue` is a queue, and its user uses it no more.
+pub unsafe fn give_back(queue: *mut Queue) -> Result<(), Status> {
+    match cooperative::release(queue) {
+        Some(false) => Ok(()),
+        // SAFETY: the caller's promise.
+        Some(true) | None => unsafe { destroy(queue) },
+    }
+}
+
 /// Starts the model on a queue's ring.
 ///
 /// # Safety
@@ -319,19 +344,36 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
     }
 }
 
+/// Makes a queue unknown.
+fn forget(queue: *mut Queue) -> Result<(), Status> {
+    let mut all = locked(&ALL);
+    let n = all
+        .iter()
+        .position(|&known| known == queue as usize)
+        .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
+    all.swap_remove(n);
+    Ok(())
+}
+
+/// Stops a queue. Its memory stays.
+///
+/// # Safety
+/// `queue` is a queue.
+unsafe fn stop(queue: *mut Queue) -> Result<(), Status> {
+    forget(queue)?;
+    // SAFETY: it was known, so it is a block of ours.
+    let block = unsafe { &*queue.cast::<Block>() };
+    let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
+    drop(work);
+    Ok(())
+}
+
 /// Stops a queue and gives its parts back.
 ///
 /// # Safety
 /// `queue` is a queue, and nobody uses it any more.
 pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
-    {
-        let mut all = locked(&ALL);
-        let n = all
-            .iter()
-            .position(|&known| known == queue as usize)
-            .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
-        all.swap_remove(n);
-    }
+    forget(queue)?;
     let block = queue.cast::<Block>();
     // SAFETY: it was in the list, so it is a block of ours.
     let async_doorbell = unsafe { (*block).async_doorbell.load(Acquire) };
@@ -347,8 +389,14 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     // Outside the runtime's lock: the model's thread may be calling the program, which may call us.
     drop(work);
     if let Some(under) = under {
-        // SAFETY: only the interception used it.
-        unsafe { destroy(under) }?;
+        // SAFETY: only the interception used it, if it is not an agent's cooperative queue.
+        unsafe {
+            if cooperative::unwrap(under) {
+                stop(under)?;
+            } else {
+                destroy(under)?;
+            }
+        }
     }
     with(|state| {
         // SAFETY: the block lives until it is freed below.
@@ -370,6 +418,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
 
 /// At shutdown: stops what the program has left running.
 pub fn destroy_all() {
+    cooperative::delete_all();
     *locked(&NOTIFIER) = None;
     for queue in std::mem::take(&mut *locked(&ALL)) {
         // SAFETY: a block that was not destroyed; its memory is still there.
@@ -405,10 +454,7 @@ pub unsafe fn hsa_queue_create(
         data,
         id: None,
     };
-    // SAFETY: `create` gives its new block.
-    match create(&request, |state, block| {
-        Ok(unsafe { start(state, block, &request) })
-    }) {
+    match obtain(&request) {
         Ok(block) => {
             // SAFETY: the caller's promise, and a new queue.
             unsafe {
@@ -453,8 +499,9 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
+    cooperative::check(queue);
     // SAFETY: the caller's promise.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { destroy(queue) }))
+    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { give_back(queue) }))
 }
 
 /// See `hsa.h`.

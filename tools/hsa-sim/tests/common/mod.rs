@@ -76,6 +76,8 @@ functions! {
     hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
     hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
     hsa_queue_destroy: fn(*mut Queue) -> Status,
+    hsa_amd_queue_intercept_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
+    hsa_amd_queue_intercept_register: fn(*mut Queue, PacketHandler, *mut c_void) -> Status,
     hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
     hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
     hsa_signal_destroy: fn(Signal) -> Status,
@@ -367,21 +369,45 @@ impl Session {
 
     /// As [`Session::run`], waiting at most so many nanoseconds for each.
     pub fn run_for(&self, executable: Executable, agent: Agent, limit: u64) -> Vec<Times> {
-        let hsa = &self.hsa;
-        let (mut queue, mut memory) = (std::ptr::null_mut(), std::ptr::null_mut::<c_void>());
-        let mut times = Vec::new();
-        // SAFETY: as HSA's specification says; everything lives until the kernels are done.
-        unsafe {
-            ok((hsa.hsa_queue_create)(
+        let queue = self.queue(agent, HSA_QUEUE_TYPE_MULTI);
+        let times = self.run_on(queue, executable, agent, limit);
+        // SAFETY: its packets are done.
+        ok(unsafe { (self.hsa.hsa_queue_destroy)(queue) });
+        times
+    }
+
+    /// A queue of 64 packets, if its kind does not have another size.
+    pub fn queue(&self, agent: Agent, kind: u32) -> *mut Queue {
+        let mut queue = std::ptr::null_mut();
+        // SAFETY: as HSA's specification says.
+        ok(unsafe {
+            (self.hsa.hsa_queue_create)(
                 agent,
                 64,
-                HSA_QUEUE_TYPE_MULTI,
+                kind,
                 None,
                 std::ptr::null_mut(),
                 u32::MAX,
                 u32::MAX,
                 &mut queue,
-            ));
+            )
+        });
+        queue
+    }
+
+    /// As [`Session::run_for`], on a queue of the caller's.
+    pub fn run_on(
+        &self,
+        queue: *mut Queue,
+        executable: Executable,
+        agent: Agent,
+        limit: u64,
+    ) -> Vec<Times> {
+        let hsa = &self.hsa;
+        let mut memory = std::ptr::null_mut::<c_void>();
+        let mut times = Vec::new();
+        // SAFETY: as HSA's specification says; everything lives until the kernels are done.
+        unsafe {
             ok((hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1));
             ok((hsa.hsa_amd_memory_pool_allocate)(
                 self.kernargs,
@@ -414,7 +440,7 @@ impl Session {
                 ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
                 let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
                 let ring = (*queue).base_address.cast::<[u64; 8]>();
-                let packet = &mut *ring.add(index as usize % 64);
+                let packet = &mut *ring.add(index as usize % (*queue).size as usize);
                 // One dimension of 64 in workgroups of 64.
                 let words = [
                     1 << 16 | 64 << 32 | 1 << 48,
@@ -450,7 +476,6 @@ impl Session {
                 ok((hsa.hsa_signal_destroy)(signal));
             }
             ok((hsa.hsa_amd_memory_pool_free)(memory));
-            ok((hsa.hsa_queue_destroy)(queue));
         }
         times
     }
