@@ -49,6 +49,8 @@ config.substitutions += [
     # nothing asks for it (instrumented host code does).
     ("%devprof_a", os.path.join(target, "dist", "libdevprof.a")),
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
+    # lld exports the archive's HSA functions from an executable only if it is told to (see tools/cli/src/flags.rs).
+    ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy"),
     ("%devprof_so", devprof_so),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
     # The command line.

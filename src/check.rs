@@ -69,17 +69,6 @@ impl Bounds {
         self.data.is_empty() && self.counters.is_empty()
     }
 
-    /// The ranges that change while the code object runs: the records learn the wave size.
-    pub fn changing(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        [
-            self.counters.clone(),
-            self.data.clone(),
-            self.uniform.clone(),
-        ]
-        .into_iter()
-        .filter(|range| !range.is_empty())
-    }
-
     /// The ranges that stay the same, but for the records, and are read once.
     pub fn fixed(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let version = self.version.map(|at| at..at + 8);

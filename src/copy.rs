@@ -1,75 +1,197 @@
-//! Third stage: which ranges of device memory to copy, in the fewest copies, and their bytes.
+//! Third stage: which ranges of device memory to copy, in how many pieces, and where their bytes go.
 
 use crate::hsa;
-use crate::hsa::copy::{Copied, Staging};
+use crate::hsa::copy::{BATCH, Staging};
+use crate::room::{self, NoRoom};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Ranges to copy, each inside a segment.
+/// Ranges of one segment that are closer than this are copied as one: to submit a copy takes longer than to copy as many
+/// bytes over PCIe.
+const GAP: u64 = 16 << 10;
+
+/// A range of device memory that is to be copied, inside a segment.
+pub struct Read<'a> {
+    /// Whatever the caller wants to find it again by.
+    pub tag: usize,
+    range: Range<u64>,
+    segment: Range<u64>,
+    to: &'a mut [u8],
+    /// Whether all bytes of the range were copied, once [`copy`] has returned.
+    pub result: Result<(), hsa::Error>,
+}
+
+impl<'a> Read<'a> {
+    /// `to` gets the bytes. `None` where the range is in no segment; the checks have ruled that out.
+    pub fn new(
+        tag: usize,
+        range: Range<u64>,
+        segments: &[Range<u64>],
+        to: &'a mut [u8],
+    ) -> Option<Read<'a>> {
+        let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
+        Some(Read {
+            tag,
+            segment: segments.iter().find(is_around)?.clone(),
+            range,
+            to,
+            result: Ok(()),
+        })
+    }
+
+    /// Takes the part of `bytes`, which are those of `piece`, that belongs to the range.
+    fn take(&mut self, piece: &Range<u64>, bytes: &Result<&[u8], hsa::Error>) {
+        let start = self.range.start.max(piece.start);
+        let end = self.range.end.min(piece.end);
+        if start >= end {
+            return;
+        }
+        match bytes {
+            Ok(bytes) => {
+                let size = (end - start) as usize;
+                let to = &mut self.to[(start - self.range.start) as usize..][..size];
+                to.copy_from_slice(&bytes[(start - piece.start) as usize..][..size]);
+            }
+            Err(error) => self.result = Err(error.clone()),
+        }
+    }
+}
+
+/// Copies all ranges, in the fewest copies. `Err` if nothing can be copied, or a batch takes longer than `limit`.
+pub fn copy(staging: &mut Staging, reads: &mut [Read], limit: Duration) -> Result<(), hsa::Error> {
+    reads.sort_by_key(|read| read.range.start);
+    let pieces = pieces(reads);
+    let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
+    staging.copy(&ranges, limit, |n, bytes| {
+        let Piece { range, reads: of } = &pieces[n];
+        for read in &mut reads[of.clone()] {
+            read.take(range, &bytes);
+        }
+    })
+}
+
+/// What is copied at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Piece {
+    range: Range<u64>,
+    /// The reads that may want some of it, by their position.
+    reads: Range<usize>,
+}
+
+/// The fewest pieces that hold all the ranges, which are in order of their start. None leaves a segment.
+fn pieces(reads: &[Read]) -> Vec<Piece> {
+    let mut spans: Vec<Piece> = Vec::new();
+    let mut segment = 0..0;
+    for (n, read) in reads.iter().enumerate() {
+        match spans.last_mut() {
+            Some(last)
+                if segment == read.segment
+                    && read.range.start <= last.range.end.saturating_add(GAP) =>
+            {
+                last.range.end = last.range.end.max(read.range.end);
+                last.reads.end = n + 1;
+            }
+            _ => spans.push(Piece {
+                range: read.range.clone(),
+                reads: n..n + 1,
+            }),
+        }
+        segment = read.segment.clone();
+    }
+    let cut = |span: Piece| {
+        let Range { start, end } = span.range;
+        (start..end).step_by(BATCH).map(move |start| Piece {
+            range: start..end.min(start + BATCH as u64),
+            reads: span.reads.clone(),
+        })
+    };
+    spans.into_iter().flat_map(cut).collect()
+}
+
+/// Ranges whose bytes are to be kept in memory of their own.
 #[derive(Default)]
 pub struct Wanted(Vec<(Range<u64>, Range<u64>)>);
 
-/// Ranges of one segment that are closer than this are copied at once: a copy costs more than these bytes.
-const GAP: u64 = 256;
-
 impl Wanted {
     pub fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
+        let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
         // The checks have seen to it that there is one.
-        if let Some(segment) = segments
-            .iter()
-            .find(|s| s.start <= range.start && range.end <= s.end)
-        {
+        if let Some(segment) = segments.iter().find(is_around) {
             self.0.push((range, segment.clone()));
         }
     }
 
     /// Copies them, within `limit`.
-    pub fn copy(self, staging: &mut Staging, limit: Duration) -> Result<Copies<'_>, hsa::Error> {
-        let ranges = self.coalesced();
-        let copied = staging.copy(&ranges, limit)?;
-        Ok(Copies { ranges, copied })
-    }
-
-    /// The fewest copies, none of which leaves a segment.
-    fn coalesced(mut self) -> Vec<Range<u64>> {
-        self.0.sort_by_key(|(range, _)| range.start);
-        let mut out: Vec<(Range<u64>, Range<u64>)> = Vec::new();
-        for (range, segment) in self.0 {
-            match out.last_mut() {
-                Some((last, of))
-                    if *of == segment && range.start <= last.end.saturating_add(GAP) =>
-                {
-                    last.end = last.end.max(range.end);
-                }
-                _ => out.push((range, segment)),
+    pub fn copy(mut self, staging: &mut Staging, limit: Duration) -> Result<Copies, hsa::Error> {
+        let key = |range: &Range<u64>| (range.start, range.end);
+        self.0.sort_by_key(|(range, _)| key(range));
+        self.0.dedup_by_key(|(range, _)| key(range));
+        let mut all: Vec<Copied> = Vec::with_capacity(self.0.len());
+        for (range, _) in &self.0 {
+            let mut bytes = Vec::new();
+            let size = (range.end - range.start) as usize;
+            let reserved = room::reserve(&mut bytes, size);
+            if reserved.is_ok() {
+                bytes.resize(size, 0);
+            }
+            all.push(Copied {
+                range: range.clone(),
+                bytes: reserved.map(|()| bytes).map_err(Failure::from),
+            });
+        }
+        let mut reads: Vec<Read> = Vec::with_capacity(all.len());
+        for (n, (copied, (_, segment))) in all.iter_mut().zip(&self.0).enumerate() {
+            let Copied { range, bytes } = copied;
+            if let Ok(bytes) = bytes {
+                let segments = std::slice::from_ref(segment);
+                reads.extend(Read::new(n, range.clone(), segments, bytes));
             }
         }
-        out.into_iter().map(|(range, _)| range).collect()
+        copy(staging, &mut reads, limit)?;
+        let results: Vec<_> = reads
+            .into_iter()
+            .map(|read| (read.tag, read.result))
+            .collect();
+        for (n, result) in results {
+            if let Err(error) = result {
+                all[n].bytes = Err(error.into());
+            }
+        }
+        Ok(Copies(all))
     }
 }
 
-/// Copied ranges, by device address.
-pub struct Copies<'a> {
-    /// In order of their start.
-    ranges: Vec<Range<u64>>,
-    copied: Copied<'a>,
+/// Why a range's bytes are not there.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Copy(#[from] hsa::Error),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
-impl<'a> Copies<'a> {
+struct Copied {
+    range: Range<u64>,
+    bytes: Result<Vec<u8>, Failure>,
+}
+
+/// Copied ranges, in order.
+pub struct Copies(Vec<Copied>);
+
+impl Copies {
     /// The bytes of a range that was wanted.
-    pub fn get(&self, range: &Range<u64>) -> Result<&'a [u8], hsa::Error> {
+    pub fn get(&self, range: &Range<u64>) -> Result<&[u8], Failure> {
         if range.is_empty() {
             return Ok(&[]);
         }
-        let n = self
-            .ranges
-            .partition_point(|copied| copied.start <= range.start)
-            .saturating_sub(1);
-        let whole = &self.ranges[n];
-        let bytes = self.copied.get(n, (whole.end - whole.start) as usize)?;
-        let start = (range.start - whole.start) as usize;
-        let end = start + (range.end - range.start) as usize;
-        Ok(&bytes[start..end])
+        let key = |range: &Range<u64>| (range.start, range.end);
+        let found = self.0.binary_search_by_key(&key(range), |c| key(&c.range));
+        match found.map(|n| &self.0[n].bytes) {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(failure)) => Err(failure.clone()),
+            // Only what was asked for is got.
+            Err(_) => Err(hsa::Error::Missing("a range that was not asked for").into()),
+        }
     }
 }
 
@@ -77,27 +199,70 @@ impl<'a> Copies<'a> {
 mod tests {
     use super::*;
 
+    fn read<'a>(range: Range<u64>, segments: &[Range<u64>], to: &'a mut Vec<u8>) -> Read<'a> {
+        to.resize((range.end - range.start) as usize, 0);
+        Read::new(0, range, segments, to).expect("in a segment")
+    }
+
     #[test]
-    fn near_ranges_of_a_segment_are_copied_at_once() {
-        let segments = [0x1000..0x2000, 0x2000..0x3000];
-        let mut wanted = Wanted::default();
-        for range in [
-            0x1800..0x1810,
+    fn near_ranges_of_a_segment_are_one_piece() {
+        let segments = [0x1000..0x20000, 0x20000..0x30000];
+        let ranges = [
             0x1000..0x1010,
             0x1020..0x1030,
-            0x1ff0..0x2000,
-            0x2000..0x2010,
-        ] {
-            wanted.add(range, &segments);
-        }
+            0x5031..0x5040,
+            0x1ff00..0x20000,
+            0x20000..0x20010,
+        ];
+        let mut buffers = vec![Vec::new(); ranges.len()];
+        let reads: Vec<_> = ranges
+            .into_iter()
+            .zip(&mut buffers)
+            .map(|(range, to)| read(range, &segments, to))
+            .collect();
+        let found: Vec<_> = pieces(&reads)
+            .into_iter()
+            .map(|piece| (piece.range, piece.reads))
+            .collect();
         assert_eq!(
-            wanted.coalesced(),
+            found,
             [
-                0x1000..0x1030,
-                0x1800..0x1810,
-                0x1ff0..0x2000,
-                0x2000..0x2010
+                (0x1000..0x1030, 0..2),
+                (0x5031..0x5040, 2..3),
+                (0x1ff00..0x20000, 3..4),
+                (0x20000..0x20010, 4..5),
             ]
         );
+        assert!(Read::new(0, 0x1fff0..0x20010, &segments, &mut []).is_none());
+    }
+
+    #[test]
+    fn a_large_range_is_cut_into_pieces_and_put_together_again() {
+        let size = BATCH as u64;
+        let segment = 0x1000..0x1000 + 3 * size;
+        let segments = std::slice::from_ref(&segment);
+        let (mut all, mut inner) = (Vec::new(), Vec::new());
+        let mut reads = [
+            read(0x1001..0x1001 + 2 * size + 5, segments, &mut all),
+            read(0x1000 + size - 3..0x1000 + size + 3, segments, &mut inner),
+        ];
+        let pieces = pieces(&reads);
+        let sizes: Vec<_> = pieces.iter().map(|p| p.range.end - p.range.start).collect();
+        assert_eq!(sizes, [size, size, 5]);
+        let byte = |address: u64| (address.wrapping_mul(0x9e37_79b9) >> 13) as u8;
+        for piece in &pieces {
+            let bytes: Vec<u8> = piece.range.clone().map(byte).collect();
+            for read in &mut reads[piece.reads.clone()] {
+                read.take(&piece.range, &Ok(&bytes));
+            }
+        }
+        for read in &reads {
+            assert!(read.range.clone().map(byte).eq(read.to.iter().copied()));
+        }
+        let error = hsa::Error::Missing("x");
+        reads[1].take(&pieces[2].range, &Err(error.clone()));
+        assert!(reads[1].result.is_ok());
+        reads[1].take(&pieces[0].range, &Err(error));
+        assert!(reads[1].result.is_err());
     }
 }

@@ -1,20 +1,22 @@
 //! One drain from end to end: discover, check, copy, encode, place. What is lost on the way is said and counted; the
 //! rest goes on.
 
-use crate::copy::Wanted;
+use crate::copy::{self, Read};
 use crate::discover::{self, Agent, CodeObject};
+use crate::encode::{Draft, Image};
 use crate::files::{Files, Profile, Scope};
 use crate::guard::lock;
 use crate::host;
 use crate::hsa::copy::Staging;
 use crate::hsa::types::{AgentHandle, ExecutableHandle};
 use crate::hsa::{self, Agents, Api};
-use crate::object::{self, Object};
+use crate::object::{self, Lost, Object};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Where a code object is loaded.
 type Place = (ExecutableHandle, AgentHandle);
@@ -217,6 +219,11 @@ pub fn expect() {
     IS_EXPECTED.store(true, Ordering::Relaxed);
 }
 
+/// ROCr has come up without loading devprof as a tool, or with tables that devprof does not know: it has to be asked.
+pub fn expect_no_more() {
+    IS_EXPECTED.store(false, Ordering::Relaxed);
+}
+
 /// ROCr tells a tool that HSA is up, or down.
 pub fn is_up(is_up: bool) {
     lock(&STATE).get_or_insert_default().is_up = Some(is_up);
@@ -230,14 +237,19 @@ pub fn hsa_is_up() -> bool {
     hsa::find().is_some_and(|api| api.is_ok_and(|api| api.is_alive().unwrap_or(false)))
 }
 
-/// Whether something that counts is loaded and its end will not be told, while the process goes on.
-pub fn is_unsure() -> bool {
+/// Whether something that counts is loaded, and its end will not be reported.
+pub fn has_unobserved() -> bool {
     let mut state = lock(&STATE);
     let state = state.get_or_insert_default();
-    let is_unsure = |(of, objects): (_, &HashMap<_, Object>)| {
+    let is_unobserved = |(of, objects): (_, &HashMap<_, Object>)| {
         !state.watched.contains_key(of) && !objects.values().all(Object::is_empty)
     };
-    state.ending.is_none() && state.objects.iter().any(is_unsure)
+    state.objects.iter().any(is_unobserved)
+}
+
+/// The process is past the beginning of its last drain.
+pub fn is_ending() -> bool {
+    lock(&STATE).get_or_insert_default().ending.is_some()
 }
 
 /// From now on only this thread collects: it ends the process.
@@ -432,35 +444,41 @@ impl State {
                 continue;
             }
             let staging = staging(&mut self.staging, api, &agents, agent);
-            let mut wanted = Wanted::default();
             let objects = || {
                 let of = |&(executable, agent)| self.objects.get(&executable)?.get(&agent);
                 mine.iter().filter_map(of)
             };
             if order == Order::Reset {
+                // Otherwise what is still in the GPU's caches overwrites the counters that are set back here.
+                write_back(staging, agent, settings, outcome);
                 for object in objects() {
                     for (range, byte) in object.counters() {
                         if let Err(error) = staging.fill(&range, byte) {
-                            outcome.lose(object.describe(api, agent, &object::Lost::Reset(error)));
+                            outcome.lose(object.describe(api, agent, &Lost::Reset(error)));
                         }
                     }
                 }
+                // Kernels shall not go on with old counters from the caches.
+                write_back(staging, agent, settings, outcome);
                 continue;
             }
-            objects().for_each(|object| object.want(&mut wanted));
-            let copies = match wanted.copy(staging, settings.sync_limit) {
-                Ok(copies) => copies,
+            // What kernels have counted may still be in the GPU's caches.
+            write_back(staging, agent, settings, outcome);
+            let images = match images(staging, objects(), settings.sync_limit) {
+                Ok(images) => images,
                 Err(error) => {
                     lose_all(outcome, mine.len(), agent, &error);
                     continue;
                 }
             };
-            for place in mine {
+            for (place, images) in mine.into_iter().zip(images) {
                 let of = self.objects.get_mut(&place.0);
                 let Some(object) = of.and_then(|of| of.get_mut(&place.1)) else {
                     continue;
                 };
-                let image = object.image(api, agent, &copies);
+                let image = images
+                    .and_then(|images| Ok(object.join(api, agent, images)?))
+                    .map_err(|lost| object.describe(api, agent, &lost));
                 for loss in &object.losses {
                     outcome.lose(loss);
                 }
@@ -491,6 +509,57 @@ impl State {
             .place(&agents.gpus, settings, profiles, scope, outcome);
         Ok(())
     }
+}
+
+/// Has an agent write its caches back to memory, and drop what is in them.
+fn write_back(staging: &mut Staging, agent: &Agent, settings: &Settings, outcome: &mut Outcome) {
+    match staging.write_back(settings.sync_limit) {
+        Ok(true) => {}
+        Ok(false) => outcome.lose(format_args!(
+            "{} did not write its caches back within {} ms (DEVPROF_SYNC_MS): the latest counts may be missing",
+            agent.name,
+            settings.sync_limit.as_millis(),
+        )),
+        Err(error) => outcome.lose(format_args!(
+            "cannot make {} write its caches back, the latest counts may be missing: {error}",
+            agent.name
+        )),
+    }
+}
+
+/// The raw profiles of code objects on one agent, one for each table, with the device's bytes copied into them.
+fn images<'a>(
+    staging: &mut Staging,
+    objects: impl Iterator<Item = &'a Object>,
+    limit: Duration,
+) -> Result<Vec<Result<Vec<Image>, Lost>>, hsa::Error> {
+    let mut drafts: Vec<_> = objects
+        .map(|object| (&object.code.segments, object.drafts()))
+        .collect();
+    let mut reads = Vec::new();
+    for (n, (segments, drafts)) in drafts.iter_mut().enumerate() {
+        for (range, to) in drafts.iter_mut().flatten().flat_map(Draft::targets) {
+            reads.extend(Read::new(n, range, segments, to));
+        }
+    }
+    copy::copy(staging, &mut reads, limit)?;
+    let results: Vec<_> = reads
+        .into_iter()
+        .map(|read| (read.tag, read.result))
+        .collect();
+    for (n, result) in results {
+        if let Err(error) = result {
+            drafts[n].1 = Err(Lost::Copy(error));
+        }
+    }
+    let finish = |drafts: Vec<Draft>| {
+        let images = drafts.into_iter().map(Draft::finish);
+        images.collect::<Result<_, _>>().map_err(Lost::Defect)
+    };
+    Ok(drafts
+        .into_iter()
+        .map(|(_, drafts)| drafts.and_then(finish))
+        .collect())
 }
 
 fn staging<'a>(

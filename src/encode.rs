@@ -1,25 +1,25 @@
-//! Fourth stage: the copied sections become a raw profile of the version that the device code was built for.
+//! Fourth stage: a raw profile of the version that the device code was built for.
+//!
+//! The device's bytes are copied straight to where the file has them, so that a drain needs no more memory than the
+//! profile itself: [`Draft::new`] lays the file out, [`Draft::targets`] says what goes where, and [`Draft::finish`]
+//! turns device addresses into the file's offsets.
 
 use crate::check::Defect;
 use crate::room;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, Format, Header, counter_size};
+use std::ops::Range;
 
-/// One table's sections, copied from the device.
-#[derive(Clone, Copy, Debug)]
+/// One table's sections: where they are on the device (addresses), and the names, which are known already.
+#[derive(Clone, Debug)]
 pub struct Sections<'a> {
     /// Checked, with the variant flags.
     pub version: u64,
     pub format: &'static Format,
-    pub data: &'a [u8],
-    /// Device address of the first record.
-    pub data_start: u64,
-    pub counters: &'a [u8],
-    /// Device address of the first counter.
-    pub counters_start: u64,
-    pub uniform: &'a [u8],
-    /// Device address of the first uniform counter.
-    pub uniform_start: u64,
+    pub data: Range<u64>,
+    pub counters: Range<u64>,
+    /// Empty if there are none.
+    pub uniform: Range<u64>,
     pub names: &'a [u8],
 }
 
@@ -27,160 +27,209 @@ pub struct Sections<'a> {
 #[derive(Debug)]
 pub struct Image {
     pub bytes: Vec<u8>,
+    pub records: usize,
     /// Records that were left out because their counters are not in the counters section.
     pub dropped: usize,
-    /// Records whose bitmap (MC/DC) stays behind on the device: the table does not say where it is.
+    /// Records whose bitmap (MC/DC) stays on the device: the table does not say where it is.
     pub bitmaps: usize,
 }
 
-/// Appends one raw profile to `out`, which has a whole number of 8-byte words.
-///
-/// Counter pointers are made relative to the file's layout, where the data records come right before the counters and
-/// these right before the uniform ones; device addresses are written as 0, so that two runs give the same bytes.
-pub fn encode(sections: &Sections, binary_id: Option<&[u8]>) -> Result<Image, Defect> {
-    let Sections { format, .. } = *sections;
-    let counter = counter_size(sections.version);
-    let all = sections.data.chunks_exact(format.record);
-    let total = all.len();
-    let mut kept: Vec<(&[u8], Place)> = Vec::new();
-    room::reserve(&mut kept, total)?;
-    kept.extend(
-        all.enumerate()
-            .filter_map(|(n, record)| Some((record, place(sections, counter, n, record)?))),
-    );
-    if kept.is_empty() && total > 0 {
-        return Err(Defect::NoRecord(total));
+/// A raw profile that waits for the device's bytes. The header and the names are still missing.
+pub struct Draft<'a> {
+    sections: Sections<'a>,
+    binary_id: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Where the sections are in `bytes`. They follow each other, with padding after the counters.
+    data: Range<usize>,
+    counters: Range<usize>,
+    uniform: Range<usize>,
+}
+
+impl<'a> Draft<'a> {
+    /// Lays the file out and takes the memory for it.
+    pub fn new(sections: Sections<'a>, binary_id: Option<&[u8]>) -> Result<Draft<'a>, Defect> {
+        // llvm-profdata takes a file with an id of no bytes for damaged.
+        let binary_id = binary_id
+            .filter(|id| !id.is_empty())
+            .map(padded_id)
+            .unwrap_or_default();
+        let start = 8 * Header::words_of(sections.version) + binary_id.len();
+        let after = |start: usize, range: &Range<u64>| {
+            let end = start.checked_add(usize::try_from(range.end - range.start).ok()?)?;
+            Some(start..end)
+        };
+        let lay_out = || {
+            let data = after(start, &sections.data)?;
+            let counters = after(data.end, &sections.counters)?;
+            let uniform = after(counters.end.checked_next_multiple_of(8)?, &sections.uniform)?;
+            let end = uniform.end.checked_add(sections.names.len())?;
+            Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
+        };
+        let (data, counters, uniform, end) = lay_out().ok_or(room::NoRoom(usize::MAX))?;
+        let mut bytes = Vec::new();
+        room::reserve(&mut bytes, end)?;
+        bytes.resize(uniform.end, 0);
+        Ok(Draft {
+            sections,
+            binary_id,
+            bytes,
+            data,
+            counters,
+            uniform,
+        })
     }
-    let data = (kept.len() * format.record) as u64;
-    let counters = sections.counters.len() as u64;
-    let padding_after_counters = counters.next_multiple_of(8) - counters;
-    // An id of no bytes is none: llvm-profdata would take the file for damaged.
-    let binary_id = binary_id
-        .filter(|id| !id.is_empty())
-        .map(padded_id)
-        .unwrap_or_default();
-    let has_uniform = !sections.uniform.is_empty();
-    // Where there are uniform counters, llvm-profdata wants every record to have some: a record without points to
-    // zeros behind them, which say that nothing it counted was uniform.
-    let without = kept
-        .iter()
-        .filter(|(_, place)| has_uniform && place.uniform.is_none());
-    let zeros = COUNTER * without.map(|(_, place)| place.count).max().unwrap_or(0);
-    let uniform = sections.uniform.len() as u64;
-    let header = Header {
-        version: sections.version,
-        binary_ids: binary_id.len() as u64,
-        num_data: kept.len() as u64,
-        num_counters: counters / counter,
-        padding_after_counters,
-        num_uniform: (uniform + zeros) / COUNTER,
-        uniform_delta: if has_uniform {
-            data + counters + padding_after_counters
-        } else {
-            0
-        },
-        names: sections.names.len() as u64,
-        counters_delta: data,
-    };
-    let words = header.words();
-    let size = [
-        8 * words.len(),
-        binary_id.len(),
-        data as usize,
-        sections.counters.len(),
-        sections.uniform.len(),
-        zeros as usize,
-        sections.names.len(),
-        2 * 8,
-    ]
-    .into_iter()
-    .try_fold(0usize, usize::checked_add)
-    .unwrap_or(usize::MAX);
-    let mut out = Vec::new();
-    room::reserve(&mut out, size)?;
-    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    out.extend_from_slice(&binary_id);
-    let mut bitmaps = 0;
-    for (n, (record, place)) in kept.iter().enumerate() {
-        // A record's pointers count from the record itself.
-        let record_start = (n * format.record) as u64;
-        let start = out.len();
-        out.extend_from_slice(record);
-        let written = &mut out[start..];
-        written[format.addresses.clone()].fill(0);
-        // No value profile is kept on a device, so none is promised.
-        written[format.value_sites.clone()].fill(0);
-        bitmaps += usize::from(LittleEndian::read_u32(&written[format.num_bitmap_bytes..]) != 0);
-        written[format.num_bitmap_bytes..][..4].fill(0);
-        let counter_ptr = (header.counters_delta + place.counters).wrapping_sub(record_start);
-        LittleEndian::write_u64(&mut written[format.counter_ptr..], counter_ptr);
-        if let Some(at) = format.uniform_ptr {
-            let pointer = match place.uniform {
-                _ if !has_uniform => 0,
-                offset => {
-                    (header.uniform_delta + offset.unwrap_or(uniform)).wrapping_sub(record_start)
-                }
+
+    /// The device's ranges, and where their bytes go. None of them is empty.
+    pub fn targets(&mut self) -> impl Iterator<Item = (Range<u64>, &mut [u8])> {
+        let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
+        let (before, counters) = before.split_at_mut(self.counters.start);
+        let data = &mut before[self.data.clone()];
+        let counters = &mut counters[..self.counters.len()];
+        [
+            (self.sections.data.clone(), data),
+            (self.sections.counters.clone(), counters),
+            (self.sections.uniform.clone(), uniform),
+        ]
+        .into_iter()
+        .filter(|(_, bytes)| !bytes.is_empty())
+    }
+
+    /// The profile, once the device's bytes are there.
+    ///
+    /// Counter pointers become relative to the file's layout; device addresses are written as 0, so that two runs give
+    /// the same bytes.
+    pub fn finish(mut self) -> Result<Image, Defect> {
+        let format = self.sections.format;
+        let counter = counter_size(self.sections.version);
+        let total = self.data.len() / format.record;
+        let has_uniform = !self.uniform.is_empty();
+        let (mut kept, mut zeros) = (0, 0);
+        for n in 0..total {
+            let Some(offsets) = self.offsets(n) else {
+                continue;
             };
-            LittleEndian::write_u64(&mut written[at..], pointer);
+            kept += 1;
+            // Where there are uniform counters, llvm-profdata wants every record to have some: a record without any
+            // points to zeros after them, which mean that nothing it counted was uniform.
+            if has_uniform && offsets.uniform.is_none() {
+                zeros = zeros.max(COUNTER * offsets.count);
+            }
         }
+        if kept == 0 && total > 0 {
+            return Err(Defect::NoRecord(total));
+        }
+        let data = (kept * format.record) as u64;
+        let counters = self.counters.len() as u64;
+        let padding_after_counters = counters.next_multiple_of(8) - counters;
+        let uniform = self.uniform.len() as u64;
+        let header = Header {
+            version: self.sections.version,
+            binary_ids: self.binary_id.len() as u64,
+            num_data: kept as u64,
+            num_counters: counters / counter,
+            padding_after_counters,
+            num_uniform: (uniform + zeros) / COUNTER,
+            uniform_delta: if has_uniform {
+                data + counters + padding_after_counters
+            } else {
+                0
+            },
+            names: self.sections.names.len() as u64,
+            counters_delta: data,
+        };
+        let (mut next, mut bitmaps) = (0, 0);
+        for n in 0..total {
+            let Some(offsets) = self.offsets(n) else {
+                continue;
+            };
+            let from = self.data.start + n * format.record;
+            let to = self.data.start + next * format.record;
+            self.bytes.copy_within(from..from + format.record, to);
+            let record = &mut self.bytes[to..to + format.record];
+            record[format.addresses.clone()].fill(0);
+            // No value profile is kept on a device, so none is promised.
+            record[format.value_sites.clone()].fill(0);
+            bitmaps += usize::from(LittleEndian::read_u32(&record[format.num_bitmap_bytes..]) != 0);
+            record[format.num_bitmap_bytes..][..4].fill(0);
+            // A record's pointers count from the record itself.
+            let start = (next * format.record) as u64;
+            let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
+            LittleEndian::write_u64(&mut record[format.counter_ptr..], pointer);
+            if let Some(at) = format.uniform_ptr {
+                let offset = offsets.uniform.unwrap_or(uniform);
+                let pointer = match has_uniform {
+                    true => (header.uniform_delta + offset).wrapping_sub(start),
+                    false => 0,
+                };
+                LittleEndian::write_u64(&mut record[at..], pointer);
+            }
+            next += 1;
+        }
+        // Records that were left out make the file shorter.
+        let end = self.data.start + kept * format.record;
+        self.bytes.drain(end..self.data.end);
+        for (at, word) in header.words().into_iter().enumerate() {
+            LittleEndian::write_u64(&mut self.bytes[8 * at..], word);
+        }
+        let id = self.data.start - self.binary_id.len();
+        self.bytes[id..self.data.start].copy_from_slice(&self.binary_id);
+        let rest = zeros as usize + self.sections.names.len() + 8;
+        room::reserve(&mut self.bytes, rest)?;
+        self.bytes.resize(self.bytes.len() + zeros as usize, 0);
+        self.bytes.extend_from_slice(self.sections.names);
+        pad(&mut self.bytes);
+        Ok(Image {
+            bytes: self.bytes,
+            records: kept,
+            dropped: total - kept,
+            bitmaps,
+        })
     }
-    out.extend_from_slice(sections.counters);
-    pad(&mut out);
-    out.extend_from_slice(sections.uniform);
-    out.resize(out.len() + zeros as usize, 0);
-    out.extend_from_slice(sections.names);
-    pad(&mut out);
-    Ok(Image {
-        bytes: out,
-        dropped: total - kept.len(),
-        bitmaps,
-    })
+
+    /// Where the counters of record `n` are; `None` if it points elsewhere.
+    fn offsets(&self, n: usize) -> Option<CounterOffsets> {
+        let Sections { format, .. } = self.sections;
+        let start = n * format.record;
+        let record = &self.bytes[self.data.start + start..][..format.record];
+        let address = self.sections.data.start.wrapping_add(start as u64);
+        let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
+        let count = u64::from(LittleEndian::read_u32(&record[format.num_counters..]));
+        let target = |at| address.wrapping_add(pointer(at));
+        let counter = counter_size(self.sections.version);
+        let counters = offset(
+            target(format.counter_ptr),
+            &self.sections.counters,
+            counter,
+            count,
+        )?;
+        let uniform = match format.uniform_ptr {
+            Some(at) if pointer(at) != 0 => {
+                Some(offset(target(at), &self.sections.uniform, COUNTER, count)?)
+            }
+            _ => None,
+        };
+        Some(CounterOffsets {
+            counters,
+            uniform,
+            count,
+        })
+    }
 }
 
 /// Where a record's counters are, in bytes from the start of their sections.
-struct Place {
+struct CounterOffsets {
     counters: u64,
     uniform: Option<u64>,
     /// How many counters.
     count: u64,
 }
 
-/// `None` when the record points elsewhere.
-fn place(sections: &Sections, counter: u64, n: usize, record: &[u8]) -> Option<Place> {
-    let format = sections.format;
-    let address = sections.data_start.wrapping_add((n * format.record) as u64);
-    let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
-    let count = u64::from(LittleEndian::read_u32(&record[format.num_counters..]));
-    let target = |at| address.wrapping_add(pointer(at));
-    let counters = offset(
-        target(format.counter_ptr),
-        sections.counters_start,
-        sections.counters,
-        counter,
-        count,
-    )?;
-    let uniform = match format.uniform_ptr {
-        Some(at) if pointer(at) != 0 => Some(offset(
-            target(at),
-            sections.uniform_start,
-            sections.uniform,
-            COUNTER,
-            count,
-        )?),
-        _ => None,
-    };
-    Some(Place {
-        counters,
-        uniform,
-        count,
-    })
-}
-
 /// The offset of `target` in the section, when `count` aligned entries from there lie inside it.
-fn offset(target: u64, start: u64, section: &[u8], entry: u64, count: u64) -> Option<u64> {
-    let offset = target.checked_sub(start)?;
+fn offset(target: u64, section: &Range<u64>, entry: u64, count: u64) -> Option<u64> {
+    let offset = target.checked_sub(section.start)?;
     let end = count.checked_mul(entry)?.checked_add(offset)?;
-    (count > 0 && offset % entry == 0 && end <= section.len() as u64).then_some(offset)
+    let is_inside = end <= section.end - section.start;
+    (count > 0 && offset % entry == 0 && is_inside).then_some(offset)
 }
 
 /// A binary id as the file has it: its length, its bytes, zeros up to a word.
@@ -193,6 +242,22 @@ fn padded_id(id: &[u8]) -> Vec<u8> {
 
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(8), 0);
+}
+
+/// The profile of sections whose bytes a test has.
+#[cfg(test)]
+pub fn encode(
+    sections: Sections,
+    [data, counters, uniform]: [&[u8]; 3],
+    binary_id: Option<&[u8]>,
+) -> Result<Image, Defect> {
+    let mut draft = Draft::new(sections, binary_id)?;
+    let all = [data, counters, uniform];
+    let filled = all.into_iter().filter(|bytes| !bytes.is_empty());
+    for ((_, target), bytes) in draft.targets().zip(filled) {
+        target.copy_from_slice(bytes);
+    }
+    draft.finish()
 }
 
 #[cfg(test)]
@@ -221,16 +286,17 @@ mod tests {
         words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
-    fn sections<'a>(data: &'a [u8], counters: &'a [u8], uniform: &'a [u8]) -> Sections<'a> {
+    fn range(start: u64, bytes: &[u8]) -> Range<u64> {
+        start..start + bytes.len() as u64
+    }
+
+    fn sections([data, counters, uniform]: [&[u8]; 3]) -> Sections<'static> {
         Sections {
             version: 11,
             format: &V11,
-            data,
-            data_start: DATA,
-            counters,
-            counters_start: COUNTERS,
-            uniform,
-            uniform_start: UNIFORM,
+            data: range(DATA, data),
+            counters: range(COUNTERS, counters),
+            uniform: range(UNIFORM, uniform),
             names: b"\x03\x00abc",
         }
     }
@@ -247,7 +313,8 @@ mod tests {
         ]
         .concat();
         let counters: Vec<u8> = [1u64, 2, 3].iter().flat_map(|c| c.to_le_bytes()).collect();
-        let image = encode(&sections(&data, &counters, &counters), Some(&[0xaa; 20])).unwrap();
+        let bytes = [&data[..], &counters, &counters];
+        let image = encode(sections(bytes), bytes, Some(&[0xaa; 20])).unwrap();
         assert_eq!((image.dropped, image.bitmaps), (0, 0));
         let bytes = &image.bytes;
         let header: Vec<u64> = (0..19).map(|n| word(bytes, n)).collect();
@@ -304,15 +371,17 @@ mod tests {
         ] {
             let bad = record(0, counter, uniform, count);
             let both = [bad.clone(), record(1, COUNTERS, UNIFORM, 3)].concat();
-            let image = encode(&sections(&both, &counters, &counters), None).unwrap();
+            let bytes = [&both[..], &counters, &counters];
+            let image = encode(sections(bytes), bytes, None).unwrap();
             assert_eq!(image.dropped, 1, "{counter:#x} {uniform:#x} {count}");
             // The record that is left is the first in the file, and its pointer counts from there.
             assert_eq!(
                 (word(&image.bytes, 3), word(&image.bytes[19 * 8..], 2)),
                 (1, 72)
             );
+            let bytes = [&bad[..], &counters, &counters];
             assert!(matches!(
-                encode(&sections(&bad, &counters, &counters), None),
+                encode(sections(bytes), bytes, None),
                 Err(Defect::NoRecord(1))
             ));
         }
@@ -320,15 +389,16 @@ mod tests {
 
     #[test]
     fn version_10_has_no_uniform_counters() {
-        let mut data = vec![0u8; 64];
+        let mut data = [0u8; 64];
         LittleEndian::write_u64(&mut data[16..], COUNTERS.wrapping_sub(DATA));
         LittleEndian::write_u32(&mut data[48..], 1);
+        let bytes = [&data[..], &[5, 0, 0, 0, 0, 0, 0, 0], &[]];
         let sections = Sections {
             version: 10,
             format: &V10,
-            ..sections(&data, &[5, 0, 0, 0, 0, 0, 0, 0], &[])
+            ..sections(bytes)
         };
-        let image = encode(&sections, None).unwrap();
+        let image = encode(sections, bytes, None).unwrap();
         assert_eq!(image.bytes.len(), 16 * 8 + 64 + 8 + 8);
         assert_eq!(
             (
@@ -342,16 +412,17 @@ mod tests {
 
     #[test]
     fn byte_coverage_counts_in_bytes_and_pads() {
-        let mut data = vec![0u8; 64];
+        let mut data = [0u8; 64];
         LittleEndian::write_u64(&mut data[16..], (COUNTERS + 1).wrapping_sub(DATA));
         LittleEndian::write_u32(&mut data[48..], 2);
         let version = 10 | profraw::format::BYTE_COVERAGE;
+        let bytes = [&data[..], &[0xff, 0, 0xff], &[]];
         let sections = Sections {
             version,
             format: &V10,
-            ..sections(&data, &[0xff, 0, 0xff], &[])
+            ..sections(bytes)
         };
-        let image = encode(&sections, None).unwrap();
+        let image = encode(sections, bytes, None).unwrap();
         assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
     }
 
@@ -456,15 +527,13 @@ mod tests {
             let sections = Sections {
                 version: format.version | flag,
                 format,
-                data: &data,
-                data_start,
-                counters: &counters,
-                counters_start,
-                uniform: &uniform,
-                uniform_start,
+                data: range(data_start, &data),
+                counters: range(counters_start, &counters),
+                uniform: range(uniform_start, &uniform),
                 names: &names,
             };
-            let image = encode(&sections, (round % 2 == 0).then_some(&id))
+            let bytes = [&data[..], &counters, &uniform];
+            let image = encode(sections, bytes, (round % 2 == 0).then_some(&id))
                 .unwrap()
                 .bytes;
             let layout = profraw::Layout::read(&image).unwrap();

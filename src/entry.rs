@@ -6,7 +6,7 @@ use crate::guard::{Busy, Cost, guarded};
 use crate::host;
 use crate::hsa::types::ExecutableHandle;
 use crate::hsa::{self, intercept, originals, tool};
-use crate::instance::{self, Found, Order};
+use crate::instance::{self, Found, REFUSED, Request};
 use crate::journal::{self, Event};
 use crate::report::{self, Outcome};
 use crate::settings::Settings;
@@ -17,17 +17,29 @@ use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+/// What to do when unloading cannot be observed.
+macro_rules! how_to_observe {
+    () => {
+        "preload libdevprof.so (devprof run), or link with the flags of `devprof flags` and without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts)"
+    };
+}
+
 fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(Settings::from_env)
 }
 
+/// Whether ROCr loads the tools of HSA_TOOLS_LIB next to those of rocprofiler-sdk.
+const V1_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
+
 /// The process that HSA belongs to, if it is alive: the one that loaded devprof, or a child that forked before HSA was.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// Some copy is a tool of ROCr, and hears of HSA's shutdown before that happens.
-static LISTENS: AtomicBool = AtomicBool::new(false);
+/// Some copy is a tool of ROCr, and its hooks report all that is loaded, unloaded, and shut down.
+static OBSERVES: AtomicBool = AtomicBool::new(false);
 /// This copy is.
-static LISTENS_HERE: AtomicBool = AtomicBool::new(false);
+static OBSERVES_HERE: AtomicBool = AtomicBool::new(false);
+/// ROCr has called `OnLoad` in this copy.
+static WAS_LOADED: AtomicBool = AtomicBool::new(false);
 /// This is the shared library.
 static IS_LIBRARY: AtomicBool = AtomicBool::new(false);
 /// Set by each fork, for its child.
@@ -62,108 +74,134 @@ fn is_interrupted() -> bool {
     is_busy
 }
 
-/// Carries out an order, in the copy that leads; see there for what is returned.
-pub fn carry_out(order: Order) -> u64 {
-    guarded(Cost::Counters, 1, || {
+/// Handles a request, in the copy that leads; see there for the answers.
+pub fn handle(request: Request) -> u64 {
+    // Asked by hooks on threads that are in a request already.
+    match request {
+        Request::IsObserved {} => return u64::from(is_ours() && OBSERVES.load(Ordering::Relaxed)),
+        Request::IsOwnQueue {} => return u64::from(hsa::queues::is_own()),
+        _ => {}
+    }
+    guarded(Cost::Counters, REFUSED, || {
         if !is_ours() {
             return 0;
         }
         if is_interrupted() {
-            return 1;
+            return REFUSED;
         }
         let _busy = Busy::begin(&IS_BUSY);
-        let run = |order| {
-            // Where a shutdown is heard of in time nobody has to be kept from it before the last drain.
-            let is_last = order == drain::Order::All { wait: false };
-            let hold = !LISTENS.load(Ordering::Relaxed) && !is_last;
-            drain::drain(settings(), order, hold)
-        };
-        let lost = |outcome: Outcome| u64::from(outcome.lost > 0);
-        match order {
-            Order::Collect { wait } => {
-                let outcome = run(drain::Order::All { wait });
-                if outcome.written > 0 && settings().snapshot.is_some() && !snapshot::is_started() {
-                    report::lost(
-                        "DEVPROF_SNAPSHOT_MS: no snapshots are made, since devprof hears nothing of what is loaded and unloaded here; preload libdevprof.so",
-                    );
-                }
-                lost(outcome)
-            }
-            Order::Reset => lost(run(drain::Order::Reset)),
-            Order::Frozen(executable) => {
-                drain::watch(ExecutableHandle(executable));
-                if !LISTENS.load(Ordering::Relaxed) {
-                    drain::hold(settings());
-                }
-                snapshot::start(settings());
-                0
-            }
-            Order::Going(executable) => {
-                let executable = ExecutableHandle(executable);
-                run(drain::Order::Going(executable));
-                drain::freezing(executable)
-            }
-            Order::Gone {
-                executable,
-                freezing,
-                destroyed,
-            } => {
-                drain::gone(ExecutableHandle(executable), freezing, destroyed);
-                0
-            }
-            Order::ShutDown => {
-                // HIP may be half gone by now: no waiting for it.
-                let outcome = run(drain::Order::All { wait: false });
-                drain::release();
-                hsa::queues::close();
-                lost(outcome)
-            }
-            Order::Starts => {
-                drain::is_changing();
-                0
-            }
-            Order::Started => {
-                drain::is_changed();
-                0
-            }
-            Order::IsDown => {
-                drain::is_changed();
-                hsa::queues::open(drain::hsa_is_up());
-                0
-            }
-            Order::Listens => {
-                LISTENS.store(true, Ordering::Relaxed);
-                drain::is_up(true);
-                hsa::queues::forget();
-                0
-            }
-            Order::Unloaded => {
-                drain::is_up(false);
-                0
-            }
-            Order::Closing => {
-                let outcome = run(drain::Order::All { wait: false });
-                if drain::is_unsure() {
-                    report::lost(
-                        "a library is closed, and devprof does not hear what is unloaded with it: what it counts when it is opened again may be lost; link without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts), or preload libdevprof.so",
-                    );
-                }
-                lost(outcome)
-            }
-            Order::AtExit => {
-                register_exit(at_exit);
-                0
-            }
-            Order::QueueMade { queue, single } => {
-                hsa::queues::made(queue as usize, single);
-                0
-            }
-            Order::QueueGone(queue) => {
-                hsa::queues::gone(queue as usize);
-                0
-            }
-        }
+        handle_ours(request)
     })
+}
+
+fn handle_ours(request: Request) -> u64 {
+    let observes = OBSERVES.load(Ordering::Relaxed);
+    let run = |order| {
+        // Where a shutdown is observed in time nobody has to be kept from it before the last drain.
+        let is_last = order == drain::Order::All { wait: false };
+        drain::drain(settings(), order, !observes && !is_last)
+    };
+    let lost = |outcome: Outcome| u64::from(outcome.lost > 0);
+    match request {
+        Request::Collect { wait } => {
+            let outcome = run(drain::Order::All { wait });
+            if outcome.written > 0 && !observes && drain::has_unobserved() {
+                report::lost(
+                    if settings().snapshot.is_some() && !snapshot::is_started() {
+                        concat!(
+                            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost, and DEVPROF_SNAPSHOT_MS has no effect; ",
+                            how_to_observe!()
+                        )
+                    } else {
+                        concat!(
+                            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost; ",
+                            how_to_observe!()
+                        )
+                    },
+                );
+            }
+            lost(outcome)
+        }
+        Request::Reset {} => lost(run(drain::Order::Reset)),
+        Request::Frozen { executable } => {
+            drain::watch(ExecutableHandle(executable));
+            if !observes {
+                drain::hold(settings());
+            }
+            snapshot::start(settings());
+            0
+        }
+        Request::Destroying { executable } => {
+            let executable = ExecutableHandle(executable);
+            run(drain::Order::Going(executable));
+            drain::freezing(executable)
+        }
+        Request::Destroyed {
+            executable,
+            generation,
+            destroyed,
+        } => {
+            drain::gone(ExecutableHandle(executable), generation, destroyed);
+            0
+        }
+        Request::ShutDown {} => {
+            // HIP may be half gone by now: no waiting for it.
+            let outcome = run(drain::Order::All { wait: false });
+            drain::release();
+            hsa::queues::close();
+            lost(outcome)
+        }
+        Request::Starts {} => {
+            drain::is_changing();
+            0
+        }
+        Request::Started {} => {
+            drain::is_changed();
+            if !OBSERVES.load(Ordering::Relaxed) {
+                drain::expect_no_more();
+            }
+            0
+        }
+        Request::IsDown {} => {
+            drain::is_changed();
+            hsa::queues::open(drain::hsa_is_up());
+            0
+        }
+        Request::Observes {} => {
+            OBSERVES.store(true, Ordering::Relaxed);
+            drain::is_up(true);
+            hsa::queues::forget();
+            0
+        }
+        Request::Unloaded {} => {
+            drain::is_up(false);
+            0
+        }
+        Request::Closing {} => {
+            let outcome = run(drain::Order::All { wait: false });
+            if !drain::is_ending() && drain::has_unobserved() {
+                report::lost(concat!(
+                    "a library is closed, and devprof cannot observe what is unloaded with it: what it counts when it is opened again may be lost; ",
+                    how_to_observe!()
+                ));
+            }
+            lost(outcome)
+        }
+        Request::AtExit {} => {
+            register_exit(at_exit);
+            0
+        }
+        Request::QueueCreated { queue, single } => {
+            hsa::queues::made(queue as usize, single);
+            0
+        }
+        Request::QueueDestroying { queue } => {
+            hsa::queues::gone(queue as usize);
+            0
+        }
+        // Answered above.
+        Request::IsObserved {} | Request::IsOwnQueue {} => REFUSED,
+    }
 }
 
 /// Collects the counters of every loaded code object and writes or rewrites their files. LLVM's host runtime calls it
@@ -171,14 +209,14 @@ pub fn carry_out(order: Order) -> u64 {
 /// said on stderr. (compiler-rt, InstrProfilingFile.c.)
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
-    instance::status(instance::order(Order::Collect { wait: true }))
+    instance::status(instance::request(Request::Collect { wait: true }))
 }
 
 /// Sets the counters of every loaded code object back to what they were when it was loaded, after the kernels that still
 /// run, and forgets what was counted before. 0, or -1 when that failed somewhere, which has been said on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn devprof_reset_counters() -> c_int {
-    instance::status(instance::order(Order::Reset))
+    instance::status(instance::request(Request::Reset {}))
 }
 
 // LLVM's own function, where the program is linked with --wrap=__llvm_profile_reset_counters and has it; else null.
@@ -255,10 +293,15 @@ pub unsafe extern "C" fn OnLoad(
                 shut_down,
                 is_down,
             };
+            WAS_LOADED.store(true, Ordering::Relaxed);
             // SAFETY: ROCr's table, still writable: tools change it in OnLoad.
+            unsafe { hsa::remember_tables(table) };
+            // SAFETY: as above.
             if unsafe { tool::listen(table, ears) } {
-                LISTENS_HERE.store(true, Ordering::Relaxed);
-                instance::order(Order::Listens);
+                OBSERVES_HERE.store(true, Ordering::Relaxed);
+                instance::request(Request::Observes {});
+            } else {
+                drain::expect_no_more();
             }
             register_exit(at_exit);
             if let Some(pattern) = &settings().trace {
@@ -291,8 +334,8 @@ unsafe fn start_trace(table: *mut tool::ApiTable, pattern: &OsStr) {
 /// ROCr calls it when HSA is shut down. Its functions are out of use by then, and all is drained.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
-    if LISTENS_HERE.load(Ordering::Relaxed) {
-        instance::order(Order::Unloaded);
+    if OBSERVES_HERE.load(Ordering::Relaxed) {
+        instance::request(Request::Unloaded {});
         guarded(Cost::Dispatches, (), || {
             if is_ours() {
                 trace::release();
@@ -302,36 +345,48 @@ pub extern "C" fn OnUnload() {
 }
 
 fn frozen(executable: ExecutableHandle) {
-    instance::order(Order::Frozen(executable.0));
+    instance::request(Request::Frozen {
+        executable: executable.0,
+    });
     guarded(Cost::Dispatches, (), || trace::frozen(executable));
 }
 
 fn going(executable: ExecutableHandle) -> u64 {
-    instance::order(Order::Going(executable.0))
+    instance::request(Request::Destroying {
+        executable: executable.0,
+    })
 }
 
-fn gone(executable: ExecutableHandle, freezing: u64, destroyed: bool) {
-    instance::order(Order::Gone {
+fn gone(executable: ExecutableHandle, generation: u64, destroyed: bool) {
+    instance::request(Request::Destroyed {
         executable: executable.0,
-        freezing,
+        generation,
         destroyed,
     });
 }
 
 fn queue_made(queue: usize, single: bool) {
-    instance::order(Order::QueueMade {
+    if instance::request(Request::IsOwnQueue {}) != 0 {
+        return;
+    }
+    instance::request(Request::QueueCreated {
         queue: queue as u64,
         single,
     });
 }
 
 fn queue_gone(queue: usize) {
-    instance::order(Order::QueueGone(queue as u64));
+    if instance::request(Request::IsOwnQueue {}) != 0 {
+        return;
+    }
+    instance::request(Request::QueueDestroying {
+        queue: queue as u64,
+    });
 }
 
 /// Somebody shuts HSA down, perhaps for good.
 fn shut_down() {
-    instance::order(Order::ShutDown);
+    instance::request(Request::ShutDown {});
     guarded(Cost::Dispatches, (), || {
         if is_ours() {
             trace::pause();
@@ -341,10 +396,26 @@ fn shut_down() {
 
 /// It may be alive still: others hold it.
 fn is_down() {
-    instance::order(Order::IsDown);
+    instance::request(Request::IsDown {});
     guarded(Cost::Dispatches, (), || {
         if is_ours() {
             trace::resume();
+        }
+    });
+}
+
+/// HSA is up. Where ROCr has not loaded the shared library as a tool there is no trace.
+pub fn report_skipped() {
+    guarded(Cost::Dispatches, (), || {
+        if is_ours()
+            && IS_LIBRARY.load(Ordering::Relaxed)
+            && settings().trace.is_some()
+            && !WAS_LOADED.load(Ordering::Relaxed)
+        {
+            report::lost(
+                "DEVPROF_TRACE: nothing is recorded, since ROCr did not load devprof as a tool: HSA_TOOLS_LIB was changed, or a rocprofiler-sdk tool is in the process and HSA_TOOLS_ROCPROFILER_V1_TOOLS is off (set it to 1)",
+            );
+            trace::calls::turn_off();
         }
     });
 }
@@ -366,10 +437,13 @@ extern "C" fn at_exit() {
             drain::ending();
         }
     });
-    instance::order(Order::Collect { wait: true });
+    instance::request(Request::Collect { wait: true });
     guarded(Cost::Counters, (), || {
         if is_ours() {
             snapshot::stop();
+            if hsa_is_alive() == Some(true) {
+                report_skipped();
+            }
             hsa::settle(settings().sync_limit);
             trace::finish(settings().sync_limit);
         }
@@ -379,7 +453,7 @@ extern "C" fn at_exit() {
 /// The library that holds this copy, which does not lead, is being closed. What it has run is drained before it goes, but
 /// nobody waits for another thread: this one holds the dynamic linker's lock.
 extern "C" fn at_close() {
-    instance::order(Order::Closing);
+    instance::request(Request::Closing {});
 }
 
 /// `None`: HSA cannot say.
@@ -423,7 +497,7 @@ extern "C" fn constructor() {
             return;
         }
         let found = instance::find_leader();
-        if matches!(found, Found::Stranger) {
+        if matches!(found, Found::OtherVersion) {
             report::lost(
                 "another version of devprof is in this process already; only that one collects",
             );
@@ -439,7 +513,7 @@ extern "C" fn constructor() {
         if matches!(found, Found::Leader) {
             register_exit(at_close);
             // Now, since the order of exit handlers is that of their registration.
-            instance::order(Order::AtExit);
+            instance::request(Request::AtExit {});
         } else {
             // The others rely on it.
             host::stay(constructor as *const c_void);
@@ -461,6 +535,11 @@ extern "C" fn constructor() {
             }
             if let Some(value) = added {
                 host::set_env(c"HSA_TOOLS_LIB", &value);
+            }
+            // With rocprofiler-register ROCr skips the tools of HSA_TOOLS_LIB when a rocprofiler-sdk tool is there
+            // (runtime.cpp, LoadTools), unless this says otherwise. What the user has set stays.
+            if host::env(V1_TOOLS).is_none() {
+                host::set_env(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS", OsStr::new("1"));
             }
         }
     });

@@ -1,6 +1,7 @@
 //! The process that devprof is a guest of: its environment, its exit and its forks, LLVM's profile runtime in it.
 //! FFI to libc and to that runtime.
 
+use crate::guard::{Cost, guarded};
 use crate::pattern::Runtime;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
@@ -9,7 +10,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -73,11 +73,7 @@ pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
         let start = unsafe { Box::from_raw(start.cast::<Start>()) };
         // SAFETY: a set of the size given. Should it fail the thread stays where it is.
         unsafe { libc::sched_setaffinity(0, size_of_val(&start.processors), &start.processors) };
-        if catch_unwind(AssertUnwindSafe(start.work)).is_err() {
-            crate::report::lost(
-                "an internal error in a thread, counters may be lost; please report it",
-            );
-        }
+        guarded(Cost::Counters, (), start.work);
         std::ptr::null_mut()
     }
     // SAFETY: the sets are plain bits, filled by the calls; the attributes are initialised first and destroyed last;
@@ -90,6 +86,7 @@ pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
             return false;
         }
         libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&mut attributes, STACK);
         let here = usize::try_from(libc::sched_getcpu());
         if libc::sched_getaffinity(0, size, &mut processors) == 0
             && let Some(here) = here.ok().filter(|&here| here < 8 * size)
@@ -109,9 +106,15 @@ pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
     }
 }
 
+/// Bytes of a thread's stack: ROCr's and HIP's functions run on it, and their debug builds need more than ours.
+const STACK: usize = 1 << 20;
+
 /// Starts a thread that gets none of the process's signals: its handlers run on its own threads.
+///
+/// `cost` is what an internal error in it may have cost.
 pub fn spawn_quiet(
     name: &str,
+    cost: Cost,
     work: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<std::thread::Thread> {
     // SAFETY: the sets are plain bits, filled by the calls; the mask is put back.
@@ -123,16 +126,11 @@ pub fn spawn_quiet(
     };
     let thread = std::thread::Builder::new()
         .name(name.into())
-        // The call stack of a pass, and of ROCr's functions in it.
-        .stack_size(256 << 10)
+        .stack_size(STACK)
         .spawn(move || {
             // SAFETY: only this thread's timers: its short pauses end when they are over, not 50 µs later.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
-            if catch_unwind(AssertUnwindSafe(work)).is_err() {
-                crate::report::lost(
-                    "an internal error in a thread, the trace is not complete; please report it",
-                );
-            }
+            guarded(cost, (), work);
         });
     // SAFETY: as above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()) };
@@ -271,6 +269,22 @@ fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
 pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
     let base = |address| file_of(address).map(|info| info.dli_fbase);
     base(one) == base(other)
+}
+
+/// The function of this name that is exported by the library, or the program, that holds `address`.
+pub fn exported_by_file_of(address: *const c_void, symbol: &CStr) -> Option<*mut c_void> {
+    let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
+    // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
+    let found = unsafe {
+        let handle = libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            return None;
+        }
+        let found = libc::dlsym(handle, symbol.as_ptr());
+        libc::dlclose(handle);
+        found
+    };
+    (!found.is_null() && are_of_one_file(found, address)).then_some(found)
 }
 
 /// The file that holds this copy of devprof, if it exports `symbol` at `address`: the shared library, not the archive

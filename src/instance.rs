@@ -1,123 +1,160 @@
 //! Several copies of devprof in one process: the archive in the program and in some of its libraries, the shared
-//! library beside them. The first one works; the others hand over to it. FFI between the copies, which find one another
-//! by a note in the file that holds each, so that it does not matter which symbols are visible.
+//! library next to them. The first one leads; the others hand their requests to it. FFI between the copies, which find
+//! one another by a note in the file that holds each, so that it does not matter which symbols are visible.
 
 use crate::host;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// What a copy shows to the others. Fixed for all versions of devprof: `version`. For all of one: the rest.
+/// What a copy shows to the others. The same in all versions of devprof: `version`. In copies of one version: the rest.
 #[repr(C)]
 pub struct Instance {
     version: u32,
-    /// Not 0: it works for all.
+    /// Not 0: it leads.
     leads: AtomicU32,
-    /// See [`Order`].
-    order: extern "C" fn(u32, u64, u64, u32) -> u64,
+    /// Takes a packed [`Request`].
+    handle: extern "C" fn(u32, u64, u64, u32) -> u64,
 }
 
-/// Of [`Instance`] and [`Order`].
-const VERSION: u32 = 1;
+/// The answer to a request that a copy does not know, or that was given to a copy that cannot handle it.
+pub const REFUSED: u64 = u64::MAX;
 
-/// What one copy asks of the one that leads. An executable is its handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Drain all, after the kernels that still run; `wait`: for those of HIP, too. 0, or 1 when something was lost.
-    Collect { wait: bool },
-    /// Set all counters back. As above.
-    Reset,
-    /// An executable was frozen, and its end will be told.
-    Frozen(u64),
-    /// An executable is about to be destroyed. What [`Order::Gone`] wants to be told.
-    Going(u64),
-    Gone {
-        executable: u64,
-        freezing: u64,
-        destroyed: bool,
-    },
-    /// HSA is about to be shut down.
-    ShutDown,
-    /// HSA is up; [`Order::ShutDown`] and [`Order::Unloaded`] will come in time, and queues will be told.
-    Listens,
-    /// The shutdown is over.
-    IsDown,
-    /// A queue was made: its address, and whether it has a single producer.
-    QueueMade { queue: u64, single: bool },
-    /// A queue is about to be destroyed or made inactive.
-    QueueGone(u64),
-    /// HSA is about to be initialised.
-    Starts,
-    /// That is over.
-    Started,
-    /// HSA is down.
-    Unloaded,
-    /// When the process exits there is to be a last drain before what is registered already.
-    AtExit,
-    /// A library is being closed. As [`Order::Collect`], without waiting.
-    Closing,
-}
-
-impl Order {
-    fn pack(self) -> (u32, u64, u64, u32) {
-        match self {
-            Order::Collect { wait } => (0, 0, 0, wait.into()),
-            Order::Reset => (1, 0, 0, 0),
-            Order::Frozen(executable) => (2, executable, 0, 0),
-            Order::Going(executable) => (3, executable, 0, 0),
-            Order::Gone {
-                executable,
-                freezing,
-                destroyed,
-            } => (4, executable, freezing, destroyed.into()),
-            Order::ShutDown => (5, 0, 0, 0),
-            Order::Listens => (6, 0, 0, 0),
-            Order::IsDown => (7, 0, 0, 0),
-            Order::QueueMade { queue, single } => (8, queue, 0, single.into()),
-            Order::QueueGone(queue) => (9, queue, 0, 0),
-            Order::Starts => (10, 0, 0, 0),
-            Order::Started => (11, 0, 0, 0),
-            Order::Unloaded => (12, 0, 0, 0),
-            Order::AtExit => (13, 0, 0, 0),
-            Order::Closing => (14, 0, 0, 0),
+/// Defines the requests, how they are packed, and [`VERSION`], which is made of the definition: copies that would not
+/// understand one another have different ones.
+macro_rules! requests {
+    ($(#[$all:meta])* { $($(#[$doc:meta])* $kind:literal $name:ident($($field:ident: $type:tt),*);)* }) => {
+        $(#[$all])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Request {
+            $($(#[$doc])* $name { $($field: $type),* },)*
         }
+
+        impl Request {
+            /// Its kind and its fields.
+            fn pack(self) -> (u32, Fields) {
+                let mut fields = Fields::default();
+                let kind = match self {
+                    $(Request::$name { $($field),* } => {
+                        $($field.put(&mut fields);)*
+                        $kind
+                    })*
+                };
+                fields.used = 0;
+                (kind, fields)
+            }
+
+            fn unpack(kind: u32, mut fields: Fields) -> Option<Request> {
+                Some(match kind {
+                    $($kind => Request::$name { $($field: <$type>::take(&mut fields)?),* },)*
+                    _ => return None,
+                })
+            }
+        }
+
+        const VERSION: u32 = fingerprint(concat!(
+            env!("CARGO_PKG_VERSION"),
+            $(stringify!($kind $name($($field: $type),*);),)*
+        ));
+    };
+}
+
+/// A request's fields on their way from one copy to another: up to two numbers, and a flag.
+#[derive(Clone, Copy, Default)]
+struct Fields {
+    numbers: [u64; 2],
+    /// Numbers that were put or taken.
+    used: usize,
+    flag: u32,
+}
+
+trait Field: Sized {
+    fn put(self, fields: &mut Fields);
+    fn take(fields: &mut Fields) -> Option<Self>;
+}
+
+impl Field for u64 {
+    fn put(self, fields: &mut Fields) {
+        fields.numbers[fields.used] = self;
+        fields.used += 1;
     }
 
-    fn unpack(kind: u32, executable: u64, freezing: u64, flag: u32) -> Option<Order> {
-        Some(match kind {
-            0 => Order::Collect { wait: flag != 0 },
-            1 => Order::Reset,
-            2 => Order::Frozen(executable),
-            3 => Order::Going(executable),
-            4 => Order::Gone {
-                executable,
-                freezing,
-                destroyed: flag != 0,
-            },
-            5 => Order::ShutDown,
-            6 => Order::Listens,
-            7 => Order::IsDown,
-            8 => Order::QueueMade {
-                queue: executable,
-                single: flag != 0,
-            },
-            9 => Order::QueueGone(executable),
-            10 => Order::Starts,
-            11 => Order::Started,
-            12 => Order::Unloaded,
-            13 => Order::AtExit,
-            14 => Order::Closing,
-            _ => return None,
-        })
+    fn take(fields: &mut Fields) -> Option<u64> {
+        let number = fields.numbers.get(fields.used).copied();
+        fields.used += 1;
+        number
     }
+}
+
+impl Field for bool {
+    fn put(self, fields: &mut Fields) {
+        fields.flag = self.into();
+    }
+
+    fn take(fields: &mut Fields) -> Option<bool> {
+        Some(fields.flag != 0)
+    }
+}
+
+requests! {
+    /// What one copy asks of the one that leads. An executable is its handle, a queue its address.
+    {
+        /// Drain all, after the kernels that still run; `wait`: for those of HIP, too. 0, or 1 if something was lost.
+        0 Collect(wait: bool);
+        /// Set all counters back. The same answer.
+        1 Reset();
+        /// An executable was frozen, and its end will be reported.
+        2 Frozen(executable: u64);
+        /// An executable is about to be destroyed. The answer is the generation that [`Request::Destroyed`] wants.
+        3 Destroying(executable: u64);
+        /// The end of that, and whether the executable was destroyed.
+        4 Destroyed(executable: u64, generation: u64, destroyed: bool);
+        /// HSA is about to be shut down.
+        5 ShutDown();
+        /// ROCr has loaded a copy as a tool: HSA is up, [`Request::ShutDown`] and [`Request::Unloaded`] will come in
+        /// time, and executables and queues will be reported.
+        6 Observes();
+        /// The shutdown is over.
+        7 IsDown();
+        /// A queue was created; `single`: for one producer.
+        8 QueueCreated(queue: u64, single: bool);
+        /// A queue is about to be destroyed or made inactive.
+        9 QueueDestroying(queue: u64);
+        /// HSA is about to be initialized.
+        10 Starts();
+        /// That is over.
+        11 Started();
+        /// HSA is down.
+        12 Unloaded();
+        /// When the process exits there is to be a last drain, before what is registered already.
+        13 AtExit();
+        /// A library is being closed. As [`Request::Collect`], without waiting.
+        14 Closing();
+        /// 1 if a copy is a tool of ROCr, so that interposed functions have nothing to report.
+        15 IsObserved();
+        /// 1 if this thread is creating or destroying a queue of devprof's own, which is not the program's.
+        16 IsOwnQueue();
+    }
+}
+
+/// 32-bit FNV-1a.
+const fn fingerprint(text: &str) -> u32 {
+    let (bytes, mut hash, mut n) = (text.as_bytes(), 0x811c_9dc5u32, 0);
+    while n < bytes.len() {
+        hash = (hash ^ bytes[n] as u32).wrapping_mul(0x0100_0193);
+        n += 1;
+    }
+    hash
 }
 
 static INSTANCE: Instance = Instance {
     version: VERSION,
     leads: AtomicU32::new(0),
-    order: take,
+    handle,
 };
 /// Another copy, which leads.
 static LEADER: AtomicPtr<Instance> = AtomicPtr::new(std::ptr::null_mut());
+/// Another version leads: nothing can be handed to it.
+static GAVE_WAY: AtomicBool = AtomicBool::new(false);
 
 // A note of type 1 by the name of devprof, which holds the distance to the instance.
 std::arch::global_asm!(
@@ -139,7 +176,7 @@ pub enum Found {
     /// Another one does.
     Leader,
     /// One of another version does, to which nothing can be handed.
-    Stranger,
+    OtherVersion,
 }
 
 /// Finds the copy that leads, or makes this one lead. Called once, by the constructor: the dynamic linker runs those
@@ -151,20 +188,20 @@ pub fn find_leader() -> Found {
         if std::ptr::eq(other, &INSTANCE) {
             continue;
         }
-        // SAFETY: an instance of another copy: its note says so, and a file that is loaded holds it.
-        let (version, leads) = unsafe {
-            let version = (*other).version;
-            (version, (*other).leads.load(Ordering::Acquire) != 0)
-        };
+        // SAFETY: an instance of another copy: its note says so, and a file that is loaded holds it. Only the version is
+        // read of one that may have other fields.
+        let version = unsafe { (*other).version };
+        // SAFETY: an instance of this version.
         if version != VERSION {
-            found = Found::Stranger;
-        } else if leads {
+            found = Found::OtherVersion;
+        } else if unsafe { (*other).leads.load(Ordering::Acquire) } != 0 {
             LEADER.store(other.cast_mut(), Ordering::Release);
             return Found::Leader;
         }
     }
-    if matches!(found, Found::None) {
-        INSTANCE.leads.store(1, Ordering::Release);
+    match found {
+        Found::None => INSTANCE.leads.store(1, Ordering::Release),
+        _ => GAVE_WAY.store(true, Ordering::Release),
     }
     found
 }
@@ -174,29 +211,37 @@ pub fn leads() -> bool {
     INSTANCE.leads.load(Ordering::Relaxed) != 0
 }
 
-/// Has an order carried out by the copy that leads.
-pub fn order(order: Order) -> u64 {
+/// Has a request handled by the copy that leads.
+pub fn request(request: Request) -> u64 {
     let leader = LEADER.load(Ordering::Acquire);
-    if leader.is_null() {
-        return if leads() {
-            crate::entry::carry_out(order)
-        } else {
-            0
-        };
+    if !leader.is_null() {
+        let (kind, Fields { numbers, flag, .. }) = request.pack();
+        // SAFETY: a copy that leads stays in the process (see the constructor), and is of this version.
+        return unsafe { ((*leader).handle)(kind, numbers[0], numbers[1], flag) };
     }
-    let (kind, executable, freezing, flag) = order.pack();
-    // SAFETY: a copy that leads stays in the process (see the constructor), and is of this version.
-    unsafe { ((*leader).order)(kind, executable, freezing, flag) }
-}
-
-extern "C" fn take(kind: u32, executable: u64, freezing: u64, flag: u32) -> u64 {
-    match Order::unpack(kind, executable, freezing, flag) {
-        Some(order) => crate::entry::carry_out(order),
-        None => 0,
+    if leads() {
+        return crate::entry::handle(request);
+    }
+    match (request, GAVE_WAY.load(Ordering::Acquire)) {
+        // Whoever called was promised an answer.
+        (Request::Collect { .. } | Request::Reset {}, true) => REFUSED,
+        _ => 0,
     }
 }
 
-/// What C functions return for an order that may lose something.
+extern "C" fn handle(kind: u32, first: u64, second: u64, flag: u32) -> u64 {
+    let fields = Fields {
+        numbers: [first, second],
+        used: 0,
+        flag,
+    };
+    match Request::unpack(kind, fields) {
+        Some(request) => crate::entry::handle(request),
+        None => REFUSED,
+    }
+}
+
+/// What C functions return for a request that may lose something.
 pub fn status(lost: u64) -> c_int {
     if lost == 0 { 0 } else { -1 }
 }
@@ -206,36 +251,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_arrives_as_it_was_given() {
-        for order in [
-            Order::Collect { wait: true },
-            Order::Collect { wait: false },
-            Order::Reset,
-            Order::Frozen(7),
-            Order::Going(8),
-            Order::Gone {
+    fn a_request_arrives_as_it_was_given() {
+        let all = [
+            Request::Collect { wait: true },
+            Request::Collect { wait: false },
+            Request::Reset {},
+            Request::Frozen { executable: 7 },
+            Request::Destroyed {
                 executable: 9,
-                freezing: 10,
+                generation: 10,
                 destroyed: true,
             },
-            Order::ShutDown,
-            Order::Listens,
-            Order::IsDown,
-            Order::QueueMade {
+            Request::QueueCreated {
                 queue: 4,
                 single: true,
             },
-            Order::QueueGone(4),
-            Order::Starts,
-            Order::Started,
-            Order::Unloaded,
-            Order::AtExit,
-            Order::Closing,
-        ] {
-            let (kind, executable, freezing, flag) = order.pack();
-            assert_eq!(Order::unpack(kind, executable, freezing, flag), Some(order));
+            Request::IsOwnQueue {},
+        ];
+        for request in all {
+            let (kind, fields) = request.pack();
+            assert_eq!(Request::unpack(kind, fields), Some(request));
         }
-        assert_eq!(Order::unpack(15, 0, 0, 0), None);
+        let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
+        assert_eq!((0..).take_while(is_known).count(), 17);
+    }
+
+    #[test]
+    fn an_unknown_request_is_refused() {
+        assert_eq!(handle(17, 0, 0, 0), REFUSED);
+        assert_eq!(status(REFUSED), -1);
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_definition() {
+        assert_ne!(
+            fingerprint("0 Collect(wait: bool);"),
+            fingerprint("0 Collect(wait: u64);")
+        );
+        assert_eq!(fingerprint("a"), 0xe40c_292c);
     }
 
     #[test]

@@ -44,3 +44,4 @@ mod signals;
 mod signature;
 mod snapshot;
 mod trace;
+mod unwind;

@@ -193,15 +193,14 @@ mod tests {
         let sections = Sections {
             version: 11,
             format: &V11,
-            data: &record,
-            data_start: 0x2000,
-            counters: &bytes,
-            counters_start: 0x1000,
-            uniform: &bytes,
-            uniform_start: 0x1010,
+            data: 0x2000..0x2048,
+            counters: 0x1000..0x1010,
+            uniform: 0x1010..0x1020,
             names: b"\x01\0f",
         };
-        encode(&sections, Some(&[1; 20])).unwrap().bytes
+        encode(sections, [&record, &bytes, &bytes], Some(&[1; 20]))
+            .unwrap()
+            .bytes
     }
 
     fn merge(old: &[u8], new: &[u8], before: Option<&[u8]>) -> Result<Vec<u8>, Mismatch> {

@@ -2,9 +2,9 @@
 //! drain copies the counters and the records alone, into which the device writes.
 
 use crate::check::{self, Bounds, Defect};
-use crate::copy::{Copies, Wanted};
+use crate::copy::{Copies, Failure, Wanted};
 use crate::discover::{Agent, CodeObject};
-use crate::encode::{Sections, encode};
+use crate::encode::{Draft, Image, Sections};
 use crate::hsa::copy::Staging;
 use crate::hsa::{self, Api};
 use crate::room::{self, NoRoom};
@@ -30,6 +30,15 @@ pub enum Lost {
         "MC/DC (-fcoverage-mcdc) cannot be kept for a device: llvm-cov will call the decisions of {0} functions not covered"
     )]
     Bitmaps(usize),
+}
+
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Lost {
+        match failure {
+            Failure::Copy(error) => Lost::Copy(error),
+            Failure::NoRoom(error) => Lost::NoRoom(error),
+        }
+    }
 }
 
 impl Lost {
@@ -124,7 +133,7 @@ fn tables(
     for (code, tables, head, mut losses) in all {
         let mut bounds = Vec::new();
         for (layout, range) in tables {
-            let found = copies.get(&range).map_err(Lost::Copy).and_then(|bytes| {
+            let found = copies.get(&range).map_err(Lost::from).and_then(|bytes| {
                 check::bounds(layout, bytes, &code.segments).map_err(Lost::Defect)
             });
             match found {
@@ -183,7 +192,7 @@ fn parts(
     copies: &Copies,
     signature: &mut signature::Signature,
 ) -> Result<Vec<Part>, Lost> {
-    let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::Copy);
+    let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::from);
     let read = |bounds: Bounds| {
         let found = bounds
             .version
@@ -236,45 +245,47 @@ impl Object {
         })
     }
 
-    /// Wants what has changed since.
-    pub fn want(&self, wanted: &mut Wanted) {
-        let parts = self.parts.iter();
-        for range in parts.flat_map(|part| part.bounds.changing()) {
-            wanted.add(range, &self.code.segments);
-        }
+    /// Its raw profiles, one for each table, without the device's bytes.
+    pub fn drafts(&self) -> Result<Vec<Draft<'_>>, Lost> {
+        let draft = |part| {
+            let Part {
+                bounds,
+                version,
+                names,
+            }: &Part = part;
+            let sections = Sections {
+                version: *version,
+                format: bounds.format(),
+                data: bounds.data.clone(),
+                counters: bounds.counters.clone(),
+                uniform: bounds.uniform.clone(),
+                names,
+            };
+            Draft::new(sections, self.binary_id.as_deref()).map_err(Lost::Defect)
+        };
+        self.parts.iter().map(draft).collect()
     }
 
-    /// The raw profile, from the copied counters; empty where no part of the code object is good.
-    pub fn image(&mut self, api: &Api, agent: &Agent, copies: &Copies) -> Result<Vec<u8>, String> {
-        let describe = |lost| describe(api, agent, &self.code, &lost);
-        let mut image = Vec::new();
+    /// Its raw profile, made of those of its tables; empty if no part of the code object is valid. What was left out is
+    /// added to its losses when that is seen first.
+    pub fn join(
+        &mut self,
+        api: &Api,
+        agent: &Agent,
+        images: Vec<Image>,
+    ) -> Result<Vec<u8>, NoRoom> {
+        let mut whole = Vec::new();
         let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
-        for part in &self.parts {
-            let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::Copy);
-            let format = part.bounds.format();
-            let sections = Sections {
-                version: part.version,
-                format,
-                data: copied(&part.bounds.data).map_err(describe)?,
-                data_start: part.bounds.data.start,
-                counters: copied(&part.bounds.counters).map_err(describe)?,
-                counters_start: part.bounds.counters.start,
-                uniform: copied(&part.bounds.uniform).map_err(describe)?,
-                uniform_start: part.bounds.uniform.start,
-                names: &part.names,
-            };
-            let encoded = encode(&sections, self.binary_id.as_deref())
-                .map_err(|defect| describe(Lost::Defect(defect)))?;
-            records += sections.data.len() / format.record - encoded.dropped;
-            dropped += encoded.dropped;
-            bitmaps += encoded.bitmaps;
-            if image.is_empty() {
-                image = encoded.bytes;
+        for image in images {
+            records += image.records;
+            dropped += image.dropped;
+            bitmaps += image.bitmaps;
+            if whole.is_empty() {
+                whole = image.bytes;
                 continue;
             }
-            room::reserve(&mut image, encoded.bytes.len())
-                .map_err(|error| describe(error.into()))?;
-            image.extend_from_slice(&encoded.bytes);
+            room::reserve(&mut whole, image.bytes.len())?;
+            whole.extend_from_slice(&image.bytes);
         }
         if self.records == 0 {
             let left_out = [
@@ -282,11 +293,13 @@ impl Object {
                 (bitmaps, Lost::Bitmaps(bitmaps)),
             ];
             let losses = left_out.into_iter().filter(|&(count, _)| count > 0);
-            let losses: Vec<_> = losses.map(|(_, lost)| describe(lost)).collect();
+            let losses: Vec<_> = losses
+                .map(|(_, lost)| self.describe(api, agent, &lost))
+                .collect();
             self.losses.extend(losses);
             self.records = records;
         }
-        Ok(image)
+        Ok(whole)
     }
 }
 

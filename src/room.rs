@@ -3,7 +3,7 @@
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no memory for {0} bytes of its profile")]
-pub struct NoRoom(usize);
+pub struct NoRoom(pub usize);
 
 /// Sees to it that `vec` can take so many more elements.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoRoom> {

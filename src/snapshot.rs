@@ -28,11 +28,11 @@ pub fn start(settings: &'static Settings) {
     if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
         return;
     }
-    match host::spawn_quiet("devprof-snap", || run(settings)) {
+    match host::spawn_quiet("devprof-snap", Cost::Counters, || run(settings)) {
         Ok(_) if settings.signals => signals::install(settings.sync_limit),
         Ok(_) => {}
         Err(error) => report::lost(format_args!(
-            "cannot start the thread that makes snapshots and drains before a signal ends the process, so neither is done: {error}"
+            "cannot start the thread for snapshots and signals: {error}; counters are saved at exit, when code objects are unloaded, and by the collect call, but not by DEVPROF_SNAPSHOT_MS and not when a signal ends the process"
         )),
     }
 }

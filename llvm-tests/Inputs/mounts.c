@@ -4,6 +4,7 @@
 //   full=DIRECTORY   a file system of 16 KiB with no room left
 //   small=DIRECTORY  a file system of 16 KiB with 4 KiB left
 //   readonly=DIRECTORY
+//   empty=DIRECTORY  an empty file system that can be written
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -46,6 +47,8 @@ int main(int argc, char **argv) {
             fill(path, 4096);
         else if (!strcmp(*argv, "readonly"))
             must(mount("none", path, "tmpfs", MS_RDONLY, "size=16k"), path);
+        else if (!strcmp(*argv, "empty"))
+            must(mount("none", path, "tmpfs", 0, NULL), path);
         else
             must(1, *argv);
     }

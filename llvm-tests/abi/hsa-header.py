@@ -18,32 +18,6 @@ if len(constants) != expected:
 for name, value in constants:
     print(f'static_assert({name} == {value}, "{name}");')
 
-
-
-def structure(ours, theirs, names):
-    """Offsets of the fields by C's rules; `names` where the header's name is another."""
-    offset = 0
-    for name, kind in re.findall(r"pub (\w+): ([^,]+),", re.search(rf"pub struct {ours} \{{(.*?)\n\}}", source, re.S)[1]):
-        size = {"u32": 4, "bool": 1}.get(kind, 8)
-        offset = (offset + size - 1) // size * size
-        print(f'static_assert(offsetof({theirs}, {names.get(name, name)}) == {offset}, "{name}");')
-        offset += size
-    print(f'static_assert(sizeof({theirs}) == {(offset + 7) // 8 * 8}, "{theirs}");')
-
-
-structure(
-    "PointerInfo",
-    "hsa_amd_pointer_info_t",
-    {
-        "kind": "type",
-        "agent_base": "agentBaseAddress",
-        "host_base": "hostBaseAddress",
-        "bytes": "sizeInBytes",
-        "user_data": "userData",
-        "owner": "agentOwner",
-    },
-)
-
 functions = re.search(r"pub struct LoaderTable \{(.*?)\n\}", source, re.S)[1]
 for place, name in enumerate(re.findall(r"pub (\w+):", functions)):
     print(f'static_assert(offsetof(hsa_ven_amd_loader_1_03_pfn_t, hsa_ven_amd_loader_{name}) == {8 * place}, "{name}");')
@@ -67,6 +41,15 @@ def table(ours, theirs):
 if "pub struct CoreTable" in source:
     table("CoreTable", "CoreApiTable")
     table("AmdExtTable", "AmdExtTable")
+slots = re.findall(r"^    (Core|AmdExt) (\d+) (hsa_\w+): fn", source, re.M)
+if "macro_rules! api" in source and len(slots) < 20:
+    sys.exit(f"{len(slots)} of HSA's functions have a slot")
+for where, slot, name in slots:
+    theirs = {"Core": "CoreApiTable", "AmdExt": "AmdExtTable"}[where]
+    print(f'static_assert(offsetof({theirs}, {name}_fn) == 16 + 8 * ({slot} - 1), "{name}");')
+first = re.search(r"const FIRST: usize = (\d+);", source)
+if first:
+    print(f'static_assert(sizeof(AmdExtTable) == 16 + 8 * {first[1]}, "the slots that ROCr 7.2 has");')
 for name, field in [("START", "start_ts"), ("END", "end_ts")]:
     offset = re.search(rf"AMD_SIGNAL_{name}_TS: usize = (\d+);", source)[1]
     print(f'static_assert(offsetof(amd_signal_t, {field}) == {offset}, "{field}");')

@@ -1,10 +1,12 @@
 //! The HSA runtime's functions, looked up in the process. Nothing here loads or initialises HSA: where it is not,
 //! or not alive, no device code can have run.
 
+use super::tool::{ApiTable, Version};
 use super::types::*;
+use crate::guard::lock;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
-use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::ffi::{CStr, c_void};
+use std::sync::{Mutex, OnceLock};
 
 /// Names under which HSA's library may be loaded.
 pub(super) const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
@@ -15,8 +17,24 @@ type PoolCallback = unsafe extern "C" fn(PoolHandle, *mut c_void) -> Status;
 type SymbolCallback =
     unsafe extern "C" fn(ExecutableHandle, AgentHandle, SymbolHandle, *mut c_void) -> Status;
 
+/// Where HSA's functions come from.
+enum Source<'a> {
+    Library(&'a Library),
+    /// Those of a ROCr that is linked into the program together with the archive, see [`LINKED`].
+    Linked,
+    /// ROCr's tables, as a tool gets them.
+    Tables(&'a Tables),
+}
+
+/// Where a function is in ROCr's tables: which one, and its place there, counted from 1.
+#[derive(Clone, Copy)]
+enum Slot {
+    Core(usize),
+    AmdExt(usize),
+}
+
 macro_rules! api {
-    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+    ($($table:ident $slot:literal $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
         /// HSA's functions that the drain calls (`hsa/hsa.h`, `hsa/hsa_ext_amd.h`).
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
@@ -24,13 +42,34 @@ macro_rules! api {
             loader: OnceLock<LoaderTable>,
         }
 
+        /// The functions' names, in the order of [`LINKED`].
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        // Weak references, which are null where the program has no such functions.
+        std::arch::global_asm!(
+            ".pushsection .data.rel.ro.devprof_hsa,\"aw\",@progbits",
+            $(concat!(".weakref devprof_weak_", stringify!($name), ", ", stringify!($name)),)*
+            ".hidden devprof_linked_hsa",
+            ".globl devprof_linked_hsa",
+            ".balign 8",
+            "devprof_linked_hsa:",
+            $(concat!(".quad devprof_weak_", stringify!($name)),)*
+            ".popsection",
+        );
+
         impl Api {
-            fn resolve(library: &Library) -> Result<Api, Error> {
+            fn resolve(source: Source) -> Result<Api, Error> {
+                let mut n = 0..;
                 Ok(Api {
                     $($name: {
-                        // SAFETY: the signature is that of the header that declares the function, and the library is
-                        // never closed.
-                        unsafe { *library.get(concat!(stringify!($name), "\0").as_bytes()).map_err(|_| Error::Missing(stringify!($name)))? }
+                        let function = source
+                            .function(n.next().unwrap_or(0), Slot::$table($slot))
+                            .ok_or(Error::Missing(stringify!($name)))?;
+                        // SAFETY: the signature is that of the header that declares the function, and the code is never
+                        // unloaded.
+                        unsafe {
+                            std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
+                        }
                     },)*
                     loader: OnceLock::new(),
                 })
@@ -40,31 +79,110 @@ macro_rules! api {
 }
 
 api! {
-    hsa_init: fn() -> Status,
-    hsa_system_get_info: fn(u32, *mut c_void) -> Status,
-    hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
-    hsa_iterate_agents: fn(AgentCallback, *mut c_void) -> Status,
-    hsa_agent_get_info: fn(AgentHandle, u32, *mut c_void) -> Status,
-    hsa_executable_get_info: fn(ExecutableHandle, u32, *mut c_void) -> Status,
-    hsa_executable_iterate_agent_symbols: fn(ExecutableHandle, AgentHandle, SymbolCallback, *mut c_void) -> Status,
-    hsa_executable_symbol_get_info: fn(SymbolHandle, u32, *mut c_void) -> Status,
-    hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
-    hsa_queue_load_read_index_scacquire: fn(*const QueueHead) -> u64,
-    hsa_queue_load_write_index_scacquire: fn(*const QueueHead) -> u64,
-    hsa_queue_cas_write_index_scacq_screl: fn(*const QueueHead, u64, u64) -> u64,
-    hsa_signal_create: fn(SignalValue, u32, *const AgentHandle, *mut SignalHandle) -> Status,
-    hsa_signal_destroy: fn(SignalHandle) -> Status,
-    hsa_signal_store_relaxed: fn(SignalHandle, SignalValue) -> (),
-    hsa_signal_store_screlease: fn(SignalHandle, SignalValue) -> (),
-    hsa_signal_wait_scacquire: fn(SignalHandle, u32, SignalValue, u64, u32) -> SignalValue,
-    hsa_amd_agent_iterate_memory_pools: fn(AgentHandle, PoolCallback, *mut c_void) -> Status,
-    hsa_amd_memory_pool_get_info: fn(PoolHandle, u32, *mut c_void) -> Status,
-    hsa_amd_memory_pool_allocate: fn(PoolHandle, usize, u32, *mut *mut c_void) -> Status,
-    hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
-    hsa_amd_agents_allow_access: fn(u32, *const AgentHandle, *const u32, *const c_void) -> Status,
-    hsa_amd_signal_async_handler: fn(SignalHandle, u32, SignalValue, Handler, *mut c_void) -> Status,
-    hsa_amd_pointer_info: fn(*const c_void, *mut PointerInfo, usize, *mut u32, usize) -> Status,
-    hsa_amd_memory_async_copy: fn(*mut c_void, AgentHandle, *const c_void, AgentHandle, usize, u32, *const SignalHandle, SignalHandle) -> Status,
+    Core 1 hsa_init: fn() -> Status,
+    Core 3 hsa_system_get_info: fn(u32, *mut c_void) -> Status,
+    Core 6 hsa_iterate_agents: fn(AgentCallback, *mut c_void) -> Status,
+    Core 7 hsa_agent_get_info: fn(AgentHandle, u32, *mut c_void) -> Status,
+    Core 8 hsa_queue_create: fn(AgentHandle, u32, u32, usize, *mut c_void, u32, u32, *mut *mut QueueHead) -> Status,
+    Core 10 hsa_queue_destroy: fn(*mut QueueHead) -> Status,
+    Core 12 hsa_queue_load_read_index_scacquire: fn(*const QueueHead) -> u64,
+    Core 14 hsa_queue_load_write_index_scacquire: fn(*const QueueHead) -> u64,
+    Core 18 hsa_queue_cas_write_index_scacq_screl: fn(*const QueueHead, u64, u64) -> u64,
+    Core 36 hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
+    Core 38 hsa_signal_create: fn(SignalValue, u32, *const AgentHandle, *mut SignalHandle) -> Status,
+    Core 39 hsa_signal_destroy: fn(SignalHandle) -> Status,
+    Core 42 hsa_signal_store_relaxed: fn(SignalHandle, SignalValue) -> (),
+    Core 43 hsa_signal_store_screlease: fn(SignalHandle, SignalValue) -> (),
+    Core 45 hsa_signal_wait_scacquire: fn(SignalHandle, u32, SignalValue, u64, u32) -> SignalValue,
+    Core 88 hsa_executable_get_info: fn(ExecutableHandle, u32, *mut c_void) -> Status,
+    Core 94 hsa_executable_symbol_get_info: fn(SymbolHandle, u32, *mut c_void) -> Status,
+    Core 99 hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
+    Core 124 hsa_executable_iterate_agent_symbols: fn(ExecutableHandle, AgentHandle, SymbolCallback, *mut c_void) -> Status,
+    AmdExt 8 hsa_amd_signal_async_handler: fn(SignalHandle, u32, SignalValue, Handler, *mut c_void) -> Status,
+    AmdExt 12 hsa_amd_memory_pool_get_info: fn(PoolHandle, u32, *mut c_void) -> Status,
+    AmdExt 13 hsa_amd_agent_iterate_memory_pools: fn(AgentHandle, PoolCallback, *mut c_void) -> Status,
+    AmdExt 14 hsa_amd_memory_pool_allocate: fn(PoolHandle, usize, u32, *mut *mut c_void) -> Status,
+    AmdExt 15 hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
+    AmdExt 16 hsa_amd_memory_async_copy: fn(*mut c_void, AgentHandle, *const c_void, AgentHandle, usize, u32, *const SignalHandle, SignalHandle) -> Status,
+    AmdExt 20 hsa_amd_agents_allow_access: fn(u32, *const AgentHandle, *const u32, *const c_void) -> Status,
+}
+
+unsafe extern "C" {
+    /// In the order of [`NAMES`].
+    #[link_name = "devprof_linked_hsa"]
+    static LINKED: [*const c_void; NAMES.len()];
+}
+
+impl Source<'_> {
+    /// A function, by its place in [`NAMES`] and in ROCr's tables.
+    fn function(&self, n: usize, slot: Slot) -> Option<*const c_void> {
+        let found = match self {
+            Source::Library(library) => {
+                let name = NAMES.get(n)?;
+                // SAFETY: not called here.
+                let found = unsafe { library.get::<*const c_void>(name.as_bytes()) };
+                *found.ok()?
+            }
+            // SAFETY: written by the linkers, and never after.
+            Source::Linked => unsafe { *LINKED.get(n)? },
+            Source::Tables(tables) => match slot {
+                Slot::Core(n) => tables.core.function(n)?,
+                Slot::AmdExt(n) => tables.amd_ext.function(n)?,
+            },
+        };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// ROCr's tables as they were when a tool got them, before it has changed them.
+struct Tables {
+    core: Functions,
+    amd_ext: Functions,
+}
+
+struct Functions(Vec<*const c_void>);
+
+// SAFETY: addresses of functions, which are never unloaded.
+unsafe impl Send for Functions {}
+
+impl Functions {
+    /// # Safety
+    /// `table` is null or a table of ROCr's: its version, in which `minor` is its size in bytes, and functions.
+    unsafe fn copy(table: *const Version) -> Option<Functions> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<Version>())?;
+            let first = table.add(1).cast::<*const c_void>();
+            let all = std::slice::from_raw_parts(first, size / size_of::<*const c_void>());
+            Some(Functions(all.to_vec()))
+        }
+    }
+
+    /// `number` is counted from 1.
+    fn function(&self, number: usize) -> Option<*const c_void> {
+        self.0.get(number.checked_sub(1)?).copied()
+    }
+}
+
+/// What [`remember_tables`] was given.
+static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
+
+/// Keeps ROCr's functions, for a ROCr whose library has a name that is not known, or that is linked into the program.
+///
+/// # Safety
+/// `table` is null or ROCr's, as `OnLoad` gets it.
+pub unsafe fn remember_tables(table: *const ApiTable) {
+    // SAFETY: the caller's promise; the versions say that the fields are there.
+    let Some((core, amd)) = (unsafe { super::tool::tables(table.cast_mut()) }) else {
+        return;
+    };
+    // SAFETY: ROCr's tables, of versions that are known.
+    let copied = unsafe {
+        Functions::copy(&raw const core.version).zip(Functions::copy(&raw const amd.version))
+    };
+    if let Some((core, amd_ext)) = copied {
+        *lock(&TABLES) = Some(Tables { core, amd_ext });
+    }
 }
 
 /// Why HSA cannot be used although it is in the process.
@@ -85,20 +203,41 @@ pub(super) fn ok(what: &'static str, status: Status) -> Result<(), Error> {
     }
 }
 
-/// The HSA runtime of this process, if it is loaded. Found anew until it is.
+/// The HSA runtime of this process, if it is there. Looked for until it is.
 pub fn find() -> Option<Result<&'static Api, Error>> {
     static API: OnceLock<Api> = OnceLock::new();
     if let Some(api) = API.get() {
         return Some(Ok(api));
     }
-    let library = loaded(LIBRARIES)?;
-    let api = Api::resolve(&library);
-    // The functions are used until the process ends.
-    std::mem::forget(library);
-    match api {
+    match resolve()? {
         Ok(api) => Some(Ok(API.get_or_init(|| api))),
         Err(error) => Some(Err(error)),
     }
+}
+
+fn resolve() -> Option<Result<Api, Error>> {
+    if let Some(library) = loaded(LIBRARIES) {
+        let api = Api::resolve(Source::Library(&library));
+        // The functions are used until the process ends.
+        std::mem::forget(library);
+        return Some(api);
+    }
+    if let Some(tables) = &*lock(&TABLES) {
+        return Some(Api::resolve(Source::Tables(tables)));
+    }
+    if Source::Linked.function(1, Slot::Core(3)).is_some() {
+        return Some(Api::resolve(Source::Linked));
+    }
+    // A library of another name, or the program, as far as it exports them.
+    let library = with_symbol(c"hsa_system_get_info")?;
+    Some(Api::resolve(Source::Library(&library)))
+}
+
+/// The file that defines a symbol, which devprof itself does not define, in the order of symbol search.
+pub(super) fn with_symbol(symbol: &CStr) -> Option<Library> {
+    // SAFETY: only looks; the name is a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
+    (!found.is_null()).then(Library::this)
 }
 
 /// The HSA runtime, for a caller that HSA has called.

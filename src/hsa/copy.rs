@@ -1,24 +1,31 @@
-//! Copies from device memory: one pinned staging buffer and one signal an agent, made on first use and kept for every
-//! later drain; asynchronous copies, one wait. Where pinned memory or the asynchronous copy cannot be had,
-//! `hsa_memory_copy` and then `hipMemcpy` do it one range at a time. A small range of memory that the host can reach
-//! is read in place: submitting a copy and waiting for it would take longer.
+//! Copies from device memory: one pinned staging buffer and one signal for each agent, made on first use and kept for
+//! every later drain; asynchronous copies in batches, one wait for each batch. Where pinned memory or the asynchronous
+//! copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//!
+//! Device memory is never read by the host, whatever HSA says of its address: without a large BAR its pages have no
+//! access rights, and with one such reads go around the GPU's caches.
 
 use super::api::{Api, Error, ok};
 use super::hip;
 use super::types::*;
+use super::write_back::WriteBack;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a wait for copies holds its processor before it gives it to others for a while: ROCr waits by looking all the
-/// time, where it has no interrupts and in the first moments where it has.
+/// How long a wait for copies holds its processor before it gives it to others for a while: ROCr polls, always without
+/// interrupts, and at first with them.
 const WAIT_SLICE: Duration = Duration::from_micros(20);
-/// And for how long, at the most.
+/// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Up to so many bytes are read in place where that is possible. Over PCIe a read of 64 bytes takes about a
-/// microsecond, as much as a tenth of what a copy costs.
-const IN_PLACE: usize = 0;
+/// Bytes that are copied in one batch, at most, so that a drain's memory does not grow with a code object's counters.
+/// At 25 GB/s it takes 0.6 ms to copy as much, and a wait for it 0.02 ms.
+pub const BATCH: usize = 16 << 20;
+/// The first buffer.
+const SMALLEST: usize = 1 << 16;
+/// Pieces begin at a cache line of the buffer.
+const LINE: usize = 64;
 
 /// Where copies from one agent land.
 pub struct Staging {
@@ -28,8 +35,9 @@ pub struct Staging {
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
     signal: Option<SignalHandle>,
-    /// What was not copied asynchronously.
+    /// For what could not be copied asynchronously.
     heap: Vec<u8>,
+    write_back: WriteBack,
 }
 
 #[derive(Clone, Copy)]
@@ -40,14 +48,6 @@ struct Pinned {
 
 // SAFETY: the pinned memory belongs to its `Staging` alone, and HSA's functions may be called from any thread.
 unsafe impl Send for Pinned {}
-
-/// Where the bytes of a range are, as an offset, or why they are nowhere.
-#[derive(Clone, Copy)]
-enum Place {
-    Heap(usize),
-    Pinned(usize),
-    Failed(Status),
-}
 
 impl Staging {
     /// `cpu` is the agent whose memory is used. Allocates nothing yet.
@@ -60,90 +60,95 @@ impl Staging {
             pinned: None,
             signal: None,
             heap: Vec::new(),
+            write_back: WriteBack::new(api, gpu),
         }
     }
 
-    /// Copies `ranges` of device memory and gives the bytes of each, or an error for a range that could not be copied.
-    /// Every range must lie in memory that is allocated on the agent. `Err` when there is no memory to copy to, or the
-    /// copies did not end within `limit`.
-    pub fn copy(&mut self, ranges: &[Range<u64>], limit: Duration) -> Result<Copied<'_>, Error> {
-        self.heap.clear();
-        let mut places = Vec::with_capacity(ranges.len());
-        let mut batch = Vec::new();
-        for (n, range) in ranges.iter().enumerate() {
-            let size = length(range);
-            #[allow(clippy::absurd_extreme_comparisons, reason = "temporary")]
-            let host = if size <= IN_PLACE {
-                host_address(self.api, range)
-            } else {
-                None
-            };
-            places.push(match host {
-                Some(host) => {
-                    let at = self.heap.len();
-                    let room = self.grow(size)?;
-                    // SAFETY: HSA says that the host can read the whole range there, and `room` has its size. The
-                    // device may write meanwhile: any value of the bytes will do.
-                    unsafe { std::ptr::copy_nonoverlapping(host, room, size) };
-                    Place::Heap(at)
-                }
-                None => {
-                    batch.push(n);
-                    Place::Failed(Status::ERROR)
-                }
-            });
-        }
-        if !batch.is_empty() {
-            self.copy_batch(ranges, &mut places, &batch, limit)?;
-        }
-        for n in batch {
-            if let Place::Failed(_) = places[n] {
-                let size = length(&ranges[n]);
-                let at = self.heap.len();
-                let room = self.grow(size)?;
-                places[n] = match copy_one(self.api, room, ranges[n].start, size) {
-                    Ok(()) => Place::Heap(at),
-                    Err(status) => Place::Failed(status),
-                };
+    /// Copies `pieces` of device memory, none of which is empty or larger than [`BATCH`], and calls `take` for each, with
+    /// its number and its bytes or why it could not be copied. Every piece must lie in memory that is allocated on the
+    /// agent. `Err` if there is no memory to copy to, or a batch takes longer than `limit`.
+    pub fn copy(
+        &mut self,
+        pieces: &[Range<u64>],
+        limit: Duration,
+        mut take: impl FnMut(usize, Result<&[u8], Error>),
+    ) -> Result<(), Error> {
+        let mut first = 0;
+        while first < pieces.len() {
+            let offsets = offsets(&pieces[first..]);
+            let batch = &pieces[first..first + offsets.len()];
+            let copied = self.copy_batch(batch, &offsets, limit)?;
+            for (n, piece) in batch.iter().enumerate() {
+                let size = length(piece);
+                let bytes =
+                    match (copied[n], self.pinned) {
+                        // SAFETY: the buffer has these bytes, and the copy to them is done; `take` does not keep them.
+                        (true, Some(pinned)) => Ok(unsafe {
+                            std::slice::from_raw_parts(pinned.base.add(offsets[n]), size)
+                        }),
+                        _ => self.copy_one(piece),
+                    };
+                take(first + n, bytes);
             }
+            first += batch.len();
         }
-        let pinned = match self.pinned {
-            // SAFETY: the buffer has that size and nobody writes to it until the borrow ends: all copies are done.
-            Some(pinned) => unsafe { std::slice::from_raw_parts(pinned.base, pinned.size) },
-            None => &[],
-        };
-        Ok(Copied {
-            heap: &self.heap,
-            pinned,
-            places,
-        })
+        Ok(())
+    }
+
+    /// Has the agent write its caches back to memory, see [`WriteBack`]. Whether it did within `limit`.
+    pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
+        self.write_back.run(limit)
     }
 
     /// Sets every byte of `range`, which lies in memory that is allocated on the agent.
     pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
-        self.heap.clear();
-        let size = length(range);
+        let most = length(range).min(BATCH);
         // From pinned memory no page has to be locked first.
-        let bytes = match self.reserve(size) {
+        let bytes = match self.reserve(most) {
             Some((_, pinned)) => pinned.base,
-            None => self.grow(size)?,
+            None => self.heap(most)?,
         };
-        // SAFETY: `bytes` has that size, and nobody reads it now; so has the range.
-        let status = unsafe {
-            bytes.write_bytes(byte, size);
-            (self.api.hsa_memory_copy)(range.start as *mut c_void, bytes.cast(), size)
-        };
-        ok("hsa_memory_copy", status)
+        // SAFETY: `bytes` has that size, and nobody reads it now.
+        unsafe { bytes.write_bytes(byte, most) };
+        let mut start = range.start;
+        while start < range.end {
+            let size = length(&(start..range.end)).min(BATCH);
+            // SAFETY: no more bytes than there are at `bytes`, to a part of the range.
+            let status =
+                unsafe { (self.api.hsa_memory_copy)(start as *mut c_void, bytes.cast(), size) };
+            ok("hsa_memory_copy", status)?;
+            start += size as u64;
+        }
+        Ok(())
     }
 
-    /// Room for `size` more bytes at the heap buffer's end.
-    fn grow(&mut self, size: usize) -> Result<*mut u8, Error> {
-        let at = self.heap.len();
+    /// One piece by the synchronous ways.
+    fn copy_one(&mut self, piece: &Range<u64>) -> Result<&[u8], Error> {
+        let size = length(piece);
+        let to = self.heap(size)?;
+        // SAFETY: `to` has room for `size` bytes, the piece lies in memory that is allocated on an agent.
+        let status =
+            unsafe { (self.api.hsa_memory_copy)(to.cast(), piece.start as *const c_void, size) };
+        // SAFETY: as above.
+        let is_copied = status == Status::SUCCESS
+            || unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) };
+        match is_copied {
+            true => Ok(&self.heap[..size]),
+            false => Err(Error::Call(
+                "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
+                status,
+            )),
+        }
+    }
+
+    /// `size` bytes of memory that is not pinned.
+    fn heap(&mut self, size: usize) -> Result<*mut u8, Error> {
+        self.heap.clear();
         self.heap
             .try_reserve(size)
             .map_err(|_| Error::Call("malloc", Status::ERROR))?;
-        self.heap.resize(at + size, 0);
-        Ok(self.heap[at..].as_mut_ptr())
+        self.heap.resize(size, 0);
+        Ok(self.heap.as_mut_ptr())
     }
 
     /// The pinned buffer, with room for `size` bytes. A larger one is allocated before the old one is given back.
@@ -152,7 +157,7 @@ impl Staging {
         if let Some(pinned) = self.pinned.filter(|pinned| pinned.size >= size) {
             return Some((cpu, pinned));
         }
-        let size = size.checked_next_power_of_two()?.max(1 << 16);
+        let size = size.checked_next_power_of_two()?.max(SMALLEST);
         let pinned = Pinned {
             base: self.allocate(pool, size).ok()?,
             size,
@@ -186,83 +191,66 @@ impl Staging {
         unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
     }
 
-    /// Copies the ranges numbered in `batch` at once and waits. What could not be copied keeps its place.
+    /// Copies the pieces to their offsets in the pinned buffer at once and waits. Which of them were copied.
     fn copy_batch(
         &mut self,
-        ranges: &[Range<u64>],
-        places: &mut [Place],
-        batch: &[usize],
+        pieces: &[Range<u64>],
+        offsets: &[usize],
         limit: Duration,
-    ) -> Result<(), Error> {
-        let mut offsets = Vec::with_capacity(batch.len());
-        let mut end = 0usize;
-        for &n in batch {
-            offsets.push(end);
-            // Aligned to a cache line, as the device's copy kernels like it.
-            let Some(next) = end
-                .checked_add(length(&ranges[n]))
-                .and_then(|end| end.checked_next_multiple_of(64))
-            else {
-                return Ok(());
-            };
-            end = next;
-        }
-        let Some((cpu, pinned)) = self.reserve(end) else {
-            return Ok(());
+    ) -> Result<Vec<bool>, Error> {
+        let mut copied = vec![false; pieces.len()];
+        let end = match (offsets.last(), pieces.last()) {
+            (Some(offset), Some(piece)) => offset + length(piece),
+            _ => return Ok(copied),
         };
-        let Ok(signal) = self.signal() else {
-            return Ok(());
+        let (Some((cpu, pinned)), Ok(signal)) = (self.reserve(end), self.signal()) else {
+            return Ok(copied);
         };
-        let wanted = batch.len() as SignalValue;
-        // SAFETY: the signal is ours and no copy uses it now.
+        let wanted = pieces.len() as SignalValue;
+        // SAFETY: the signal is this agent's, and no copy uses it now.
         unsafe { (self.api.hsa_signal_store_relaxed)(signal, wanted) };
-        let mut submitted = Vec::with_capacity(batch.len());
-        for (&n, &offset) in batch.iter().zip(&offsets) {
+        for (n, piece) in pieces.iter().enumerate() {
             // SAFETY: source inside the agent's allocated memory (the caller's promise), destination inside the
             // buffer (`reserve`), both alive until the wait below is over.
             let status = unsafe {
                 (self.api.hsa_amd_memory_async_copy)(
-                    pinned.base.add(offset).cast(),
+                    pinned.base.add(offsets[n]).cast(),
                     cpu,
-                    ranges[n].start as *const c_void,
+                    piece.start as *const c_void,
                     self.gpu,
-                    length(&ranges[n]),
+                    length(piece),
                     0,
                     std::ptr::null(),
                     signal,
                 )
             };
-            match status {
-                Status::SUCCESS => submitted.push((n, offset)),
-                refused => places[n] = Place::Failed(refused),
-            }
+            copied[n] = status == Status::SUCCESS;
         }
         // The copies that were refused leave the signal above 0 by their number.
-        let rest = wanted - submitted.len() as SignalValue;
+        let refused = copied.iter().filter(|copied| !**copied).count() as SignalValue;
         let start = Instant::now();
         loop {
-            // SAFETY: the signal is ours. The timeout is a hint in ticks of HSA's clock, at least a nanosecond each.
+            // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, at least a nanosecond
+            // each.
             let value = unsafe {
                 (self.api.hsa_signal_wait_scacquire)(
                     signal,
                     SIGNAL_CONDITION_LT,
-                    rest + 1,
+                    refused + 1,
                     WAIT_SLICE.as_nanos() as u64,
                     WAIT_STATE_BLOCKED,
                 )
             };
-            if value == rest {
-                submitted
-                    .into_iter()
-                    .for_each(|(n, offset)| places[n] = Place::Pinned(offset));
-                return Ok(());
+            if value == refused {
+                return Ok(copied);
             }
-            if value < rest {
-                // A copy that fails on its way makes the value negative; which one, HSA does not say, and others may
-                // still be under way: neither buffer nor signal can be used or freed any more.
+            if value < refused {
+                // A copy that fails makes the value negative. HSA does not report which one, and others may still be
+                // under way: neither the buffer nor the signal can be used or freed any more.
                 self.pinned = None;
                 self.signal = None;
-                return Ok(());
+                copied.fill(false);
+                return Ok(copied);
             }
             let elapsed = start.elapsed();
             if elapsed >= limit {
@@ -301,27 +289,7 @@ impl Staging {
             // SAFETY: created by `signal`, and no copy uses it.
             unsafe { (self.api.hsa_signal_destroy)(signal) };
         }
-    }
-}
-
-/// The bytes of the ranges given to [`Staging::copy`], by their position there.
-pub struct Copied<'a> {
-    heap: &'a [u8],
-    pinned: &'a [u8],
-    places: Vec<Place>,
-}
-
-impl<'a> Copied<'a> {
-    /// The bytes of range `n`, whose size is `size`.
-    pub fn get(&self, n: usize, size: usize) -> Result<&'a [u8], Error> {
-        match self.places[n] {
-            Place::Heap(at) => Ok(&self.heap[at..][..size]),
-            Place::Pinned(at) => Ok(&self.pinned[at..][..size]),
-            Place::Failed(status) => Err(Error::Call(
-                "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
-                status,
-            )),
-        }
+        self.write_back.release();
     }
 }
 
@@ -329,40 +297,19 @@ fn length(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
 
-/// Where the host can read the memory at `range`, if it can: one allocation of HSA's, which knows the host's address.
-fn host_address(api: &Api, range: &Range<u64>) -> Option<*const u8> {
-    let mut info = std::mem::MaybeUninit::<PointerInfo>::zeroed();
-    // SAFETY: `info` is writable and its first member holds its size, as the header asks.
-    let info = unsafe {
-        (*info.as_mut_ptr()).size = size_of::<PointerInfo>() as u32;
-        let pointer = range.start as *const c_void;
-        let status =
-            (api.hsa_amd_pointer_info)(pointer, info.as_mut_ptr(), 0, std::ptr::null_mut(), 0);
-        if status != Status::SUCCESS {
-            return None;
+/// Where the first pieces go in a buffer: as many as fit, at least one.
+fn offsets(pieces: &[Range<u64>]) -> Vec<usize> {
+    let mut offsets = Vec::new();
+    let mut end: usize = 0;
+    for piece in pieces {
+        let start = end.next_multiple_of(LINE);
+        end = start + length(piece);
+        if end > BATCH && !offsets.is_empty() {
+            break;
         }
-        // All fields are plain numbers and were zero before; `registered` is a C bool.
-        info.assume_init()
-    };
-    let offset = usize::try_from(range.start.checked_sub(info.agent_base as u64)?).ok()?;
-    let end = offset.checked_add(length(range))?;
-    let whole = info.kind == POINTER_TYPE_HSA && !info.host_base.is_null() && end <= info.bytes;
-    whole.then(|| info.host_base.cast::<u8>().wrapping_add(offset))
-}
-
-/// One range by the synchronous ways.
-fn copy_one(api: &Api, to: *mut u8, from: u64, size: usize) -> Result<(), Status> {
-    // SAFETY: `to` has room for `size` bytes, `from` lies in memory that is allocated on an agent.
-    let status = unsafe { (api.hsa_memory_copy)(to.cast(), from as *const c_void, size) };
-    if status == Status::SUCCESS {
-        return Ok(());
+        offsets.push(start);
     }
-    // SAFETY: as above.
-    if unsafe { hip::copy_to_host(to.cast(), from as *const c_void, size) } {
-        Ok(())
-    } else {
-        Err(status)
-    }
+    offsets
 }
 
 /// A pool of fine-grained host memory that allows allocation.
@@ -392,4 +339,19 @@ fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
     // SAFETY: `visit` gets back the pointer given here. No pool found is an answer, whatever the status says.
     unsafe { (api.hsa_amd_agent_iterate_memory_pools)(cpu, visit, (&raw mut search).cast()) };
     search.found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_as_many_pieces_as_fit() {
+        let size = BATCH as u64;
+        assert_eq!(offsets(&[0..100, 200..264, 300..301]), [0, 128, 192]);
+        assert_eq!(offsets(&[0..size, 0..1]), [0]);
+        assert_eq!(offsets(&[0..size / 2, 0..size / 2, 0..1]), [0, BATCH / 2]);
+        assert_eq!(offsets(&[0..size - 64, 0..64, 0..1]), [0, BATCH - 64]);
+        assert_eq!(offsets(&[]), []);
+    }
 }

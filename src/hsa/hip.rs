@@ -2,6 +2,7 @@
 //! `hip/hip_runtime_api.h` of HIP 6 and 7.
 
 use super::api::loaded;
+use crate::host;
 use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -19,13 +20,65 @@ const DEVICE_TO_HOST: c_int = 2;
 /// `hipStreamCaptureModeRelaxed`.
 const CAPTURE_MODE_RELAXED: c_int = 2;
 
-struct Hip {
-    memcpy: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
-    get_device_count: unsafe extern "C" fn(*mut c_int) -> c_int,
-    set_device: unsafe extern "C" fn(c_int) -> c_int,
-    device_synchronize: unsafe extern "C" fn() -> c_int,
-    primary_context_state: unsafe extern "C" fn(c_int, *mut c_uint, *mut c_int) -> c_int,
-    exchange_capture_mode: unsafe extern "C" fn(*mut c_int) -> c_int,
+macro_rules! functions {
+    ($($symbol:ident $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+        struct Hip {
+            $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+        }
+
+        /// The symbols, in the order of [`LINKED`].
+        const SYMBOLS: &[&CStr] = &[$(
+            match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
+                Ok(symbol) => symbol,
+                Err(_) => panic!("a symbol has no zero in it"),
+            }
+        ),*];
+
+        // Weak references, which are null where the program has no such functions.
+        std::arch::global_asm!(
+            ".pushsection .data.rel.ro.devprof_hip,\"aw\",@progbits",
+            $(concat!(".weakref devprof_weak_", stringify!($symbol), ", ", stringify!($symbol)),)*
+            ".hidden devprof_linked_hip",
+            ".globl devprof_linked_hip",
+            ".balign 8",
+            "devprof_linked_hip:",
+            $(concat!(".quad devprof_weak_", stringify!($symbol)),)*
+            ".popsection",
+        );
+
+        impl Hip {
+            fn resolve() -> Option<Hip> {
+                let library = loaded(LIBRARIES);
+                let mut n = 0..;
+                let hip = Hip {
+                    $($name: {
+                        let function = find(library.as_ref(), n.next()?)?;
+                        // SAFETY: the signature is that of hip_runtime_api.h, and the code is never unloaded.
+                        unsafe {
+                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
+                        }
+                    },)*
+                };
+                // The functions are used until the process ends.
+                std::mem::forget(library);
+                Some(hip)
+            }
+        }
+    };
+}
+
+functions! {
+    hipGetDeviceCount get_device_count: fn(*mut c_int) -> c_int,
+    hipSetDevice set_device: fn(c_int) -> c_int,
+    hipDeviceSynchronize device_synchronize: fn() -> c_int,
+    hipDevicePrimaryCtxGetState primary_context_state: fn(c_int, *mut c_uint, *mut c_int) -> c_int,
+    hipThreadExchangeStreamCaptureMode exchange_capture_mode: fn(*mut c_int) -> c_int,
+}
+
+unsafe extern "C" {
+    /// The functions of a HIP that is linked into the program together with the archive.
+    #[link_name = "devprof_linked_hip"]
+    static LINKED: [*mut c_void; SYMBOLS.len()];
 }
 
 fn hip() -> Option<&'static Hip> {
@@ -33,24 +86,42 @@ fn hip() -> Option<&'static Hip> {
     if let Some(hip) = HIP.get() {
         return Some(hip);
     }
-    let library = loaded(LIBRARIES)?;
-    let hip = resolve(&library)?;
-    // The functions are used until the process ends.
-    std::mem::forget(library);
+    let hip = Hip::resolve()?;
     Some(HIP.get_or_init(|| hip))
 }
 
-fn resolve(library: &Library) -> Option<Hip> {
-    // SAFETY: the signatures are those of hip_runtime_api.h, and the library is never closed.
-    unsafe {
-        Some(Hip {
-            memcpy: *library.get(b"hipMemcpy\0").ok()?,
-            get_device_count: *library.get(b"hipGetDeviceCount\0").ok()?,
-            set_device: *library.get(b"hipSetDevice\0").ok()?,
-            device_synchronize: *library.get(b"hipDeviceSynchronize\0").ok()?,
-            primary_context_state: *library.get(b"hipDevicePrimaryCtxGetState\0").ok()?,
-            exchange_capture_mode: *library.get(b"hipThreadExchangeStreamCaptureMode\0").ok()?,
-        })
+/// A function by its place in [`SYMBOLS`]: of `library`, or, for a HIP of another name, as others see it, or as the
+/// program was linked.
+fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
+    let symbol = SYMBOLS.get(n)?;
+    let found = match library {
+        // SAFETY: not called here.
+        Some(library) => unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }
+            .map_or(std::ptr::null_mut(), |found| *found),
+        None => foreign(symbol),
+    };
+    // SAFETY: written by the linkers, and never after.
+    let linked = unsafe { *LINKED.get(n)? };
+    match (found.is_null(), is_ours(linked)) {
+        (false, _) => Some(found),
+        (true, false) if !linked.is_null() => Some(linked),
+        _ => None,
+    }
+}
+
+/// Whether a function is in this copy of devprof, which has some of HIP's names for a trace.
+fn is_ours(function: *const c_void) -> bool {
+    host::are_of_one_file(function, is_ours as *const c_void)
+}
+
+/// The function of this name that others see, null if there is none but devprof's own.
+fn foreign(name: &CStr) -> *mut c_void {
+    // SAFETY: only looks; the name is a C string.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    match is_ours(first) {
+        // SAFETY: as above.
+        true => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
+        false => first,
     }
 }
 
@@ -81,8 +152,14 @@ pub(super) fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_
 /// # Safety
 /// `to` has room for `size` bytes and `from` lies in memory that is allocated on an agent.
 pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    hip().is_some_and(|hip| unsafe { (hip.memcpy)(to, from, size, DEVICE_TO_HOST) } == 0)
+    type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
+    let Some(memcpy) = function(c"hipMemcpy") else {
+        return false;
+    };
+    // SAFETY: its type, and the caller's promise.
+    unsafe {
+        std::mem::transmute::<*mut c_void, Memcpy>(memcpy)(to, from, size, DEVICE_TO_HOST) == 0
+    }
 }
 
 /// Waits until all that HIP's streams hold on the devices in use is done. No limit of time.

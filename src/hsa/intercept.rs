@@ -2,12 +2,15 @@
 //! queue. Mirrors `hsa/hsa_api_trace.h`.
 
 use super::api::there;
+use super::cooperative;
 use super::originals::{Originals, originals};
+use super::queue_functions::{self, ENGINE_COMPUTE, Function, QueueCreateDesc};
 use super::times::DispatchTime;
 use super::tool::{ApiTable, PacketWriter, QueueCreate};
 use super::types::*;
-use super::{doorbell, query, queues};
+use super::{doorbell, query};
 use crate::guard::{Cost, guarded, lock};
+use crate::instance::{self, Request};
 use crate::report;
 use crate::trace;
 use crate::trace::capture::{Capture, Packet};
@@ -53,6 +56,7 @@ pub unsafe fn install(table: *mut ApiTable) {
     };
     core.hsa_queue_create = queue_create;
     core.hsa_queue_destroy = queue_destroy;
+    core.hsa_signal_destroy = signal_destroy;
     core.hsa_queue_add_write_index_scacq_screl = add_write_index_scacq_screl;
     core.hsa_queue_add_write_index_scacquire = add_write_index_scacquire;
     core.hsa_queue_add_write_index_relaxed = add_write_index_relaxed;
@@ -62,6 +66,19 @@ pub unsafe fn install(table: *mut ApiTable) {
     amd.hsa_amd_queue_intercept_create = intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
+    let slots = super::tool::slots();
+    let hooks = [
+        (slots.create, amd_queue_create as Function),
+        (slots.acquire, counted_queue_acquire as Function),
+        (slots.release, counted_queue_release as Function),
+    ];
+    // SAFETY: the caller's promise.
+    let functions = unsafe { queue_functions::functions(amd) };
+    for (slot, hook) in hooks {
+        if let Some(function) = slot.and_then(|slot| functions.get_mut(slot)) {
+            *function = hook;
+        }
+    }
 }
 
 unsafe extern "C" fn queue_create(
@@ -77,46 +94,234 @@ unsafe extern "C" fn queue_create(
     let Some(originals) = originals() else {
         return Status::ERROR;
     };
-    let gpu = guarded(Cost::Dispatches, false, || {
-        there()
-            .and_then(|api| query::is_gpu(api, agent))
-            .unwrap_or(false)
-    });
     // SAFETY: the program's arguments, to functions of the same signature (hsa_api_trace.h).
     let by = |create: QueueCreate| unsafe {
         create(agent, size, kind, callback, data, private, group, queue)
     };
-    if gpu && guarded(Cost::Dispatches, false, another_makes_queues) {
+    // SAFETY: a call that succeeded has written the queue's address.
+    let made = |status| unsafe { created(status, queue) };
+    create_traced(originals, agent, kind, |how| match how {
+        How::Plain => made(by(originals.core.hsa_queue_create)),
+        How::Intercept => made(by(intercept_create)),
+    })
+    .err()
+    .unwrap_or(Status::SUCCESS)
+}
+
+/// What a call that creates a queue gives.
+///
+/// # Safety
+/// `queue` was written if the status is success.
+unsafe fn created(status: Status, queue: *mut *mut QueueHead) -> Result<*mut QueueHead, Status> {
+    match status {
+        // SAFETY: the caller's promise.
+        Status::SUCCESS => Ok(unsafe { *queue }),
+        error => Err(error),
+    }
+}
+
+/// In which way a queue is created.
+#[derive(Clone, Copy)]
+enum How {
+    /// As the program wants it.
+    Plain,
+    /// As an intercept queue.
+    Intercept,
+}
+
+/// Has `create` create a queue for the program, as an intercept queue where that is possible.
+fn create_traced(
+    originals: &Originals,
+    agent: AgentHandle,
+    kind: u32,
+    mut create: impl FnMut(How) -> Result<*mut QueueHead, Status>,
+) -> Result<*mut QueueHead, Status> {
+    let is_gpu = || {
+        there()
+            .and_then(|api| query::is_gpu(api, agent))
+            .unwrap_or(false)
+    };
+    let is_own = instance::request(Request::IsOwnQueue {}) != 0;
+    if is_own || !guarded(Cost::Dispatches, false, is_gpu) {
+        return create(How::Plain);
+    }
+    if kind == QUEUE_TYPE_COOPERATIVE {
+        let queue = create(How::Plain)?;
+        guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
+        return Ok(queue);
+    }
+    if guarded(Cost::Dispatches, false, another_makes_queues) {
         TAKEN_UP.set(0);
-        let status = by(originals.core.hsa_queue_create);
-        if status != Status::SUCCESS {
-            return status;
-        }
-        // SAFETY: a call that succeeded has written the queue's address.
-        let made = unsafe { *queue };
+        let queue = create(How::Plain)?;
         // That tool may have called `intercept_create` through ROCr's table.
         // SAFETY: a new queue.
-        if TAKEN_UP.get() == made as usize || unsafe { take_up(originals, agent, made) }.is_ok() {
-            return status;
+        if TAKEN_UP.get() == queue as usize || unsafe { take_up(originals, agent, queue) }.is_ok() {
+            return Ok(queue);
         }
         // That tool only looks on, and the queue is no intercept queue.
         // SAFETY: nobody else knows the queue yet.
-        unsafe { (originals.core.hsa_queue_destroy)(made) };
+        unsafe { (originals.core.hsa_queue_destroy)(queue) };
     }
-    if gpu {
-        let status = by(intercept_create);
-        if status == Status::SUCCESS {
-            return status;
+    if let Ok(queue) = create(How::Intercept) {
+        return Ok(queue);
+    }
+    let queue = create(How::Plain)?;
+    // The program would get its queue without devprof.
+    report::lost(
+        "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
+    );
+    Ok(queue)
+}
+
+/// `hsa_amd_queue_create`.
+unsafe extern "C" fn amd_queue_create(
+    agent: AgentHandle,
+    descs: *mut QueueCreateDesc,
+    count: u32,
+) -> Status {
+    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.amd_queue_create?))) else {
+        return Status::ERROR;
+    };
+    if descs.is_null() {
+        // SAFETY: the program's arguments.
+        return unsafe { plain(agent, descs, count) };
+    }
+    let mut first_error = Status::SUCCESS;
+    for n in 0..count as usize {
+        // SAFETY: the program gives as many descriptors.
+        let (at, desc) = unsafe { (descs.add(n), &mut *descs.add(n)) };
+        let by_itself = || match unsafe { plain(agent, at, 1) } {
+            Status::SUCCESS => Ok(()),
+            error => Err(error),
+        };
+        let status = if desc.engine != ENGINE_COMPUTE || desc.version != 1 {
+            by_itself()
+        } else {
+            create_traced(originals, agent, desc.kind, |how| match how {
+                How::Plain => by_itself().map(|()| desc.queue),
+                // SAFETY: the program's descriptor.
+                How::Intercept => unsafe { intercept_as(originals, agent, desc) },
+            })
+            .map(|_| ())
+        };
+        if let (Err(error), Status::SUCCESS) = (status, first_error) {
+            first_error = error;
         }
     }
-    let status = by(originals.core.hsa_queue_create);
-    if gpu && status == Status::SUCCESS {
-        // The program would get its queue without us.
-        report::lost(
-            "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
+    first_error
+}
+
+/// Creates an intercept queue as a descriptor wants it. Where its ring lies is not the program's to say then.
+///
+/// # Safety
+/// As `hsa_amd_queue_create`.
+unsafe fn intercept_as(
+    originals: &Originals,
+    agent: AgentHandle,
+    desc: &mut QueueCreateDesc,
+) -> Result<*mut QueueHead, Status> {
+    let mut queue = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let status = intercept_create(
+            agent,
+            desc.size / PACKET,
+            desc.kind,
+            desc.callback,
+            desc.data,
+            desc.private,
+            u32::MAX,
+            &raw mut queue,
         );
+        let queue = created(status, &raw mut queue)?;
+        let mut set = vec![(originals.amd.hsa_amd_queue_set_priority)(
+            queue,
+            desc.priority,
+        )];
+        if !desc.cu_mask.is_null() && desc.cu_mask_count > 0 {
+            let mask = originals.amd.hsa_amd_queue_cu_set_mask;
+            set.push(mask(queue, desc.cu_mask_count, desc.cu_mask));
+        }
+        if let Some(refused) = set.into_iter().find(|&status| status.0 >= Status::ERROR.0) {
+            queue_destroy(queue);
+            return Err(refused);
+        }
+        desc.queue = queue;
+        Ok(queue)
     }
-    status
+}
+
+/// Bytes of a packet.
+const PACKET: u32 = 64;
+/// Packets of a queue that stands for one that the program shares with others.
+const COUNTED_SIZE: u32 = 16384;
+
+/// `hsa_amd_counted_queue_acquire`. Such a queue is a new name for a ring that others have, too; a traced program gets a
+/// queue of its own.
+unsafe extern "C" fn counted_queue_acquire(
+    agent: AgentHandle,
+    kind: u32,
+    priority: u32,
+    callback: usize,
+    data: *mut c_void,
+    flags: u64,
+    queue: *mut *mut QueueHead,
+) -> Status {
+    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.counted_queue_acquire?)))
+    else {
+        return Status::ERROR;
+    };
+    if queue.is_null() || kind > QUEUE_TYPE_SINGLE {
+        // SAFETY: the program's arguments, which are refused.
+        return unsafe { plain(agent, kind, priority, callback, data, flags, queue) };
+    }
+    // SAFETY: the program's arguments, to functions of these signatures; a call that succeeded has written the queue's
+    // address.
+    create_traced(originals, agent, kind, |how| unsafe {
+        let status = match how {
+            How::Plain => plain(agent, kind, priority, callback, data, flags, queue),
+            How::Intercept => {
+                let unknown = u32::MAX;
+                intercept_create(
+                    agent,
+                    COUNTED_SIZE,
+                    kind,
+                    callback,
+                    data,
+                    unknown,
+                    unknown,
+                    queue,
+                )
+            }
+        };
+        let made = created(status, queue)?;
+        if let How::Intercept = how {
+            // Without its priority the queue works all the same.
+            (originals.amd.hsa_amd_queue_set_priority)(made, priority);
+        }
+        Ok(made)
+    })
+    .err()
+    .unwrap_or(Status::SUCCESS)
+}
+
+/// `hsa_amd_counted_queue_release`.
+unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
+    let Some((_, plain)) = originals().and_then(|o| Some((o, o.counted_queue_release?))) else {
+        return Status::ERROR;
+    };
+    let is_traced = guarded(Cost::Dispatches, false, || {
+        captures()
+            .as_ref()
+            .is_some_and(|captures| captures.contains_key(&(queue as usize)))
+    });
+    // SAFETY: the program's argument.
+    unsafe {
+        match is_traced {
+            true => queue_destroy(queue),
+            false => plain(queue),
+        }
+    }
 }
 
 /// Makes an intercept queue, ours, or one of another tool's, whose handler then gets the packets first.
@@ -142,8 +347,9 @@ unsafe extern "C" fn intercept_create(
     if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        guarded(Cost::Dispatches, (), || {
-            queues::made(queue as usize, kind == QUEUE_TYPE_SINGLE);
+        instance::request(Request::QueueCreated {
+            queue: queue as u64,
+            single: kind == QUEUE_TYPE_SINGLE,
         });
         // SAFETY: a new intercept queue.
         if let Err(refused) = unsafe { take_up(originals, agent, queue) } {
@@ -210,6 +416,9 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     let Some(originals) = originals() else {
         return Status::ERROR;
     };
+    if instance::request(Request::IsOwnQueue {}) == 0 {
+        guarded(Cost::Dispatches, (), || cooperative::released(queue));
+    }
     // Taken out first: the address may be another queue's as soon as this one is gone.
     let capture = guarded(Cost::Dispatches, None, || {
         captures()
@@ -241,9 +450,20 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     status
 }
 
+/// A signal is about to be destroyed: its address may be another one's next.
+unsafe extern "C" fn signal_destroy(signal: SignalHandle) -> Status {
+    let Some(originals) = originals() else {
+        return Status::ERROR;
+    };
+    guarded(Cost::Dispatches, (), || trace::signal_destroyed(signal));
+    // SAFETY: the program's argument.
+    unsafe { (originals.core.hsa_signal_destroy)(signal) }
+}
+
 /// HSA is down, and all queues with it. What they used is left, for its threads may be on their way out of a handler.
 pub fn forget_queues() {
     *captures() = None;
+    cooperative::forget();
     doorbell::remove_all();
 }
 

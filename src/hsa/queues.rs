@@ -5,9 +5,10 @@
 //! packet with a signal of ours goes behind all others. Into a queue with a single producer nobody else may write;
 //! there the drain waits until all packets were taken, which leaves the last ones unwatched.
 
-use super::api::Api;
+use super::api::{Api, Error, ok};
 use super::types::*;
 use crate::guard::lock;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The header of an `hsa_barrier_and_packet_t` that waits for all packets before it
 /// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
-const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
+pub const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
 
 /// How long a wait goes on before it looks at the clock, and whether the queue is still there.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
@@ -72,6 +73,53 @@ pub fn gone(queue: usize) {
     if let Some(queues) = lock(&QUEUES).as_mut() {
         queues.all.remove(&queue);
     }
+}
+
+thread_local! {
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is creating or destroying a queue of devprof's own.
+pub fn is_own() -> bool {
+    IS_OWN.get()
+}
+
+/// Packets of a queue of devprof's own, at least. It never holds more than one.
+const OWN_SIZE: u32 = 64;
+
+/// Creates a queue that no hook takes for the program's.
+pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error> {
+    let mut size = 0u32;
+    // SAFETY: the attribute is a u32.
+    let status = unsafe {
+        (api.hsa_agent_get_info)(agent, AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
+    };
+    ok("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
+    let mut queue = std::ptr::null_mut();
+    IS_OWN.set(true);
+    // SAFETY: no callback and its data; no scratch memory and LDS, for no kernel will run.
+    let status = unsafe {
+        (api.hsa_queue_create)(
+            agent,
+            size.max(OWN_SIZE),
+            QUEUE_TYPE_MULTI,
+            0,
+            std::ptr::null_mut(),
+            0,
+            0,
+            &raw mut queue,
+        )
+    };
+    IS_OWN.set(false);
+    ok("hsa_queue_create", status).map(|()| queue)
+}
+
+/// Destroys a queue of [`create_own`]. What is in it is given up.
+pub fn destroy_own(api: &Api, queue: *mut QueueHead) {
+    IS_OWN.set(true);
+    // SAFETY: created by `create_own`, and used by nobody any more.
+    unsafe { (api.hsa_queue_destroy)(queue) };
+    IS_OWN.set(false);
 }
 
 /// All queues are gone: HSA comes alive anew, or this is a forked child, in which the parent's are not ours to touch.

@@ -1,5 +1,9 @@
 //! devprof as a tool of ROCr: what `HSA_TOOLS_LIB` loads at the end of `hsa_init`. Mirrors `hsa/hsa_api_trace.h`.
 
+use super::api::there;
+use super::queue_functions::{
+    self, AmdQueueCreate, CountedQueueAcquire, ENGINE_COMPUTE, Function, QueueCreateDesc, Slots,
+};
 use super::times::DispatchTime;
 use super::types::*;
 use crate::host;
@@ -92,7 +96,9 @@ pub struct AmdExtTable {
     unused3: Unused<1>,
     pub hsa_amd_profiling_get_dispatch_time:
         unsafe extern "C" fn(AgentHandle, SignalHandle, *mut DispatchTime) -> Status,
-    unused5: Unused<28>,
+    unused5: Unused<5>,
+    pub hsa_amd_queue_cu_set_mask: unsafe extern "C" fn(*mut QueueHead, u32, *const u32) -> Status,
+    unused11: Unused<22>,
     pub hsa_amd_signal_create: unsafe extern "C" fn(
         SignalValue,
         u32,
@@ -104,6 +110,7 @@ pub struct AmdExtTable {
     pub hsa_amd_queue_intercept_create: QueueCreate,
     pub hsa_amd_queue_intercept_register:
         unsafe extern "C" fn(*mut QueueHead, PacketHandler, *mut c_void) -> Status,
+    pub hsa_amd_queue_set_priority: unsafe extern "C" fn(*mut QueueHead, u32) -> Status,
 }
 
 /// `HSA_API_TABLE_MAJOR_VERSION`: the version of `HsaApiTable` whose beginning is known here.
@@ -163,6 +170,11 @@ struct Heard {
     queue_destroy: QueueEnd,
     queue_inactivate: QueueEnd,
     shut_down: ShutDown,
+    slots: Slots,
+    /// By their slots.
+    amd_queue_create: Option<AmdQueueCreate>,
+    counted_queue_acquire: Option<CountedQueueAcquire>,
+    counted_queue_release: Option<QueueEnd>,
 }
 
 /// Never freed: threads may be in a hook while HSA is shut down and initialised again.
@@ -179,11 +191,28 @@ fn heard() -> Option<&'static Heard> {
 /// `table` is null or ROCr's, as `OnLoad` gets it.
 pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
     // SAFETY: the caller's promise.
-    let Some((core, _)) = (unsafe { tables(table) }) else {
+    let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
     // A table that was changed already, by an earlier OnLoad, leads back here.
     if core.hsa_shut_down as usize != shut_down as *const () as usize {
+        // SAFETY: ROCr's table; its own functions are those that HSA's names lead to.
+        let slots = unsafe {
+            let rocr = there().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
+            queue_functions::find(amd, rocr)
+        };
+        // SAFETY: ROCr's table.
+        let functions = unsafe { queue_functions::functions(amd) };
+        let saved = |slot: Option<usize>| slot.map(|slot| functions[slot]);
+        // SAFETY: functions of these types, by the names that lead to their slots.
+        let (amd_queue_create, counted_queue_acquire, counted_queue_release) = unsafe {
+            use std::mem::transmute;
+            (
+                saved(slots.create).map(|f| transmute::<Function, AmdQueueCreate>(f)),
+                saved(slots.acquire).map(|f| transmute::<Function, CountedQueueAcquire>(f)),
+                saved(slots.release).map(|f| transmute::<Function, QueueEnd>(f)),
+            )
+        };
         let heard = Heard {
             ears,
             freeze: core.hsa_executable_freeze,
@@ -192,6 +221,10 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
             queue_destroy: core.hsa_queue_destroy,
             queue_inactivate: core.hsa_queue_inactivate,
             shut_down: core.hsa_shut_down,
+            slots,
+            amd_queue_create,
+            counted_queue_acquire,
+            counted_queue_release,
         };
         HEARD.store(Box::into_raw(Box::new(heard)), Ordering::Release);
         core.hsa_executable_freeze = executable_freeze;
@@ -200,8 +233,23 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
         core.hsa_queue_destroy = queue_destroy;
         core.hsa_queue_inactivate = queue_inactivate;
         core.hsa_shut_down = shut_down;
+        let hooks = [
+            (slots.create, amd_queue_create_hook as Function),
+            (slots.acquire, counted_queue_acquire_hook as Function),
+            (slots.release, counted_queue_release_hook as Function),
+        ];
+        for (slot, hook) in hooks {
+            if let Some(slot) = slot {
+                functions[slot] = hook;
+            }
+        }
     }
     true
+}
+
+/// Where the table of this ROCr has the functions of [`queue_functions`].
+pub fn slots() -> Slots {
+    heard().map_or(Slots::default(), |heard| heard.slots)
 }
 
 /// Whether queues are made by the library that has `function`, ROCr's, and by no tool before us.
@@ -268,6 +316,64 @@ unsafe extern "C" fn queue_create(
         (heard.ears.queue_made)(queue as usize, kind == QUEUE_TYPE_SINGLE);
     }
     status
+}
+
+/// `hsa_amd_queue_create`.
+unsafe extern "C" fn amd_queue_create_hook(
+    agent: AgentHandle,
+    descs: *mut QueueCreateDesc,
+    count: u32,
+) -> Status {
+    let Some((heard, create)) = heard().and_then(|h| Some((h, h.amd_queue_create?))) else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to what the table had.
+    let status = unsafe { create(agent, descs, count) };
+    if descs.is_null() {
+        return status;
+    }
+    for n in 0..count as usize {
+        // SAFETY: the call has looked at as many descriptors, and has set the queue of each, also where it failed.
+        let desc = unsafe { &*descs.add(n) };
+        if !desc.queue.is_null() && desc.engine == ENGINE_COMPUTE {
+            (heard.ears.queue_made)(desc.queue as usize, desc.kind == QUEUE_TYPE_SINGLE);
+        }
+    }
+    status
+}
+
+/// `hsa_amd_counted_queue_acquire`.
+unsafe extern "C" fn counted_queue_acquire_hook(
+    agent: AgentHandle,
+    kind: u32,
+    priority: u32,
+    callback: usize,
+    data: *mut c_void,
+    flags: u64,
+    queue: *mut *mut QueueHead,
+) -> Status {
+    let Some((heard, acquire)) = heard().and_then(|h| Some((h, h.counted_queue_acquire?))) else {
+        return Status::ERROR;
+    };
+    // SAFETY: the program's arguments, to what the table had.
+    let status = unsafe { acquire(agent, kind, priority, callback, data, flags, queue) };
+    if status == Status::SUCCESS {
+        // SAFETY: the call succeeded, so it has written the queue's address.
+        let queue = unsafe { *queue };
+        // Its ring is shared with others.
+        (heard.ears.queue_made)(queue as usize, false);
+    }
+    status
+}
+
+/// `hsa_amd_counted_queue_release`.
+unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status {
+    let Some((heard, release)) = heard().and_then(|h| Some((h, h.counted_queue_release?))) else {
+        return Status::ERROR;
+    };
+    (heard.ears.queue_gone)(queue as usize);
+    // SAFETY: the program's argument, to what the table had.
+    unsafe { release(queue) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {

@@ -61,6 +61,8 @@ pub const SYSTEM_INFO_TIMESTAMP_FREQUENCY: u32 = 3;
 pub const EXTENSION_AMD_LOADER: u16 = 0x201;
 /// `HSA_AGENT_INFO_NAME`: 64 bytes, zero-padded. For a GPU the target's name, such as `gfx1100`.
 pub const AGENT_INFO_NAME: u32 = 0;
+/// `HSA_AGENT_INFO_QUEUE_MIN_SIZE`: u32, packets.
+pub const AGENT_INFO_QUEUE_MIN_SIZE: u32 = 13;
 /// `HSA_AGENT_INFO_NODE`: u32.
 pub const AGENT_INFO_NODE: u32 = 16;
 /// `HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT`: u32.
@@ -136,28 +138,12 @@ pub const EXECUTABLE_STATE_FROZEN: u32 = 1;
 /// `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT`.
 pub const LOADED_CODE_OBJECT_INFO_AGENT: u32 = 3;
 
-/// `HSA_EXT_POINTER_TYPE_HSA`: memory that HSA allocated.
-pub const POINTER_TYPE_HSA: u32 = 1;
-
-/// `hsa_amd_pointer_info_t`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct PointerInfo {
-    /// Of this structure, bytes.
-    pub size: u32,
-    pub kind: u32,
-    pub agent_base: *const c_void,
-    /// Where the host can read it; null where it cannot.
-    pub host_base: *const c_void,
-    pub bytes: usize,
-    pub user_data: *const c_void,
-    pub owner: AgentHandle,
-    pub global_flags: u32,
-    pub registered: bool,
-}
-
-/// `HSA_QUEUE_TYPE_SINGLE`: one producer; asked for at a queue's making.
+/// `HSA_QUEUE_TYPE_MULTI`: many producers.
+pub const QUEUE_TYPE_MULTI: u32 = 0;
+/// `HSA_QUEUE_TYPE_SINGLE`: one producer.
 pub const QUEUE_TYPE_SINGLE: u32 = 1;
+/// `HSA_QUEUE_TYPE_COOPERATIVE`: the agent's own queue for kernels whose workgroups wait for each other.
+pub const QUEUE_TYPE_COOPERATIVE: u32 = 2;
 
 /// The beginning of `hsa_queue_t`.
 #[repr(C)]

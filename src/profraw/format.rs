@@ -162,6 +162,14 @@ impl Header {
         counter_size(self.version)
     }
 
+    /// How many words the header of a profile of `version`, which may have its variant flags, has.
+    pub fn words_of(version: u64) -> usize {
+        match version & !VARIANT_MASK >= V11.version {
+            true => 19,
+            false => 16,
+        }
+    }
+
     /// The words in the file's order. Parts that a device profile never has are 0: padding before the counters,
     /// bitmaps, virtual tables.
     pub fn words(&self) -> Vec<u64> {

@@ -60,6 +60,15 @@ pub struct Shared {
     pub dry_times: AtomicU64,
 }
 
+/// Some packet, of whatever queue, was given another completion signal than the program's. The program waits for its
+/// signal before it uses it again, so that whoever uses it sees this.
+static FORWARDING: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program's signals may stand for kernels that have completed others.
+pub fn is_forwarding() -> bool {
+    FORWARDING.load(Ordering::Relaxed)
+}
+
 /// A queue's launching side. ROCr calls a queue's handler on one thread at a time.
 pub struct Capture {
     lane: Launching,
@@ -69,8 +78,6 @@ pub struct Capture {
     writers: &'static Writers,
     /// What goes on to the queue.
     out: Vec<Packet>,
-    /// A packet of this queue was given another completion signal.
-    forwarding: bool,
     /// Has the completion thread look at the queue.
     activate: fn(u32),
     /// Wakes the completion thread, whatever it does.
@@ -99,7 +106,6 @@ impl Capture {
             queue,
             writers,
             out: Vec::with_capacity(2 * BATCH),
-            forwarding: false,
             activate,
             wake,
         }
@@ -134,7 +140,7 @@ impl Capture {
             self.lane.in_flight.push(entry);
             self.out.push(packet);
             if ours && entry.program_signal.0 != 0 {
-                self.forwarding = true;
+                FORWARDING.store(true, Ordering::Relaxed);
                 self.out.push(forward(packet[0] as u16, &entry));
             }
         }
@@ -166,7 +172,7 @@ impl Capture {
                     self.shared.unknown.fetch_add(1, Ordering::Relaxed);
                 }
                 // A signal that stood for a kernel's may be this packet's now.
-                return (self.forwarding && known && program_signal.0 != 0).then(|| Entry {
+                return (is_forwarding() && known && program_signal.0 != 0).then(|| Entry {
                     program_signal,
                     ..Entry::default()
                 });

@@ -74,6 +74,8 @@ pub struct Completer {
     next_queue: u32,
     next_dispatch: u64,
     forwarded: HashMap<SignalHandle, Forwarded>,
+    /// Of the program's, with the times when they were destroyed. Kept from pass to pass for its memory.
+    destroyed: Vec<(SignalHandle, u64)>,
     /// Signals that no queue has.
     store: Vec<SignalHandle>,
 }
@@ -103,6 +105,7 @@ impl Completer {
             next_queue: 1,
             next_dispatch: 1,
             forwarded: HashMap::new(),
+            destroyed: Vec::new(),
             store: Vec::new(),
         }
     }
@@ -278,9 +281,11 @@ impl Completer {
         activated.clear();
     }
 
-    /// Looks at the active queues and at the API calls.
-    pub fn pass(&mut self) -> Pass {
+    /// Looks at the active queues and at the API calls. `destroyed`: signals of the program's, with the times when they
+    /// were destroyed, before which their kernels were complete.
+    pub fn pass(&mut self, destroyed: &mut Vec<(SignalHandle, u64)>) -> Pass {
         let mut pass = Pass::default();
+        self.destroyed.append(destroyed);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|&id| {
             // Queues go while they are on the list.
@@ -308,6 +313,12 @@ impl Completer {
             stays
         });
         self.active = active;
+        // What those kernels left is there by now.
+        for (signal, time) in self.destroyed.drain(..) {
+            if self.forwarded.get(&signal).is_some_and(|f| f.submit < time) {
+                self.forwarded.remove(&signal);
+            }
+        }
         pass.recorded += self.record_calls();
         if pass.recorded > 0 {
             self.file.publish();
@@ -407,6 +418,11 @@ impl Completer {
             recorded += 1;
         });
         recorded
+    }
+
+    /// Kernels were loaded, and no queue was seen in which they could run.
+    pub fn saw_no_queue(&self) -> bool {
+        !self.kernels.is_empty() && self.next_queue == 1
     }
 
     /// Something is in flight.

@@ -80,6 +80,11 @@ impl Kernels {
         newest.map_or(0, |&(_, id)| id)
     }
 
+    /// None was loaded.
+    pub fn is_empty(&self) -> bool {
+        self.registers.is_empty()
+    }
+
     pub fn registers(&self, id: u32) -> Option<Registers> {
         let index = (id as usize).checked_sub(1)?;
         *self.registers.get(index)?

@@ -27,11 +27,11 @@ pub mod writers;
 use clock::now;
 pub use lane::Signals;
 
-use crate::guard::{Busy, lock};
+use crate::guard::{Busy, Cost, lock};
 use crate::host;
-use crate::hsa::intercept;
 use crate::hsa::times::{self, DispatchTime};
 use crate::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
+use crate::hsa::{cooperative, intercept};
 use crate::pattern::{Values, expand_process};
 use crate::report;
 use capture::Capture;
@@ -58,6 +58,8 @@ struct Trace {
     completer: Mutex<Completer>,
     /// Queues that have something in flight and are not looked at yet.
     activated: Mutex<Vec<u32>>,
+    /// Signals of the program's that were destroyed, and when, after some have stood for a kernel.
+    destroyed: Mutex<Vec<(SignalHandle, u64)>>,
     thread: OnceLock<Thread>,
     /// Runs while doorbells keep packets back, once that has happened.
     doorbells: OnceLock<Thread>,
@@ -113,7 +115,7 @@ impl Trace {
             return Pass::default();
         }
         completer.activate(&mut self.activated());
-        completer.pass()
+        completer.pass(&mut lock(&self.destroyed))
     }
 
     /// What the completion thread does: it looks often while much happens, less often while kernels take long, and
@@ -149,7 +151,7 @@ impl Trace {
             thread.unpark();
             return;
         }
-        let spawned = host::spawn_quiet("devprof-ring", || {
+        let spawned = host::spawn_quiet("devprof-ring", Cost::Dispatches, || {
             loop {
                 while intercept::pump_doorbells() {
                     std::thread::sleep(RING_PAUSE);
@@ -235,13 +237,14 @@ pub fn start(pattern: &OsStr) -> bool {
     let trace = TRACE.get_or_init(|| Trace {
         completer: Mutex::new(completer),
         activated: Mutex::default(),
+        destroyed: Mutex::default(),
         thread: OnceLock::new(),
         doorbells: OnceLock::new(),
         asleep: AtomicBool::new(false),
         stopped: AtomicBool::new(false),
         shutting_down: AtomicUsize::new(0),
     });
-    match host::spawn_quiet("devprof-trace", move || {
+    match host::spawn_quiet("devprof-trace", Cost::Dispatches, move || {
         // It wakes up thousands of times a second, and would mostly take the place of a thread that launches.
         host::give_way();
         trace.run();
@@ -295,6 +298,15 @@ pub fn dispatch_time(signal: SignalHandle) -> Option<DispatchTime> {
     })?
 }
 
+/// A signal of the program's is about to be destroyed.
+pub fn signal_destroyed(signal: SignalHandle) {
+    if capture::is_forwarding()
+        && let Some(trace) = trace()
+    {
+        lock(&trace.destroyed).push((signal, now()));
+    }
+}
+
 /// A queue has something in flight and is not looked at.
 fn activate(queue: u32) {
     if let Some(trace) = trace() {
@@ -329,6 +341,7 @@ pub fn finish(limit: Duration) {
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
         if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
             completer.stop();
+            report_missed(completer);
         }
         is_over
     };
@@ -337,11 +350,22 @@ pub fn finish(limit: Duration) {
     }
 }
 
+/// Reports dispatches that the trace does not have.
+fn report_missed(completer: &Completer) {
+    cooperative::report();
+    if completer.saw_no_queue() && !cooperative::was_used() {
+        report::lost(
+            "the trace has no dispatches: kernels were loaded, but no queue was created in a way that devprof knows; this HSA runtime may be newer than it",
+        );
+    }
+}
+
 /// Somebody shuts HSA down, perhaps not for good: it counts who uses it, and does not tell.
 pub fn pause() {
     if let Some(trace) = trace() {
         trace.with(|completer| {
             trace.pass(completer);
+            report_missed(completer);
             completer.destroy_store();
             trace.shutting_down.fetch_add(1, Ordering::SeqCst);
         });

@@ -44,6 +44,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         .env(program::LIBRARY, &libraries.hsa)
         .env("HSA_SIM_AGENTS", GPUS)
         .env("HSA_TOOLS_LIB", &libraries.devprof)
+        .env("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1")
         .env("LLVM_PROFILE_FILE", out.join("demo.profraw"))
         .env_remove("DEVPROF_DISABLE")
         .status()

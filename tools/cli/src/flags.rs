@@ -82,6 +82,7 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             ));
         }
         flags.push("-Wl,-u,__llvm_profile_hip_collect_device_data".to_owned());
+        flags.push(export_hsa());
         // By the linker, which has no idea of HIP: after `-x hip` clang would compile it.
         flags.push(format!("-Wl,{}", archive.display()));
     }
@@ -100,6 +101,22 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     }
     console.print(&format!("{}\n", flags.join(" ")))?;
     Ok(0)
+}
+
+/// Functions of HSA that the archive defines in front of ROCr's. HIP's library calls the program's only if the program
+/// exports them. GNU ld exports them without being asked, since HIP's library refers to them. lld, gold and mold do not:
+/// they compare the names together with the version of the reference (`hsa_init@ROCR_1`). The option needs GNU ld 2.35,
+/// and does nothing in a program without these functions.
+const HSA_FUNCTIONS: [&str; 4] = [
+    "hsa_init",
+    "hsa_shut_down",
+    "hsa_executable_freeze",
+    "hsa_executable_destroy",
+];
+
+fn export_hsa() -> String {
+    let options = HSA_FUNCTIONS.map(|name| format!(",--export-dynamic-symbol={name}"));
+    format!("-Wl{}", options.concat())
 }
 
 /// It is what a shell starts by the name of clang++.

@@ -210,6 +210,10 @@ fn environment(
     // For a program that is started with LD_PRELOAD taken away.
     let tools = env::var_os("HSA_TOOLS_LIB").unwrap_or_default();
     command.env("HSA_TOOLS_LIB", with_tool(&tools, &preload[0]));
+    // Otherwise ROCr skips it next to a tool of rocprofiler-sdk.
+    if env::var_os("HSA_TOOLS_ROCPROFILER_V1_TOOLS").is_none() {
+        command.env("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
+    }
     match (&options.profile, &directory.0) {
         (Some(pattern), _) => {
             command.env("LLVM_PROFILE_FILE", absolute(pattern)?);

@@ -270,7 +270,11 @@ impl Session {
         let mut text = String::new();
         said.seek(SeekFrom::Start(0)).expect("a file");
         said.read_to_string(&mut text).expect("text");
-        (result, text)
+        // True of a session in which devprof was loaded after HSA had come up, and reported once.
+        let unobserved = "devprof: cannot observe when code objects are unloaded";
+        let lines = text.split_inclusive('\n');
+        let rest = lines.filter(|line| !line.starts_with(unobserved)).collect();
+        (result, rest)
     }
 
     /// Sets the fault plan, and the counts of calls to 0.
