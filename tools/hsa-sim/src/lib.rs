@@ -15,7 +15,8 @@
 //! | mappings that the host can or cannot use | [`device_memory`] |
 //! | copies | [`copy`] |
 //! | signals, waits, handlers | [`signal`] |
-//! | queues, and queues with tools between | [`queue`], [`cooperative`], [`intercept`] |
+//! | queues, those of an agent, and queues with tools between | [`queue`], [`cooperative`], [`intercept`] |
+//! | newer ways to get queues | [`queue_create`], [`counted`] |
 //! | ELF files, executables, symbols | [`code_object`], [`executable`] |
 //! | `hsa_ven_amd_loader` | [`loader`] |
 //! | clocks and times | [`profiling`] |
@@ -28,6 +29,7 @@ pub mod api;
 pub mod code_object;
 pub mod cooperative;
 pub mod copy;
+pub mod counted;
 pub mod device_memory;
 pub mod executable;
 pub mod headers;
@@ -37,6 +39,7 @@ pub mod memory;
 pub mod plan;
 pub mod profiling;
 pub mod queue;
+pub mod queue_create;
 pub mod runtime;
 pub mod settings;
 pub mod signal;

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::agent;
 use crate::cooperative;
+use crate::counted;
 use crate::intercept::{self, Interception};
 use crate::memory::Kind;
 use crate::plan::{self, DispatchFault};
@@ -29,6 +30,25 @@ const LDS_APERTURE_HIGH: u32 = 0x4000_0000;
 const SCRATCH_APERTURE_HIGH: u32 = 0x5000_0000;
 const READ_INDEX_OFFSET: usize = std::mem::offset_of!(AmdQueue, read_dispatch_id);
 
+impl AmdQueue {
+    /// A queue without packets.
+    pub fn new(hsa_queue: Queue) -> AmdQueue {
+        AmdQueue {
+            hsa_queue,
+            caps: 0,
+            reserved1: 0,
+            shared: std::ptr::null_mut(),
+            write_dispatch_id: AtomicU64::new(0),
+            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
+            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
+            reserved2: [0; 14],
+            read_dispatch_id: AtomicU64::new(0),
+            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
+            rest: [0; 539],
+        }
+    }
+}
+
 /// A queue as the runtime has it. The program's `hsa_queue_t` is its first field.
 #[repr(C)]
 pub struct Block {
@@ -38,6 +58,8 @@ pub struct Block {
     pub work: Mutex<Work>,
     /// Kernels' times are written to their completion signals.
     profiling: AtomicBool,
+    /// The compute units that it may use, a bit for each; empty for all.
+    cu_mask: Mutex<Vec<u32>>,
     /// Of an intercept queue: the one underneath, and the signal that is rung for it by others than the program.
     pub under: AtomicPtr<Block>,
     pub async_doorbell: AtomicU64,
@@ -74,6 +96,22 @@ pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
         Ok(())
     } else {
         Err(HSA_STATUS_ERROR_INVALID_QUEUE)
+    }
+}
+
+/// The queue behind a pointer of the program's: that queue, or the hardware queue of a counted one.
+///
+/// # Safety
+/// Always sound: the pointer is only compared, unless it is that of a counted queue.
+unsafe fn behind(queue: *mut Queue) -> Result<*mut Queue, Status> {
+    // Not under the runtime's lock: `counted` takes that under its own.
+    with(|_| Ok(()))?;
+    // SAFETY: counted queues live until the program has released them.
+    unsafe {
+        if counted::is_counted(queue) {
+            return Ok((*queue.cast::<AmdQueue>()).shared.cast());
+        }
+        check(queue).map(|()| queue)
     }
 }
 
@@ -213,26 +251,15 @@ pub fn create(
             }
         }
         static ID: AtomicU64 = AtomicU64::new(0);
-        let amd = AmdQueue {
-            hsa_queue: Queue {
-                kind: request.kind,
-                features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
-                base_address: ring as *mut c_void,
-                doorbell_signal: doorbell,
-                size: request.size,
-                reserved1: 0,
-                id: request.id.unwrap_or_else(|| ID.fetch_add(1, Relaxed)),
-            },
-            caps: 0,
-            reserved1: [0; 3],
-            write_dispatch_id: AtomicU64::new(0),
-            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
-            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
-            reserved2: [0; 14],
-            read_dispatch_id: AtomicU64::new(0),
-            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
-            rest: [0; 539],
-        };
+        let amd = AmdQueue::new(Queue {
+            kind: request.kind,
+            features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
+            base_address: ring as *mut c_void,
+            doorbell_signal: doorbell,
+            size: request.size,
+            reserved1: 0,
+            id: request.id.unwrap_or_else(|| ID.fetch_add(1, Relaxed)),
+        });
         // SAFETY: new memory of the block's size; the doorbell is a new signal.
         unsafe {
             block.write(Block {
@@ -240,6 +267,7 @@ pub fn create(
                 agent: number,
                 work: Mutex::new(Work::Inactive),
                 profiling: AtomicBool::new(false),
+                cu_mask: Mutex::default(),
                 under: AtomicPtr::default(),
                 async_doorbell: AtomicU64::new(0),
                 owner: AtomicPtr::default(),
@@ -419,6 +447,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
 /// At shutdown: stops what the program has left running.
 pub fn destroy_all() {
     cooperative::delete_all();
+    counted::clear();
     *locked(&NOTIFIER) = None;
     for queue in std::mem::take(&mut *locked(&ALL)) {
         // SAFETY: a block that was not destroyed; its memory is still there.
@@ -510,7 +539,7 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 /// As `hsa.h` says.
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
-    status(with(|_| unsafe { check(queue) }).map(|()| {
+    status(unsafe { behind(queue) }.map(|queue| {
         let mut block = unsafe { &*queue.cast::<Block>() };
         if let Work::Intercept(interception) = &mut *locked(&block.work) {
             interception.inactivate();
@@ -522,20 +551,83 @@ pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     }))
 }
 
-/// Turns the writing of kernels' times on or off.
+/// The queue whose packets the model does: the one underneath an intercept queue.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
+unsafe fn of_model<'a>(queue: *mut Queue) -> &'a Block {
     // SAFETY: the caller's promise; the one underneath lives as long.
     unsafe {
         let block = &*queue.cast::<Block>();
-        let under = block.under.load(Acquire).as_ref().unwrap_or(block);
-        under.profiling.store(on, Release);
+        block.under.load(Acquire).as_ref().unwrap_or(block)
     }
 }
 
-/// See `hsa_ext_amd.h`. The model does all queues alike.
+/// Turns the writing of kernels' times on or off.
+///
+/// # Safety
+/// `queue` is a queue of the program's, and lives.
+pub unsafe fn set_profiling(queue: *mut Queue, on: bool) -> Result<(), Status> {
+    // SAFETY: the queue is checked.
+    unsafe { profile(behind(queue)?, on) };
+    Ok(())
+}
+
+/// As [`set_profiling`].
+///
+/// # Safety
+/// `queue` is a queue of the runtime's.
+pub unsafe fn profile(queue: *mut Queue, on: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { of_model(queue) }.profiling.store(on, Release);
+}
+
+/// Sets the compute units that a queue may use. The model has one, and ignores it.
+///
+/// # Safety
+/// `queue` is a queue of the runtime's, and `mask` has `bits` bits.
+pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
+    let mask = match bits {
+        0 => Vec::new(),
+        // SAFETY: the caller's promise.
+        bits => unsafe { std::slice::from_raw_parts(mask, bits as usize / 32) }.to_vec(),
+    };
+    // SAFETY: the caller's promise.
+    *locked(unsafe { &of_model(queue).cu_mask }) = mask;
+}
+
+/// See `hsa_ext_amd.h`. Not for counted queues.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
+    if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: the queue is checked, and the caller gives so many bits.
+    status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
+    if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: the queue is checked, and the caller has memory for so many bits.
+    status(unsafe { behind(queue) }.map(|queue| unsafe {
+        let all = locked(&of_model(queue).cu_mask);
+        for n in 0..bits as usize / 32 {
+            // There is one compute unit.
+            let default = u32::from(all.is_empty() && n == 0);
+            mask.add(n).write(all.get(n).copied().unwrap_or(default));
+        }
+    }))
+}
+
+/// See `hsa_ext_amd.h`. The model does all queues alike. Not for counted queues.
 ///
 /// # Safety
 /// As `hsa_ext_amd.h` says.
@@ -557,7 +649,7 @@ pub unsafe fn hsa_amd_queue_get_info(
     value: *mut c_void,
 ) -> Status {
     // SAFETY: the queue is checked first; the caller's promise: both attributes are u64.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe {
+    status(unsafe { behind(queue) }.and_then(|queue| unsafe {
         let block = &*queue.cast::<Block>();
         match attribute {
             HSA_AMD_QUEUE_INFO_AGENT => put(value.cast(), agent::handle(block.agent)),
@@ -574,8 +666,11 @@ pub unsafe fn hsa_amd_queue_get_info(
 /// # Safety
 /// `queue` is a queue of the runtime's.
 unsafe fn amd<'a>(queue: *const Queue) -> &'a AmdQueue {
-    // SAFETY: the caller's promise.
-    unsafe { &*queue.cast() }
+    // SAFETY: the caller's promise. A counted queue shares one that lives until shutdown.
+    unsafe {
+        let own: &AmdQueue = &*queue.cast();
+        own.shared.as_ref().unwrap_or(own)
+    }
 }
 
 macro_rules! indices {

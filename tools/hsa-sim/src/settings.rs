@@ -10,6 +10,8 @@
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load`, unless set |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version in the table that tools get, 3 unless set |
+//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` that tools get ends where ROCr 7.2.4's does (by the size in its version); `newest`, unless set: it goes on to `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | ROCr's: hardware queues and their packets, see [`crate::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | ROCr's: tool libraries, see [`crate::tools`] |
 
 use crate::agent::Target;

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use hsa_sim::abi::*;
+use hsa_sim::queue_create::QueueCreateDesc;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
@@ -78,6 +79,13 @@ functions! {
     hsa_queue_destroy: fn(*mut Queue) -> Status,
     hsa_amd_queue_intercept_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
     hsa_amd_queue_intercept_register: fn(*mut Queue, PacketHandler, *mut c_void) -> Status,
+    hsa_amd_queue_create: fn(Agent, *mut QueueCreateDesc, u32) -> Status,
+    hsa_amd_counted_queue_acquire: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u64, *mut *mut Queue) -> Status,
+    hsa_amd_counted_queue_release: fn(*mut Queue) -> Status,
+    hsa_amd_queue_set_priority: fn(*mut Queue, u32) -> Status,
+    hsa_amd_queue_cu_set_mask: fn(*mut Queue, u32, *const u32) -> Status,
+    hsa_amd_queue_cu_get_mask: fn(*mut Queue, u32, *mut u32) -> Status,
+    hsa_queue_load_write_index_relaxed: fn(*const Queue) -> u64,
     hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
     hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
     hsa_signal_destroy: fn(Signal) -> Status,
