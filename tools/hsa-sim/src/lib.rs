@@ -12,7 +12,7 @@
 //! | initialisation, and what lives until shutdown | [`runtime`] |
 //! | agents, ISAs | [`agent`], configured by [`settings`] |
 //! | pools, regions, allocations, access | [`memory`] |
-//! | mappings that the host can or cannot use | [`device_memory`] |
+//! | mappings that the host can or cannot use, caches | [`device_memory`], [`l2`] |
 //! | copies | [`copy`] |
 //! | signals, waits, handlers | [`signal`] |
 //! | queues, those of an agent, and queues with tools between | [`queue`], [`cooperative`], [`intercept`] |
@@ -34,6 +34,7 @@ pub mod device_memory;
 pub mod executable;
 pub mod headers;
 pub mod intercept;
+pub mod l2;
 pub mod loader;
 pub mod memory;
 pub mod plan;

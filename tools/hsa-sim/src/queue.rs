@@ -5,6 +5,7 @@ use crate::agent;
 use crate::cooperative;
 use crate::counted;
 use crate::intercept::{self, Interception};
+use crate::l2::L2;
 use crate::memory::Kind;
 use crate::plan::{self, DispatchFault};
 use crate::profiling;
@@ -15,11 +16,11 @@ use gpu_model::dispatch;
 use gpu_model::exec::{Fault, clock_ticks};
 use gpu_model::queue::{Completion, Error, Host, Info};
 use std::ffi::c_void;
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
+use std::sync::{Arc, Mutex};
 
 /// Packets of the smallest and of the largest ring.
 pub const LEAST_PACKETS: u32 = 64;
@@ -120,6 +121,7 @@ struct QueueHost {
     queue: usize,
     executes: bool,
     agent: Agent,
+    l2: Option<Arc<L2>>,
     callback: Option<(QueueError, usize)>,
 }
 
@@ -130,6 +132,18 @@ impl Host for QueueHost {
 
     fn executes(&self) -> bool {
         self.executes
+    }
+
+    fn acquire(&self) {
+        if let Some(l2) = &self.l2 {
+            l2.invalidate();
+        }
+    }
+
+    fn release(&self) {
+        if let Some(l2) = &self.l2 {
+            l2.write_back();
+        }
     }
 
     fn completes(&self, mut ended: Completion, kernel: bool) -> Option<Completion> {
@@ -326,6 +340,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
         queue: &raw const *block as usize,
         executes: state.settings.kernels,
         agent: request.agent,
+        l2: state.agents.gpus[block.agent - 1].l2.clone(),
         callback: request
             .callback
             .map(|callback| (callback, request.data as usize)),
@@ -338,11 +353,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
         queue: &raw const *amd as u64,
     };
     let gpu = state.agents.gpus[block.agent - 1].gpu.clone();
-    Work::Model(gpu_model::queue::Queue::start(
-        gpu,
-        std::sync::Arc::new(host),
-        info,
-    ))
+    Work::Model(gpu_model::queue::Queue::start(gpu, Arc::new(host), info))
 }
 
 /// A doorbell was stored to.

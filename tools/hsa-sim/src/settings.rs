@@ -5,6 +5,7 @@
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
 //! | `HSA_SIM_BAR` | `small`, unless set: the host cannot use the addresses of GPUs' memory, loaded code objects included (a load there is SIGSEGV), so a program has to copy; `large`: it can |
+//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, which only fences at system scope write back and invalidate, see [`crate::l2`]; `coherent`, unless set |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
@@ -25,6 +26,8 @@ pub struct Settings {
     pub watch: bool,
     /// The host cannot reach the GPUs' memory.
     pub small_bar: bool,
+    /// GPUs have write-back caches.
+    pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
     /// Intercept queues have the faults of ROCr 7.2.4's.
@@ -59,6 +62,15 @@ impl Settings {
                 ));
             }
         };
+        let write_back = match std::env::var("HSA_SIM_L2").as_deref() {
+            Err(_) | Ok("coherent") => false,
+            Ok("writeback") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_L2={other}: 'coherent' and 'writeback' are known"
+                ));
+            }
+        };
         let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
             Err(_) | Ok("run") => true,
             Ok("null") => false,
@@ -81,6 +93,7 @@ impl Settings {
             gpus,
             watch,
             small_bar,
+            write_back,
             kernels,
             faulty_intercept,
             tools: ToolSettings::from_env()?,

@@ -415,81 +415,92 @@ impl Session {
         agent: Agent,
         limit: u64,
     ) -> Vec<Times> {
-        let hsa = &self.hsa;
-        let mut memory = std::ptr::null_mut::<c_void>();
-        let mut times = Vec::new();
-        // SAFETY: as HSA's specification says; everything lives until the kernels are done.
+        // SAFETY: the queue is the caller's.
+        ok(unsafe { (self.hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1) });
+        let arguments = self.arguments(agent);
+        let times = ["branch.kd", "loop.kd"].map(|kernel| {
+            let packet = self.kernel(executable, agent, kernel, arguments);
+            self.submit(queue, agent, packet, limit)
+        });
+        // SAFETY: the kernels are done.
+        ok(unsafe { (self.hsa.hsa_amd_memory_pool_free)(arguments.cast()) });
+        times.into()
+    }
+
+    /// Arguments for the fixtures' kernels: where to write, which is after them. Memory of the host.
+    pub fn arguments(&self, agent: Agent) -> *mut u64 {
+        let arguments = self.allocate(self.kernargs, 8192);
+        let nothing = std::ptr::null();
+        // SAFETY: one agent, and memory of that size.
         unsafe {
-            ok((hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1));
-            ok((hsa.hsa_amd_memory_pool_allocate)(
-                self.kernargs,
-                8192,
-                0,
-                &mut memory,
+            ok((self.hsa.hsa_amd_agents_allow_access)(
+                1, &agent, nothing, arguments,
             ));
-            ok((hsa.hsa_amd_agents_allow_access)(
-                1,
-                &agent,
-                std::ptr::null(),
-                memory,
-            ));
-            // The arguments: where to write.
-            *memory.cast::<u64>() = memory as u64 + 4096;
-            for kernel in ["branch.kd", "loop.kd"] {
-                let object: u64 = self.symbol(
-                    executable,
-                    agent,
-                    kernel,
-                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-                );
-                let private: u32 = self.symbol(
-                    executable,
-                    agent,
-                    kernel,
-                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-                );
-                let mut signal = 0;
-                ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
-                let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
-                let ring = (*queue).base_address.cast::<[u64; 8]>();
-                let packet = &mut *ring.add(index as usize % (*queue).size as usize);
-                // One dimension of 64 in workgroups of 64.
-                let words = [
-                    1 << 16 | 64 << 32 | 1 << 48,
-                    1 | 64 << 32,
-                    1 | 1 << 32,
-                    u64::from(private),
-                    object,
-                    memory as u64,
-                    0,
-                    signal,
-                ];
-                packet[1..].copy_from_slice(&words[1..]);
-                packet[0] = words[0] | u64::from(HSA_PACKET_TYPE_INVALID);
-                let header = &*(&raw mut packet[0]).cast::<std::sync::atomic::AtomicU16>();
-                header.store(
-                    u16::from(HSA_PACKET_TYPE_KERNEL_DISPATCH),
-                    std::sync::atomic::Ordering::Release,
-                );
-                (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as i64);
-                let value = (hsa.hsa_signal_wait_scacquire)(
-                    signal,
-                    HSA_SIGNAL_CONDITION_LT,
-                    1,
-                    limit,
-                    HSA_WAIT_STATE_BLOCKED,
-                );
-                assert_eq!(value, 0, "{kernel} has not ended");
-                let mut time = Times { start: 0, end: 0 };
-                ok((hsa.hsa_amd_profiling_get_dispatch_time)(
-                    agent, signal, &mut time,
-                ));
-                times.push(time);
-                ok((hsa.hsa_signal_destroy)(signal));
-            }
-            ok((hsa.hsa_amd_memory_pool_free)(memory));
+            *arguments.cast::<u64>() = arguments as u64 + 4096;
         }
-        times
+        arguments.cast()
+    }
+
+    /// A dispatch packet for 64 work-items in one workgroup. Its header asks for no fence.
+    pub fn kernel(
+        &self,
+        executable: Executable,
+        agent: Agent,
+        kernel: &str,
+        arguments: *const u64,
+    ) -> [u64; 8] {
+        let object = HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT;
+        let private = HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE;
+        let private: u32 = self.symbol(executable, agent, kernel, private);
+        [
+            u64::from(HSA_PACKET_TYPE_KERNEL_DISPATCH) | 1 << 16 | 64 << 32 | 1 << 48,
+            1 | 64 << 32,
+            1 | 1 << 32,
+            u64::from(private),
+            self.symbol(executable, agent, kernel, object),
+            arguments as u64,
+            0,
+            0,
+        ]
+    }
+
+    /// Writes a packet, waits at most so many nanoseconds until it is done, and gives its times.
+    pub fn submit(
+        &self,
+        queue: *mut Queue,
+        agent: Agent,
+        mut words: [u64; 8],
+        limit: u64,
+    ) -> Times {
+        let hsa = &self.hsa;
+        let mut time = Times { start: 0, end: 0 };
+        // SAFETY: as HSA's specification says; the packet's slot is this call's, and it becomes valid with the store of
+        // its header, which is last.
+        unsafe {
+            let mut signal = 0;
+            ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
+            words[7] = signal;
+            let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
+            let ring = (*queue).base_address.cast::<[u64; 8]>();
+            let packet = &mut *ring.add(index as usize % (*queue).size as usize);
+            packet[1..].copy_from_slice(&words[1..]);
+            packet[0] = words[0] & !0xffff | u64::from(HSA_PACKET_TYPE_INVALID);
+            let header = &*(&raw mut packet[0]).cast::<std::sync::atomic::AtomicU16>();
+            header.store(words[0] as u16, std::sync::atomic::Ordering::Release);
+            (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as i64);
+            let value = (hsa.hsa_signal_wait_scacquire)(
+                signal,
+                HSA_SIGNAL_CONDITION_LT,
+                1,
+                limit,
+                HSA_WAIT_STATE_BLOCKED,
+            );
+            assert_eq!(value, 0, "the packet {:#x} is not done", words[0]);
+            let get_time = hsa.hsa_amd_profiling_get_dispatch_time;
+            ok(get_time(agent, signal, &mut time));
+            ok((hsa.hsa_signal_destroy)(signal));
+        }
+        time
     }
 
     /// Loads both fixtures on every GPU and runs their kernels.
