@@ -38,6 +38,11 @@ pub trait Host: Send + Sync + 'static {
     fn executes(&self) -> bool {
         true
     }
+    /// A packet's header asks for an acquire at system scope: called before its kernel runs, or when what a barrier waits
+    /// for has happened. For simulators of memory that is not coherent: the model's is.
+    fn acquire(&self) {}
+    /// A packet's header asks for a release at system scope: called when it is done, before its signal changes.
+    fn release(&self) {}
     /// What a packet's completion signal is told, for simulators that test who waits for it; `None`: nothing by the
     /// model. `kernel`: it is a kernel dispatch packet. Asked once a kernel packet, and once another that has a signal.
     fn completes(&self, ended: Completion, kernel: bool) -> Option<Completion> {
@@ -248,6 +253,14 @@ mod packet {
     pub const AMD_PM4_IB: u8 = 1;
     pub const AMD_BARRIER_VALUE: u8 = 2;
     pub const SIZE: u64 = 64;
+    /// Whether a header asks for a fence at system scope.
+    pub fn acquires(header: u16) -> bool {
+        header >> 9 & 3 == SCOPE_SYSTEM
+    }
+    pub fn releases(header: u16) -> bool {
+        header >> 11 & 3 == SCOPE_SYSTEM
+    }
+    const SCOPE_SYSTEM: u16 = 2;
 }
 
 /// PM4 commands that only concern caches and ordering, of which the model has none.
@@ -367,6 +380,10 @@ impl Processor {
         }
         let address = info.ring + self.next % info.packets * packet::SIZE;
         let header = self.memory.load_u16(address)?;
+        let kernel = header as u8 == packet::KERNEL_DISPATCH;
+        if kernel && packet::acquires(header) {
+            self.shared.host.acquire();
+        }
         let done = match header as u8 {
             packet::INVALID => Done::NotYet,
             packet::KERNEL_DISPATCH => self.kernel(address)?,
@@ -382,11 +399,16 @@ impl Processor {
         let Done::Yes { start } = done else {
             return Ok(Step::Waiting);
         };
+        if !kernel && packet::acquires(header) {
+            self.shared.host.acquire();
+        }
+        if packet::releases(header) {
+            self.shared.host.release();
+        }
         let signal = self.memory.load_u64(address + 56)?;
         self.memory.store_u16(address, u16::from(packet::INVALID))?;
         self.next += 1;
         self.memory.store_u64(info.read_index, self.next)?;
-        let kernel = header as u8 == packet::KERNEL_DISPATCH;
         if kernel || signal != 0 {
             let ended = Completion {
                 signal,

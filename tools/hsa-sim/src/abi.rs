@@ -140,6 +140,7 @@ constants! {
         HSA_WAIT_STATE_ACTIVE = 1;
         HSA_QUEUE_TYPE_MULTI = 0;
         HSA_QUEUE_TYPE_SINGLE = 1;
+        HSA_QUEUE_TYPE_COOPERATIVE = 2;
         HSA_QUEUE_FEATURE_KERNEL_DISPATCH = 1;
         HSA_REGION_SEGMENT_GLOBAL = 0;
         HSA_REGION_SEGMENT_GROUP = 3;
@@ -318,6 +319,7 @@ pub type MarkerHandler = unsafe extern "C" fn(*const c_void, *mut Queue, u64);
 
 /// `hsa_queue_t`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct Queue {
     pub kind: u32,
     pub features: u32,
@@ -333,7 +335,10 @@ pub struct Queue {
 pub struct AmdQueue {
     pub hsa_queue: Queue,
     pub caps: u32,
-    pub reserved1: [u32; 3],
+    pub reserved1: u32,
+    /// In a field that is reserved: the queue whose indexes count, if this is a counted queue's (see
+    /// [`crate::counted`]).
+    pub shared: *mut AmdQueue,
     pub write_dispatch_id: AtomicU64,
     pub group_segment_aperture_base_hi: u32,
     pub private_segment_aperture_base_hi: u32,

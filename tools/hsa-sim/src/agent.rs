@@ -1,6 +1,7 @@
 //! Agents and instruction set architectures: one CPU, and any number of GPUs, each a [`Gpu`] with memory of its own.
 
 use crate::abi::*;
+use crate::l2::L2;
 use crate::profiling;
 use crate::runtime::{put, put_bytes, status, with};
 use crate::settings::Settings;
@@ -72,6 +73,8 @@ const ISA_PREFIX: &str = "amdgcn-amd-amdhsa--";
 pub struct GpuAgent {
     pub target: &'static Target,
     pub gpu: Arc<Gpu>,
+    /// `None`: its memory is coherent.
+    pub l2: Option<Arc<L2>>,
 }
 
 /// All agents: number 0 is the CPU, the GPUs follow.
@@ -86,6 +89,7 @@ impl Agents {
             target,
             // A GPU's addresses are the process's.
             gpu: Arc::new(Gpu::new(Memory::new(0))),
+            l2: settings.write_back.then(Arc::default),
         });
         Agents {
             gpus: gpus.collect(),
@@ -256,7 +260,7 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
             HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
             HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
-            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), false),
+            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
             HSA_AMD_AGENT_INFO_UUID => {
                 let kind = if is_gpu { "GPU" } else { "CPU" };
                 let mut uuid = format!("{kind}-{number:016x}").into_bytes();

@@ -7,6 +7,7 @@
 
 use crate::abi::*;
 use crate::plan;
+use crate::queue_create::QueueCreateDesc;
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -114,6 +115,20 @@ macro_rules! tables {
             &[$((stringify!($name), shape!($($($ty),* => $ret)?)),)*],
         ),)*];
     };
+}
+
+/// What of the newest `AmdExtTable` is in ROCr 7.2.4's: functions, and the step of its version.
+pub const AMD_EXT_7_2: (usize, u32) = (76, 8);
+
+/// The version of ROCr 7.2.4's `AmdExtTable`, whose functions are the first of the newest one.
+pub fn amd_ext_7_2() -> TableVersion {
+    let (functions, step) = AMD_EXT_7_2;
+    let size = size_of::<TableVersion>() + functions * size_of::<usize>();
+    TableVersion {
+        minor: size as u32,
+        step,
+        ..AmdExtTable::NEW.version
+    }
 }
 
 tables! {
@@ -244,7 +259,7 @@ tables! {
         hsa_executable_iterate_agent_symbols(executable: Executable, agent: Agent, callback: VisitAgentSymbol, data: *mut c_void) -> Status = executable;
         hsa_executable_iterate_program_symbols(executable: Executable, callback: VisitOf, data: *mut c_void) -> Status = executable;
     }
-    amd_ext: AmdExtTable = "AmdExtTable" v(2, 8) {
+    amd_ext: AmdExtTable = "AmdExtTable" v(2, 0x10) {
         hsa_amd_coherency_get_type;
         hsa_amd_coherency_set_type;
         hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, enable: c_int) -> Status = profiling;
@@ -255,7 +270,7 @@ tables! {
         hsa_amd_signal_async_handler(signal: Signal, condition: u32, value: SignalValue, handler: SignalHandler, data: *mut c_void) -> Status = signal;
         hsa_amd_async_function(callback: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Status = signal;
         hsa_amd_signal_wait_any(count: u32, signals: *const Signal, conditions: *const u32, values: *const SignalValue, timeout: u64, hint: u32, satisfying: *mut SignalValue) -> u32 = signal;
-        hsa_amd_queue_cu_set_mask;
+        hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status = queue;
         hsa_amd_memory_pool_get_info(pool: Pool, attribute: u32, value: *mut c_void) -> Status = memory;
         hsa_amd_agent_iterate_memory_pools(agent: Agent, callback: Visit, data: *mut c_void) -> Status = memory;
         hsa_amd_memory_pool_allocate(pool: Pool, size: usize, flags: u32, base: *mut *mut c_void) -> Status = memory;
@@ -297,7 +312,7 @@ tables! {
         hsa_amd_spm_acquire;
         hsa_amd_spm_release;
         hsa_amd_spm_set_dest_buffer;
-        hsa_amd_queue_cu_get_mask;
+        hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status = queue;
         hsa_amd_portable_export_dmabuf;
         hsa_amd_portable_close_dmabuf;
         hsa_amd_vmem_address_reserve;
@@ -321,6 +336,17 @@ tables! {
         hsa_amd_portable_export_dmabuf_v2;
         hsa_amd_ais_file_write;
         hsa_amd_ais_file_read;
+        hsa_amd_counted_queue_acquire(agent: Agent, kind: u32, priority: u32, callback: Option<QueueError>, data: *mut c_void, flags: u64, queue: *mut *mut Queue) -> Status = counted;
+        hsa_amd_counted_queue_release(queue: *mut Queue) -> Status = counted;
+        hsa_amd_memory_async_batch_copy;
+        hsa_amd_agent_preload;
+        hsa_amd_svm_discard_batch_async;
+        hsa_amd_signal_get_event_id;
+        hsa_amd_external_semaphore_handle_open;
+        hsa_amd_external_semaphore_handle_close;
+        hsa_amd_vmem_export_fabric_handle;
+        hsa_amd_vmem_import_fabric_handle;
+        hsa_amd_queue_create(agent: Agent, descs: *mut QueueCreateDesc, count: u32) -> Status = queue_create;
     }
     finalizer_ext: FinalizerTable = "FinalizerExtTable" v(2, 0) {
         hsa_ext_program_create;
@@ -439,3 +465,24 @@ impl Shared {
 
 /// The process's tables.
 pub static TABLES: Shared = Shared(UnsafeCell::new(Tables::NEW));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn what_newer_releases_have_added_is_where_they_have_it() {
+        for (at, offset) in [
+            (616, offset_of!(AmdExtTable, hsa_amd_ais_file_read)),
+            (624, offset_of!(AmdExtTable, hsa_amd_counted_queue_acquire)),
+            (632, offset_of!(AmdExtTable, hsa_amd_counted_queue_release)),
+            (704, offset_of!(AmdExtTable, hsa_amd_queue_create)),
+            (712, size_of::<AmdExtTable>()),
+        ] {
+            assert_eq!(at, offset);
+        }
+        let older = amd_ext_7_2();
+        assert_eq!((older.major, older.minor, older.step), (2, 624, 8));
+    }
+}

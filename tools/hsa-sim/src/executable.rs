@@ -472,6 +472,7 @@ fn load(
             };
         }
     }
+    state.memory.invalidate(&state.agents, base as usize);
     let delta = base.wrapping_sub(object.span.start);
     let mut handles = Vec::new();
     for symbol in object.symbols {

@@ -2,7 +2,7 @@
 //! headers. `llvm-tests/hsa/abi.test` compiles it.
 
 use crate::abi::{CONSTANTS, LAYOUTS};
-use crate::api::SHAPES;
+use crate::api::{self, SHAPES};
 use crate::{loader, plan, tools};
 use std::fmt::Write;
 
@@ -80,6 +80,14 @@ pub fn program() -> String {
         ));
     }
     for (name, size, major, step, functions) in SHAPES {
+        // AMD's headers are those of ROCr 7.2.4.
+        let (size, step, functions) = if *name == "AmdExtTable" {
+            let version = api::amd_ext_7_2();
+            let (known, _) = api::AMD_EXT_7_2;
+            (version.minor as usize, version.step, &functions[..known])
+        } else {
+            (*size, *step, *functions)
+        };
         let prefix = match *name {
             "CoreApiTable" => "HSA_CORE_API",
             "AmdExtTable" => "HSA_AMD_EXT_API",

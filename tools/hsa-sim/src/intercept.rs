@@ -14,6 +14,7 @@
 //! barrier packet of an earlier one lies where the queue underneath is read.
 
 use crate::abi::*;
+use crate::cooperative;
 use crate::queue::{self, Block, Request, Work};
 use crate::runtime::{locked, status, with};
 use crate::signal;
@@ -364,37 +365,38 @@ pub unsafe fn hsa_amd_queue_intercept_create(
         data,
         id: None,
     };
-    let made = queue::create(&request, |state, block| {
-        // SAFETY: `create` gives its new block.
-        Ok(unsafe { queue::start(state, block, &request) })
-    })
-    .and_then(|under| {
-        // SAFETY: made just now.
-        request.id = Some(unsafe { (*under).amd.hsa_queue.id });
-        intercept(&request, under).inspect_err(|_| {
-            // SAFETY: made just now, and nobody knows it. That it is one is known.
-            let _ = unsafe { queue::destroy(under.cast()) };
+    let made = queue::obtain(&request)
+        .and_then(|under| {
+            // SAFETY: a queue that lives. One that is cooperative has a size of its own.
+            let of_under = unsafe { &(*under).amd.hsa_queue };
+            request.id = Some(of_under.id);
+            request.size = of_under.size;
+            intercept(&request, under).inspect_err(|_| {
+                // SAFETY: obtained just now. That it is a queue is known.
+                let _ = unsafe { queue::give_back(under.cast()) };
+            })
         })
-    })
-    .and_then(|owner| {
-        // SAFETY: the queue lives until `queue::destroy` has forgotten the handler.
-        let handled = unsafe {
-            let doorbell = (*owner).async_doorbell.load(Acquire);
-            signal::hsa_amd_signal_async_handler(
-                doorbell,
-                HSA_SIGNAL_CONDITION_NE,
-                SILENT,
-                rung,
-                owner.cast(),
-            )
-        };
-        if handled == HSA_STATUS_SUCCESS {
-            return Ok(owner);
-        }
-        // SAFETY: made just now, and nobody knows it.
-        unsafe { queue::destroy(owner.cast()) }?;
-        Err(handled)
-    });
+        .and_then(|owner| {
+            // SAFETY: made just now.
+            cooperative::wrap(unsafe { (*owner).under.load(Acquire) }.cast());
+            // SAFETY: the queue lives until `queue::destroy` has forgotten the handler.
+            let handled = unsafe {
+                let doorbell = (*owner).async_doorbell.load(Acquire);
+                signal::hsa_amd_signal_async_handler(
+                    doorbell,
+                    HSA_SIGNAL_CONDITION_NE,
+                    SILENT,
+                    rung,
+                    owner.cast(),
+                )
+            };
+            if handled == HSA_STATUS_SUCCESS {
+                return Ok(owner);
+            }
+            // SAFETY: made just now, and nobody knows it.
+            unsafe { queue::destroy(owner.cast()) }?;
+            Err(handled)
+        });
     match made {
         Ok(block) => {
             // SAFETY: the caller's promise, and a new queue.

@@ -12,10 +12,11 @@
 //! | initialisation, and what lives until shutdown | [`runtime`] |
 //! | agents, ISAs | [`agent`], configured by [`settings`] |
 //! | pools, regions, allocations, access | [`memory`] |
-//! | mappings that the host can or cannot use | [`device_memory`] |
+//! | mappings that the host can or cannot use, caches | [`device_memory`], [`l2`] |
 //! | copies | [`copy`] |
 //! | signals, waits, handlers | [`signal`] |
-//! | queues, and queues with tools between | [`queue`], [`intercept`] |
+//! | queues, those of an agent, and queues with tools between | [`queue`], [`cooperative`], [`intercept`] |
+//! | newer ways to get queues | [`queue_create`], [`counted`] |
 //! | ELF files, executables, symbols | [`code_object`], [`executable`] |
 //! | `hsa_ven_amd_loader` | [`loader`] |
 //! | clocks and times | [`profiling`] |
@@ -26,16 +27,20 @@ pub mod abi;
 pub mod agent;
 pub mod api;
 pub mod code_object;
+pub mod cooperative;
 pub mod copy;
+pub mod counted;
 pub mod device_memory;
 pub mod executable;
 pub mod headers;
 pub mod intercept;
+pub mod l2;
 pub mod loader;
 pub mod memory;
 pub mod plan;
 pub mod profiling;
 pub mod queue;
+pub mod queue_create;
 pub mod runtime;
 pub mod settings;
 pub mod signal;

@@ -100,6 +100,8 @@ struct Allocation {
     size: usize,
     /// `None`: the program's own memory.
     mapping: Option<Mapping>,
+    /// What the owner's kernels see, if its cache is not coherent.
+    cached: Option<usize>,
     kind: Kind,
     /// The agent that the memory belongs to.
     owner: usize,
@@ -134,6 +136,7 @@ impl Allocation {
         Allocation {
             size,
             mapping,
+            cached: None,
             kind,
             owner,
             flags,
@@ -177,7 +180,16 @@ impl Memory {
             Mapping::device(pages, self.large_bar)?
         };
         let base = mapping.address();
-        let allocation = Allocation::new(size, Some(mapping), kind, owner, flags, users);
+        let l2 = owner
+            .checked_sub(1)
+            .and_then(|n| agents.gpus[n].l2.as_ref());
+        let cached = match l2.filter(|_| kind == Kind::Code || flags & COARSE != 0) {
+            // SAFETY: `free` removes it before the mapping goes; copies and the host use it as the program sees fit.
+            Some(l2) => Some(unsafe { l2.insert(base, mapping.bytes(), pages) }?),
+            None => None,
+        };
+        let mut allocation = Allocation::new(size, Some(mapping), kind, owner, flags, users);
+        allocation.cached = cached;
         self.add(agents, base, allocation);
         Some(base)
     }
@@ -198,7 +210,23 @@ impl Memory {
         for &user in &allocation.users {
             hide(agents, user, base, &allocation);
         }
+        if allocation.cached.is_some()
+            && let Some(l2) = &agents.gpus[allocation.owner - 1].l2
+        {
+            l2.remove(base);
+        }
         Some(allocation.callbacks)
+    }
+
+    /// After a code object is loaded: its kernels see it.
+    pub fn invalidate(&self, agents: &Agents, base: usize) {
+        let owner = self.all.get(&base).map_or(0, |allocation| allocation.owner);
+        if let Some(l2) = owner
+            .checked_sub(1)
+            .and_then(|n| agents.gpus[n].l2.as_ref())
+        {
+            l2.invalidate_allocation(base);
+        }
     }
 
     /// At shutdown, when no queue runs any more.
@@ -287,12 +315,16 @@ fn reach(allocation: &Allocation) -> u64 {
 fn show(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
     let memory = agents.gpus[user - 1].gpu.memory();
     let size = reach(allocation);
-    // SAFETY: the mapping stays until `free` has taken it from the registry; that no kernel uses it then is what HSA
+    // SAFETY: the mapping, and what is cached of it, stay until `free` has taken it from the registry; that no kernel uses it then is what HSA
     // asks of the program. It is only used through atomic accesses and copies of the program's own. A mapping with an
     // address of its own for the bytes has only whole pages.
     unsafe {
         match &allocation.mapping {
-            Some(mapping) => memory.allocated_at(base as u64, size, mapping.bytes(), true),
+            Some(mapping) => {
+                let cached = allocation.cached.filter(|_| user == allocation.owner);
+                let bytes = cached.unwrap_or(mapping.bytes());
+                memory.allocated_at(base as u64, size, bytes, true);
+            }
             None => memory.allocated(base as u64, size, true),
         }
     }

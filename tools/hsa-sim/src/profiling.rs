@@ -55,11 +55,7 @@ pub fn wrong(how: WrongTimes, (start, end): (u64, u64)) -> (u64, u64) {
 /// `queue` is a queue of the runtime's.
 pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_int) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
-    status(with(|_| unsafe {
-        crate::queue::check(queue)?;
-        crate::queue::set_profiling(queue, on != 0);
-        Ok(())
-    }))
+    status(unsafe { crate::queue::set_profiling(queue, on != 0) })
 }
 
 /// See `hsa_ext_amd.h`. Times of copies are always taken.

@@ -2,7 +2,10 @@
 
 use crate::abi::*;
 use crate::agent;
+use crate::cooperative;
+use crate::counted;
 use crate::intercept::{self, Interception};
+use crate::l2::L2;
 use crate::memory::Kind;
 use crate::plan::{self, DispatchFault};
 use crate::profiling;
@@ -13,11 +16,11 @@ use gpu_model::dispatch;
 use gpu_model::exec::{Fault, clock_ticks};
 use gpu_model::queue::{Completion, Error, Host, Info};
 use std::ffi::c_void;
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
+use std::sync::{Arc, Mutex};
 
 /// Packets of the smallest and of the largest ring.
 pub const LEAST_PACKETS: u32 = 64;
@@ -28,6 +31,25 @@ const LDS_APERTURE_HIGH: u32 = 0x4000_0000;
 const SCRATCH_APERTURE_HIGH: u32 = 0x5000_0000;
 const READ_INDEX_OFFSET: usize = std::mem::offset_of!(AmdQueue, read_dispatch_id);
 
+impl AmdQueue {
+    /// A queue without packets.
+    pub fn new(hsa_queue: Queue) -> AmdQueue {
+        AmdQueue {
+            hsa_queue,
+            caps: 0,
+            reserved1: 0,
+            shared: std::ptr::null_mut(),
+            write_dispatch_id: AtomicU64::new(0),
+            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
+            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
+            reserved2: [0; 14],
+            read_dispatch_id: AtomicU64::new(0),
+            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
+            rest: [0; 539],
+        }
+    }
+}
+
 /// A queue as the runtime has it. The program's `hsa_queue_t` is its first field.
 #[repr(C)]
 pub struct Block {
@@ -37,6 +59,8 @@ pub struct Block {
     pub work: Mutex<Work>,
     /// Kernels' times are written to their completion signals.
     profiling: AtomicBool,
+    /// The compute units that it may use, a bit for each; empty for all.
+    cu_mask: Mutex<Vec<u32>>,
     /// Of an intercept queue: the one underneath, and the signal that is rung for it by others than the program.
     pub under: AtomicPtr<Block>,
     pub async_doorbell: AtomicU64,
@@ -76,11 +100,28 @@ pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
     }
 }
 
+/// The queue behind a pointer of the program's: that queue, or the hardware queue of a counted one.
+///
+/// # Safety
+/// Always sound: the pointer is only compared, unless it is that of a counted queue.
+unsafe fn behind(queue: *mut Queue) -> Result<*mut Queue, Status> {
+    // Not under the runtime's lock: `counted` takes that under its own.
+    with(|_| Ok(()))?;
+    // SAFETY: counted queues live until the program has released them.
+    unsafe {
+        if counted::is_counted(queue) {
+            return Ok((*queue.cast::<AmdQueue>()).shared.cast());
+        }
+        check(queue).map(|()| queue)
+    }
+}
+
 /// What the model tells of a queue.
 struct QueueHost {
     queue: usize,
     executes: bool,
     agent: Agent,
+    l2: Option<Arc<L2>>,
     callback: Option<(QueueError, usize)>,
 }
 
@@ -91,6 +132,18 @@ impl Host for QueueHost {
 
     fn executes(&self) -> bool {
         self.executes
+    }
+
+    fn acquire(&self) {
+        if let Some(l2) = &self.l2 {
+            l2.invalidate();
+        }
+    }
+
+    fn release(&self) {
+        if let Some(l2) = &self.l2 {
+            l2.write_back();
+        }
     }
 
     fn completes(&self, mut ended: Completion, kernel: bool) -> Option<Completion> {
@@ -193,9 +246,6 @@ pub fn create(
     {
         return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
     }
-    if request.kind > HSA_QUEUE_TYPE_SINGLE {
-        return Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
-    }
     with(|state| {
         let (number, _) = state.agents.gpu(request.agent)?;
         let bytes = request.size as usize * PACKET;
@@ -215,26 +265,15 @@ pub fn create(
             }
         }
         static ID: AtomicU64 = AtomicU64::new(0);
-        let amd = AmdQueue {
-            hsa_queue: Queue {
-                kind: request.kind,
-                features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
-                base_address: ring as *mut c_void,
-                doorbell_signal: doorbell,
-                size: request.size,
-                reserved1: 0,
-                id: request.id.unwrap_or_else(|| ID.fetch_add(1, Relaxed)),
-            },
-            caps: 0,
-            reserved1: [0; 3],
-            write_dispatch_id: AtomicU64::new(0),
-            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
-            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
-            reserved2: [0; 14],
-            read_dispatch_id: AtomicU64::new(0),
-            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
-            rest: [0; 539],
-        };
+        let amd = AmdQueue::new(Queue {
+            kind: request.kind,
+            features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
+            base_address: ring as *mut c_void,
+            doorbell_signal: doorbell,
+            size: request.size,
+            reserved1: 0,
+            id: request.id.unwrap_or_else(|| ID.fetch_add(1, Relaxed)),
+        });
         // SAFETY: new memory of the block's size; the doorbell is a new signal.
         unsafe {
             block.write(Block {
@@ -242,6 +281,7 @@ pub fn create(
                 agent: number,
                 work: Mutex::new(Work::Inactive),
                 profiling: AtomicBool::new(false),
+                cu_mask: Mutex::default(),
                 under: AtomicPtr::default(),
                 async_doorbell: AtomicU64::new(0),
                 owner: AtomicPtr::default(),
@@ -261,6 +301,33 @@ pub fn create(
     })
 }
 
+/// The queue that a program gets: a new one, or the agent's own if it is to be cooperative.
+pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
+    match request.kind {
+        HSA_QUEUE_TYPE_MULTI | HSA_QUEUE_TYPE_SINGLE => create(request, |state, block| {
+            // SAFETY: `create` gives its new block.
+            Ok(unsafe { start(state, block, request) })
+        }),
+        HSA_QUEUE_TYPE_COOPERATIVE if !request.size.is_power_of_two() => {
+            Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        }
+        HSA_QUEUE_TYPE_COOPERATIVE => cooperative::acquire(request),
+        _ => Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION),
+    }
+}
+
+/// Gives back what [`obtain`] or an intercept queue's creation gave.
+///
+/// # Safety
+/// `queue` is a queue, and its user uses it no more.
+pub unsafe fn give_back(queue: *mut Queue) -> Result<(), Status> {
+    match cooperative::release(queue) {
+        Some(false) => Ok(()),
+        // SAFETY: the caller's promise.
+        Some(true) | None => unsafe { destroy(queue) },
+    }
+}
+
 /// Starts the model on a queue's ring.
 ///
 /// # Safety
@@ -273,6 +340,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
         queue: &raw const *block as usize,
         executes: state.settings.kernels,
         agent: request.agent,
+        l2: state.agents.gpus[block.agent - 1].l2.clone(),
         callback: request
             .callback
             .map(|callback| (callback, request.data as usize)),
@@ -285,11 +353,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
         queue: &raw const *amd as u64,
     };
     let gpu = state.agents.gpus[block.agent - 1].gpu.clone();
-    Work::Model(gpu_model::queue::Queue::start(
-        gpu,
-        std::sync::Arc::new(host),
-        info,
-    ))
+    Work::Model(gpu_model::queue::Queue::start(gpu, Arc::new(host), info))
 }
 
 /// A doorbell was stored to.
@@ -319,19 +383,36 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
     }
 }
 
+/// Makes a queue unknown.
+fn forget(queue: *mut Queue) -> Result<(), Status> {
+    let mut all = locked(&ALL);
+    let n = all
+        .iter()
+        .position(|&known| known == queue as usize)
+        .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
+    all.swap_remove(n);
+    Ok(())
+}
+
+/// Stops a queue. Its memory stays.
+///
+/// # Safety
+/// `queue` is a queue.
+unsafe fn stop(queue: *mut Queue) -> Result<(), Status> {
+    forget(queue)?;
+    // SAFETY: it was known, so it is a block of ours.
+    let block = unsafe { &*queue.cast::<Block>() };
+    let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
+    drop(work);
+    Ok(())
+}
+
 /// Stops a queue and gives its parts back.
 ///
 /// # Safety
 /// `queue` is a queue, and nobody uses it any more.
 pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
-    {
-        let mut all = locked(&ALL);
-        let n = all
-            .iter()
-            .position(|&known| known == queue as usize)
-            .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
-        all.swap_remove(n);
-    }
+    forget(queue)?;
     let block = queue.cast::<Block>();
     // SAFETY: it was in the list, so it is a block of ours.
     let async_doorbell = unsafe { (*block).async_doorbell.load(Acquire) };
@@ -347,8 +428,14 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     // Outside the runtime's lock: the model's thread may be calling the program, which may call us.
     drop(work);
     if let Some(under) = under {
-        // SAFETY: only the interception used it.
-        unsafe { destroy(under) }?;
+        // SAFETY: only the interception used it, if it is not an agent's cooperative queue.
+        unsafe {
+            if cooperative::unwrap(under) {
+                stop(under)?;
+            } else {
+                destroy(under)?;
+            }
+        }
     }
     with(|state| {
         // SAFETY: the block lives until it is freed below.
@@ -370,6 +457,8 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
 
 /// At shutdown: stops what the program has left running.
 pub fn destroy_all() {
+    cooperative::delete_all();
+    counted::clear();
     *locked(&NOTIFIER) = None;
     for queue in std::mem::take(&mut *locked(&ALL)) {
         // SAFETY: a block that was not destroyed; its memory is still there.
@@ -405,10 +494,7 @@ pub unsafe fn hsa_queue_create(
         data,
         id: None,
     };
-    // SAFETY: `create` gives its new block.
-    match create(&request, |state, block| {
-        Ok(unsafe { start(state, block, &request) })
-    }) {
+    match obtain(&request) {
         Ok(block) => {
             // SAFETY: the caller's promise, and a new queue.
             unsafe {
@@ -453,8 +539,9 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
+    cooperative::check(queue);
     // SAFETY: the caller's promise.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { destroy(queue) }))
+    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { give_back(queue) }))
 }
 
 /// See `hsa.h`.
@@ -463,7 +550,7 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 /// As `hsa.h` says.
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
-    status(with(|_| unsafe { check(queue) }).map(|()| {
+    status(unsafe { behind(queue) }.map(|queue| {
         let mut block = unsafe { &*queue.cast::<Block>() };
         if let Work::Intercept(interception) = &mut *locked(&block.work) {
             interception.inactivate();
@@ -475,20 +562,83 @@ pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     }))
 }
 
-/// Turns the writing of kernels' times on or off.
+/// The queue whose packets the model does: the one underneath an intercept queue.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
+unsafe fn of_model<'a>(queue: *mut Queue) -> &'a Block {
     // SAFETY: the caller's promise; the one underneath lives as long.
     unsafe {
         let block = &*queue.cast::<Block>();
-        let under = block.under.load(Acquire).as_ref().unwrap_or(block);
-        under.profiling.store(on, Release);
+        block.under.load(Acquire).as_ref().unwrap_or(block)
     }
 }
 
-/// See `hsa_ext_amd.h`. The model does all queues alike.
+/// Turns the writing of kernels' times on or off.
+///
+/// # Safety
+/// `queue` is a queue of the program's, and lives.
+pub unsafe fn set_profiling(queue: *mut Queue, on: bool) -> Result<(), Status> {
+    // SAFETY: the queue is checked.
+    unsafe { profile(behind(queue)?, on) };
+    Ok(())
+}
+
+/// As [`set_profiling`].
+///
+/// # Safety
+/// `queue` is a queue of the runtime's.
+pub unsafe fn profile(queue: *mut Queue, on: bool) {
+    // SAFETY: the caller's promise.
+    unsafe { of_model(queue) }.profiling.store(on, Release);
+}
+
+/// Sets the compute units that a queue may use. The model has one, and ignores it.
+///
+/// # Safety
+/// `queue` is a queue of the runtime's, and `mask` has `bits` bits.
+pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
+    let mask = match bits {
+        0 => Vec::new(),
+        // SAFETY: the caller's promise.
+        bits => unsafe { std::slice::from_raw_parts(mask, bits as usize / 32) }.to_vec(),
+    };
+    // SAFETY: the caller's promise.
+    *locked(unsafe { &of_model(queue).cu_mask }) = mask;
+}
+
+/// See `hsa_ext_amd.h`. Not for counted queues.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
+    if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: the queue is checked, and the caller gives so many bits.
+    status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As `hsa_ext_amd.h` says.
+pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
+    if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    // SAFETY: the queue is checked, and the caller has memory for so many bits.
+    status(unsafe { behind(queue) }.map(|queue| unsafe {
+        let all = locked(&of_model(queue).cu_mask);
+        for n in 0..bits as usize / 32 {
+            // There is one compute unit.
+            let default = u32::from(all.is_empty() && n == 0);
+            mask.add(n).write(all.get(n).copied().unwrap_or(default));
+        }
+    }))
+}
+
+/// See `hsa_ext_amd.h`. The model does all queues alike. Not for counted queues.
 ///
 /// # Safety
 /// As `hsa_ext_amd.h` says.
@@ -510,7 +660,7 @@ pub unsafe fn hsa_amd_queue_get_info(
     value: *mut c_void,
 ) -> Status {
     // SAFETY: the queue is checked first; the caller's promise: both attributes are u64.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe {
+    status(unsafe { behind(queue) }.and_then(|queue| unsafe {
         let block = &*queue.cast::<Block>();
         match attribute {
             HSA_AMD_QUEUE_INFO_AGENT => put(value.cast(), agent::handle(block.agent)),
@@ -527,8 +677,11 @@ pub unsafe fn hsa_amd_queue_get_info(
 /// # Safety
 /// `queue` is a queue of the runtime's.
 unsafe fn amd<'a>(queue: *const Queue) -> &'a AmdQueue {
-    // SAFETY: the caller's promise.
-    unsafe { &*queue.cast() }
+    // SAFETY: the caller's promise. A counted queue shares one that lives until shutdown.
+    unsafe {
+        let own: &AmdQueue = &*queue.cast();
+        own.shared.as_ref().unwrap_or(own)
+    }
 }
 
 macro_rules! indices {

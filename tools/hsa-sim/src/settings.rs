@@ -5,11 +5,14 @@
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
 //! | `HSA_SIM_BAR` | `small`, unless set: the host cannot use the addresses of GPUs' memory, loaded code objects included (a load there is SIGSEGV), so a program has to copy; `large`: it can |
+//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, which only fences at system scope write back and invalidate, see [`crate::l2`]; `coherent`, unless set |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
 //! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load`, unless set |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version in the table that tools get, 3 unless set |
+//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` that tools get ends where ROCr 7.2.4's does (by the size in its version); `newest`, unless set: it goes on to `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | ROCr's: hardware queues and their packets, see [`crate::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | ROCr's: tool libraries, see [`crate::tools`] |
 
 use crate::agent::Target;
@@ -23,6 +26,8 @@ pub struct Settings {
     pub watch: bool,
     /// The host cannot reach the GPUs' memory.
     pub small_bar: bool,
+    /// GPUs have write-back caches.
+    pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
     /// Intercept queues have the faults of ROCr 7.2.4's.
@@ -57,6 +62,15 @@ impl Settings {
                 ));
             }
         };
+        let write_back = match std::env::var("HSA_SIM_L2").as_deref() {
+            Err(_) | Ok("coherent") => false,
+            Ok("writeback") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_L2={other}: 'coherent' and 'writeback' are known"
+                ));
+            }
+        };
         let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
             Err(_) | Ok("run") => true,
             Ok("null") => false,
@@ -79,6 +93,7 @@ impl Settings {
             gpus,
             watch,
             small_bar,
+            write_back,
             kernels,
             faulty_intercept,
             tools: ToolSettings::from_env()?,

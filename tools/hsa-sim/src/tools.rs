@@ -42,6 +42,8 @@ pub struct ToolSettings {
     pub skipped: bool,
     /// The major version of the table that tools get.
     pub table_major: u32,
+    /// The `AmdExtTable` ends where ROCr 7.2.4's does.
+    pub older_table: bool,
 }
 
 impl ToolSettings {
@@ -66,9 +68,19 @@ impl ToolSettings {
                 format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
             })?,
         };
+        let older_table = match std::env::var("HSA_SIM_TABLE").as_deref() {
+            Err(_) | Ok("newest") => false,
+            Ok("rocr-7.2") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_TABLE={other}: 'newest' and 'rocr-7.2' are known"
+                ));
+            }
+        };
         Ok(ToolSettings {
             skipped,
             table_major,
+            older_table,
         })
     }
 }
@@ -148,13 +160,18 @@ fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
 }
 
 /// The table that tools get. They may keep it.
-fn shared_table(major: u32) -> *mut ApiTable {
+fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
     static TABLE: Mutex<Option<usize>> = Mutex::new(None);
     let mut shared = locked(&TABLE);
     let table = *shared.get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
     let table = table as *mut ApiTable;
     // SAFETY: never freed, and changed only here, while no tool is loaded.
-    unsafe { (*table).version.major = major };
+    unsafe {
+        (*table).version.major = settings.table_major;
+        if settings.older_table {
+            (*TABLES.get()).amd_ext.version = api::amd_ext_7_2();
+        }
+    }
     table
 }
 
@@ -166,7 +183,7 @@ pub fn load(settings: &Settings) {
     let Ok(value) = std::env::var("HSA_TOOLS_LIB") else {
         return;
     };
-    let table = shared_table(settings.tools.table_major);
+    let table = shared_table(&settings.tools);
     let mut failed: Vec<CString> = Vec::new();
     for name in names(&value) {
         let Ok(c_name) = CString::new(name.as_str()) else {

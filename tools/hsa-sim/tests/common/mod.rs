@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use hsa_sim::abi::*;
+use hsa_sim::queue_create::QueueCreateDesc;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
@@ -76,6 +77,15 @@ functions! {
     hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
     hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
     hsa_queue_destroy: fn(*mut Queue) -> Status,
+    hsa_amd_queue_intercept_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
+    hsa_amd_queue_intercept_register: fn(*mut Queue, PacketHandler, *mut c_void) -> Status,
+    hsa_amd_queue_create: fn(Agent, *mut QueueCreateDesc, u32) -> Status,
+    hsa_amd_counted_queue_acquire: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u64, *mut *mut Queue) -> Status,
+    hsa_amd_counted_queue_release: fn(*mut Queue) -> Status,
+    hsa_amd_queue_set_priority: fn(*mut Queue, u32) -> Status,
+    hsa_amd_queue_cu_set_mask: fn(*mut Queue, u32, *const u32) -> Status,
+    hsa_amd_queue_cu_get_mask: fn(*mut Queue, u32, *mut u32) -> Status,
+    hsa_queue_load_write_index_relaxed: fn(*const Queue) -> u64,
     hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
     hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
     hsa_signal_destroy: fn(Signal) -> Status,
@@ -371,92 +381,126 @@ impl Session {
 
     /// As [`Session::run`], waiting at most so many nanoseconds for each.
     pub fn run_for(&self, executable: Executable, agent: Agent, limit: u64) -> Vec<Times> {
-        let hsa = &self.hsa;
-        let (mut queue, mut memory) = (std::ptr::null_mut(), std::ptr::null_mut::<c_void>());
-        let mut times = Vec::new();
-        // SAFETY: as HSA's specification says; everything lives until the kernels are done.
-        unsafe {
-            ok((hsa.hsa_queue_create)(
+        let queue = self.queue(agent, HSA_QUEUE_TYPE_MULTI);
+        let times = self.run_on(queue, executable, agent, limit);
+        // SAFETY: its packets are done.
+        ok(unsafe { (self.hsa.hsa_queue_destroy)(queue) });
+        times
+    }
+
+    /// A queue of 64 packets, if its kind does not have another size.
+    pub fn queue(&self, agent: Agent, kind: u32) -> *mut Queue {
+        let mut queue = std::ptr::null_mut();
+        // SAFETY: as HSA's specification says.
+        ok(unsafe {
+            (self.hsa.hsa_queue_create)(
                 agent,
                 64,
-                HSA_QUEUE_TYPE_MULTI,
+                kind,
                 None,
                 std::ptr::null_mut(),
                 u32::MAX,
                 u32::MAX,
                 &mut queue,
+            )
+        });
+        queue
+    }
+
+    /// As [`Session::run_for`], on a queue of the caller's.
+    pub fn run_on(
+        &self,
+        queue: *mut Queue,
+        executable: Executable,
+        agent: Agent,
+        limit: u64,
+    ) -> Vec<Times> {
+        // SAFETY: the queue is the caller's.
+        ok(unsafe { (self.hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1) });
+        let arguments = self.arguments(agent);
+        let times = ["branch.kd", "loop.kd"].map(|kernel| {
+            let packet = self.kernel(executable, agent, kernel, arguments);
+            self.submit(queue, agent, packet, limit)
+        });
+        // SAFETY: the kernels are done.
+        ok(unsafe { (self.hsa.hsa_amd_memory_pool_free)(arguments.cast()) });
+        times.into()
+    }
+
+    /// Arguments for the fixtures' kernels: where to write, which is after them. Memory of the host.
+    pub fn arguments(&self, agent: Agent) -> *mut u64 {
+        let arguments = self.allocate(self.kernargs, 8192);
+        let nothing = std::ptr::null();
+        // SAFETY: one agent, and memory of that size.
+        unsafe {
+            ok((self.hsa.hsa_amd_agents_allow_access)(
+                1, &agent, nothing, arguments,
             ));
-            ok((hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1));
-            ok((hsa.hsa_amd_memory_pool_allocate)(
-                self.kernargs,
-                8192,
-                0,
-                &mut memory,
-            ));
-            ok((hsa.hsa_amd_agents_allow_access)(
-                1,
-                &agent,
-                std::ptr::null(),
-                memory,
-            ));
-            // The arguments: where to write.
-            *memory.cast::<u64>() = memory as u64 + 4096;
-            for kernel in ["branch.kd", "loop.kd"] {
-                let object: u64 = self.symbol(
-                    executable,
-                    agent,
-                    kernel,
-                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-                );
-                let private: u32 = self.symbol(
-                    executable,
-                    agent,
-                    kernel,
-                    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
-                );
-                let mut signal = 0;
-                ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
-                let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
-                let ring = (*queue).base_address.cast::<[u64; 8]>();
-                let packet = &mut *ring.add(index as usize % 64);
-                // One dimension of 64 in workgroups of 64.
-                let words = [
-                    1 << 16 | 64 << 32 | 1 << 48,
-                    1 | 64 << 32,
-                    1 | 1 << 32,
-                    u64::from(private),
-                    object,
-                    memory as u64,
-                    0,
-                    signal,
-                ];
-                packet[1..].copy_from_slice(&words[1..]);
-                packet[0] = words[0] | u64::from(HSA_PACKET_TYPE_INVALID);
-                let header = &*(&raw mut packet[0]).cast::<std::sync::atomic::AtomicU16>();
-                header.store(
-                    u16::from(HSA_PACKET_TYPE_KERNEL_DISPATCH),
-                    std::sync::atomic::Ordering::Release,
-                );
-                (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as i64);
-                let value = (hsa.hsa_signal_wait_scacquire)(
-                    signal,
-                    HSA_SIGNAL_CONDITION_LT,
-                    1,
-                    limit,
-                    HSA_WAIT_STATE_BLOCKED,
-                );
-                assert_eq!(value, 0, "{kernel} has not ended");
-                let mut time = Times { start: 0, end: 0 };
-                ok((hsa.hsa_amd_profiling_get_dispatch_time)(
-                    agent, signal, &mut time,
-                ));
-                times.push(time);
-                ok((hsa.hsa_signal_destroy)(signal));
-            }
-            ok((hsa.hsa_amd_memory_pool_free)(memory));
-            ok((hsa.hsa_queue_destroy)(queue));
+            *arguments.cast::<u64>() = arguments as u64 + 4096;
         }
-        times
+        arguments.cast()
+    }
+
+    /// A dispatch packet for 64 work-items in one workgroup. Its header asks for no fence.
+    pub fn kernel(
+        &self,
+        executable: Executable,
+        agent: Agent,
+        kernel: &str,
+        arguments: *const u64,
+    ) -> [u64; 8] {
+        let object = HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT;
+        let private = HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE;
+        let private: u32 = self.symbol(executable, agent, kernel, private);
+        [
+            u64::from(HSA_PACKET_TYPE_KERNEL_DISPATCH) | 1 << 16 | 64 << 32 | 1 << 48,
+            1 | 64 << 32,
+            1 | 1 << 32,
+            u64::from(private),
+            self.symbol(executable, agent, kernel, object),
+            arguments as u64,
+            0,
+            0,
+        ]
+    }
+
+    /// Writes a packet, waits at most so many nanoseconds until it is done, and gives its times.
+    pub fn submit(
+        &self,
+        queue: *mut Queue,
+        agent: Agent,
+        mut words: [u64; 8],
+        limit: u64,
+    ) -> Times {
+        let hsa = &self.hsa;
+        let mut time = Times { start: 0, end: 0 };
+        // SAFETY: as HSA's specification says; the packet's slot is this call's, and it becomes valid with the store of
+        // its header, which is last.
+        unsafe {
+            let mut signal = 0;
+            ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
+            words[7] = signal;
+            let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
+            let ring = (*queue).base_address.cast::<[u64; 8]>();
+            let packet = &mut *ring.add(index as usize % (*queue).size as usize);
+            packet[1..].copy_from_slice(&words[1..]);
+            packet[0] = words[0] & !0xffff | u64::from(HSA_PACKET_TYPE_INVALID);
+            let header = &*(&raw mut packet[0]).cast::<std::sync::atomic::AtomicU16>();
+            header.store(words[0] as u16, std::sync::atomic::Ordering::Release);
+            (hsa.hsa_signal_store_screlease)((*queue).doorbell_signal, index as i64);
+            let value = (hsa.hsa_signal_wait_scacquire)(
+                signal,
+                HSA_SIGNAL_CONDITION_LT,
+                1,
+                limit,
+                HSA_WAIT_STATE_BLOCKED,
+            );
+            assert_eq!(value, 0, "the packet {:#x} is not done", words[0]);
+            let get_time = hsa.hsa_amd_profiling_get_dispatch_time;
+            ok(get_time(agent, signal, &mut time));
+            ok((hsa.hsa_signal_destroy)(signal));
+        }
+        time
     }
 
     /// Loads both fixtures on every GPU and runs their kernels.

@@ -1,0 +1,140 @@
+//! Counted queues of newer ROCr (`hsa_amd_counted_queue_acquire`): each agent has a few hardware queues of each
+//! priority, and whoever acquires one gets an `hsa_queue_t` of its own that shares ring, doorbell and indexes with
+//! others. Hardware queues live until shutdown. As in ROCr, nothing of it calls the `hsa_queue_create` of the API table.
+
+use crate::abi::*;
+use crate::queue::{self, Block, Request};
+use crate::queue_create::LAST_PRIORITY;
+use crate::runtime::{locked, status, with};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// Hardware queues of an agent and a priority, unless `GPU_MAX_HW_QUEUES` says another number.
+const MOST: usize = 4;
+/// Packets of a hardware queue, unless `HSA_COUNTED_QUEUE_SIZE` says another number.
+const PACKETS: u32 = 16_384;
+
+struct Hardware {
+    queue: usize,
+    users: u32,
+}
+
+/// Agent and priority.
+type Pool = (Agent, u32);
+
+struct Counted {
+    pools: BTreeMap<Pool, Vec<Hardware>>,
+    /// The queues that programs have: their pools and hardware queues.
+    handles: BTreeMap<usize, (Pool, usize)>,
+}
+
+static COUNTED: Mutex<Counted> = Mutex::new(Counted {
+    pools: BTreeMap::new(),
+    handles: BTreeMap::new(),
+});
+
+fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Whether a program has got this queue from `hsa_amd_counted_queue_acquire`.
+pub fn is_counted(queue: *const Queue) -> bool {
+    locked(&COUNTED).handles.contains_key(&(queue as usize))
+}
+
+impl Counted {
+    /// A new hardware queue, or the one with the fewest users if there are enough.
+    fn hardware(&mut self, request: &Request, priority: u32) -> Result<&mut Hardware, Status> {
+        let pool = self.pools.entry((request.agent, priority)).or_default();
+        if pool.len() >= number("GPU_MAX_HW_QUEUES").unwrap_or(MOST).max(1) {
+            let least = pool.iter_mut().min_by_key(|hardware| hardware.users);
+            return least.ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES);
+        }
+        let queue = queue::obtain(request).map_err(|_| HSA_STATUS_ERROR_OUT_OF_RESOURCES)?;
+        // SAFETY: a new queue.
+        unsafe { queue::profile(queue.cast(), true) };
+        pool.push(Hardware {
+            queue: queue as usize,
+            users: 0,
+        });
+        pool.last_mut().ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+    }
+}
+
+/// See `hsa_ext_amd.h` of newer ROCr.
+///
+/// # Safety
+/// `queue` may be written.
+pub unsafe fn hsa_amd_counted_queue_acquire(
+    agent: Agent,
+    kind: u32,
+    priority: u32,
+    callback: Option<QueueError>,
+    data: *mut c_void,
+    _flags: u64,
+    queue: *mut *mut Queue,
+) -> Status {
+    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE || priority > LAST_PRIORITY {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    }
+    if let Err(status) = with(|state| state.agents.gpu(agent).map(|_| ())) {
+        return status;
+    }
+    let request = Request {
+        agent,
+        size: number("HSA_COUNTED_QUEUE_SIZE").unwrap_or(PACKETS),
+        kind,
+        callback,
+        data,
+        id: None,
+    };
+    let mut counted = locked(&COUNTED);
+    let acquired = counted.hardware(&request, priority).map(|hardware| {
+        hardware.users += 1;
+        let shared = hardware.queue;
+        // SAFETY: hardware queues live until shutdown.
+        let block = unsafe { &*(shared as *const Block) };
+        let mut own = Box::new(AmdQueue::new(block.amd.hsa_queue));
+        own.shared = shared as *mut AmdQueue;
+        (Box::into_raw(own), shared)
+    });
+    status(acquired.map(|(own, shared)| {
+        let pool = (agent, priority);
+        counted.handles.insert(own as usize, (pool, shared));
+        // SAFETY: the caller's promise.
+        unsafe { queue.write(own.cast()) };
+    }))
+}
+
+/// See `hsa_ext_amd.h` of newer ROCr.
+///
+/// # Safety
+/// The caller uses the queue no more.
+pub unsafe fn hsa_amd_counted_queue_release(queue: *mut Queue) -> Status {
+    if let Err(status) = with(|_| Ok(())) {
+        return status;
+    }
+    let mut counted = locked(&COUNTED);
+    let Some((pool, shared)) = counted.handles.remove(&(queue as usize)) else {
+        return HSA_STATUS_ERROR;
+    };
+    for hardware in counted.pools.entry(pool).or_default() {
+        if hardware.queue == shared {
+            hardware.users -= 1;
+        }
+    }
+    // SAFETY: made by `hsa_amd_counted_queue_acquire`, and removed from the list just now.
+    drop(unsafe { Box::from_raw(queue.cast::<AmdQueue>()) });
+    HSA_STATUS_SUCCESS
+}
+
+/// At shutdown: the hardware queues are destroyed with all others.
+pub fn clear() {
+    let mut counted = locked(&COUNTED);
+    counted.pools.clear();
+    for (queue, _) in std::mem::take(&mut counted.handles) {
+        // SAFETY: made by `hsa_amd_counted_queue_acquire`, and in no list any more.
+        drop(unsafe { Box::from_raw(queue as *mut AmdQueue) });
+    }
+}

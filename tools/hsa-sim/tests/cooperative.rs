@@ -1,0 +1,171 @@
+//! An agent's cooperative queue: one for everybody, alive as long as somebody uses it, and deleted by an intercept queue
+//! around it.
+
+mod common;
+
+use common::{RAW11, Session, ok};
+use hsa_sim::abi::*;
+use std::ffi::c_void;
+use std::process::Command;
+
+/// What a process of its own does that must end with an error, and what it prints.
+const FATAL: &[(&str, &str)] = &[
+    ("create", "hsa_queue_create returns"),
+    ("destroy", "hsa_queue_destroy is called for"),
+    ("shut down", "hsa_shut_down deletes"),
+    ("destroy below", "there is still an intercept queue"),
+    ("twice", "a second intercept queue"),
+];
+
+/// Names the case in a process of its own.
+const CASE: &str = "COOPERATIVE_CASE";
+
+unsafe extern "C" fn pass(
+    packets: *const c_void,
+    count: u64,
+    _index: u64,
+    _data: *mut c_void,
+    write: PacketWriter,
+) {
+    // SAFETY: the runtime's own arguments.
+    unsafe { write(packets, count) };
+}
+
+fn intercepted(session: &Session, gpu: Agent) -> *mut Queue {
+    let mut queue = std::ptr::null_mut();
+    // SAFETY: as HSA's specification says.
+    unsafe {
+        ok((session.hsa.hsa_amd_queue_intercept_create)(
+            gpu,
+            64,
+            HSA_QUEUE_TYPE_COOPERATIVE,
+            None,
+            std::ptr::null_mut(),
+            u32::MAX,
+            u32::MAX,
+            &mut queue,
+        ));
+        let register = session.hsa.hsa_amd_queue_intercept_register;
+        ok(register(queue, pass, std::ptr::null_mut()));
+    }
+    queue
+}
+
+fn destroy(session: &Session, queue: *mut Queue) {
+    // SAFETY: nothing is in it. Where it is deleted already, the process ends.
+    ok(unsafe { (session.hsa.hsa_queue_destroy)(queue) });
+}
+
+fn fatal(session: &Session, case: &str) {
+    let gpu = session.gpus[0];
+    let below = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
+    let around = intercepted(session, gpu);
+    match case {
+        "create" => {
+            destroy(session, around);
+            session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
+        }
+        "destroy" => {
+            destroy(session, around);
+            destroy(session, below);
+        }
+        "shut down" => {
+            destroy(session, around);
+            // SAFETY: the last reference.
+            ok(unsafe { (session.hsa.hsa_shut_down)() });
+        }
+        "destroy below" => {
+            destroy(session, below);
+            destroy(session, below);
+        }
+        "twice" => {
+            intercepted(session, gpu);
+        }
+        other => panic!("{other} is no case"),
+    }
+}
+
+#[test]
+fn an_agent_has_one_cooperative_queue() {
+    let start = |name: &str| Session::start(name, &[("HSA_SIM_AGENTS", "gfx1100*2")]);
+    if let Ok(case) = std::env::var(CASE) {
+        fatal(&start(&format!("cooperative-{case}")), &case);
+        return;
+    }
+    let session = start("cooperative");
+    let gpu = session.gpus[0];
+    for (agent, expected) in [(session.cpu, false), (gpu, true)] {
+        let mut found = !expected;
+        // SAFETY: the attribute is a bool.
+        ok(unsafe {
+            let info = session.hsa.hsa_agent_get_info;
+            info(
+                agent,
+                HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES,
+                (&raw mut found).cast(),
+            )
+        });
+        assert_eq!(found, expected);
+    }
+    let executable = session.load(gpu, RAW11);
+    let first = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
+    let second = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
+    assert_eq!(first, second);
+    // SAFETY: a queue that lives.
+    let (size, kind) = unsafe { ((*first).size, (*first).kind) };
+    assert_eq!((size, kind), (0x4000, HSA_QUEUE_TYPE_COOPERATIVE));
+    let other = session.queue(session.gpus[1], HSA_QUEUE_TYPE_COOPERATIVE);
+    assert_ne!(first, other);
+    assert_eq!(session.live()[3], 2);
+    let limit = 60_000_000_000;
+    session.run_on(first, executable, gpu, limit);
+    destroy(&session, first);
+    // The second user's queue goes on.
+    session.run_on(second, executable, gpu, limit);
+    destroy(&session, second);
+    assert_eq!(session.live()[3], 1);
+    let mut status = HSA_STATUS_SUCCESS;
+    for (size, kind) in [(100, HSA_QUEUE_TYPE_COOPERATIVE), (64, 3)] {
+        let mut queue = std::ptr::null_mut();
+        // SAFETY: as HSA's specification says.
+        status = unsafe {
+            (session.hsa.hsa_queue_create)(
+                gpu,
+                size,
+                kind,
+                None,
+                std::ptr::null_mut(),
+                u32::MAX,
+                u32::MAX,
+                &mut queue,
+            )
+        };
+        assert_ne!(status, HSA_STATUS_SUCCESS, "{size} {kind}");
+    }
+    assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+
+    // A tool's intercept queue that is never destroyed, and users of the one underneath.
+    let around = intercepted(&session, gpu);
+    // SAFETY: a queue that lives.
+    assert_eq!(unsafe { (*around).size }, 0x4000);
+    session.run_on(around, executable, gpu, limit);
+    let below = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
+    assert_ne!(below, around);
+    destroy(&session, below);
+    session.run_on(around, executable, gpu, limit);
+
+    for &(case, says) in FATAL {
+        let program = std::env::current_exe().expect("this program");
+        let output = Command::new(program)
+            .env(CASE, case)
+            .arg("--nocapture")
+            .output();
+        let output = output.expect("a process");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.starts_with("hsa-sim: "));
+        assert!(!output.status.success(), "{case}: {said}");
+        let line = line.unwrap_or_else(|| panic!("{case}: {said}"));
+        assert!(line.contains(says), "{case}: {line}");
+        assert_eq!(line.contains("use after free"), case != "twice", "{line}");
+    }
+}
