@@ -65,7 +65,7 @@ int main() {
 // LLVM-OLD: 4096 dir/gfx1100.x
 
 // LEFT-NOT: profraw
-// LEFT-NOT: devprof
+// LEFT-NOT: .devprof
 
 // EXIT: end of main
 // EXIT: devprof: {{.*}}cannot

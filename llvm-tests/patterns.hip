@@ -54,7 +54,7 @@ int main() {
 // TWICE: {{^}}_Z6kernelPi: [128]{{$}}
 // ONCE:  {{^}}_Z6kernelPi: [64]{{$}}
 
-// SILENT-NOT:     devprof:
+// SILENT-NOT:     {{^}}devprof:
 // NULL:           {{^}}null{{$}}
 // NULL-NOT:       {{.}}
 // LLVM-NULL:      {{^}}gfx1100.null{{$}}

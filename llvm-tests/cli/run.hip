@@ -22,7 +22,7 @@
 // RUN: %ended %devprof run -q ./a status 7 2> status.err | FileCheck %s --check-prefix=STATUS
 // RUN: %ended %devprof run -q ./a signal 9 2>> status.err | FileCheck %s --check-prefix=KILLED
 // RUN: %ended %devprof run -q ./a signal 15 2>> status.err | FileCheck %s --check-prefix=TERMINATED
-// RUN: not grep devprof status.err
+// RUN: not grep ^devprof: status.err
 // RUN: %ended %devprof run ./none 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: touch data && %ended %devprof run ./data 2>&1 | FileCheck %s --check-prefix=DATA
 // STATUS: exit 7

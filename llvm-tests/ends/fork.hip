@@ -6,10 +6,10 @@
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for kind in after-exit after-_exit after-exec before-both before-child before-exec; do %preload LLVM_PROFILE_FILE=$kind/%%p ./plain $kind; %counts $kind/gfx1100.*; ls $kind | grep -c gfx; done' > preload.out 2> preload.err
 // RUN: FileCheck %s < preload.out
-// RUN: not grep devprof preload.err
+// RUN: not grep ^devprof: preload.err
 // RUN: bash -euc 'for kind in after-exit after-_exit after-exec before-both before-child before-exec; do env DEVPROF_SNAPSHOT_MS=3 LLVM_PROFILE_FILE=s-$kind/%%p ./linked $kind; %counts s-$kind/gfx1100.*; ls s-$kind | grep -c gfx; done' > linked.out 2> linked.err
 // RUN: FileCheck %s < linked.out
-// RUN: not grep devprof linked.err
+// RUN: not grep ^devprof: linked.err
 //
 // The parent launches 64 threads, and 128 after its child has ended; a child 1,000.
 // CHECK:      after-exit: child: exit 7

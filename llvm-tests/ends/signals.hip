@@ -6,10 +6,10 @@
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for kind in abort throw term int hup quick_exit; do %ended env LLVM_PROFILE_FILE=$kind %preload ./plain $kind; %counts gfx1100.$kind; done' > preload.out 2> preload.err
 // RUN: FileCheck %s < preload.out
-// RUN: not grep devprof preload.err
+// RUN: not grep ^devprof: preload.err
 // RUN: bash -euc 'for kind in abort throw term int hup quick_exit; do %ended env LLVM_PROFILE_FILE=l-$kind ./linked $kind; %counts gfx1100.l-$kind; done' > linked.out 2> linked.err
 // RUN: FileCheck %s < linked.out
-// RUN: not grep devprof linked.err
+// RUN: not grep ^devprof: linked.err
 // CHECK:      signal SIGABRT
 // CHECK-NEXT: in time
 // CHECK-NEXT: {{^}}_Z6kernelPi: [64]{{$}}
@@ -32,7 +32,7 @@
 // By _exit, by a fault, by SIGKILL: what the last snapshot has.
 // RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=s-$kind DEVPROF_SNAPSHOT_MS=5 %preload ./plain $kind; %counts gfx1100.s-$kind; done' > snapshot.out 2> snapshot.err
 // RUN: FileCheck %s --check-prefix=SNAPSHOT < snapshot.out
-// RUN: not grep devprof snapshot.err
+// RUN: not grep ^devprof: snapshot.err
 // RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=sl-$kind DEVPROF_SNAPSHOT_MS=5 ./linked $kind; %counts gfx1100.sl-$kind; done' | FileCheck %s --check-prefix=SNAPSHOT
 // SNAPSHOT:      exit 3
 // SNAPSHOT-NEXT: in time
@@ -77,7 +77,7 @@
 //
 // A child that forked when HIP was in use dies at once, and writes nothing.
 // RUN: %ended env LLVM_PROFILE_FILE=fork-%%p %preload ./plain fork 2> fork.err | FileCheck %s --check-prefix=FORK
-// RUN: not grep devprof fork.err
+// RUN: not grep ^devprof: fork.err
 // RUN: ls | grep -c gfx1100.fork | FileCheck %s --check-prefix=ONE
 // FORK: exit 0
 // ONE: {{^}}1{{$}}

@@ -19,7 +19,7 @@
 // RUN: %hip_cxx %device_pgo %exact -O2 %module -DMODULE %s -o module.hsaco
 // RUN: %hip_cxx -O2 -DHOST %s -o host
 // RUN: env DEVPROF_SNAPSHOT_MS=1 %preload ./host modules 2> modules.err
-// RUN: not grep devprof modules.err
+// RUN: not grep ^devprof: modules.err
 // RUN: ls | grep -c profraw | FileCheck %s --check-prefix=ONE
 // ONE: {{^}}1{{$}}
 // RUN: %counts gfx1100.default.profraw | FileCheck %s --check-prefix=MODULES

@@ -25,7 +25,7 @@
 // RUN: %on_sim LLVM_PROFILE_FILE=down-both/x.profraw LD_PRELOAD=%devprof_so ./b down down-both %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
 // RUN: %counts down-both/gfx1100.x.profraw | FileCheck %s
 //
-// SAID-NOT: {{devprof|hsa_}}
+// SAID-NOT: {{^devprof:|hsa_}}
 //
 // Sixty rounds.
 // CHECK:     {{^}}_Z6halvedj: [960, 960]{{$}}

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <memory>
 #include <sched.h>
@@ -14,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <string>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -55,26 +58,50 @@ struct Counts {
 };
 using CountsHere = Counts *();
 
-// The calling thread's system calls, counted by the kernel.
+// Opens a file of tracefs. Where tracefs is not mounted it is mounted for the calling thread only.
+static inline FILE *open_tracefs(const char *name) {
+  if (FILE *file = fopen(name, "r"))
+    return file;
+  if (unshare(CLONE_NEWNS) || mount(nullptr, "/sys", nullptr, MS_REC | MS_PRIVATE, nullptr) ||
+      mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, nullptr))
+    return nullptr;
+  return fopen(name, "r");
+}
+
+// The calling thread's system calls, counted by the kernel. Where the kernel does not count them, the reason is printed
+// to stderr once, and 0 is read.
 class SystemCalls {
   int file = -1;
+
+  static void not_counted(const char *what) {
+    static std::atomic<bool> printed{false};
+    if (!printed.exchange(true))
+      fprintf(stderr, "system calls are not counted: %s: %s\n", what, strerror(errno));
+  }
 
 public:
   SystemCalls() {
     static const char name[] = "/sys/kernel/tracing/events/raw_syscalls/sys_enter/id";
-    FILE *id = fopen(name, "r");
+    FILE *id = open_tracefs(name);
+    if (!id) {
+      not_counted(name);
+      return;
+    }
     perf_event_attr event = {};
     event.type = PERF_TYPE_TRACEPOINT;
     event.size = sizeof event;
-    if (!id || fscanf(id, "%llu", &event.config) != 1)
+    if (fscanf(id, "%llu", &event.config) != 1)
       fail(name, -1);
     fclose(id);
     file = syscall(SYS_perf_event_open, &event, 0, -1, -1, 0);
     if (file < 0)
-      fail("perf_event_open of raw_syscalls:sys_enter", file);
+      not_counted("perf_event_open of raw_syscalls:sys_enter");
   }
+  bool is_open() const { return file >= 0; }
   uint64_t read() const {
     uint64_t value;
+    if (!is_open())
+      return 0;
     if (::read(file, &value, sizeof value) != sizeof value)
       fail("reading a perf event", file);
     return value;
@@ -134,6 +161,7 @@ struct Result {
   std::vector<double> cpu;    // nanoseconds of CPU time of a launch
   std::vector<double> wall;   // nanoseconds of a launch
   uint64_t dispatches = 0, calls = 0, preemptions = 0;
+  bool calls_counted = true;
   Counts counts = {};
 };
 
@@ -174,6 +202,7 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
   }
   if (counts_here) {
     SystemCalls calls;
+    result.calls_counted = calls.is_open();
     uint64_t first = calls.read(), idle = calls.read() - first; // the read itself
     for (int block = 0; block < BLOCKS; block++) {
       Counts before = *counts_here();
@@ -228,7 +257,8 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
 
 // Prints nanoseconds: the median of the blocks; of single launches median and 99th percentile, CPU time and then time;
 // a dispatch's CPU time on other threads; and how many dispatches there were. With counts.so, the dispatches that were
-// counted and the threads' system calls, allocations, signals, handlers, locks and preemptions.
+// counted and the threads' system calls ("-" if the kernel does not count them), allocations, signals, handlers, locks
+// and preemptions.
 template <class Queue> static void measure(int batch, std::vector<std::unique_ptr<Queue>> &queues) {
   double tick = tick_ns();
   std::vector<Result> results(queues.size());
@@ -249,16 +279,18 @@ template <class Queue> static void measure(int batch, std::vector<std::unique_pt
       (all.*part).insert((all.*part).end(), (result.*part).begin(), (result.*part).end());
     all.dispatches += result.dispatches;
     all.calls += result.calls;
+    all.calls_counted &= result.calls_counted;
     all.preemptions += result.preemptions;
     all.counts.allocations += result.counts.allocations;
     all.counts.signals += result.counts.signals;
     all.counts.handlers += result.counts.handlers;
     all.counts.locks += result.counts.locks;
   }
-  if (all.dispatches)
-    printf("%lu %lu %lu %lu %lu %lu %lu\n", all.dispatches, all.calls, all.counts.allocations, all.counts.signals,
+  if (all.dispatches) {
+    std::string calls = all.calls_counted ? std::to_string(all.calls) : "-";
+    printf("%lu %s %lu %lu %lu %lu %lu\n", all.dispatches, calls.c_str(), all.counts.allocations, all.counts.signals,
            all.counts.handlers, all.counts.locks, all.preemptions);
-  else {
+  } else {
     size_t dispatches = queues.size() * (WARM_UP + 3 * BLOCKS) * BLOCK;
     printf("%.1f %.1f %.1f %.1f %.1f %.1f %zu\n", quantile(all.blocks, 0.5), quantile(all.cpu, 0.5),
            quantile(all.cpu, 0.99), quantile(all.wall, 0.5), quantile(all.wall, 0.99), double(elsewhere()) / dispatches,

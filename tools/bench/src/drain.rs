@@ -1,7 +1,7 @@
 //! The collect call with N distinct instrumented code objects loaded: devprof beside LLVM 23's own runtime, both as an
 //! archive in the same program, on the GPU model. Static images and modules from files.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, repo, target};
 use clap::Args;
 use std::fmt::Write;
 use std::fs;
@@ -31,7 +31,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         .copied()
         .max()
         .ok_or("no counts given")?;
-    let dir = repo().join("target/bench/drain");
+    let dir = target().join("bench/drain");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     build(&dir, most, &options.counts)?;
     println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
@@ -66,10 +66,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 /// Compiles what is missing: the code objects once, a program of each kind.
 fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
     let (dir, programs) = (dir.display(), repo().join("tools/bench/programs"));
-    let dist = repo().join("target/dist/libdevprof.a");
-    if !dist.exists() {
-        return Err(format!("no {}: run tools/build-runtime", dist.display()));
-    }
+    let dist = crate::runtime()?.join("libdevprof.a");
     let (programs, dist) = (programs.display(), dist.display());
     let mut script = format!(
         "cd {dir}
@@ -97,7 +94,7 @@ clang++-23 -fprofile-instr-generate --hip-link modules.o {dist} -o modules-devpr
             let _ = writeln!(launches, "launch_{n},");
         }
         launches.push_str("};\n");
-        let header = repo().join(format!("target/bench/drain/launches-{count}.h"));
+        let header = target().join(format!("bench/drain/launches-{count}.h"));
         fs::write(&header, launches)
             .map_err(|e| format!("cannot write {}: {e}", header.display()))?;
         let _ = write!(

@@ -1,6 +1,6 @@
 //! What devprof costs a program that uses no GPU: loading the shared library, and the archive's bytes.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, repo, target};
 use clap::Args;
 use std::process::Command;
 use std::time::Instant;
@@ -13,10 +13,8 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let library = repo().join("target/dist/libdevprof.so");
-    if !library.exists() {
-        return Err(format!("no {}: run tools/build-runtime", library.display()));
-    }
+    let dist = crate::runtime()?;
+    let library = dist.join("libdevprof.so");
     let once = |preload: bool| -> Result<f64, String> {
         let mut command = Command::new("/bin/true");
         if preload {
@@ -46,19 +44,19 @@ pub fn run(options: &Options) -> Result<(), String> {
         with - without
     );
 
-    let dir = repo().join("target/bench/load");
+    let dir = target().join("bench/load");
     let (out, programs) = (dir.display(), repo().join("tools/bench/programs"));
     let sizes = in_root(&format!(
         "mkdir -p {out}; cd {out}
 clang++-23 -x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -DN=0 -c {}/kernel.hip -o kernel.o
 echo 'int main() {{}}' | clang++-23 -x c++ -c - -o main.o
 clang++-23 --hip-link main.o kernel.o -o without -lamdhip64
-clang++-23 --hip-link main.o kernel.o -Wl,-u,__llvm_profile_hip_collect_device_data {}/target/dist/libdevprof.a \
+clang++-23 --hip-link main.o kernel.o -Wl,-u,__llvm_profile_hip_collect_device_data {}/libdevprof.a \
 -o with -lamdhip64
 llvm-strip with without
 stat -c %s without with",
         programs.display(),
-        repo().display()
+        dist.display()
     ))?;
     let sizes: Vec<u64> = sizes.lines().filter_map(|line| line.parse().ok()).collect();
     let [without, with] = sizes[..] else {

@@ -86,15 +86,35 @@ fn in_root(script: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
-/// The command line, which has been built before.
+/// The directory that cargo builds in.
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => std::path::absolute(&dir).unwrap_or_else(|_| dir.into()),
+        None => repo().join("target"),
+    }
+}
+
+/// Builds the archive and the shared library; the directory that they are in.
+fn runtime() -> Result<PathBuf, String> {
+    build(&mut Command::new(repo().join("tools/build-runtime")))?;
+    Ok(target().join("dist"))
+}
+
+/// Builds the command line.
 fn devprof() -> Result<PathBuf, String> {
-    let devprof = repo().join("target/release/devprof");
-    match devprof.exists() {
-        true => Ok(devprof),
-        false => Err(format!(
-            "no {}: run cargo build --release -p devprof-cli",
-            devprof.display()
-        )),
+    build(
+        Command::new("cargo")
+            .args(["build", "--quiet", "--release", "-p", "devprof-cli"])
+            .current_dir(repo()),
+    )?;
+    Ok(target().join("release/devprof"))
+}
+
+fn build(command: &mut Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?} failed: {status}")),
+        Err(error) => Err(format!("cannot start {command:?}: {error}")),
     }
 }
 

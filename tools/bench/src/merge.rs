@@ -1,7 +1,7 @@
 //! `devprof merge` of thousands of raw profiles, beside plain llvm-profdata on the same list of files. Both write the
 //! same bytes.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, target};
 use clap::Args;
 use md5::{Digest, Md5};
 use profraw::format::{Header, V11};
@@ -28,7 +28,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         options.files
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    let dir = repo().join("target/bench/merge");
+    let dir = target().join("bench/merge");
     for (objects, functions) in ROWS {
         let objects = if objects == 0 { options.files } else { objects };
         let size = write(&dir, options.files, objects, functions)?;

@@ -1,7 +1,7 @@
 //! `devprof inspect` and `devprof extract` of rocRAND and RCCL as Debian has them, beside LLVM's tools, and beside the
 //! least that anybody has to do: read the file, and unpack what is compressed in it.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, target};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         "| | read and unpack | devprof | devprof / read and unpack | llvm-objdump --offloading | clang-offload-bundler | memory: read and unpack | devprof | llvm-objdump | clang-offload-bundler |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    let dir = repo().join("target/bench/objects");
+    let dir = target().join("bench/objects");
     for (library, bundler) in [("librocrand.so.1", false), ("librccl.so.1", true)] {
         let lines = in_root(&script(
             &dir,

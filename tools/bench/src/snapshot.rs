@@ -2,7 +2,7 @@
 //! size loaded: beside the same program with the library and without snapshots. On the GPU model the copies are kernels
 //! that take a processor from the program, on a GPU they are not.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, repo, target};
 use clap::Args;
 use std::fs;
 
@@ -23,13 +23,10 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let dir = repo().join("target/bench/snapshot");
+    let dir = target().join("bench/snapshot");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     let programs = repo().join("tools/bench/programs");
-    let library = repo().join("target/dist/libdevprof.so");
-    if !library.exists() {
-        return Err(format!("no {}: run tools/build-runtime", library.display()));
-    }
+    let library = crate::runtime()?.join("libdevprof.so");
     in_root(&format!(
         "cd {dir}
 flags='-x hip --offload-arch=gfx1100 -O1 -nogpuinc -nogpulib -I{programs}'

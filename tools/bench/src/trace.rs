@@ -3,7 +3,7 @@
 //! The variants alternate; what is compared are two runs of one round. Interrupts are on, as ROCr has them by default:
 //! a signal that is made without asking for another kind has an event, in the naive design, too.
 
-use crate::{in_root, median, repo};
+use crate::{in_root, median, repo, target};
 use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::fs;
@@ -146,6 +146,7 @@ struct Counts {
     locks: f64,
     signals: f64,
     handlers: f64,
+    /// Not a number where the kernel does not count them.
     system_calls: f64,
     preemptions: f64,
 }
@@ -157,7 +158,7 @@ struct Measured {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    let dir = repo().join("target/bench/trace");
+    let dir = target().join("bench/trace");
     fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
     build(&dir)?;
     for &program in &options.programs {
@@ -186,10 +187,7 @@ pub fn run(options: &Options) -> Result<(), String> {
 }
 
 fn build(dir: &Path) -> Result<(), String> {
-    let library = library();
-    if !library.exists() {
-        return Err(format!("no {}: run tools/build-runtime", library.display()));
-    }
+    crate::runtime()?;
     in_root(&format!(
         "cd {}
 programs={}
@@ -211,7 +209,7 @@ clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64",
 }
 
 fn library() -> PathBuf {
-    repo().join("target/dist/libdevprof.so")
+    target().join("dist/libdevprof.so")
 }
 
 /// Runs the program of a case once. The numbers that it printed.
@@ -268,7 +266,8 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
     let output = output?;
     let errors =
         fs::read_to_string(said).map_err(|e| format!("cannot read what {program} said: {e}"))?;
-    for line in errors.lines().filter(|line| line.contains("devprof:")) {
+    let told = |line: &&str| line.contains("devprof:") || line.starts_with("system calls are not");
+    for line in errors.lines().filter(told) {
         eprintln!("bench: {}, {}: {line}", case.name, variant.name());
     }
     let numbers: Vec<f64> = output
@@ -523,15 +522,18 @@ fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
     );
     for (variant, _) in &measured.runs {
         let counts = count(dir, &measured.case, *variant)?;
+        let system_calls = match counts.system_calls.is_nan() {
+            true => "not counted".to_owned(),
+            false => format!("{:.1}", counts.system_calls),
+        };
         let _ = writeln!(
             table,
-            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} |",
+            "| {} | {:.1} | {:.1} | {:.1} | {:.1} | {system_calls} | {:.1} |",
             variant.name(),
             counts.allocations,
             counts.locks,
             counts.signals,
             counts.handlers,
-            counts.system_calls,
             counts.preemptions
         );
     }
