@@ -36,6 +36,15 @@ pub fn acquired(queue: *mut QueueHead) {
     entry.or_insert_with(begin).1 += 1;
 }
 
+/// devprof has put a packet of its own into a queue.
+pub fn own_packet(queue: usize) {
+    if let Some(missed) = lock(&MISSED).as_mut()
+        && let Some((first, _)) = missed.acquired.get_mut(&queue)
+    {
+        *first += 1;
+    }
+}
+
 /// The program is about to release a queue, which may be a cooperative one.
 pub fn released(queue: *mut QueueHead) {
     let mut missed = lock(&MISSED);

@@ -6,6 +6,7 @@
 //! there the drain waits until all packets were taken, which leaves the last ones unwatched.
 
 use super::api::{Api, Error, ok};
+use super::cooperative;
 use super::types::*;
 use crate::guard::lock;
 use std::cell::Cell;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The header of an `hsa_barrier_and_packet_t` that waits for all packets before it
 /// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
-pub const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
+const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
 
 /// How long a wait goes on before it looks at the clock, and whether the queue is still there.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
@@ -244,7 +245,10 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
                 return false;
             };
             match queue.submit(api, signal) {
-                Some(index) => *step = Step::Signal(signal, index + 1),
+                Some(index) => {
+                    cooperative::own_packet(address);
+                    *step = Step::Signal(signal, index + 1);
+                }
                 None => destroy(api, signal),
             }
             false
@@ -297,21 +301,37 @@ impl Queue {
         if was != index {
             return None;
         }
-        let place = index % u64::from(head.size);
-        // SAFETY: a packet's place in the queue's ring, 64 bytes each, aligned to them. What lies there was taken, and
-        // its header says so until ours is written, last.
-        unsafe {
-            let packet = head.base_address.cast::<[u64; 8]>().add(place as usize);
-            let words = packet.cast::<u64>();
-            packet.cast::<u16>().add(1).write_volatile(0);
-            packet.cast::<u32>().add(1).write_volatile(0);
-            (1..7).for_each(|n| words.add(n).write_volatile(0));
-            words.add(7).write_volatile(signal.0);
-            let header = &*packet.cast::<AtomicU16>();
-            header.store(BARRIER_PACKET_HEADER, Ordering::Release);
-            (api.hsa_signal_store_screlease)(head.doorbell_signal, index as SignalValue);
-        }
+        // SAFETY: the queue is alive, and the slot is free and reserved for this packet.
+        unsafe { put_barrier(api, self.pointer, index, signal) };
         Some(index)
+    }
+}
+
+/// Writes a barrier packet that completes `signal` when all packets before it are done, and rings for it. Its fences are of
+/// system scope.
+///
+/// # Safety
+/// The queue is alive, and the slot of `index` is free and reserved by the caller.
+pub(super) unsafe fn put_barrier(
+    api: &Api,
+    queue: *const QueueHead,
+    index: u64,
+    signal: SignalHandle,
+) {
+    // SAFETY: the caller's promise. A packet's slot in the ring has 64 bytes, aligned to them. What is in it was taken, and
+    // its header says so until the new one is written, last.
+    unsafe {
+        let head = &*queue;
+        let slot = (index % u64::from(head.size.max(1))) as usize;
+        let packet = head.base_address.cast::<[u64; 8]>().add(slot);
+        let words = packet.cast::<u64>();
+        packet.cast::<u16>().add(1).write_volatile(0);
+        packet.cast::<u32>().add(1).write_volatile(0);
+        (1..7).for_each(|n| words.add(n).write_volatile(0));
+        words.add(7).write_volatile(signal.0);
+        let header = &*packet.cast::<AtomicU16>();
+        header.store(BARRIER_PACKET_HEADER, Ordering::Release);
+        (api.hsa_signal_store_screlease)(head.doorbell_signal, index as SignalValue);
     }
 }
 

@@ -5,9 +5,8 @@
 //! clean, so that kernels see what was copied to the device.
 
 use super::api::{Api, Error, ok};
-use super::queues::{self, BARRIER_PACKET_HEADER};
+use super::queues;
 use super::types::*;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before it looks at the clock.
@@ -89,23 +88,13 @@ impl Made {
 
     /// Puts the barrier packet into the queue, which is empty.
     fn submit(&self, api: &Api) {
-        // SAFETY: a queue and a signal of devprof's own, alive; nobody else writes to the queue, and it is empty, so the
-        // slot is free. The packet's header is written last.
+        // SAFETY: a queue and a signal of devprof's own, alive. Nobody else writes to the queue, and it is empty, so that
+        // the slot is free.
         unsafe {
             (api.hsa_signal_store_relaxed)(self.signal, 1);
-            let head = &*self.queue;
             let index = (api.hsa_queue_load_write_index_scacquire)(self.queue);
             (api.hsa_queue_cas_write_index_scacq_screl)(self.queue, index, index + 1);
-            let slot = (index % u64::from(head.size.max(1))) as usize;
-            let packet = head.base_address.cast::<[u64; 8]>().add(slot);
-            let words = packet.cast::<u64>();
-            packet.cast::<u16>().add(1).write_volatile(0);
-            packet.cast::<u32>().add(1).write_volatile(0);
-            (1..7).for_each(|n| words.add(n).write_volatile(0));
-            words.add(7).write_volatile(self.signal.0);
-            let header = &*packet.cast::<AtomicU16>();
-            header.store(BARRIER_PACKET_HEADER, Ordering::Release);
-            (api.hsa_signal_store_screlease)(head.doorbell_signal, index as SignalValue);
+            queues::put_barrier(api, self.queue, index, self.signal);
         }
     }
 
