@@ -11,7 +11,7 @@
 //! | a trigger: exit, collect call, an executable's end, HSA's end; a snapshot's time, a signal | [`entry`], and [`instance`] where there are several copies; [`snapshot`], [`signals`] |
 //! | agents, loaded executables, bounds tables | [`discover`] |
 //! | every range inside a loaded segment | [`check`], for what [`object`] reads |
-//! | device memory to host memory, in the fewest copies | [`copy`], [`hsa::copy`] |
+//! | the GPU's caches to its memory; device memory to its place in the profile, in the fewest copies | [`hsa::copy`], [`copy`] |
 //! | raw profile, version 10 or 11 | [`encode`], by the rules of [`profraw`] |
 //! | name, pattern, rename | [`files`], [`pattern`], [`place`], and [`merge`] for %m |
 //!
