@@ -3,7 +3,8 @@
 //!
 //! `libhsa_sim.so` has the soname of AMD's runtime, `libhsa-runtime64.so.1`: once it is loaded under any name,
 //! `dlopen("libhsa-runtime64.so.1", RTLD_NOLOAD)` finds it; for programs that are linked against AMD's, a link of that
-//! name in a directory of `LD_LIBRARY_PATH` does. Kernels run on the GPU model of `tools/gpu-model`.
+//! name in a directory of `LD_LIBRARY_PATH` does. `tools/hsa-sim/build` links one with the symbol versions of AMD's, so that
+//! such programs start without a message. Kernels run on the GPU model of `tools/gpu-model`.
 //!
 //! | part | module |
 //! | --- | --- |
