@@ -265,6 +265,14 @@ fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
     unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }
 }
 
+/// The file of the library that holds `address`, as the loader knows it.
+pub fn path_of(address: *const c_void) -> Option<PathBuf> {
+    let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
+    // SAFETY: the name is a C string that lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}
+
 /// Whether two functions are of the same library or program, as far as the loader knows them.
 pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
     let base = |address| file_of(address).map(|info| info.dli_fbase);

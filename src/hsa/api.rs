@@ -4,6 +4,7 @@
 use super::tool::{ApiTable, Version};
 use super::types::*;
 use crate::guard::lock;
+use crate::host;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, OnceLock};
@@ -233,11 +234,19 @@ fn resolve() -> Option<Result<Api, Error>> {
     Some(Api::resolve(Source::Library(&library)))
 }
 
-/// The file that defines a symbol, which devprof itself does not define, in the order of symbol search.
-pub(super) fn with_symbol(symbol: &CStr) -> Option<Library> {
+/// The file that defines a symbol, in the order of symbol search. devprof does not define it, but others of HSA's.
+fn with_symbol(symbol: &CStr) -> Option<Library> {
     // SAFETY: only looks; the name is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
-    (!found.is_null()).then(Library::this)
+    if found.is_null() {
+        return None;
+    }
+    let library = host::path_of(found).and_then(|path| {
+        // SAFETY: as in `loaded`.
+        unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
+    });
+    // The program itself cannot be opened by its name.
+    Some(library.unwrap_or_else(Library::this))
 }
 
 /// The HSA runtime, for a caller that HSA has called.

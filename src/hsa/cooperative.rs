@@ -62,11 +62,6 @@ pub fn released(queue: *mut QueueHead) {
     }
 }
 
-/// Whether the program has used one.
-pub fn was_used() -> bool {
-    lock(&MISSED).is_some()
-}
-
 /// Reports what was missed. HSA is alive.
 pub fn report() {
     let mut missed = lock(&MISSED);

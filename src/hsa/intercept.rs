@@ -18,10 +18,19 @@ use crate::trace::writers;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// The capture of each traced queue, by the queue's address.
 static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
+
+/// The program has created a queue on a GPU, traced or not.
+static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has created a queue on a GPU.
+pub fn saw_queue() -> bool {
+    SAW_QUEUE.load(Ordering::Relaxed)
+}
 
 thread_local! {
     /// The last queue that was taken up on this thread, by its address.
@@ -145,6 +154,7 @@ fn create_traced(
     if is_own || !guarded(Cost::Dispatches, false, is_gpu) {
         return create(How::Plain);
     }
+    SAW_QUEUE.store(true, Ordering::Relaxed);
     if kind == QUEUE_TYPE_COOPERATIVE {
         let queue = create(How::Plain)?;
         guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
@@ -345,6 +355,7 @@ unsafe extern "C" fn intercept_create(
         )
     };
     if status == Status::SUCCESS {
+        SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
         instance::request(Request::QueueCreated {

@@ -420,9 +420,9 @@ impl Completer {
         recorded
     }
 
-    /// Kernels were loaded, and no queue was seen in which they could run.
-    pub fn saw_no_queue(&self) -> bool {
-        !self.kernels.is_empty() && self.next_queue == 1
+    /// Kernels were loaded.
+    pub fn has_kernels(&self) -> bool {
+        !self.kernels.is_empty()
     }
 
     /// Something is in flight.

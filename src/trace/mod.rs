@@ -353,7 +353,7 @@ pub fn finish(limit: Duration) {
 /// Reports dispatches that the trace does not have.
 fn report_missed(completer: &Completer) {
     cooperative::report();
-    if completer.saw_no_queue() && !cooperative::was_used() {
+    if completer.has_kernels() && !intercept::saw_queue() {
         report::lost(
             "the trace has no dispatches: kernels were loaded, but no queue was created in a way that devprof knows; this HSA runtime may be newer than it",
         );

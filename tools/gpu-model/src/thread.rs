@@ -28,11 +28,16 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()>
     let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
     // The one that has waited longest has started.
     let spare = match ready.is_empty() {
-        true => start(),
+        true => start().unwrap_or_else(|error| {
+            eprintln!("gpu-model: cannot start a thread: {error}");
+            std::process::abort();
+        }),
         false => ready.remove(0),
     };
-    while ready.len() < SPARES {
-        ready.push(start());
+    while ready.len() < SPARES
+        && let Ok(spare) = start()
+    {
+        ready.push(spare);
     }
     drop(ready);
     if spare.give.send((name.into(), Box::new(work))).is_err() {
@@ -42,7 +47,7 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()>
     spare.thread
 }
 
-fn start() -> Spare {
+fn start() -> std::io::Result<Spare> {
     let (give, work) = channel::<(String, Work)>();
     // SAFETY: the sets are plain data that the calls fill in; both calls are made with valid pointers.
     let before = unsafe {
@@ -70,9 +75,8 @@ fn start() -> Spare {
     });
     // SAFETY: `before` is the set that the call above filled in.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    let thread = thread.unwrap_or_else(|error| {
-        eprintln!("gpu-model: cannot start a thread: {error}");
-        std::process::abort();
-    });
-    Spare { give, thread }
+    Ok(Spare {
+        give,
+        thread: thread?,
+    })
 }
