@@ -1,6 +1,7 @@
 // clang 22 writes raw version 10, reads no device runtime by itself and increments inline: its code objects are
 // drained too, and llvm-profdata 22 reads the file.
 //
+// REQUIRES: debian
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx22 %pgo -fprofile-update=atomic -O2 %device_rt22 %s -o a %take_devprof %devprof_a && ./a
 // RUN: %profraw gfx1100.default.profraw | FileCheck %s --check-prefix=RAW

@@ -1,6 +1,7 @@
 // Only the host's code is instrumented: the program ends as it should, with the host's counts and no device file, and
 // nothing more was loaded than without devprof. With LLVM 23's own runtime it aborts.
 //
+// REQUIRES: llvm-runtime, model
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %host_pgo -O2 %s -o a %devprof_a && ./a
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES

@@ -1,5 +1,6 @@
-# What the tests of this directory may say: the compilers, the runtime in its two forms, and LLVM's own tools.
-# llvm-tests/run starts lit inside the root with the parameter `target` (cargo's target directory).
+# The substitutions of the tests in this directory: the compilers, the runtime in its two forms, and LLVM's own tools.
+# llvm-tests/run starts lit with the parameter `target` (cargo's target directory).
+import json
 import os
 
 import lit.formats
@@ -8,41 +9,74 @@ target = lit_config.params["target"]
 inputs = os.path.join(os.path.dirname(__file__), "Inputs")
 llvm23 = "/usr/lib/llvm-23"
 llvm22 = "/usr/lib/llvm-22"
+device_rt = "/lib/amdgcn-amd-amdhsa/libclang_rt.profile.a"
+device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode"
 
 config.name = "devprof"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".hip", ".c", ".test"]
-config.excludes = ["Inputs", "lit.cfg.py", "run"]
+config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(target, "llvm-tests")
 
+# Where the tests run: in the root of tools/rocm-env, on the GPU model, or with the parameter `gpu` on this machine's GPU
+# with its ROCm, which gpu.py has found. Tests name what they need in REQUIRES lines (Inputs/features.py has the list).
+if "gpu" in lit_config.params:
+    with open(lit_config.params["gpu"]) as file:
+        gpu = json.load(file)
+    libraries = os.path.join(gpu["rocm"], "lib")
+    link = f" -L{libraries} -Wl,-rpath,{libraries}"
+    arch, clang, device_runtime = gpu["arch"], os.path.join(os.path.dirname(gpu["clang"]), "clang"), gpu["device_runtime"]
+    clang += f" -I{gpu['rocm']}/include{link}"
+    hip_cxx = gpu["clang"] + link
+    # clang samples where it has the runtime's functions for that; without them only atomic increments are exact.
+    exact = "-mllvm=--offload-pgo-sampling=0" if gpu["samples"] else "-fprofile-update=atomic"
+    # clang 22 links no device runtime by itself, and needs no LTO for it.
+    lto = " -foffload-lto"
+    if gpu["raw_version"] < 11:
+        hip_cxx += " -Xoffload-linker " + device_runtime
+        lto = ""
+    config.available_features.update(gpu["features"])
+    config.test_exec_root += "-gpu"
+    config.environment["PATH"] = ":".join([*gpu["path"], "/usr/sbin:/usr/bin:/sbin:/bin"])
+    config.environment["ROCR_VISIBLE_DEVICES"] = str(gpu["number"])
+    # In front of the tools' own names, but not of files that are called like them.
+    retarget = "python3 " + os.path.join(inputs, "retarget.py") + " " + arch
+    config.substitutions += [(rf"(?<![\w/.-]){tool}(?![\w/.-])", f"{retarget} {tool}") for tool in ("FileCheck", "split-file")]
+    # What this GPU may need (HSA_OVERRIDE_GFX_VERSION, HSA_XNACK).
+    passed_on = ["HOME", "LD_LIBRARY_PATH", *(name for name in os.environ if name.startswith("HSA_"))]
+else:
+    arch, clang, device_runtime = "gfx1100", "clang-23", llvm23 + "/lib/clang/23" + device_rt
+    hip_cxx = "clang++-23 " + device_libs
+    exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
+    config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
+    config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
+
 # lit starts from an empty environment: the GPU model's variables go on to the programs, the machine's
 # LLVM_PROFILE_FILE and DEVPROF_* do not.
-for name in ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]:
+for name in passed_on:
     if name in os.environ:
         config.environment[name] = os.environ[name]
-config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 config.environment["LC_ALL"] = "C.UTF-8"
 
-device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode"
-hip = "--offload-arch=gfx1100 " + device_libs + " -Wall -Wno-unused-command-line-argument -I" + inputs
+hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
-device_rt = "/lib/amdgcn-amd-amdhsa/libclang_rt.profile.a"
 
 config.substitutions += [
     # A .hip file to anything; the file name's ending says the language, so archives may follow as they are.
-    ("%hip_cxx22", "clang++-22 " + hip),
-    ("%hip_cxx", "clang++-23 " + hip),
-    ("%clang", "clang-23"),
+    ("%hip_cxx22", "clang++-22 " + device_libs + hip),
+    ("%hip_cxx", hip_cxx + hip),
+    ("%clang", clang),
     # Instrumentation and coverage, of the host's and the device's code, of only one of them.
     ("%pgo", "-fprofile-instr-generate -fcoverage-mapping"),
     ("%device_pgo", "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping"),
     ("%host_pgo", "-Xarch_host -fprofile-instr-generate -Xarch_host -fcoverage-mapping"),
     # Every block counts, not one in eight.
-    ("%exact", "-Xarch_device -mllvm=--offload-pgo-sampling=0"),
+    ("%exact", "-Xarch_device " + exact),
     # The file is a module, loaded by name; --offload-device-only links no profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
-    ("%module", "--offload-device-only --no-gpu-bundle-output -foffload-lto -Xoffload-linker " + llvm23 + "/lib/clang/23" + device_rt),
+    ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),
     ("%device_rt_build", os.path.join(os.path.dirname(__file__), "..", "tools", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     # The runtime. As an archive it comes before the toolchain's libraries; -u takes it into programs in which
@@ -71,3 +105,5 @@ config.substitutions += [
     ("%target", target),
     ("%{long}", 300 * "a"),
 ]
+if arch != "gfx1100":
+    config.substitutions.append(("gfx1100", arch))

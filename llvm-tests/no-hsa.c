@@ -1,5 +1,6 @@
 // On a machine without any HSA or HIP library an instrumented program with devprof in it runs as ever.
 //
+// REQUIRES: debian, root
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O2 %inputs/mounts.c -o mounts
 // RUN: %clang -O2 -fprofile-instr-generate -fcoverage-mapping %s -o a %take_devprof %devprof_a

@@ -23,7 +23,7 @@
 // LESS:  {{^}}_Z6longerPii: [{{.*}}]{{$}}
 //
 // RUN: env LLVM_PROFILE_FILE=llvm-null.profraw ./llvm null 1000 && %counts gfx1100.*llvm-null.profraw | FileCheck %s
-// RUN: env LLVM_PROFILE_FILE=llvm.profraw ./llvm non-blocking 30000 && %counts gfx1100.*llvm.profraw | FileCheck %s --check-prefix=LLVM
+// RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=llvm.profraw ./llvm non-blocking 30000 && %counts gfx1100.*llvm.profraw | FileCheck %s --check-prefix=LLVM %}
 // LLVM:     _Z6longerPii:
 // LLVM-NOT: 7680000]
 #include "check.h"

@@ -1,5 +1,6 @@
 // devprof run: the program ends as it would have, and what it counted is there and said.
 //
+// REQUIRES: debian, model, root
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 //

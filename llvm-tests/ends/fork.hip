@@ -39,9 +39,9 @@
 // LLVM 23's runtime: a child that forked after the first use dies in its exit handlers; a child and its parent that
 // both use the GPU have one file, with %p, too.
 // RUN: %hip_cxx %pgo -O2 %exact %s -o llvm
-// RUN: env LLVM_PROFILE_FILE=l1/%%p ./llvm after-exit | FileCheck %s --check-prefix=LLVM-AFTER
+// RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=l1/%%p ./llvm after-exit | FileCheck %s --check-prefix=LLVM-AFTER %}
 // RUN: env LLVM_PROFILE_FILE=l2/%%p ./llvm before-both
-// RUN: ls l2 | grep -c gfx1100 | FileCheck %s --check-prefix=LLVM-BOTH
+// RUN: %if llvm-runtime %{ ls l2 | grep -c gfx1100 | FileCheck %s --check-prefix=LLVM-BOTH %}
 // LLVM-AFTER: after-exit: child: signal 11
 // LLVM-BOTH: {{^}}1{{$}}
 #include "check.h"

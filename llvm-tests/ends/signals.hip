@@ -84,7 +84,7 @@
 //
 // LLVM 23's runtime writes nothing of the device in any of these cases.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
-// RUN: bash -euc 'for kind in abort throw term int hup quick_exit _exit segv kill; do %ended env LLVM_PROFILE_FILE=llvm-$kind ./llvm $kind; done' | FileCheck %s --check-prefix=LLVM
+// RUN: %if llvm-runtime %{ bash -euc 'for kind in abort throw term int hup quick_exit _exit segv kill; do %ended env LLVM_PROFILE_FILE=llvm-$kind ./llvm $kind; done' | FileCheck %s --check-prefix=LLVM %}
 // RUN: not bash -c 'ls gfx1100*llvm-*'
 // LLVM-COUNT-5: signal
 // LLVM: exit 3

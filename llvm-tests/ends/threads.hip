@@ -14,7 +14,7 @@
 //
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
 // RUN: bash -euc 'for n in {1..6}; do rm -f gfx*; %ended ./llvm; %counts gfx1100*.profraw || true; done' > llvm.out 2> llvm.err
-// RUN: FileCheck %s --check-prefix=LLVM < llvm.out
+// RUN: %if llvm-runtime %{ FileCheck %s --check-prefix=LLVM < llvm.out %}
 // LLVM-COUNT-6: _Z6kernelPi
 #include "check.h"
 #include <atomic>

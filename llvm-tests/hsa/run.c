@@ -1,3 +1,4 @@
+// REQUIRES: gfx1100, model, sim
 // RUN: %clang -O1 -Wall %s -o %t -lhsa-runtime64
 // RUN: %on_rocr %t %fixtures/counted.raw11.co > %t.rocr
 // RUN: %on_sim %t %fixtures/counted.raw11.co > %t.sim

@@ -3,6 +3,7 @@
 // kernel that still runs is waited for. LLVM 23's own function knows only the host's counters. devprof_reset_counters is
 // for the devices alone.
 //
+// REQUIRES: llvm-runtime, sim
 // RUN: rm -rf %t && split-file %s %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
 // RUN: %hip_cxx %pgo %exact -O2 main.hip -o a -Wl,--wrap=__llvm_profile_reset_counters %devprof_a

@@ -3,6 +3,7 @@
 // once: it cannot be initialised again), while others collect: every
 // sum is exact, nothing is said to be lost, nobody waits for ever.
 //
+// REQUIRES: gfx1100, model, sim
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O2 -Wall -I%S/../hsa %s -o a -lhsa-runtime64
 // RUN: %clang -O2 -Wall -I%S/../hsa -DARCHIVE %s -o b %devprof_a -lhsa-runtime64

@@ -10,6 +10,7 @@
 // launches of cooperative kernels, for which ROCr's model mode aborts (hipLaunchCooperativeKernel is also captured, and
 // the graph's node has its arguments), and copies of arrays, which take image instructions.
 //
+// REQUIRES: debian
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: nm -D --defined-only %devprof_so | sed -En 's/.* T ((_Z[0-9]+)?hip)/\1/p' | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default

@@ -226,12 +226,12 @@ fn resolve() -> Option<Result<Api, Error>> {
     if let Some(tables) = &*lock(&TABLES) {
         return Some(Api::resolve(Source::Tables(tables)));
     }
-    if Source::Linked.function(1, Slot::Core(3)).is_some() {
-        return Some(Api::resolve(Source::Linked));
-    }
     // A library of another name, or the program, as far as it exports them.
-    let library = with_symbol(c"hsa_system_get_info")?;
-    Some(Api::resolve(Source::Library(&library)))
+    if let Some(library) = with_symbol(c"hsa_system_get_info") {
+        return Some(Api::resolve(Source::Library(&library)));
+    }
+    let is_linked = Source::Linked.function(1, Slot::Core(3)).is_some();
+    is_linked.then(|| Api::resolve(Source::Linked))
 }
 
 /// The file that defines a symbol, in the order of symbol search. devprof does not define it, but others of HSA's.
