@@ -354,7 +354,8 @@ unsafe extern "C" fn intercept_create(
             agent, size, kind, callback, data, private, group, queue,
         )
     };
-    if status == Status::SUCCESS {
+    // Another tool may have led a call for a queue of devprof's own here.
+    if status == Status::SUCCESS && instance::request(Request::IsOwnQueue {}) == 0 {
         SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };

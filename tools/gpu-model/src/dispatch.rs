@@ -671,6 +671,7 @@ impl Gpu {
 
     /// A dispatch uses at most so many threads, that of its caller included.
     pub fn with_threads(memory: Arc<Memory>, threads: usize) -> Gpu {
+        thread::prepare();
         Gpu {
             memory,
             pool: Arc::default(),

@@ -22,6 +22,19 @@ const SPARES: usize = 4;
 
 static READY: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
 
+/// Starts the threads that wait for work. Nothing is wrong if there can be none yet.
+pub fn prepare() {
+    fill(&mut READY.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn fill(ready: &mut Vec<Spare>) {
+    while ready.len() < SPARES
+        && let Ok(spare) = start()
+    {
+        ready.push(spare);
+    }
+}
+
 /// Has a thread do `work`. A panic in it ends the process: the model cannot go on, and a program that waits for it must
 /// not wait for ever.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
@@ -34,11 +47,7 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()>
         }),
         false => ready.remove(0),
     };
-    while ready.len() < SPARES
-        && let Ok(spare) = start()
-    {
-        ready.push(spare);
-    }
+    fill(&mut ready);
     drop(ready);
     if spare.give.send((name.into(), Box::new(work))).is_err() {
         eprintln!("gpu-model: a thread has ended before its work");
