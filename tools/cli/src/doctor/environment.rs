@@ -29,7 +29,7 @@ type Meaning = Result<String, (String, String)>;
 
 type Variable = (&'static str, fn(&OsStr) -> Meaning);
 
-const VARIABLES: [Variable; 9] = [
+const VARIABLES: [Variable; 10] = [
     ("LLVM_PROFILE_FILE", pattern),
     ("LLVM_PROFILE_VERBOSE", |_| {
         Ok("what is done is said".to_owned())
@@ -63,7 +63,22 @@ const VARIABLES: [Variable; 9] = [
     }),
     ("LD_PRELOAD", loaded),
     ("HSA_TOOLS_LIB", loaded),
+    ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", v1_tools),
 ];
+
+/// As ROCr reads it (runtime.cpp, `Runtime::LoadTools`).
+fn v1_tools(value: &OsStr) -> Meaning {
+    let text = value.to_string_lossy().to_ascii_lowercase();
+    let is_zero = !text.is_empty() && text.bytes().all(|byte| byte == b'0');
+    match is_zero || ["off", "false", "no", "n", "f"].contains(&text.as_str()) {
+        true => Err((
+            "next to a tool of rocprofiler-sdk (rocprofv3) ROCr does not load devprof, and nothing is traced"
+                .to_owned(),
+            "unset it: devprof sets it to 1".to_owned(),
+        )),
+        false => Ok("ROCr loads devprof next to a tool of rocprofiler-sdk, too".to_owned()),
+    }
+}
 
 fn pattern(value: &OsStr) -> Meaning {
     if value.is_empty() {
@@ -203,6 +218,18 @@ mod tests {
                 "librocprofiler.so",
                 State::Good,
                 "other libraries",
+            ),
+            (
+                "HSA_TOOLS_ROCPROFILER_V1_TOOLS",
+                "Off",
+                State::Warning,
+                "nothing is traced",
+            ),
+            (
+                "HSA_TOOLS_ROCPROFILER_V1_TOOLS",
+                "10",
+                State::Good,
+                "ROCr loads devprof",
             ),
             (
                 "PATH",
