@@ -110,9 +110,15 @@ int main(int argc, char **argv) {
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "signal")) {
-            // Another one, which may lie where the old one lay.
+            // Another one, which gets the handle of the old one.
+            uint64_t old = shared.handle;
             CHECK(hsa_signal_destroy(shared));
-            shared = signal_of(1);
+            int tries = 0;
+            do
+                shared = signal_of(1);
+            while (shared.handle != old && ++tries < 10000);
+            if (shared.handle != old)
+                printf("no signal has the handle of the old one\n");
         } else if (!strcmp(step, "profiled")) {
             CHECK(hsa_amd_profiling_set_profiler_enabled(queue, 1));
         } else if (!strcmp(step, "queue")) {
