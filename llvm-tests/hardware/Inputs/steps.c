@@ -5,7 +5,7 @@
 //     run             runs its kernel `branch` with 64 work-items; the packet releases to agent scope only, as HIP's do
 //     start           the same, without waiting for it
 //     own             as run, and prints the times that HSA has for the completion signal
-//     queue           from now on a new queue of hsa_queue_create
+//     queue           from now on a new queue of hsa_queue_create; there is one when it is needed first
 //     cooperative     a cooperative one; `leave` gives it back
 //     amd             one of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
 //     leave           the queue is destroyed, or released
@@ -60,14 +60,25 @@ static uint64_t launch(hsa_queue_t *queue, hsa_signal_t done) {
     return index;
 }
 
-// Brings HSA up; a queue.
-static hsa_queue_t *up(void) {
+// What `run` and the like use; created when it is needed.
+static hsa_queue_t *queue;
+static hsa_status_t (*leave)(hsa_queue_t *);
+
+static hsa_queue_t *the_queue(void) {
+    if (!queue) {
+        queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
+        leave = hsa_queue_destroy;
+    }
+    return queue;
+}
+
+static void up(void) {
     gpu.handle = cpu.handle = 0;
+    queue = NULL;
     start();
     arguments = host_memory(8192);
     *(void **)arguments = arguments + 4096;
     counted = host_memory(4096);
-    return queue_of(64, HSA_QUEUE_TYPE_MULTI);
 }
 
 int main(int argc, char **argv) {
@@ -75,9 +86,7 @@ int main(int argc, char **argv) {
         return 2;
     size_t size;
     void *bytes = read_file(argv[1], &size);
-    hsa_queue_t *queue = up();
-    hsa_queue_t *first = queue;
-    hsa_status_t (*leave)(hsa_queue_t *) = hsa_queue_destroy;
+    up();
     hsa_signal_t shared = signal_of(1);
     for (int n = 2; n < argc; ++n) {
         const char *step = argv[n];
@@ -88,21 +97,21 @@ int main(int argc, char **argv) {
             CHECK(hsa_executable_destroy(code));
         } else if (!strcmp(step, "run")) {
             hsa_signal_t done = signal_of(1);
-            launch(queue, done);
+            launch(the_queue(), done);
             await(done);
             CHECK(hsa_signal_destroy(done));
         } else if (!strcmp(step, "start")) {
-            launch(queue, no_signal);
+            launch(the_queue(), no_signal);
         } else if (!strcmp(step, "own")) {
             hsa_amd_profiling_dispatch_time_t time = {0};
             hsa_signal_store_screlease(shared, 1);
-            launch(queue, shared);
+            launch(the_queue(), shared);
             await(shared);
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "barrier")) {
             // The same signal, completed by a packet that is no kernel.
-            struct lane lane = {queue, 0};
+            struct lane lane = {the_queue(), 0};
             hsa_amd_profiling_dispatch_time_t time = {0};
             hsa_signal_store_screlease(shared, 1);
             wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, shared);
@@ -120,10 +129,10 @@ int main(int argc, char **argv) {
             if (shared.handle != old)
                 printf("no signal has the handle of the old one\n");
         } else if (!strcmp(step, "profiled")) {
-            CHECK(hsa_amd_profiling_set_profiler_enabled(queue, 1));
+            CHECK(hsa_amd_profiling_set_profiler_enabled(the_queue(), 1));
         } else if (!strcmp(step, "queue")) {
-            queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
-            leave = hsa_queue_destroy;
+            queue = NULL;
+            the_queue();
         } else if (!strcmp(step, "cooperative")) {
             CHECK(hsa_queue_create(gpu, 64, HSA_QUEUE_TYPE_COOPERATIVE, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue));
             leave = hsa_queue_destroy;
@@ -140,8 +149,8 @@ int main(int argc, char **argv) {
             CHECK(acquire(gpu, HSA_QUEUE_TYPE_MULTI, 1, NULL, NULL, 0, &queue));
             leave = function("hsa_amd_counted_queue_release");
         } else if (!strcmp(step, "leave")) {
-            CHECK(leave(queue));
-            queue = first;
+            CHECK(leave(the_queue()));
+            queue = NULL;
         } else if (!strcmp(step, "collect")) {
             printf("collect: %d\n", ((int (*)(void))function("__llvm_profile_hip_collect_device_data"))());
         } else if (!strcmp(step, "reset")) {
@@ -153,7 +162,7 @@ int main(int argc, char **argv) {
         } else if (!strcmp(step, "down")) {
             CHECK(hsa_shut_down());
         } else if (!strcmp(step, "up")) {
-            queue = first = up();
+            up();
             shared = signal_of(1);
         } else if (!strncmp(step, "env=", 4)) {
             putenv(argv[n] + 4);
