@@ -746,9 +746,15 @@ impl Gpu {
             jobs.runs.push_back(run.clone());
         }
         while jobs.helpers < self.most_helpers {
-            jobs.helpers += 1;
             let (pool, memory) = (self.pool.clone(), self.memory.clone());
-            thread::spawn("gpu-model help", move || help(&pool, memory));
+            // With fewer helpers the dispatch only takes longer.
+            if thread::spawn("gpu-model help", move || help(&pool, memory)).is_err() {
+                break;
+            }
+            jobs.helpers += 1;
+        }
+        if jobs.helpers == 0 {
+            jobs.runs.clear();
         }
         drop(jobs);
         self.pool.changed.notify_all();

@@ -6,8 +6,9 @@
 //! for all sleeping queues looks at their write indexes, so that an idle queue costs next to nothing.
 
 use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -91,7 +92,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub fn start(gpu: Arc<Gpu>, host: Arc<dyn Host>, info: Info) -> Queue {
+    /// Starts the processing. Fails if the queue's thread cannot be started.
+    pub fn start(gpu: Arc<Gpu>, host: Arc<dyn Host>, info: Info) -> io::Result<Queue> {
         let shared = Arc::new(Shared {
             gpu,
             host,
@@ -107,11 +109,11 @@ impl Queue {
                     shared.host.failed(&error);
                 }
             }
-        });
-        Queue {
+        })?;
+        Ok(Queue {
             shared,
             thread: Some(thread),
-        }
+        })
     }
 
     /// Says that there may be new packets. Without it they are found a little later.
@@ -164,9 +166,11 @@ fn pause(idle: Duration) -> Duration {
         0..ATTENTIVE => 20,
         ATTENTIVE..100_000 => 100,
         100_000..1_000_000 => 500,
-        _ => 2_000,
+        _ => return LONGEST_PAUSE,
     })
 }
+
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Microseconds for which a queue's own thread looks for packets.
 const ATTENTIVE: u128 = 2_000;
@@ -183,20 +187,31 @@ struct Watcher {
     sleepers: Mutex<Vec<Sleeper>>,
     /// Signalled when the first one lies down.
     changed: Condvar,
-    started: Once,
+    started: Mutex<bool>,
 }
 
 static WATCHER: Watcher = Watcher {
     sleepers: Mutex::new(Vec::new()),
     changed: Condvar::new(),
-    started: Once::new(),
+    started: Mutex::new(false),
 };
 
 impl Watcher {
+    /// Starts the thread. Whether it runs.
+    fn start(&'static self) -> bool {
+        let mut started = locked(&self.started);
+        if !*started {
+            *started = thread::spawn("gpu-model watch", || self.watch()).is_ok();
+        }
+        *started
+    }
+
+    /// Waits until somebody rings or the queue's write index changes. Without the thread, for a while.
     fn sleep(&'static self, sleeper: Sleeper) {
-        self.started.call_once(|| {
-            thread::spawn("gpu-model watch", || self.watch());
-        });
+        if !self.start() {
+            sleeper.shared.wait(LONGEST_PAUSE);
+            return;
+        }
         let shared = sleeper.shared.clone();
         locked(&self.sleepers).push(sleeper);
         self.changed.notify_one();

@@ -210,7 +210,8 @@ unsafe extern "C" fn register_queue(model: *mut Model, info: *const QueueInfo) -
             read_index: info.read_pointer_address,
             queue,
         },
-    );
+    )
+    .unwrap_or_else(|error| die(format_args!("cannot start a queue's thread: {error}")));
     Box::into_raw(Box::new(queue))
 }
 

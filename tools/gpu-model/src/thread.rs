@@ -37,14 +37,11 @@ fn fill(ready: &mut Vec<Spare>) {
 
 /// Has a thread do `work`. A panic in it ends the process: the model cannot go on, and a program that waits for it must
 /// not wait for ever.
-pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
     // The one that has waited longest has started.
     let spare = match ready.is_empty() {
-        true => start().unwrap_or_else(|error| {
-            eprintln!("gpu-model: cannot start a thread: {error}");
-            std::process::abort();
-        }),
+        true => start()?,
         false => ready.remove(0),
     };
     fill(&mut ready);
@@ -53,7 +50,7 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()>
         eprintln!("gpu-model: a thread has ended before its work");
         std::process::abort();
     }
-    spare.thread
+    Ok(spare.thread)
 }
 
 fn start() -> std::io::Result<Spare> {

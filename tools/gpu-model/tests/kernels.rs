@@ -333,17 +333,15 @@ impl Ring<'_> {
         for n in 0..PACKETS {
             machine.set(ring.slot(n), &[1]);
         }
-        ring.queue = Some(Queue::start(
-            machine.gpu.clone(),
-            ring.listener.clone(),
-            Info {
-                ring: ring.slot(0),
-                packets: PACKETS,
-                write_index: ring.index(),
-                read_index: ring.index() + 8,
-                queue: 0,
-            },
-        ));
+        let info = Info {
+            ring: ring.slot(0),
+            packets: PACKETS,
+            write_index: ring.index(),
+            read_index: ring.index() + 8,
+            queue: 0,
+        };
+        let queue = Queue::start(machine.gpu.clone(), ring.listener.clone(), info);
+        ring.queue = Some(queue.expect("a thread"));
         ring
     }
     fn slot(&self, n: u64) -> u64 {

@@ -60,7 +60,7 @@ pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
     };
     let queue = queue::create(&own, |state, block| {
         // SAFETY: `create` gives its new block.
-        Ok(unsafe { queue::start(state, block, &own) })
+        unsafe { queue::start(state, block, &own) }
     })?;
     let shared = Shared {
         queue: queue as usize,

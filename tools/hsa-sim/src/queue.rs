@@ -306,7 +306,7 @@ pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
     match request.kind {
         HSA_QUEUE_TYPE_MULTI | HSA_QUEUE_TYPE_SINGLE => create(request, |state, block| {
             // SAFETY: `create` gives its new block.
-            Ok(unsafe { start(state, block, request) })
+            unsafe { start(state, block, request) }
         }),
         HSA_QUEUE_TYPE_COOPERATIVE if !request.size.is_power_of_two() => {
             Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
@@ -332,7 +332,7 @@ pub unsafe fn give_back(queue: *mut Queue) -> Result<(), Status> {
 ///
 /// # Safety
 /// `block` is a block that `create` has written.
-pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work {
+pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Result<Work, Status> {
     // SAFETY: the caller's promise.
     let block = unsafe { &*block };
     let amd = &block.amd;
@@ -353,7 +353,9 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Work
         queue: &raw const *amd as u64,
     };
     let gpu = state.agents.gpus[block.agent - 1].gpu.clone();
-    Work::Model(gpu_model::queue::Queue::start(gpu, Arc::new(host), info))
+    gpu_model::queue::Queue::start(gpu, Arc::new(host), info)
+        .map(Work::Model)
+        .map_err(|_| HSA_STATUS_ERROR_OUT_OF_RESOURCES)
 }
 
 /// A doorbell was stored to.
