@@ -12,13 +12,13 @@ const GAP: u64 = 16 << 10;
 
 /// A range of device memory that is to be copied, inside a segment.
 pub struct Read<'a> {
-    /// Whatever the caller wants to find it again by.
-    pub tag: usize,
+    /// What [`copy`] names it by.
+    tag: usize,
     range: Range<u64>,
     segment: Range<u64>,
     to: &'a mut [u8],
-    /// Whether all bytes of the range were copied, once [`copy`] has returned.
-    pub result: Result<(), hsa::Error>,
+    /// Whether all bytes of the range were copied.
+    result: Result<(), hsa::Error>,
 }
 
 impl<'a> Read<'a> {
@@ -29,10 +29,9 @@ impl<'a> Read<'a> {
         segments: &[Range<u64>],
         to: &'a mut [u8],
     ) -> Option<Read<'a>> {
-        let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
         Some(Read {
             tag,
-            segment: segments.iter().find(is_around)?.clone(),
+            segment: segment_of(&range, segments)?,
             range,
             to,
             result: Ok(()),
@@ -57,17 +56,30 @@ impl<'a> Read<'a> {
     }
 }
 
-/// Copies all ranges, in the fewest copies. `Err` if nothing can be copied, or a batch takes longer than `limit`.
-pub fn copy(staging: &mut Staging, reads: &mut [Read], limit: Duration) -> Result<(), hsa::Error> {
+/// The segment that a range is in.
+fn segment_of(range: &Range<u64>, segments: &[Range<u64>]) -> Option<Range<u64>> {
+    let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
+    segments.iter().find(is_around).cloned()
+}
+
+/// Copies all ranges, in the fewest copies. Those that could not be copied, by their tags. `Err` if nothing can be copied,
+/// or a batch takes longer than `limit`.
+pub fn copy(
+    staging: &mut Staging,
+    mut reads: Vec<Read>,
+    limit: Duration,
+) -> Result<Vec<(usize, hsa::Error)>, hsa::Error> {
     reads.sort_by_key(|read| read.range.start);
-    let pieces = pieces(reads);
+    let pieces = pieces(&reads);
     let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
     staging.copy(&ranges, limit, |n, bytes| {
         let Piece { range, reads: of } = &pieces[n];
         for read in &mut reads[of.clone()] {
             read.take(range, &bytes);
         }
-    })
+    })?;
+    let failed = |read: Read| Some((read.tag, read.result.err()?));
+    Ok(reads.into_iter().filter_map(failed).collect())
 }
 
 /// What is copied at once.
@@ -114,10 +126,9 @@ pub struct Wanted(Vec<(Range<u64>, Range<u64>)>);
 
 impl Wanted {
     pub fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
-        let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
         // The checks have seen to it that there is one.
-        if let Some(segment) = segments.iter().find(is_around) {
-            self.0.push((range, segment.clone()));
+        if let Some(segment) = segment_of(&range, segments) {
+            self.0.push((range, segment));
         }
     }
 
@@ -147,15 +158,8 @@ impl Wanted {
                 reads.extend(Read::new(n, range.clone(), segments, bytes));
             }
         }
-        copy(staging, &mut reads, limit)?;
-        let results: Vec<_> = reads
-            .into_iter()
-            .map(|read| (read.tag, read.result))
-            .collect();
-        for (n, result) in results {
-            if let Err(error) = result {
-                all[n].bytes = Err(error.into());
-            }
+        for (n, error) in copy(staging, reads, limit)? {
+            all[n].bytes = Err(error.into());
         }
         Ok(Copies(all))
     }
@@ -168,6 +172,9 @@ pub enum Failure {
     Copy(#[from] hsa::Error),
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    /// An internal error: nobody has asked for it.
+    #[error("a part of it was not copied")]
+    Absent,
 }
 
 struct Copied {
@@ -189,8 +196,7 @@ impl Copies {
         match found.map(|n| &self.0[n].bytes) {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(failure)) => Err(failure.clone()),
-            // Only what was asked for is got.
-            Err(_) => Err(hsa::Error::Missing("a range that was not asked for").into()),
+            Err(_) => Err(Failure::Absent),
         }
     }
 }

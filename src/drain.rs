@@ -552,15 +552,8 @@ fn images<'a>(
             reads.extend(Read::new(n, range, segments, to));
         }
     }
-    copy::copy(staging, &mut reads, limit)?;
-    let results: Vec<_> = reads
-        .into_iter()
-        .map(|read| (read.tag, read.result))
-        .collect();
-    for (n, result) in results {
-        if let Err(error) = result {
-            drafts[n].1 = Err(Lost::Copy(error));
-        }
+    for (n, error) in copy::copy(staging, reads, limit)? {
+        drafts[n].1 = Err(Lost::Copy(error));
     }
     let finish = |drafts: Vec<Draft>| {
         let images = drafts.into_iter().map(Draft::finish);

@@ -22,6 +22,8 @@ pub enum Lost {
     Copy(hsa::Error),
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
+    #[error("a part of it was not copied")]
+    Absent,
     #[error("{0} records whose counters lie outside the counters were left out")]
     Records(usize),
     #[error("its counters could not be set back: {0}")]
@@ -37,6 +39,7 @@ impl From<Failure> for Lost {
         match failure {
             Failure::Copy(error) => Lost::Copy(error),
             Failure::NoRoom(error) => Lost::NoRoom(error),
+            Failure::Absent => Lost::Absent,
         }
     }
 }
