@@ -199,64 +199,70 @@ unsafe extern "C" fn amd_queue_create(
     let mut first_error = Status::SUCCESS;
     for n in 0..count as usize {
         // SAFETY: the program gives as many descriptors.
-        let (at, desc) = unsafe { (descs.add(n), &mut *descs.add(n)) };
-        let by_itself = || match unsafe { plain(agent, at, 1) } {
-            Status::SUCCESS => Ok(()),
-            error => Err(error),
+        let (desc, engine, version, kind) = unsafe {
+            let desc = descs.add(n);
+            (desc, (*desc).engine, (*desc).version, (*desc).kind)
         };
-        let status = if desc.engine != ENGINE_COMPUTE || desc.version != 1 {
-            by_itself()
-        } else {
-            create_traced(originals, agent, desc.kind, |how| match how {
-                How::Plain => by_itself().map(|()| desc.queue),
-                // SAFETY: the program's descriptor.
+        let plain = || {
+            // SAFETY: one of the program's descriptors, to the function that it called; it has set the queue then.
+            unsafe {
+                match plain(agent, desc, 1) {
+                    Status::SUCCESS => Ok((*desc).queue),
+                    error => Err(error),
+                }
+            }
+        };
+        let created = match engine == ENGINE_COMPUTE && version == 1 {
+            true => create_traced(originals, agent, kind, |how| match how {
+                How::Plain => plain(),
+                // SAFETY: one of the program's descriptors.
                 How::Intercept => unsafe { intercept_as(originals, agent, desc) },
-            })
-            .map(|_| ())
+            }),
+            false => plain(),
         };
-        if let (Err(error), Status::SUCCESS) = (status, first_error) {
+        if let (Err(error), Status::SUCCESS) = (created, first_error) {
             first_error = error;
         }
     }
     first_error
 }
 
-/// Creates an intercept queue as a descriptor wants it. Where its ring lies is not the program's to say then.
+/// Creates an intercept queue as a descriptor wants it, but for where its ring lies.
 ///
 /// # Safety
-/// As `hsa_amd_queue_create`.
+/// As `hsa_amd_queue_create`, of one descriptor.
 unsafe fn intercept_as(
     originals: &Originals,
     agent: AgentHandle,
-    desc: &mut QueueCreateDesc,
+    desc: *mut QueueCreateDesc,
 ) -> Result<*mut QueueHead, Status> {
     let mut queue = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {
+        let wanted = &*desc;
         let status = intercept_create(
             agent,
-            desc.size / PACKET,
-            desc.kind,
-            desc.callback,
-            desc.data,
-            desc.private,
+            wanted.size / PACKET,
+            wanted.kind,
+            wanted.callback,
+            wanted.data,
+            wanted.private,
             u32::MAX,
             &raw mut queue,
         );
         let queue = created(status, &raw mut queue)?;
-        let mut set = vec![(originals.amd.hsa_amd_queue_set_priority)(
-            queue,
-            desc.priority,
-        )];
-        if !desc.cu_mask.is_null() && desc.cu_mask_count > 0 {
-            let mask = originals.amd.hsa_amd_queue_cu_set_mask;
-            set.push(mask(queue, desc.cu_mask_count, desc.cu_mask));
+        let mut set = (originals.amd.hsa_amd_queue_set_priority)(queue, wanted.priority);
+        let is_error = |status: Status| status.0 >= Status::ERROR.0;
+        if !is_error(set) && !wanted.cu_mask.is_null() && wanted.cu_mask_count > 0 {
+            // It may be reduced (HSA_STATUS_CU_MASK_REDUCED), which is no error.
+            let set_mask = originals.amd.hsa_amd_queue_cu_set_mask;
+            set = set_mask(queue, wanted.cu_mask_count, wanted.cu_mask);
         }
-        if let Some(refused) = set.into_iter().find(|&status| status.0 >= Status::ERROR.0) {
+        if is_error(set) {
             queue_destroy(queue);
-            return Err(refused);
+            return Err(set);
         }
-        desc.queue = queue;
+        (*desc).queue = queue;
         Ok(queue)
     }
 }
