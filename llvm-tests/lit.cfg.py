@@ -50,6 +50,10 @@ else:
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
     config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
+    here = os.path.abspath(os.path.dirname(__file__)) + "/"
+    above = [path[:at] for path in (here, os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
+    if all(os.stat(path).st_mode & 0o001 for path in above):
+        config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
 

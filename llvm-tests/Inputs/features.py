@@ -16,7 +16,9 @@ USES = {
     # The HSA simulator.
     "sim": r"%on_sim|%sim_headers|hsa-sim",
     # Root rights: mounts, other users' files.
-    "root": r"mounts|chown|unshare|setpriv|%as_user",
+    "root": r"mounts|chown|unshare|setpriv",
+    # Other users can reach the checkout: it is in no directory that is closed to them, as /root is.
+    "other-users": r"as_user",
     # Code objects for this GPU, or code for a GPU that the test names.
     "gfx1100": r"%fixtures|gfx(?!1100\b)[0-9]",
     # 32 lanes in a wave unless told otherwise.

@@ -67,7 +67,7 @@
 // RUN: FileCheck %s --check-prefix=LOST < lost.out
 // RUN: %devprof run true 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: %hip_cxx -O2 %s -o uncounted && %devprof run ./uncounted 2>&1 | FileCheck %s --check-prefix=UNCOUNTED
-// RUN: chmod 777 . && cp /bin/true suid && chown 4242 suid && chmod 4755 suid && %as_user 4243 %devprof run ./suid 2>&1 | FileCheck %s --check-prefix=SUID
+// RUN: %if other-users %{ chmod 777 . && cp /bin/true suid && chown 4242 suid && chmod 4755 suid && %as_user 4243 %devprof run ./suid 2>&1 | FileCheck %s --check-prefix=SUID %}
 // RUN: %devprof run /sbin/ldconfig -p 2>&1 >/dev/null | FileCheck %s --check-prefix=STATIC
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: %devprof run ./linked 2>&1 | FileCheck %s --check-prefix=LINKED
