@@ -265,6 +265,20 @@ fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
     unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }
 }
 
+/// What `symbol` is in that file; null where it has none of that name.
+fn symbol_in(file: &libc::Dl_info, symbol: &CStr) -> *mut c_void {
+    // SAFETY: the loader's name of a file; RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
+    unsafe {
+        let handle = libc::dlopen(file.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if handle.is_null() {
+            return std::ptr::null_mut();
+        }
+        let found = libc::dlsym(handle, symbol.as_ptr());
+        libc::dlclose(handle);
+        found
+    }
+}
+
 /// The file of the library that holds `address`, as the loader knows it.
 pub fn path_of(address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
@@ -282,16 +296,7 @@ pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
 /// The function of this name that is exported by the library, or the program, that holds `address`.
 pub fn exported_by_file_of(address: *const c_void, symbol: &CStr) -> Option<*mut c_void> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
-    // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
-    let found = unsafe {
-        let handle = libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() {
-            return None;
-        }
-        let found = libc::dlsym(handle, symbol.as_ptr());
-        libc::dlclose(handle);
-        found
-    };
+    let found = symbol_in(&info, symbol);
     (!found.is_null() && are_of_one_file(found, address)).then_some(found)
 }
 
@@ -299,20 +304,11 @@ pub fn exported_by_file_of(address: *const c_void, symbol: &CStr) -> Option<*mut
 /// in some executable.
 pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
-    // SAFETY: the name is a C string that lives as long as the library.
-    let path = unsafe { CStr::from_ptr(info.dli_fname) };
-    // SAFETY: RTLD_NOLOAD only finds what is loaded; the handle's count is given back.
-    let found = unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() {
-            return None;
-        }
-        let found = libc::dlsym(handle, symbol.as_ptr());
-        libc::dlclose(handle);
-        found
-    };
-    let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
-    (found.cast_const() == address).then(|| std::fs::canonicalize(&path).unwrap_or(path))
+    if symbol_in(&info, symbol).cast_const() != address {
+        return None;
+    }
+    let path = path_of(address)?;
+    Some(std::fs::canonicalize(&path).unwrap_or(path))
 }
 
 /// Whether LD_PRELOAD names a library.

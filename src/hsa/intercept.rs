@@ -4,7 +4,7 @@
 use super::api::there;
 use super::cooperative;
 use super::originals::{Originals, originals};
-use super::queue_functions::{self, ENGINE_COMPUTE, Function, QueueCreateDesc};
+use super::queue_functions::{ENGINE_COMPUTE, Hooks, QueueCreateDesc};
 use super::times::DispatchTime;
 use super::tool::{ApiTable, PacketWriter, QueueCreate};
 use super::types::*;
@@ -75,19 +75,13 @@ pub unsafe fn install(table: *mut ApiTable) {
     amd.hsa_amd_queue_intercept_create = intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
-    let slots = super::tool::slots();
-    let hooks = [
-        (slots.create, amd_queue_create as Function),
-        (slots.acquire, counted_queue_acquire as Function),
-        (slots.release, counted_queue_release as Function),
-    ];
-    // SAFETY: the caller's promise.
-    let functions = unsafe { queue_functions::functions(amd) };
-    for (slot, hook) in hooks {
-        if let Some(function) = slot.and_then(|slot| functions.get_mut(slot)) {
-            *function = hook;
-        }
-    }
+    let hooks = Hooks {
+        create: amd_queue_create,
+        acquire: counted_queue_acquire,
+        release: counted_queue_release,
+    };
+    // SAFETY: ROCr's table, with the slots that were found in it.
+    unsafe { super::tool::slots().replace(amd, hooks) };
 }
 
 unsafe extern "C" fn queue_create(
@@ -189,7 +183,8 @@ unsafe extern "C" fn amd_queue_create(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.amd_queue_create?))) else {
+    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.queue_functions.create?)))
+    else {
         return Status::ERROR;
     };
     if descs.is_null() {
@@ -283,7 +278,7 @@ unsafe extern "C" fn counted_queue_acquire(
     flags: u64,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.counted_queue_acquire?)))
+    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.queue_functions.acquire?)))
     else {
         return Status::ERROR;
     };
@@ -323,7 +318,7 @@ unsafe extern "C" fn counted_queue_acquire(
 
 /// `hsa_amd_counted_queue_release`.
 unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
-    let Some((_, plain)) = originals().and_then(|o| Some((o, o.counted_queue_release?))) else {
+    let Some((_, plain)) = originals().and_then(|o| Some((o, o.queue_functions.release?))) else {
         return Status::ERROR;
     };
     let is_traced = guarded(Cost::Dispatches, false, || {

@@ -4,7 +4,7 @@
 //! a moment the slots that are not known hold probes, and the exported function, which goes through the table, calls one
 //! of them.
 
-use super::tool::AmdExtTable;
+use super::tool::{AmdExtTable, QueueEnd};
 use super::types::*;
 use crate::host;
 use std::cell::Cell;
@@ -63,6 +63,60 @@ pub struct Slots {
     pub release: Option<usize>,
 }
 
+/// What a table has in the slots. A slot that is not known has nothing.
+pub struct Saved {
+    pub create: Option<AmdQueueCreate>,
+    pub acquire: Option<CountedQueueAcquire>,
+    pub release: Option<QueueEnd>,
+}
+
+/// What goes into the slots that are known.
+pub struct Hooks {
+    pub create: AmdQueueCreate,
+    pub acquire: CountedQueueAcquire,
+    pub release: QueueEnd,
+}
+
+impl Slots {
+    /// The functions in these slots.
+    ///
+    /// # Safety
+    /// As [`functions`]; the slots were found in ROCr's table.
+    pub unsafe fn saved(self, table: *mut AmdExtTable) -> Saved {
+        use std::mem::transmute;
+        // SAFETY: the caller's promise.
+        let functions = unsafe { functions(table) };
+        let at = |slot: Option<usize>| functions.get(slot?).copied();
+        // SAFETY: functions of these types, by the names that lead to their slots.
+        unsafe {
+            Saved {
+                create: at(self.create).map(|f| transmute::<Function, AmdQueueCreate>(f)),
+                acquire: at(self.acquire).map(|f| transmute::<Function, CountedQueueAcquire>(f)),
+                release: at(self.release).map(|f| transmute::<Function, QueueEnd>(f)),
+            }
+        }
+    }
+
+    /// Puts the hooks into these slots.
+    ///
+    /// # Safety
+    /// As [`Slots::saved`].
+    pub unsafe fn replace(self, table: *mut AmdExtTable, hooks: Hooks) {
+        // SAFETY: the caller's promise.
+        let functions = unsafe { functions(table) };
+        let hooks = [
+            (self.create, hooks.create as Function),
+            (self.acquire, hooks.acquire as Function),
+            (self.release, hooks.release as Function),
+        ];
+        for (slot, hook) in hooks {
+            if let Some(place) = slot.and_then(|slot| functions.get_mut(slot)) {
+                *place = hook;
+            }
+        }
+    }
+}
+
 /// What stays in a slot that is replaced: a function's address.
 pub type Function = *const c_void;
 
@@ -96,7 +150,7 @@ probes! {
 ///
 /// # Safety
 /// `table` is ROCr's, as `OnLoad` gets it, and nobody else uses it while it is borrowed.
-pub unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
+unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
     // SAFETY: the caller's promise; the version has the table's size, and the slots are behind it.
     unsafe {
         let version = &raw mut (*table).version;

@@ -2,7 +2,7 @@
 
 use super::api::there;
 use super::queue_functions::{
-    self, AmdQueueCreate, CountedQueueAcquire, ENGINE_COMPUTE, Function, QueueCreateDesc, Slots,
+    self, ENGINE_COMPUTE, Function, Hooks, QueueCreateDesc, Saved, Slots,
 };
 use super::times::DispatchTime;
 use super::types::*;
@@ -171,10 +171,7 @@ struct Heard {
     queue_inactivate: QueueEnd,
     shut_down: ShutDown,
     slots: Slots,
-    /// By their slots.
-    amd_queue_create: Option<AmdQueueCreate>,
-    counted_queue_acquire: Option<CountedQueueAcquire>,
-    counted_queue_release: Option<QueueEnd>,
+    queue_functions: Saved,
 }
 
 /// Never freed: threads may be in a hook while HSA is shut down and initialised again.
@@ -201,18 +198,8 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
             let rocr = there().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
             queue_functions::find(amd, rocr)
         };
-        // SAFETY: ROCr's table.
-        let functions = unsafe { queue_functions::functions(amd) };
-        let saved = |slot: Option<usize>| slot.map(|slot| functions[slot]);
-        // SAFETY: functions of these types, by the names that lead to their slots.
-        let (amd_queue_create, counted_queue_acquire, counted_queue_release) = unsafe {
-            use std::mem::transmute;
-            (
-                saved(slots.create).map(|f| transmute::<Function, AmdQueueCreate>(f)),
-                saved(slots.acquire).map(|f| transmute::<Function, CountedQueueAcquire>(f)),
-                saved(slots.release).map(|f| transmute::<Function, QueueEnd>(f)),
-            )
-        };
+        // SAFETY: ROCr's table, with the slots that were found in it.
+        let queue_functions = unsafe { slots.saved(amd) };
         let heard = Heard {
             ears,
             freeze: core.hsa_executable_freeze,
@@ -222,9 +209,7 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
             queue_inactivate: core.hsa_queue_inactivate,
             shut_down: core.hsa_shut_down,
             slots,
-            amd_queue_create,
-            counted_queue_acquire,
-            counted_queue_release,
+            queue_functions,
         };
         HEARD.store(Box::into_raw(Box::new(heard)), Ordering::Release);
         core.hsa_executable_freeze = executable_freeze;
@@ -233,16 +218,13 @@ pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
         core.hsa_queue_destroy = queue_destroy;
         core.hsa_queue_inactivate = queue_inactivate;
         core.hsa_shut_down = shut_down;
-        let hooks = [
-            (slots.create, amd_queue_create_hook as Function),
-            (slots.acquire, counted_queue_acquire_hook as Function),
-            (slots.release, counted_queue_release_hook as Function),
-        ];
-        for (slot, hook) in hooks {
-            if let Some(slot) = slot {
-                functions[slot] = hook;
-            }
-        }
+        let hooks = Hooks {
+            create: amd_queue_create_hook,
+            acquire: counted_queue_acquire_hook,
+            release: counted_queue_release_hook,
+        };
+        // SAFETY: as above.
+        unsafe { slots.replace(amd, hooks) };
     }
     true
 }
@@ -324,7 +306,7 @@ unsafe extern "C" fn amd_queue_create_hook(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((heard, create)) = heard().and_then(|h| Some((h, h.amd_queue_create?))) else {
+    let Some((heard, create)) = heard().and_then(|h| Some((h, h.queue_functions.create?))) else {
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to what the table had.
@@ -352,7 +334,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     flags: u64,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some((heard, acquire)) = heard().and_then(|h| Some((h, h.counted_queue_acquire?))) else {
+    let Some((heard, acquire)) = heard().and_then(|h| Some((h, h.queue_functions.acquire?))) else {
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to what the table had.
@@ -368,7 +350,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
 
 /// `hsa_amd_counted_queue_release`.
 unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status {
-    let Some((heard, release)) = heard().and_then(|h| Some((h, h.counted_queue_release?))) else {
+    let Some((heard, release)) = heard().and_then(|h| Some((h, h.queue_functions.release?))) else {
         return Status::ERROR;
     };
     (heard.ears.queue_gone)(queue as usize);
