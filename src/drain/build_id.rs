@@ -1,23 +1,25 @@
-//! The code object's own build id, out of its loaded image: the first segment begins with the ELF header, and the
-//! notes are loaded with it. (The file that it came from may be gone, and its copy in host memory be freed.)
+//! A code object's build id, read from its loaded image: the first segment begins with the ELF header and has the notes.
+//! (The file may have been removed, and its copy in host memory freed.)
 
+use super::validate::inside;
+use crate::sys::elf_notes::{Note, Notes};
 use goblin::elf::note::NT_GNU_BUILD_ID;
 use goblin::elf64::header::{ELFMAG, Header, SIZEOF_EHDR};
 use goblin::elf64::program_header::{PT_NOTE, ProgramHeader, SIZEOF_PHDR};
 use std::ops::Range;
 
-/// Enough for the header, lld's program headers and the first note's header.
+/// The bytes of a code object to copy first: enough for the header, lld's program headers and the first note's header.
 const HEAD: u64 = 1024;
 
-/// A note section that is larger is not searched: metadata of thousands of kernels may stand before the id.
+/// Larger notes are not searched. The metadata of thousands of kernels may precede the id.
 const NOTES: u64 = 16 << 20;
 
-/// What the head of a code object says about its build id.
+/// Where the build id is, from the head of a code object.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Search {
     None,
     Found(Vec<u8>),
-    /// It may be in these notes, which begin with a note's header.
+    /// Perhaps in these notes. The range begins with a note.
     In(Range<u64>),
 }
 
@@ -37,7 +39,7 @@ pub fn head(segments: &[Range<u64>]) -> Option<Range<u64>> {
         .then(|| first.start..first.end.min(first.start + HEAD))
 }
 
-/// Looks for the id in `bytes`, loaded at `start`.
+/// Searches for the id in `bytes`, the head of a code object that is loaded at `start`.
 pub fn search(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Search {
     notes(start, bytes, segments).unwrap_or(Search::None)
 }
@@ -46,7 +48,7 @@ pub fn search(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Search {
 struct Aligned([u8; SIZEOF_EHDR]);
 
 fn notes(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Option<Search> {
-    // goblin wants the header aligned, and copied bytes lie anywhere.
+    // goblin needs an aligned header; copied bytes have any alignment.
     let header = Aligned(bytes.get(..SIZEOF_EHDR)?.try_into().ok()?);
     let header = Header::from_bytes(&header.0);
     if &header.e_ident[..4] != ELFMAG || usize::from(header.e_phentsize) != SIZEOF_PHDR {
@@ -55,58 +57,39 @@ fn notes(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Option<Search> {
     let table = usize::try_from(header.e_phoff).ok()?;
     let end = table.checked_add(usize::from(header.e_phnum) * SIZEOF_PHDR)?;
     let headers = ProgramHeader::from_bytes(bytes.get(table..end)?, usize::from(header.e_phnum));
-    for note in headers.iter().filter(|header| header.p_type == PT_NOTE) {
+    for header in headers.iter().filter(|header| header.p_type == PT_NOTE) {
         // The first segment is loaded at address 0 of the file.
-        let mut at = start.checked_add(note.p_vaddr)?;
-        let end = at.checked_add(note.p_memsz)?;
-        // Walk over the notes whose headers the head has.
-        while at < end {
-            let offset = usize::try_from(at - start).ok()?;
-            let Some(found) = bytes.get(offset..).and_then(one_note) else {
-                break;
-            };
-            match found {
-                (Some(id), _) => return Some(Search::Found(id.to_vec())),
-                (None, size) => at = at.checked_add(size)?,
+        let begin = start.checked_add(header.p_vaddr)?;
+        let end = begin.checked_add(header.p_memsz)?;
+        let offset = usize::try_from(header.p_vaddr).ok()?;
+        let mut notes = Notes::new(bytes.get(offset..).unwrap_or_default());
+        let mut rest = begin;
+        while rest < end
+            && let Some(note) = notes.next()
+        {
+            match (is_build_id(&note), note.description) {
+                (true, Some(id)) => return Some(Search::Found(id.to_vec())),
+                // The rest of the id has to be copied.
+                (true, None) => break,
+                (false, _) => rest = begin.checked_add(notes.offset())?,
             }
         }
-        let rest = at..end;
-        if at < end && rest.end - rest.start <= NOTES && crate::check::inside(&rest, segments) {
+        let rest = rest..end;
+        if rest.start < end && end - rest.start <= NOTES && inside(&rest, segments) {
             return Some(Search::In(rest));
         }
     }
     None
 }
 
-/// The id in notes that were copied for [`Search::In`].
-pub fn in_notes(mut bytes: &[u8]) -> Option<Vec<u8>> {
-    loop {
-        match one_note(bytes)? {
-            (Some(id), _) => return Some(id.to_vec()),
-            (None, size) => bytes = bytes.get(usize::try_from(size).ok()?..)?,
-        }
-    }
+fn is_build_id(note: &Note) -> bool {
+    note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0"
 }
 
-/// The build id, if the note at the start of `bytes` is one, and the note's size. `None` when its header is cut off,
-/// or its id.
-fn one_note(bytes: &[u8]) -> Option<(Option<&[u8]>, u64)> {
-    let word = |n: usize| {
-        Some(u32::from_le_bytes(
-            bytes.get(4 * n..4 * n + 4)?.try_into().ok()?,
-        ))
-    };
-    let (name, description, kind) = (word(0)?, word(1)?, word(2)?);
-    let padded = |size: u32| u64::from(size).next_multiple_of(4);
-    let size = 12 + padded(name) + padded(description);
-    let is_id = kind == NT_GNU_BUILD_ID && bytes.get(12..16)? == b"GNU\0";
-    let id = if is_id {
-        let start = 12 + usize::try_from(padded(name)).ok()?;
-        Some(bytes.get(start..start.checked_add(description as usize)?)?)
-    } else {
-        None
-    };
-    Some((id, size))
+/// The id in notes that were copied for [`Search::In`].
+pub fn in_notes(bytes: &[u8]) -> Option<Vec<u8>> {
+    let id = Notes::new(bytes).find(is_build_id)?;
+    id.description.map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]

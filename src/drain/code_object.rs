@@ -1,17 +1,16 @@
-//! A code object as far as it stays the same while it is loaded: its tables, checked, and its names. Read once; a later
-//! drain copies the counters and the records alone, into which the device writes.
+//! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy only
+//! what the device writes: the counters and the records.
 
-use crate::check::{self, Bounds, Defect};
-use crate::copy::{Copies, Failure, Wanted};
-use crate::discover::{Agent, CodeObject};
-use crate::encode::{Draft, Image, Sections};
-use crate::hsa::copy::Staging;
-use crate::hsa::{self, Api};
-use crate::room::{self, NoRoom};
-use crate::{build_id, signature};
+use super::copy::{Copies, Device, Failure, Wanted};
+use super::discover::CodeObject;
+use super::encode::{Draft, Image, Sections};
+use super::fingerprint::Fingerprint;
+use super::validate::{self, Bounds, Defect};
+use super::build_id;
+use crate::gpu::runtime::{Agent, Error};
+use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
 use std::ops::Range;
-use std::time::Duration;
 
 /// Why a code object's counters, or some of them, are lost.
 #[derive(Debug, thiserror::Error)]
@@ -19,17 +18,17 @@ pub enum Lost {
     #[error("{0}")]
     Defect(Defect),
     #[error("{0}")]
-    Copy(hsa::Error),
+    Copy(Error),
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    OutOfMemory(#[from] OutOfMemory),
     #[error("a part of it was not copied")]
     Absent,
-    #[error("{0} records whose counters lie outside the counters were left out")]
+    #[error("{0} records point outside the counters and were left out")]
     Records(usize),
-    #[error("its counters could not be set back: {0}")]
-    Reset(hsa::Error),
+    #[error("its counters could not be reset: {0}")]
+    Reset(Error),
     #[error(
-        "MC/DC (-fcoverage-mcdc) cannot be kept for a device: llvm-cov will call the decisions of {0} functions not covered"
+        "MC/DC (-fcoverage-mcdc) is not supported on devices: llvm-cov will show the decisions of {0} functions as not covered"
     )]
     Bitmaps(usize),
 }
@@ -38,16 +37,16 @@ impl From<Failure> for Lost {
     fn from(failure: Failure) -> Lost {
         match failure {
             Failure::Copy(error) => Lost::Copy(error),
-            Failure::NoRoom(error) => Lost::NoRoom(error),
+            Failure::OutOfMemory(error) => Lost::OutOfMemory(error),
             Failure::Absent => Lost::Absent,
         }
     }
 }
 
 impl Lost {
-    /// It may be better the next time.
-    fn is_passing(&self) -> bool {
-        matches!(self, Lost::Copy(_) | Lost::NoRoom(_))
+    /// Whether the next drain may succeed.
+    fn is_temporary(&self) -> bool {
+        matches!(self, Lost::Copy(_) | Lost::OutOfMemory(_))
     }
 }
 
@@ -64,33 +63,27 @@ pub struct Object {
     pub code: CodeObject,
     parts: Vec<Part>,
     pub binary_id: Option<Vec<u8>>,
-    pub signature: u64,
+    pub fingerprint: u64,
     pub records: usize,
-    /// What is lost at each drain, in words.
+    /// What is lost at each drain: messages.
     pub losses: Vec<String>,
-    /// No copy has failed: another look would see the same.
-    pub was_read: bool,
+    /// No copy has failed: to read it again would give the same.
+    pub is_complete: bool,
 }
 
-/// A code object whose tables have passed the checks.
+/// A code object with valid tables.
 struct Tables {
     code: CodeObject,
     bounds: Vec<Bounds>,
-    /// What to look for after the head.
+    /// What to copy besides the head.
     notes: build_id::Search,
     losses: Vec<String>,
-    were_read: bool,
+    is_complete: bool,
 }
 
 /// Reads code objects of one agent.
-pub fn read(
-    api: &Api,
-    agent: &Agent,
-    objects: Vec<CodeObject>,
-    staging: &mut Staging,
-    limit: Duration,
-) -> Result<Vec<Object>, hsa::Error> {
-    let tables = tables(api, agent, objects, staging, limit)?;
+pub fn read(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Object>, Error> {
+    let tables = tables(device, agent, objects)?;
     let mut wanted = Wanted::default();
     for tables in &tables {
         let fixed = tables.bounds.iter().flat_map(Bounds::fixed);
@@ -98,25 +91,19 @@ pub fn read(
             wanted.add(range, &tables.code.segments);
         }
     }
-    let copies = wanted.copy(staging, limit)?;
-    let read = |tables: Tables| tables.read(api, agent, &copies);
+    let copies = wanted.copy(device)?;
+    let read = |tables: Tables| tables.read(device, agent, &copies);
     Ok(tables.into_iter().map(read).collect())
 }
 
 /// Reads and checks the tables, and the head of each code object for its build id.
-fn tables(
-    api: &Api,
-    agent: &Agent,
-    objects: Vec<CodeObject>,
-    staging: &mut Staging,
-    limit: Duration,
-) -> Result<Vec<Tables>, hsa::Error> {
+fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Tables>, Error> {
     let mut wanted = Wanted::default();
     let mut all = Vec::new();
     for code in objects {
         let (mut tables, mut losses) = (Vec::new(), Vec::new());
         for table in &code.tables {
-            match check::table(table, &code.segments) {
+            match validate::table(table, &code.segments) {
                 Ok(found) => tables.push(found),
                 Err(defect) => losses.push(Lost::Defect(defect)),
             }
@@ -131,30 +118,30 @@ fn tables(
         }
         all.push((code, tables, head, losses));
     }
-    let copies = wanted.copy(staging, limit)?;
+    let copies = wanted.copy(device)?;
     let mut read = Vec::new();
     for (code, tables, head, mut losses) in all {
         let mut bounds = Vec::new();
         for (layout, range) in tables {
             let found = copies.get(&range).map_err(Lost::from).and_then(|bytes| {
-                check::bounds(layout, bytes, &code.segments).map_err(Lost::Defect)
+                validate::bounds(layout, bytes, &code.segments).map_err(Lost::Defect)
             });
             match found {
                 Ok(found) => bounds.push(found),
                 Err(error) => losses.push(error),
             }
         }
-        // Without its head a code object only has no build id.
+        // A code object whose head could not be copied has no build id; that is all.
         let bytes = head.and_then(|range| Some((range.start, copies.get(&range).ok()?)));
         let notes = match bytes {
             Some((start, bytes)) => build_id::search(start, bytes, &code.segments),
             None => build_id::Search::None,
         };
-        let lost = losses.iter().map(|lost| describe(api, agent, &code, lost));
+        let lost = losses.iter().map(|lost| describe(device, agent, &code, lost));
         read.push(Tables {
             bounds: distinct(bounds),
             notes,
-            were_read: !losses.iter().any(Lost::is_passing),
+            is_complete: !losses.iter().any(Lost::is_temporary),
             losses: lost.collect(),
             code,
         });
@@ -163,11 +150,11 @@ fn tables(
 }
 
 impl Tables {
-    /// Takes what stays the same out of the copies.
-    fn read(self, api: &Api, agent: &Agent, copies: &Copies) -> Object {
+    /// Builds the code object from the copies.
+    fn read(self, device: Device, agent: &Agent, copies: &Copies) -> Object {
         let mut object = Object {
             losses: self.losses,
-            was_read: self.were_read,
+            is_complete: self.is_complete,
             binary_id: match &self.notes {
                 build_id::Search::Found(id) => Some(id.clone()),
                 build_id::Search::In(range) => copies.get(range).ok().and_then(build_id::in_notes),
@@ -175,25 +162,25 @@ impl Tables {
             },
             ..Object::without_tables(self.code)
         };
-        let mut signature = signature::Signature::new();
-        match parts(self.bounds, copies, &mut signature) {
+        let mut fingerprint = Fingerprint::new();
+        match parts(self.bounds, copies, &mut fingerprint) {
             Ok(parts) => object.parts = parts,
             Err(lost) => {
-                object.was_read &= !lost.is_passing();
-                let lost = describe(api, agent, &object.code, &lost);
+                object.is_complete &= !lost.is_temporary();
+                let lost = describe(device, agent, &object.code, &lost);
                 object.losses.push(lost);
             }
         }
-        object.signature = signature.finish();
+        object.fingerprint = fingerprint.finish();
         object
     }
 }
 
-/// All parts of a code object, or why it has none. They are added to its signature.
+/// The parts of a code object, or why it has none. Adds them to the fingerprint.
 fn parts(
     bounds: Vec<Bounds>,
     copies: &Copies,
-    signature: &mut signature::Signature,
+    fingerprint: &mut Fingerprint,
 ) -> Result<Vec<Part>, Lost> {
     let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::from);
     let read = |bounds: Bounds| {
@@ -201,10 +188,10 @@ fn parts(
             .version
             .map(|at| copied(&(at..at + 8)).map(LittleEndian::read_u64))
             .transpose()?;
-        let version = check::version(&bounds, found).map_err(Lost::Defect)?;
-        let names = room::copy_of(copied(&bounds.names)?)?;
-        check::names(&names).map_err(Lost::Defect)?;
-        signature.add(version, bounds.format(), &names, copied(&bounds.data)?);
+        let version = validate::version(&bounds, found).map_err(Lost::Defect)?;
+        let names = alloc::copy_of(copied(&bounds.names)?)?;
+        validate::names(&names).map_err(Lost::Defect)?;
+        fingerprint.add(version, bounds.format(), &names, copied(&bounds.data)?);
         Ok(Part {
             version,
             names,
@@ -220,24 +207,24 @@ impl Object {
             code,
             parts: Vec::new(),
             binary_id: None,
-            signature: 0,
+            fingerprint: 0,
             records: 0,
             losses: Vec::new(),
-            was_read: true,
+            is_complete: true,
         }
     }
 
-    /// What is lost of it, in words that tell which one it is.
-    pub fn describe(&self, api: &Api, agent: &Agent, what: &Lost) -> String {
-        describe(api, agent, &self.code, what)
+    /// A message that identifies the code object.
+    pub fn describe(&self, device: Device, agent: &Agent, what: &Lost) -> String {
+        describe(device, agent, &self.code, what)
     }
 
-    /// Nothing in it counts, and nothing of it is lost.
+    /// It has no counters, and nothing of it is lost.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.losses.is_empty()
     }
 
-    /// Where its counters are, and what sets a byte of them back.
+    /// The ranges of its counters, and the byte that resets them.
     pub fn counters(&self) -> impl Iterator<Item = (Range<u64>, u8)> {
         self.parts.iter().flat_map(|part| {
             let bytes = profraw::format::counter_size(part.version) == 1;
@@ -248,7 +235,7 @@ impl Object {
         })
     }
 
-    /// Its raw profiles, one for each table, without the device's bytes.
+    /// Its raw profiles, one for each table, before the device's bytes are copied.
     pub fn drafts(&self) -> Result<Vec<Draft<'_>>, Lost> {
         let draft = |part| {
             let Part {
@@ -269,14 +256,14 @@ impl Object {
         self.parts.iter().map(draft).collect()
     }
 
-    /// Its raw profile, made of those of its tables; empty if no part of the code object is valid. What was left out is
-    /// added to its losses when that is seen first.
+    /// Concatenates the raw profiles of its tables. Empty if no part of the code object is valid. The first call adds what
+    /// was left out to the losses.
     pub fn join(
         &mut self,
-        api: &Api,
+        device: Device,
         agent: &Agent,
         images: Vec<Image>,
-    ) -> Result<Vec<u8>, NoRoom> {
+    ) -> Result<Vec<u8>, OutOfMemory> {
         let mut whole = Vec::new();
         let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
         for image in images {
@@ -287,7 +274,7 @@ impl Object {
                 whole = image.bytes;
                 continue;
             }
-            room::reserve(&mut whole, image.bytes.len())?;
+            alloc::reserve(&mut whole, image.bytes.len())?;
             whole.extend_from_slice(&image.bytes);
         }
         if self.records == 0 {
@@ -297,7 +284,7 @@ impl Object {
             ];
             let losses = left_out.into_iter().filter(|&(count, _)| count > 0);
             let losses: Vec<_> = losses
-                .map(|(_, lost)| self.describe(api, agent, &lost))
+                .map(|(_, lost)| self.describe(device, agent, &lost))
                 .collect();
             self.losses.extend(losses);
             self.records = records;
@@ -306,19 +293,19 @@ impl Object {
     }
 }
 
-/// What is lost of a code object, in words that tell which one it is.
-fn describe(api: &Api, agent: &Agent, code: &CodeObject, what: &Lost) -> String {
-    let place = hsa::describe(api, code.executable, agent.handle);
+/// A message about a code object that identifies it.
+fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &Lost) -> String {
+    let origin = device.runtime.origin(code.executable, agent.id);
     let base = code.segments.first().map_or(0, |segment| segment.start);
     format!(
         "code object {} on {}, loaded at {base:#x}: {what}",
-        place.as_deref().unwrap_or("without a URI"),
+        origin.as_deref().unwrap_or("without a URI"),
         agent.name,
     )
 }
 
-/// Each table's sections once: the device runtime's table and those of the translation units name the same ranges, and
-/// one may span another's. In the order of their records.
+/// Removes duplicates: the device runtime's table and those of the translation units refer to the same ranges, and one
+/// may contain another. Sorted by the records.
 fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
     all.retain(|bounds| !bounds.is_empty());
     let spans = |outer: &Bounds, inner: &Bounds| {
@@ -332,7 +319,7 @@ fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
         kept.retain(|other| !spans(&bounds, other));
         kept.push(bounds);
     }
-    // HSA tells symbols in an order of its own.
+    // HSA lists symbols in any order.
     kept.sort_by_key(|bounds| bounds.data.start);
     kept
 }
@@ -343,7 +330,7 @@ mod tests {
     use profraw::format::TableLayout;
 
     #[test]
-    fn tables_that_name_the_same_ranges_are_one() {
+    fn tables_of_the_same_ranges_are_merged() {
         let bounds = |data: Range<u64>| Bounds {
             layout: TableLayout::Uniform,
             names: 0..8,

@@ -1,28 +1,27 @@
-//! Third stage: which ranges of device memory to copy, in how many pieces, and where their bytes go.
+//! The third stage: copies ranges of device memory, in as few pieces as possible.
 
-use crate::hsa;
-use crate::hsa::copy::{BATCH, Staging};
-use crate::room::{self, NoRoom};
+use crate::gpu::runtime::{AgentId, Error, Runtime};
+use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Ranges of one segment that are closer than this are copied as one: to submit a copy takes longer than to copy as many
+/// Ranges of one segment that are closer than this are copied as one: to submit a copy takes longer than to copy this many
 /// bytes over PCIe.
 const GAP: u64 = 16 << 10;
 
-/// A range of device memory that is to be copied, inside a segment.
+/// A range of device memory, inside a segment, and the memory to copy it to.
 pub struct Read<'a> {
-    /// What [`copy`] names it by.
+    /// Identifies it in the result of [`copy`].
     tag: usize,
     range: Range<u64>,
     segment: Range<u64>,
     to: &'a mut [u8],
     /// Whether all bytes of the range were copied.
-    result: Result<(), hsa::Error>,
+    result: Result<(), Error>,
 }
 
 impl<'a> Read<'a> {
-    /// `to` gets the bytes. `None` where the range is in no segment; the checks have ruled that out.
+    /// `to`: as many bytes as the range has. `None` if the range is in no segment; validated ranges are.
     pub fn new(
         tag: usize,
         range: Range<u64>,
@@ -38,8 +37,8 @@ impl<'a> Read<'a> {
         })
     }
 
-    /// Takes the part of `bytes`, which are those of `piece`, that belongs to the range.
-    fn take(&mut self, piece: &Range<u64>, bytes: &Result<&[u8], hsa::Error>) {
+    /// Copies the part of `bytes`, which is the content of `piece`, that belongs to the range.
+    fn take(&mut self, piece: &Range<u64>, bytes: &Result<&[u8], Error>) {
         let start = self.range.start.max(piece.start);
         let end = self.range.end.min(piece.end);
         if start >= end {
@@ -62,17 +61,27 @@ fn segment_of(range: &Range<u64>, segments: &[Range<u64>]) -> Option<Range<u64>>
     segments.iter().find(is_around).cloned()
 }
 
-/// Copies all ranges, in the fewest copies. Those that could not be copied, by their tags. `Err` if nothing can be copied,
-/// or a batch takes longer than `limit`.
-pub fn copy(
-    staging: &mut Staging,
-    mut reads: Vec<Read>,
-    limit: Duration,
-) -> Result<Vec<(usize, hsa::Error)>, hsa::Error> {
+/// A GPU runtime and the agent to copy from.
+#[derive(Clone, Copy)]
+pub struct Device<'a> {
+    pub runtime: &'a dyn Runtime,
+    pub agent: AgentId,
+    /// The longest time for a batch of copies.
+    pub limit: Duration,
+}
+
+/// Copies all ranges. Returns the tags of those that could not be copied. Fails if nothing can be copied, or if a batch
+/// takes too long.
+pub fn copy(device: Device, mut reads: Vec<Read>) -> Result<Vec<(usize, Error)>, Error> {
+    let Device {
+        runtime,
+        agent,
+        limit,
+    } = device;
     reads.sort_by_key(|read| read.range.start);
-    let pieces = pieces(&reads);
+    let pieces = pieces(&reads, runtime.largest_piece());
     let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
-    staging.copy(&ranges, limit, |n, bytes| {
+    runtime.read(agent, &ranges, limit, &mut |n, bytes| {
         let Piece { range, reads: of } = &pieces[n];
         for read in &mut reads[of.clone()] {
             read.take(range, &bytes);
@@ -82,16 +91,17 @@ pub fn copy(
     Ok(reads.into_iter().filter_map(failed).collect())
 }
 
-/// What is copied at once.
+/// A range that is copied at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece {
     range: Range<u64>,
-    /// The reads that may want some of it, by their position.
+    /// Indices of the reads that may need a part of it.
     reads: Range<usize>,
 }
 
-/// The fewest pieces that hold all the ranges, which are in order of their start. None leaves a segment.
-fn pieces(reads: &[Read]) -> Vec<Piece> {
+/// Pieces of at most `largest` bytes that contain all the ranges, which are sorted by their start. A piece is inside of
+/// one segment.
+fn pieces(reads: &[Read], largest: usize) -> Vec<Piece> {
     let mut spans: Vec<Piece> = Vec::new();
     let mut segment = 0..0;
     for (n, read) in reads.iter().enumerate() {
@@ -112,28 +122,27 @@ fn pieces(reads: &[Read]) -> Vec<Piece> {
     }
     let cut = |span: Piece| {
         let Range { start, end } = span.range;
-        (start..end).step_by(BATCH).map(move |start| Piece {
-            range: start..end.min(start + BATCH as u64),
+        (start..end).step_by(largest).map(move |start| Piece {
+            range: start..end.min(start + largest as u64),
             reads: span.reads.clone(),
         })
     };
     spans.into_iter().flat_map(cut).collect()
 }
 
-/// Ranges whose bytes are to be kept in memory of their own.
+/// Ranges to copy into memory that is allocated for them.
 #[derive(Default)]
 pub struct Wanted(Vec<(Range<u64>, Range<u64>)>);
 
 impl Wanted {
     pub fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
-        // The checks have seen to it that there is one.
+        // Validated ranges are in a segment.
         if let Some(segment) = segment_of(&range, segments) {
             self.0.push((range, segment));
         }
     }
 
-    /// Copies them, within `limit`.
-    pub fn copy(mut self, staging: &mut Staging, limit: Duration) -> Result<Copies, hsa::Error> {
+    pub fn copy(mut self, device: Device) -> Result<Copies, Error> {
         let key = |range: &Range<u64>| (range.start, range.end);
         self.0.sort_by_key(|(range, _)| key(range));
         self.0.dedup_by_key(|(range, _)| key(range));
@@ -141,7 +150,7 @@ impl Wanted {
         for (range, _) in &self.0 {
             let mut bytes = Vec::new();
             let size = (range.end - range.start) as usize;
-            let reserved = room::reserve(&mut bytes, size);
+            let reserved = alloc::reserve(&mut bytes, size);
             if reserved.is_ok() {
                 bytes.resize(size, 0);
             }
@@ -158,21 +167,21 @@ impl Wanted {
                 reads.extend(Read::new(n, range.clone(), segments, bytes));
             }
         }
-        for (n, error) in copy(staging, reads, limit)? {
+        for (n, error) in copy(device, reads)? {
             all[n].bytes = Err(error.into());
         }
         Ok(Copies(all))
     }
 }
 
-/// Why a range's bytes are not there.
+/// Why a range was not copied.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
     #[error(transparent)]
-    Copy(#[from] hsa::Error),
+    Copy(#[from] Error),
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    /// An internal error: nobody has asked for it.
+    OutOfMemory(#[from] OutOfMemory),
+    /// An internal error: the range was not requested.
     #[error("a part of it was not copied")]
     Absent,
 }
@@ -182,11 +191,11 @@ struct Copied {
     bytes: Result<Vec<u8>, Failure>,
 }
 
-/// Copied ranges, in order.
+/// Copied ranges, sorted.
 pub struct Copies(Vec<Copied>);
 
 impl Copies {
-    /// The bytes of a range that was wanted.
+    /// The bytes of a requested range.
     pub fn get(&self, range: &Range<u64>) -> Result<&[u8], Failure> {
         if range.is_empty() {
             return Ok(&[]);
@@ -204,6 +213,8 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LARGEST: usize = 16 << 20;
 
     fn read<'a>(range: Range<u64>, segments: &[Range<u64>], to: &'a mut Vec<u8>) -> Read<'a> {
         to.resize((range.end - range.start) as usize, 0);
@@ -226,7 +237,7 @@ mod tests {
             .zip(&mut buffers)
             .map(|(range, to)| read(range, &segments, to))
             .collect();
-        let found: Vec<_> = pieces(&reads)
+        let found: Vec<_> = pieces(&reads, LARGEST)
             .into_iter()
             .map(|piece| (piece.range, piece.reads))
             .collect();
@@ -243,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_range_is_cut_into_pieces_and_put_together_again() {
-        let size = BATCH as u64;
+    fn a_large_range_is_split_into_pieces_and_reassembled() {
+        let size = LARGEST as u64;
         let segment = 0x1000..0x1000 + 3 * size;
         let segments = std::slice::from_ref(&segment);
         let (mut all, mut inner) = (Vec::new(), Vec::new());
@@ -252,7 +263,7 @@ mod tests {
             read(0x1001..0x1001 + 2 * size + 5, segments, &mut all),
             read(0x1000 + size - 3..0x1000 + size + 3, segments, &mut inner),
         ];
-        let pieces = pieces(&reads);
+        let pieces = pieces(&reads, LARGEST);
         let sizes: Vec<_> = pieces.iter().map(|p| p.range.end - p.range.start).collect();
         assert_eq!(sizes, [size, size, 5]);
         let byte = |address: u64| (address.wrapping_mul(0x9e37_79b9) >> 13) as u8;
@@ -265,7 +276,10 @@ mod tests {
         for read in &reads {
             assert!(read.range.clone().map(byte).eq(read.to.iter().copied()));
         }
-        let error = hsa::Error::Missing("x");
+        let error = Error::Missing {
+            runtime: "HSA",
+            function: "x",
+        };
         reads[1].take(&pieces[2].range, &Err(error.clone()));
         assert!(reads[1].result.is_ok());
         reads[1].take(&pieces[0].range, &Err(error));

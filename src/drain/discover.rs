@@ -1,111 +1,96 @@
-//! First stage: which code objects are loaded on which agent, and which of them carry bounds tables.
+//! The first stage: the loaded code objects, and which of them have bounds tables.
 
-use crate::hsa::types::{AgentHandle, ExecutableHandle};
-use crate::hsa::{self, Api};
+use crate::gpu::runtime::{
+    Agent, AgentId, Agents, Error, ExecutableId, Runtime, Segment, Segments, Variable,
+};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A GPU agent.
-#[derive(Clone, Debug)]
-pub struct Agent {
-    pub handle: AgentHandle,
-    /// The target's name without features, such as `gfx1100`.
-    pub name: String,
-}
-
-/// A loaded segment of a code object, as HSA's loader tells it.
-#[derive(Clone, Copy, Debug)]
-pub struct Segment {
-    pub agent: AgentHandle,
-    pub executable: ExecutableHandle,
-    /// Device address.
-    pub base: u64,
-    /// Bytes.
-    pub size: u64,
-}
-
-/// A symbol that claims to be a table of profile section bounds.
-#[derive(Clone, Debug)]
-pub struct Table {
-    pub name: String,
-    /// Device address.
-    pub address: u64,
-    /// Bytes, as the symbol has it.
-    pub size: u64,
+/// Where a code object is loaded. An executable has at most one code object on each agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LoadedOn {
+    pub executable: ExecutableId,
+    pub agent: AgentId,
 }
 
 /// What one executable has loaded on one agent.
 #[derive(Clone, Debug)]
 pub struct CodeObject {
-    pub executable: ExecutableHandle,
+    pub executable: ExecutableId,
     /// Index into the agents.
     pub agent: usize,
-    /// Device addresses, in order of their start.
+    /// Device addresses, in ascending order.
     pub segments: Vec<Range<u64>>,
-    pub tables: Vec<Table>,
+    /// Variables that have the name of a bounds table.
+    pub tables: Vec<Variable>,
 }
 
 const TABLE: &[u8] = b"__llvm_profile_sections";
 
-/// Whether a variable is a bounds table by its name: the device runtime's (`__llvm_profile_sections`), or a
-/// translation unit's of clang 23 (`__llvm_profile_sections_<CUID>`).
-pub fn is_table_name(name: &[u8]) -> bool {
+/// Whether a variable has the name of a bounds table: the device runtime's (`__llvm_profile_sections`), or that of a
+/// translation unit (clang 23, `__llvm_profile_sections_<CUID>`).
+fn is_table_name(name: &[u8]) -> bool {
     name.strip_prefix(TABLE)
         .is_some_and(|rest| rest.is_empty() || rest[0] == b'_')
 }
 
-/// What could not be looked at.
+/// A part of the runtime's state that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} of executable {:#x}{}{}: {error}", executable.0, if agent.is_empty() { "" } else { " on " }, agent)]
-pub struct Unseen {
+pub struct Unread {
     pub what: &'static str,
-    pub executable: ExecutableHandle,
-    /// The agent's name, if it is known which one.
+    pub executable: ExecutableId,
+    /// The agent's name; empty if it is unknown.
     pub agent: String,
-    pub error: hsa::Error,
+    pub error: Error,
 }
 
-/// The code objects that are loaded, in the loader's order, without their tables; and what could not be looked at.
-/// `only`: those of one executable.
+/// The loaded code objects in the loader's order, without their tables, and what could not be read. `only`: those of one
+/// executable.
 pub fn loaded(
-    api: &'static Api,
-    agents: &[Agent],
-    unknown: &[(AgentHandle, hsa::Error)],
-    only: Option<ExecutableHandle>,
-) -> Result<(Vec<CodeObject>, Vec<Unseen>), hsa::Error> {
-    let (segments, silent) = match only {
-        Some(executable) => match hsa::segments_of(api, executable) {
-            Ok(segments) => (segments, Vec::new()),
-            Err(error) => (Vec::new(), vec![(executable, error)]),
+    runtime: &dyn Runtime,
+    agents: &Agents,
+    only: Option<ExecutableId>,
+) -> Result<(Vec<CodeObject>, Vec<Unread>), Error> {
+    let Segments { found, failed } = match only {
+        Some(executable) => match runtime.segments_of(executable) {
+            Ok(found) => Segments {
+                found,
+                failed: Vec::new(),
+            },
+            Err(error) => Segments {
+                found: Vec::new(),
+                failed: vec![(executable, error)],
+            },
         },
-        None => hsa::segments(api)?,
+        None => runtime.segments()?,
     };
-    let mut unseen = on_unknown(&segments, unknown);
-    unseen.extend(silent.into_iter().map(|(executable, error)| Unseen {
+    let mut unread = on_unknown_agents(&found, &agents.unknown);
+    unread.extend(failed.into_iter().map(|(executable, error)| Unread {
         what: "the code objects",
         executable,
         agent: String::new(),
         error,
     }));
-    Ok((group(&segments, agents), unseen))
+    Ok((group(&found, &agents.gpus), unread))
 }
 
-/// Looks for the tables of code objects: those that have some, and what could not be looked at.
+/// Reads the names of the code objects' tables. Returns the code objects that have some, and what could not be read.
 pub fn with_tables(
-    api: &'static Api,
+    runtime: &dyn Runtime,
     agents: &[Agent],
     objects: impl IntoIterator<Item = CodeObject>,
-) -> (Vec<CodeObject>, Vec<Unseen>) {
-    let (mut found, mut unseen) = (Vec::new(), Vec::new());
+) -> (Vec<CodeObject>, Vec<Unread>) {
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
     for mut object in objects {
         let agent = &agents[object.agent];
-        match hsa::tables(api, object.executable, agent.handle) {
+        match runtime.variables(object.executable, agent.id, is_table_name) {
             Ok(tables) if tables.is_empty() => {}
             Ok(tables) => {
                 object.tables = tables;
                 found.push(object);
             }
-            Err(error) => unseen.push(Unseen {
+            Err(error) => unread.push(Unread {
                 what: "the symbols",
                 executable: object.executable,
                 agent: agent.name.clone(),
@@ -113,23 +98,23 @@ pub fn with_tables(
             }),
         }
     }
-    (found, unseen)
+    (found, unread)
 }
 
-/// What is loaded on agents that do not tell what they are.
-fn on_unknown(segments: &[Segment], unknown: &[(AgentHandle, hsa::Error)]) -> Vec<Unseen> {
-    let mut unseen = Vec::<Unseen>::new();
+/// What is loaded on agents whose description could not be read.
+fn on_unknown_agents(segments: &[Segment], unknown: &[(AgentId, Error)]) -> Vec<Unread> {
+    let mut unread = Vec::<Unread>::new();
     for segment in segments {
         let Some((agent, error)) = unknown.iter().find(|(agent, _)| *agent == segment.agent) else {
             continue;
         };
         let name = format!("agent {:#x}", agent.0);
         let executable = segment.executable;
-        if !unseen
+        if !unread
             .iter()
             .any(|u| u.executable == executable && u.agent == name)
         {
-            unseen.push(Unseen {
+            unread.push(Unread {
                 what: "the symbols",
                 executable,
                 agent: name,
@@ -137,17 +122,17 @@ fn on_unknown(segments: &[Segment], unknown: &[(AgentHandle, hsa::Error)]) -> Ve
             });
         }
     }
-    unseen
+    unread
 }
 
 /// One code object for each executable and agent, in the order of their first segments.
 fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
-    let index: HashMap<AgentHandle, usize> = agents
+    let index: HashMap<AgentId, usize> = agents
         .iter()
         .enumerate()
-        .map(|(n, agent)| (agent.handle, n))
+        .map(|(n, agent)| (agent.id, n))
         .collect();
-    let mut place = HashMap::new();
+    let mut indices = HashMap::new();
     let mut objects = Vec::<CodeObject>::new();
     for segment in segments {
         let Some(&agent) = index.get(&segment.agent) else {
@@ -156,7 +141,7 @@ fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
         let Some(end) = segment.base.checked_add(segment.size) else {
             continue;
         };
-        let n = *place.entry((segment.executable, agent)).or_insert_with(|| {
+        let n = *indices.entry((segment.executable, agent)).or_insert_with(|| {
             objects.push(CodeObject {
                 executable: segment.executable,
                 agent,
@@ -178,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_known_by_its_name() {
+    fn tables_are_recognized_by_their_names() {
         assert!(is_table_name(b"__llvm_profile_sections"));
         assert!(is_table_name(b"__llvm_profile_sections_430ff7ebd73179a7"));
         assert!(!is_table_name(b"__llvm_profile_sectionsX"));
@@ -190,13 +175,13 @@ mod tests {
     fn segments_are_grouped_by_executable_and_agent() {
         let agents: Vec<Agent> = [7, 8]
             .map(|n| Agent {
-                handle: AgentHandle(n),
+                id: AgentId(n),
                 name: format!("gfx{n}"),
             })
             .into();
         let segment = |agent, executable, base, size| Segment {
-            agent: AgentHandle(agent),
-            executable: ExecutableHandle(executable),
+            agent: AgentId(agent),
+            executable: ExecutableId(executable),
             base,
             size,
         };
@@ -210,15 +195,15 @@ mod tests {
             ],
             &agents,
         );
-        let seen: Vec<_> = objects
+        let found: Vec<_> = objects
             .iter()
             .map(|o| (o.executable.0, o.agent, o.segments.clone()))
             .collect();
-        assert_eq!(seen[0], (1, 0, vec![0x1000..0x1020, 0x3000..0x3010]));
+        assert_eq!(found[0], (1, 0, vec![0x1000..0x1020, 0x3000..0x3010]));
         assert_eq!(
-            (seen[1].0, seen[1].1, &seen[1].2[0]),
+            (found[1].0, found[1].1, &found[1].2[0]),
             (1, 1, &(0x9000..0x9010))
         );
-        assert_eq!(seen.len(), 2);
+        assert_eq!(found.len(), 2);
     }
 }

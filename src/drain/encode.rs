@@ -1,11 +1,11 @@
-//! Fourth stage: a raw profile of the version that the device code was built for.
+//! The fourth stage: a raw profile of the version that the device code was built for.
 //!
 //! The device's bytes are copied straight to where the file has them, so that a drain needs no more memory than the
 //! profile itself: [`Draft::new`] lays the file out, [`Draft::targets`] says what goes where, and [`Draft::finish`]
 //! turns device addresses into the file's offsets.
 
-use crate::check::Defect;
-use crate::room;
+use super::validate::Defect;
+use crate::support::alloc;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, Format, Header, counter_size};
 use std::ops::Range;
@@ -65,9 +65,9 @@ impl<'a> Draft<'a> {
             let end = uniform.end.checked_add(sections.names.len())?;
             Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
         };
-        let (data, counters, uniform, end) = lay_out().ok_or(room::NoRoom(usize::MAX))?;
+        let (data, counters, uniform, end) = lay_out().ok_or(alloc::OutOfMemory(usize::MAX))?;
         let mut bytes = Vec::new();
-        room::reserve(&mut bytes, end)?;
+        alloc::reserve(&mut bytes, end)?;
         bytes.resize(uniform.end, 0);
         Ok(Draft {
             sections,
@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         let id = self.data.start - self.binary_id.len();
         self.bytes[id..self.data.start].copy_from_slice(&self.binary_id);
         let rest = zeros as usize + self.sections.names.len() + 8;
-        room::reserve(&mut self.bytes, rest)?;
+        alloc::reserve(&mut self.bytes, rest)?;
         self.bytes.resize(self.bytes.len() + zeros as usize, 0);
         self.bytes.extend_from_slice(self.sections.names);
         pad(&mut self.bytes);

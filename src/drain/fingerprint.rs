@@ -1,14 +1,14 @@
-//! What makes two code objects the same for a profile: the functions that are counted, by name and structure. Stable
-//! from run to run and from machine to machine.
+//! Identifies a code object's profile: the functions that it counts, by name and structure. The same in each run and on
+//! each machine.
 
 use profraw::format::Format;
 
 /// 64-bit FNV-1a over raw version, names, and each record's NameRef and FuncHash.
-pub struct Signature(u64);
+pub struct Fingerprint(u64);
 
-impl Signature {
-    pub fn new() -> Signature {
-        Signature(0xcbf2_9ce4_8422_2325)
+impl Fingerprint {
+    pub fn new() -> Fingerprint {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
     }
 
     /// Adds a table's sections.

@@ -1,8 +1,8 @@
-//! Second stage: nothing that a device says is believed before it is checked against the segments that HSA says are
-//! loaded. What passes is safe to copy; what does not is named.
+//! The second stage: checks every address and size that a device has against the loaded segments. Ranges that pass are
+//! safe to copy.
 
-use crate::discover::Table;
-use crate::room::NoRoom;
+use crate::gpu::runtime::Variable;
+use crate::support::alloc::OutOfMemory;
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, counter_size, refused_variant};
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub enum Defect {
     #[error("none of the {0} records points into the counters")]
     NoRecord(usize),
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    OutOfMemory(#[from] OutOfMemory),
 }
 
 /// The bounds of one table's sections, all of them inside one loaded segment each. Device addresses.
@@ -87,7 +87,7 @@ pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
 }
 
 /// Where the table itself lies, once its size is known to be one of a table and its bytes to be loaded.
-pub fn table(table: &Table, segments: &[Range<u64>]) -> Result<(TableLayout, Range<u64>), Defect> {
+pub fn table(table: &Variable, segments: &[Range<u64>]) -> Result<(TableLayout, Range<u64>), Defect> {
     let layout = TableLayout::from_size(table.size)
         .ok_or_else(|| Defect::TableSize(table.name.clone(), table.size))?;
     let outside = || Defect::TableOutside {
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_table_must_be_loaded_and_have_a_known_size() {
-        let symbol = |address, size| Table {
+        let symbol = |address, size| Variable {
             name: "t".into(),
             address,
             size,

@@ -1,7 +1,9 @@
 //! Which file name pattern applies, and what it expands to: both as LLVM's host runtime has them (its "Source-based Code
 //! Coverage", "Running the instrumented program"), so that the device's files are beside the host's.
 
-use crate::host;
+use crate::support::environment::{Environment, Values};
+use crate::sys::env;
+use crate::sys::llvm_runtime::{self, Runtime};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -23,42 +25,6 @@ pub struct Destination {
 const CONTINUOUS: &str =
     "%c in LLVM_PROFILE_FILE (continuous mode) is left out: device counters are not in host memory";
 const REFUSED: &str = "the pattern for profiles has %m or %c twice, or %t where TMPDIR is not set: they go to default.profraw, as LLVM has it";
-
-/// The values of the specifiers in this process at some moment.
-#[derive(Clone, Debug)]
-pub struct Values {
-    pub pid: u32,
-    pub host: OsString,
-    /// TMPDIR, if it is set.
-    pub tmp: Option<OsString>,
-}
-
-impl Values {
-    pub fn now() -> Values {
-        Values {
-            pid: std::process::id(),
-            host: host::host_name().unwrap_or_default(),
-            tmp: host::env("TMPDIR"),
-        }
-    }
-}
-
-/// What the environment says at some moment.
-#[derive(Clone, Debug)]
-pub struct Environment {
-    /// LLVM_PROFILE_FILE, unless it is empty.
-    pub pattern: Option<OsString>,
-    pub values: Values,
-}
-
-impl Environment {
-    pub fn now() -> Environment {
-        Environment {
-            pattern: host::env("LLVM_PROFILE_FILE").filter(|pattern| !pattern.is_empty()),
-            values: Values::now(),
-        }
-    }
-}
 
 /// What tells one code object from another in a file name.
 #[derive(Clone, Copy)]
@@ -209,17 +175,6 @@ fn expand(pattern: &[u8], values: &Values, object: ObjectId) -> Destination {
     }
 }
 
-/// What LLVM's host runtime in this program says.
-#[derive(Clone, Debug, Default)]
-pub struct Runtime {
-    /// What it would write to now, expanded. Empty: it would not write.
-    pub name: Vec<u8>,
-    /// The pattern of the command line that compiled the program; empty if there was none.
-    pub compiled: Vec<u8>,
-    /// What it puts in for %m.
-    pub signature: u64,
-}
-
 /// Whether the runtime's name is `pattern` with `values`; process `pid` has asked for it.
 fn is_of(pattern: &[u8], values: &Values, pid: u32, runtime: &Runtime) -> bool {
     let name = &runtime.name[..];
@@ -272,8 +227,8 @@ pub enum Target {
 impl Target {
     /// `start`: the environment when the program started.
     pub fn new(start: &Environment) -> Target {
-        let runtime = host::profile_runtime();
-        if host::is_secure() {
+        let runtime = llvm_runtime::find();
+        if env::is_secure() {
             // What the runtime says may come from the environment, which is somebody else's.
             let compiled = runtime.map(|runtime| runtime.compiled).unwrap_or_default();
             return Target::of(Some(compiled), &start.values);

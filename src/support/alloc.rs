@@ -1,17 +1,16 @@
-//! Memory for what a device or a file holds, whose size is theirs to say: where there is none, that costs a profile and
-//! not the program.
+//! Memory whose size a device or a file determines. If it cannot be allocated, a profile is lost, not the program.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no memory for {0} bytes of its profile")]
-pub struct NoRoom(pub usize);
+#[error("cannot allocate {0} bytes for its profile")]
+pub struct OutOfMemory(pub usize);
 
-/// Sees to it that `vec` can take so many more elements.
-pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), NoRoom> {
+/// Allocates memory for `more` elements.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     vec.try_reserve_exact(more)
-        .map_err(|_| NoRoom(more.saturating_mul(size_of::<T>())))
+        .map_err(|_| OutOfMemory(more.saturating_mul(size_of::<T>())))
 }
 
-pub fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, NoRoom> {
+pub fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = Vec::new();
     reserve(&mut copy, bytes.len())?;
     copy.extend_from_slice(bytes);

@@ -1,22 +1,20 @@
-//! What devprof says: nothing, unless something was lost or LLVM_PROFILE_VERBOSE asks for more. One line a fact, to
-//! stderr.
+//! Messages on stderr, one line each: losses, and details if LLVM_PROFILE_VERBOSE is set.
 
-use crate::guard::lock;
-use crate::journal::{self, Event};
+use super::run_log::{self, Event};
+use super::sync::lock;
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Says that something was lost, once: a program that drains again and again is told no more than one that drains at
-/// its end.
+/// Reports a loss. The same loss is reported once, however often a program drains.
 pub fn lost(what: impl Display) {
-    static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     let line = what.to_string();
-    let mut said = lock(&SAID);
-    if said.get_or_insert_default().insert(line.clone()) {
-        say(&line);
-        journal::note(Event::Lost, line.as_bytes());
+    let mut reported = lock(&REPORTED);
+    if reported.get_or_insert_default().insert(line.clone()) {
+        print(&line);
+        run_log::append(Event::Lost, line.as_bytes());
     }
 }
 
@@ -36,14 +34,14 @@ impl Outcome {
     }
 }
 
-/// Says what was done, when `verbose`.
+/// Prints a detail if `verbose` is set.
 pub fn note(verbose: bool, what: impl Display) {
     if verbose {
-        say(&what.to_string());
+        print(&what.to_string());
     }
 }
 
-/// A stderr that takes no more is nobody's fault here.
-fn say(line: &str) {
+/// If stderr cannot be written, the message is lost: there is no other place for it.
+fn print(line: &str) {
     let _ = writeln!(std::io::stderr(), "devprof: {line}");
 }

@@ -1,7 +1,7 @@
 //! Values that are found by a number without a lock, as on the launch path: lists by the number's hash that only grow,
 //! since nobody knows who reads them. The entries of values that are gone are used again.
 
-use crate::guard::lock;
+use super::sync::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 

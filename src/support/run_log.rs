@@ -1,8 +1,8 @@
 //! What devprof did in this process, for whoever started it (`devprof run`): lines appended to the file that DEVPROF_LOG
 //! names. A line is `<process id> <word> <text>`; in the text `\\` is a backslash and `\n` a new line.
 
-use crate::guard::lock;
-use crate::host;
+use super::sync::lock;
+use crate::sys::env::env;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,7 +40,7 @@ impl Event {
 /// Read when it is first needed, which is before the settings are: they say what they cannot use.
 fn file() -> Option<&'static OsString> {
     static FILE: OnceLock<Option<OsString>> = OnceLock::new();
-    let read = || host::env("DEVPROF_LOG").filter(|name| !name.is_empty());
+    let read = || env("DEVPROF_LOG").filter(|name| !name.is_empty());
     FILE.get_or_init(read).as_ref()
 }
 

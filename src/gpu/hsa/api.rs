@@ -1,16 +1,17 @@
-//! The HSA runtime's functions, looked up in the process. Nothing here loads or initialises HSA: where it is not,
-//! or not alive, no device code can have run.
+//! The HSA runtime's functions, looked up in the process. Nothing here loads or initializes HSA: without it no device
+//! code can have run.
 
-use super::tool::{ApiTable, Version};
+use super::tables::{self, ApiTable, Version};
 use super::types::*;
-use crate::guard::lock;
-use crate::host;
+use crate::gpu::runtime::{Code, Error};
+use crate::support::sync::lock;
+use crate::sys::loader;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// Names under which HSA's library may be loaded.
-pub(super) const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
+/// Names that HSA's library may be loaded by.
+pub const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
 
 type AgentCallback = unsafe extern "C" fn(AgentHandle, *mut c_void) -> Status;
 type Handler = unsafe extern "C" fn(SignalValue, *mut c_void) -> bool;
@@ -27,7 +28,7 @@ enum Source<'a> {
     Tables(&'a Tables),
 }
 
-/// Where a function is in ROCr's tables: which one, and its place there, counted from 1.
+/// A function's slot in ROCr's tables, counted from 1.
 #[derive(Clone, Copy)]
 enum Slot {
     Core(usize),
@@ -39,7 +40,7 @@ macro_rules! api {
         /// HSA's functions that the drain calls (`hsa/hsa.h`, `hsa/hsa_ext_amd.h`).
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
-            /// `hsa_ven_amd_loader` 1.03 or later, once HSA is alive to give it.
+            /// `hsa_ven_amd_loader` 1.03 or later, once it was read.
             loader: OnceLock<LoaderTable>,
         }
 
@@ -65,7 +66,7 @@ macro_rules! api {
                     $($name: {
                         let function = source
                             .function(n.next().unwrap_or(0), Slot::$table($slot))
-                            .ok_or(Error::Missing(stringify!($name)))?;
+                            .ok_or(missing(stringify!($name)))?;
                         // SAFETY: the signature is that of the header that declares the function, and the code is never
                         // unloaded.
                         unsafe {
@@ -115,7 +116,7 @@ unsafe extern "C" {
 }
 
 impl Source<'_> {
-    /// A function, by its place in [`NAMES`] and in ROCr's tables.
+    /// A function, by its index in [`NAMES`] and its slot in ROCr's tables.
     fn function(&self, n: usize, slot: Slot) -> Option<*const c_void> {
         let found = match self {
             Source::Library(library) => {
@@ -165,16 +166,16 @@ impl Functions {
     }
 }
 
-/// What [`remember_tables`] was given.
+/// Set by [`save_tables`].
 static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 
-/// Keeps ROCr's functions, for a ROCr whose library has a name that is not known, or that is linked into the program.
+/// Saves ROCr's functions, for a ROCr whose library has an unknown name, or that is linked into the program.
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn remember_tables(table: *const ApiTable) {
+pub unsafe fn save_tables(table: *const ApiTable) {
     // SAFETY: the caller's promise; the versions say that the fields are there.
-    let Some((core, amd)) = (unsafe { super::tool::tables(table.cast_mut()) }) else {
+    let Some((core, amd)) = (unsafe { tables::tables(table.cast_mut()) }) else {
         return;
     };
     // SAFETY: ROCr's tables, of versions that are known.
@@ -186,25 +187,34 @@ pub unsafe fn remember_tables(table: *const ApiTable) {
     }
 }
 
-/// Why HSA cannot be used although it is in the process.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Error {
-    #[error("the HSA runtime in this process has no {0}: it is older than devprof knows")]
-    Missing(&'static str),
-    #[error("{0} failed: {1:?}")]
-    Call(&'static str, Status),
-}
+const RUNTIME: &str = "HSA";
 
-/// `Ok` when the call named `what` succeeded.
-pub(super) fn ok(what: &'static str, status: Status) -> Result<(), Error> {
-    if status == Status::SUCCESS {
-        Ok(())
-    } else {
-        Err(Error::Call(what, status))
+/// The HSA runtime lacks a function.
+pub fn missing(function: &'static str) -> Error {
+    Error::Missing {
+        runtime: RUNTIME,
+        function,
     }
 }
 
-/// The HSA runtime of this process, if it is there. Looked for until it is.
+/// `call` has returned `status`, or something equivalent has happened.
+pub fn failed(call: &'static str, status: Status) -> Error {
+    let code = Code {
+        runtime: RUNTIME,
+        number: status.0,
+    };
+    Error::Call { call, code }
+}
+
+/// `Ok` if `call` succeeded.
+pub fn check(call: &'static str, status: Status) -> Result<(), Error> {
+    match status {
+        Status::SUCCESS => Ok(()),
+        status => Err(failed(call, status)),
+    }
+}
+
+/// The HSA runtime, if it is in this process. Searched for at each call until it is found.
 pub fn find() -> Option<Result<&'static Api, Error>> {
     static API: OnceLock<Api> = OnceLock::new();
     if let Some(api) = API.get() {
@@ -217,7 +227,7 @@ pub fn find() -> Option<Result<&'static Api, Error>> {
 }
 
 fn resolve() -> Option<Result<Api, Error>> {
-    if let Some(library) = loaded(LIBRARIES) {
+    if let Some(library) = loaded_library(LIBRARIES) {
         let api = Api::resolve(Source::Library(&library));
         // The functions are used until the process ends.
         std::mem::forget(library);
@@ -234,15 +244,15 @@ fn resolve() -> Option<Result<Api, Error>> {
     is_linked.then(|| Api::resolve(Source::Linked))
 }
 
-/// The file that defines a symbol, in the order of symbol search. devprof does not define it, but others of HSA's.
+/// The first file in the order of symbol search that defines a symbol, which must be one that devprof does not define.
 fn with_symbol(symbol: &CStr) -> Option<Library> {
     // SAFETY: only looks; the name is a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
     if found.is_null() {
         return None;
     }
-    let library = host::path_of(found).and_then(|path| {
-        // SAFETY: as in `loaded`.
+    let library = loader::path_of(found).and_then(|path| {
+        // SAFETY: as in `loaded_library`.
         unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
     });
     // The program itself cannot be opened by its name.
@@ -250,12 +260,12 @@ fn with_symbol(symbol: &CStr) -> Option<Library> {
 }
 
 /// The HSA runtime, for a caller that HSA has called.
-pub(super) fn there() -> Result<&'static Api, Error> {
-    find().unwrap_or(Err(Error::Call("hsa_init", Status::NOT_INITIALIZED)))
+pub fn loaded_api() -> Result<&'static Api, Error> {
+    find().unwrap_or(Err(failed("hsa_init", Status::NOT_INITIALIZED)))
 }
 
-/// The first of the named libraries that is in the process already.
-pub(super) fn loaded(names: &[&str]) -> Option<Library> {
+/// The first of the named libraries that is loaded.
+pub fn loaded_library(names: &[&str]) -> Option<Library> {
     names.iter().find_map(|name| {
         // SAFETY: RTLD_NOLOAD runs no constructor: the library is loaded already or the call fails.
         unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
@@ -263,9 +273,8 @@ pub(super) fn loaded(names: &[&str]) -> Option<Library> {
 }
 
 impl Api {
-    /// Whether somebody has HSA initialised now. Asks for the time, which every version answers and which starts
-    /// nothing.
-    pub fn is_alive(&self) -> Result<bool, Error> {
+    /// Whether HSA is initialized. Reads the time, which every version supports and which starts nothing.
+    pub fn is_initialized(&self) -> Result<bool, Error> {
         let mut ticks = 0u64;
         // SAFETY: the attribute is a u64, and a runtime that is not initialised says so.
         let status =
@@ -273,16 +282,16 @@ impl Api {
         if status == Status::NOT_INITIALIZED {
             return Ok(false);
         }
-        ok("hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP)", status).map(|()| true)
+        check("hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP)", status).map(|()| true)
     }
 
-    /// Keeps HSA alive until the process ends. To be called when it is alive.
+    /// Keeps HSA initialized until the process ends. HSA must be initialized.
     pub fn hold(&self) -> Result<(), Error> {
         // SAFETY: HSA is initialised; this only adds a reference (hsa.h, hsa_init).
-        ok("hsa_init", unsafe { (self.hsa_init)() })
+        check("hsa_init", unsafe { (self.hsa_init)() })
     }
 
-    /// The AMD loader extension. HSA must be alive.
+    /// The AMD loader extension. HSA must be initialized.
     pub fn loader(&self) -> Result<&LoaderTable, Error> {
         if let Some(table) = self.loader.get() {
             return Ok(table);
@@ -297,7 +306,7 @@ impl Api {
                 table.as_mut_ptr().cast(),
             )
         };
-        ok(
+        check(
             "hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER)",
             status,
         )?;
@@ -308,7 +317,7 @@ impl Api {
                 .read()
         };
         if last == 0 {
-            return Err(Error::Missing("hsa_ven_amd_loader_iterate_executables"));
+            return Err(missing("hsa_ven_amd_loader_iterate_executables"));
         }
         // SAFETY: its last function is there, and so are those before it; the call succeeded.
         Ok(self.loader.get_or_init(|| unsafe { table.assume_init() }))

@@ -2,10 +2,10 @@
 //! (`GpuAgent::QueueCreate`, `AqlQueue::Destroy`). An intercept queue around it would delete it when it is destroyed, and
 //! leave the agent with a dangling pointer: so its dispatches are not recorded, but counted and reported.
 
-use super::api::there;
+use super::api::loaded_api;
 use super::types::*;
-use crate::guard::lock;
-use crate::report;
+use crate::support::sync::lock;
+use crate::support::diagnostics;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ static MISSED: Mutex<Option<Missed>> = Mutex::new(None);
 
 /// The write index of a queue that the program has.
 fn written(queue: usize) -> u64 {
-    there().map_or(0, |api| {
+    loaded_api().map_or(0, |api| {
         // SAFETY: the queue is alive: the program has not released it.
         unsafe { (api.hsa_queue_load_write_index_scacquire)(queue as *const QueueHead) }
     })
@@ -75,7 +75,7 @@ pub fn report() {
     }
     let packets = std::mem::take(&mut missed.packets);
     if packets > 0 {
-        report::lost(format_args!(
+        diagnostics::lost(format_args!(
             "the trace misses the dispatches of cooperative launches: {packets} packets (kernels and barriers) went through an agent's cooperative queue, which ROCr does not let a tool intercept"
         ));
     }

@@ -1,8 +1,8 @@
 //! HIP, where it is in the process: waiting for its streams, and its copy as the last resort. Mirrors
 //! `hip/hip_runtime_api.h` of HIP 6 and 7.
 
-use super::api::loaded;
-use crate::host;
+use super::api::loaded_library;
+use crate::sys::loader;
 use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -48,7 +48,7 @@ macro_rules! functions {
 
         impl Hip {
             fn resolve() -> Option<Hip> {
-                let library = loaded(LIBRARIES);
+                let library = loaded_library(LIBRARIES);
                 let mut n = 0..;
                 let hip = Hip {
                     $($name: {
@@ -111,7 +111,7 @@ fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
 
 /// Whether a function is in this copy of devprof, which has some of HIP's names for a trace.
 fn is_ours(function: *const c_void) -> bool {
-    host::are_of_one_file(function, is_ours as *const c_void)
+    loader::are_of_one_file(function, is_ours as *const c_void)
 }
 
 /// The function of this name that others see, null if there is none but devprof's own.
@@ -132,13 +132,13 @@ pub fn function(symbol: &CStr) -> Option<*mut c_void> {
 
 /// The function that a call of `symbol` would reach without devprof: that of the next file in the order of symbol
 /// search, or the first library's that is there, where it was loaded for some library only.
-pub(super) fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
+pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
     // SAFETY: only looks; the name is a C string.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     if !next.is_null() {
         return Some(next);
     }
-    let library = loaded(libraries)?;
+    let library = loaded_library(libraries)?;
     // SAFETY: not called here.
     let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
     let function = found.ok().map(|found| *found);
@@ -151,7 +151,7 @@ pub(super) fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_
 ///
 /// # Safety
 /// `to` has room for `size` bytes and `from` lies in memory that is allocated on an agent.
-pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
+pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
     type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
     let Some(memcpy) = function(c"hipMemcpy") else {
         return false;
@@ -166,7 +166,7 @@ pub(super) unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: us
 ///
 /// The thread's stream capture mode is relaxed, so a capture that another thread has under way is not spoilt; its
 /// current device changes.
-pub(super) fn wait_for_devices() {
+pub fn wait_for_devices() {
     let Some(hip) = hip() else { return };
     let mut mode = CAPTURE_MODE_RELAXED;
     let mut count = 0;
@@ -189,6 +189,6 @@ pub(super) fn wait_for_devices() {
 }
 
 /// Whether HIP is in the process.
-pub(super) fn is_loaded() -> bool {
+pub fn is_loaded() -> bool {
     hip().is_some()
 }

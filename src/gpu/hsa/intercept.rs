@@ -1,28 +1,27 @@
-//! ROCr's API tables while devprof traces: the functions that it puts in, and the handler of the packets in an intercept
-//! queue. Mirrors `hsa/hsa_api_trace.h`.
+//! The hooks that a trace puts into ROCr's API tables: they create the program's queues as intercept queues, and report
+//! packets, signals and times. Mirrors `hsa/hsa_api_trace.h`.
 
-use super::api::there;
+use super::api::loaded_api;
 use super::cooperative;
-use super::originals::{Originals, originals};
+use super::saved_api_table::{SavedTables, saved};
 use super::queue_functions::{ENGINE_COMPUTE, Hooks, QueueCreateDesc};
-use super::times::DispatchTime;
-use super::tool::{ApiTable, PacketWriter, QueueCreate};
+use super::types::DispatchTime;
+use super::tables::{ApiTable, PacketWriter, QueueCreate};
 use super::types::*;
-use super::{doorbell, query};
-use crate::guard::{Cost, guarded, lock};
-use crate::instance::{self, Request};
-use crate::report;
-use crate::trace;
-use crate::trace::capture::{Capture, Packet};
-use crate::trace::writers;
+use super::{doorbell, query, tool_hooks};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::lock;
+use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
+use crate::gpu::runtime::AgentId;
+use crate::support::diagnostics;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// The capture of each traced queue, by the queue's address.
-static CAPTURES: Mutex<Option<HashMap<usize, CapturePointer>>> = Mutex::new(None);
+/// The intercept queues, by their addresses.
+static QUEUES: Mutex<Option<HashMap<usize, QueuePointer>>> = Mutex::new(None);
 
 /// The program has created a queue on a GPU, traced or not.
 static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
@@ -33,34 +32,57 @@ pub fn saw_queue() -> bool {
 }
 
 thread_local! {
-    /// The last queue that was taken up on this thread, by its address.
-    static TAKEN_UP: Cell<usize> = const { Cell::new(0) };
+    /// The address of the last queue whose packets this thread has registered a handler for.
+    static REGISTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-struct CapturePointer(*mut Captured);
+struct QueuePointer(*mut Queue);
 
-/// What the handler of a queue's packets gets.
-struct Captured {
-    /// `None`: packets pass.
-    capture: Option<Capture>,
+/// What ROCr passes to the handler of a queue's packets.
+struct Queue {
+    /// `None`: packets pass unchanged.
+    handler: Option<Box<dyn PacketHandler>>,
     queue: *const QueueHead,
+    /// The packets of a batch.
+    batch: Vec<Packet>,
 }
 
-// SAFETY: a box that ROCr's handler uses, on one thread at a time, until its queue is destroyed; only then is it taken
-// back.
-unsafe impl Send for CapturePointer {}
+/// Packets that a batch may have without an allocation.
+const BATCH: usize = 512;
 
-fn captures() -> MutexGuard<'static, Option<HashMap<usize, CapturePointer>>> {
-    lock(&CAPTURES)
+// SAFETY: a box that ROCr's handler uses, on one thread at a time, until its queue is destroyed. Only then is the box
+// dropped.
+unsafe impl Send for QueuePointer {}
+
+fn queues() -> MutexGuard<'static, Option<HashMap<usize, QueuePointer>>> {
+    lock(&QUEUES)
 }
 
-/// Has the hooks called in ROCr's place.
+/// Whether devprof has made a queue an intercept queue.
+fn is_intercepted(queue: *mut QueueHead) -> bool {
+    guarded(Cost::Dispatches, false, || {
+        let queues = queues();
+        let queues = queues.as_ref();
+        queues.is_some_and(|queues| queues.contains_key(&(queue as usize)))
+    })
+}
+
+/// Whether this thread is about to create or destroy a queue of devprof's own.
+fn is_own_queue() -> bool {
+    let mut is_own = false;
+    report(Event::QueueCreating {
+        is_own: &mut is_own,
+    });
+    is_own
+}
+
+/// Installs the hooks.
 ///
 /// # Safety
-/// As [`super::originals::remember`], which was called before.
+/// As [`super::saved_api_table::save`], which was called before.
 pub unsafe fn install(table: *mut ApiTable) {
     // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { super::tool::tables(table) }) else {
+    let Some((core, amd)) = (unsafe { tables(table) }) else {
         return;
     };
     core.hsa_queue_create = queue_create;
@@ -81,7 +103,7 @@ pub unsafe fn install(table: *mut ApiTable) {
         release: counted_queue_release,
     };
     // SAFETY: ROCr's table, with the slots that were found in it.
-    unsafe { super::tool::slots().replace(amd, hooks) };
+    unsafe { tool_hooks::slots().replace(amd, hooks) };
 }
 
 unsafe extern "C" fn queue_create(
@@ -94,7 +116,7 @@ unsafe extern "C" fn queue_create(
     group: u32,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to functions of the same signature (hsa_api_trace.h).
@@ -103,8 +125,8 @@ unsafe extern "C" fn queue_create(
     };
     // SAFETY: a call that succeeded has written the queue's address.
     let made = |status| unsafe { created(status, queue) };
-    create_traced(originals, agent, kind, |how| match how {
-        How::Plain => made(by(originals.core.hsa_queue_create)),
+    create_traced(saved, agent, kind, |how| match how {
+        How::Plain => made(by(saved.core.hsa_queue_create)),
         How::Intercept => made(by(intercept_create)),
     })
     .err()
@@ -134,18 +156,17 @@ enum How {
 
 /// Has `create` create a queue for the program, as an intercept queue where that is possible.
 fn create_traced(
-    originals: &Originals,
+    saved: &SavedTables,
     agent: AgentHandle,
     kind: u32,
     mut create: impl FnMut(How) -> Result<*mut QueueHead, Status>,
 ) -> Result<*mut QueueHead, Status> {
     let is_gpu = || {
-        there()
+        loaded_api()
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     };
-    let is_own = instance::request(Request::IsOwnQueue {}) != 0;
-    if is_own || !guarded(Cost::Dispatches, false, is_gpu) {
+    if is_own_queue() || !guarded(Cost::Dispatches, false, is_gpu) {
         return create(How::Plain);
     }
     SAW_QUEUE.store(true, Ordering::Relaxed);
@@ -154,24 +175,24 @@ fn create_traced(
         guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
         return Ok(queue);
     }
-    if guarded(Cost::Dispatches, false, another_makes_queues) {
-        TAKEN_UP.set(0);
+    if guarded(Cost::Dispatches, false, another_tool_creates_queues) {
+        REGISTERED.set(0);
         let queue = create(How::Plain)?;
         // That tool may have called `intercept_create` through ROCr's table.
         // SAFETY: a new queue.
-        if TAKEN_UP.get() == queue as usize || unsafe { take_up(originals, agent, queue) }.is_ok() {
+        if REGISTERED.get() == queue as usize || unsafe { register(saved, agent, queue) }.is_ok() {
             return Ok(queue);
         }
         // That tool only looks on, and the queue is no intercept queue.
         // SAFETY: nobody else knows the queue yet.
-        unsafe { (originals.core.hsa_queue_destroy)(queue) };
+        unsafe { (saved.core.hsa_queue_destroy)(queue) };
     }
     if let Ok(queue) = create(How::Intercept) {
         return Ok(queue);
     }
     let queue = create(How::Plain)?;
     // The program would get its queue without devprof.
-    report::lost(
+    diagnostics::lost(
         "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
     );
     Ok(queue)
@@ -183,7 +204,7 @@ unsafe extern "C" fn amd_queue_create(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.queue_functions.create?)))
+    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.create?)))
     else {
         return Status::ERROR;
     };
@@ -208,10 +229,10 @@ unsafe extern "C" fn amd_queue_create(
             }
         };
         let created = match engine == ENGINE_COMPUTE && version == 1 {
-            true => create_traced(originals, agent, kind, |how| match how {
+            true => create_traced(saved, agent, kind, |how| match how {
                 How::Plain => plain(),
                 // SAFETY: one of the program's descriptors.
-                How::Intercept => unsafe { intercept_as(originals, agent, desc) },
+                How::Intercept => unsafe { intercept_as(saved, agent, desc) },
             }),
             false => plain(),
         };
@@ -227,7 +248,7 @@ unsafe extern "C" fn amd_queue_create(
 /// # Safety
 /// As `hsa_amd_queue_create`, of one descriptor.
 unsafe fn intercept_as(
-    originals: &Originals,
+    saved: &SavedTables,
     agent: AgentHandle,
     desc: *mut QueueCreateDesc,
 ) -> Result<*mut QueueHead, Status> {
@@ -246,11 +267,11 @@ unsafe fn intercept_as(
             &raw mut queue,
         );
         let queue = created(status, &raw mut queue)?;
-        let mut set = (originals.amd.hsa_amd_queue_set_priority)(queue, wanted.priority);
+        let mut set = (saved.amd.hsa_amd_queue_set_priority)(queue, wanted.priority);
         let is_error = |status: Status| status.0 >= Status::ERROR.0;
         if !is_error(set) && !wanted.cu_mask.is_null() && wanted.cu_mask_count > 0 {
             // It may be reduced (HSA_STATUS_CU_MASK_REDUCED), which is no error.
-            let set_mask = originals.amd.hsa_amd_queue_cu_set_mask;
+            let set_mask = saved.amd.hsa_amd_queue_cu_set_mask;
             set = set_mask(queue, wanted.cu_mask_count, wanted.cu_mask);
         }
         if is_error(set) {
@@ -278,7 +299,7 @@ unsafe extern "C" fn counted_queue_acquire(
     flags: u64,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some((originals, plain)) = originals().and_then(|o| Some((o, o.queue_functions.acquire?)))
+    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?)))
     else {
         return Status::ERROR;
     };
@@ -288,7 +309,7 @@ unsafe extern "C" fn counted_queue_acquire(
     }
     // SAFETY: the program's arguments, to functions of these signatures; a call that succeeded has written the queue's
     // address.
-    create_traced(originals, agent, kind, |how| unsafe {
+    create_traced(saved, agent, kind, |how| unsafe {
         let status = match how {
             How::Plain => plain(agent, kind, priority, callback, data, flags, queue),
             How::Intercept => {
@@ -308,7 +329,7 @@ unsafe extern "C" fn counted_queue_acquire(
         let made = created(status, queue)?;
         if let How::Intercept = how {
             // Without its priority the queue works all the same.
-            (originals.amd.hsa_amd_queue_set_priority)(made, priority);
+            (saved.amd.hsa_amd_queue_set_priority)(made, priority);
         }
         Ok(made)
     })
@@ -318,17 +339,13 @@ unsafe extern "C" fn counted_queue_acquire(
 
 /// `hsa_amd_counted_queue_release`.
 unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
-    let Some((_, plain)) = originals().and_then(|o| Some((o, o.queue_functions.release?))) else {
+    let Some((_, plain)) = saved().and_then(|o| Some((o, o.queue_functions.release?))) else {
         return Status::ERROR;
     };
-    let is_traced = guarded(Cost::Dispatches, false, || {
-        captures()
-            .as_ref()
-            .is_some_and(|captures| captures.contains_key(&(queue as usize)))
-    });
+    let is_intercepted = is_intercepted(queue);
     // SAFETY: the program's argument.
     unsafe {
-        match is_traced {
+        match is_intercepted {
             true => queue_destroy(queue),
             false => plain(queue),
         }
@@ -346,27 +363,28 @@ unsafe extern "C" fn intercept_create(
     group: u32,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
     // SAFETY: the arguments of the call.
     let status = unsafe {
-        (originals.amd.hsa_amd_queue_intercept_create)(
+        (saved.amd.hsa_amd_queue_intercept_create)(
             agent, size, kind, callback, data, private, group, queue,
         )
     };
     // Another tool may have led a call for a queue of devprof's own here.
-    if status == Status::SUCCESS && instance::request(Request::IsOwnQueue {}) == 0 {
+    if status == Status::SUCCESS && !is_own_queue() {
         SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        instance::request(Request::QueueCreated {
-            queue: queue as u64,
-            single: kind == QUEUE_TYPE_SINGLE,
+        report(Event::QueueCreated {
+            source: Source::Tool,
+            queue: queue as usize,
+            is_single_producer: kind == QUEUE_TYPE_SINGLE,
         });
         // SAFETY: a new intercept queue.
-        if let Err(refused) = unsafe { take_up(originals, agent, queue) } {
-            report::lost(format_args!(
+        if let Err(refused) = unsafe { register(saved, agent, queue) } {
+            diagnostics::lost(format_args!(
                 "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_register failed: {refused:?}"
             ));
         }
@@ -375,9 +393,9 @@ unsafe extern "C" fn intercept_create(
 }
 
 /// Whether a tool that ROCr loaded before devprof makes the queues.
-fn another_makes_queues() -> bool {
-    there().is_ok_and(|api| {
-        !super::tool::makes_queues_in_the_library_of(api.hsa_agent_get_info as *const c_void)
+fn another_tool_creates_queues() -> bool {
+    loaded_api().is_ok_and(|api| {
+        !tool_hooks::rocr_creates_queues(api.hsa_agent_get_info as *const c_void)
     })
 }
 
@@ -385,39 +403,47 @@ fn another_makes_queues() -> bool {
 ///
 /// # Safety
 /// `queue` is a new queue of `agent`, on which nothing was written yet.
-unsafe fn take_up(
-    originals: &Originals,
+unsafe fn register(
+    saved: &SavedTables,
     agent: AgentHandle,
     queue: *mut QueueHead,
 ) -> Result<(), Status> {
     guarded(Cost::Dispatches, Err(Status::ERROR), || {
-        let capture = None;
-        let captured = Box::into_raw(Box::new(Captured { capture, queue }));
+        let data = Box::into_raw(Box::new(Queue {
+            handler: None,
+            queue,
+            batch: Vec::with_capacity(BATCH),
+        }));
         // SAFETY: the box lives as long as the queue.
         let status = unsafe {
-            (originals.amd.hsa_amd_queue_intercept_register)(queue, packets, captured.cast())
+            (saved.amd.hsa_amd_queue_intercept_register)(queue, packets, data.cast())
         };
         if status != Status::SUCCESS {
             // SAFETY: the handler was not taken.
-            drop(unsafe { Box::from_raw(captured) });
+            drop(unsafe { Box::from_raw(data) });
             return Err(status);
         }
-        captures()
+        queues()
             .get_or_insert_default()
-            .insert(queue as usize, CapturePointer(captured));
-        TAKEN_UP.set(queue as usize);
+            .insert(queue as usize, QueuePointer(data));
+        REGISTERED.set(queue as usize);
         // SAFETY: a queue of HSA's.
-        let profiling = unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
+        let profiling = unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
         if profiling != Status::SUCCESS {
-            report::lost(format_args!(
+            diagnostics::lost(format_args!(
                 "the trace may have no times for a queue: hsa_amd_profiling_set_profiler_enabled failed: {profiling:?}"
             ));
         }
         // SAFETY: the queue is alive, and its handler is not called before something is written to it; an intercept
         // queue's doorbell is watched until `queue_destroy`.
         unsafe {
-            (*captured).capture = trace::queue_made(agent, queue as usize, (*queue).size);
-            if (*captured).capture.is_some() {
+            report(Event::InterceptQueueCreated {
+                agent: AgentId(agent.0),
+                queue: queue as usize,
+                size: (*queue).size,
+                handler: &mut (*data).handler,
+            });
+            if (*data).handler.is_some() {
                 doorbell::add(queue);
             }
         }
@@ -426,38 +452,37 @@ unsafe fn take_up(
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    if instance::request(Request::IsOwnQueue {}) == 0 {
+    if !is_own_queue() {
         guarded(Cost::Dispatches, (), || cooperative::released(queue));
     }
-    // Taken out first: the address may be another queue's as soon as this one is gone.
-    let capture = guarded(Cost::Dispatches, None, || {
-        captures()
-            .as_mut()
-            .and_then(|captures| captures.remove(&(queue as usize)))
+    // Removed first: another queue may have the address as soon as this one is destroyed.
+    let data = guarded(Cost::Dispatches, None, || {
+        let mut queues = queues();
+        queues.as_mut()?.remove(&(queue as usize))
     });
-    if capture.is_some() {
-        // SAFETY: the queue has a capture, so it is an intercept queue and alive.
+    if data.is_some() {
+        // SAFETY: an intercept queue, not yet destroyed.
         guarded(Cost::Dispatches, (), || unsafe { doorbell::remove(queue) });
     }
     // SAFETY: the program's argument.
-    let status = unsafe { (originals.core.hsa_queue_destroy)(queue) };
+    let status = unsafe { (saved.core.hsa_queue_destroy)(queue) };
     guarded(Cost::Dispatches, (), || {
-        let Some(CapturePointer(capture)) = capture else {
+        let Some(QueuePointer(data)) = data else {
             return;
         };
         if status == Status::SUCCESS {
-            // SAFETY: made by `take_up`; the queue that used it is gone.
-            let captured = *unsafe { Box::from_raw(capture) };
-            if let Some(capture) = captured.capture {
-                trace::queue_gone(queue as usize, capture);
+            // SAFETY: made by `register`; the queue that used it was destroyed.
+            let data = *unsafe { Box::from_raw(data) };
+            if let Some(handler) = data.handler {
+                handler.close();
             }
         } else {
-            captures()
+            queues()
                 .get_or_insert_default()
-                .insert(queue as usize, CapturePointer(capture));
+                .insert(queue as usize, QueuePointer(data));
         }
     });
     status
@@ -465,17 +490,17 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
 
 /// A signal is about to be destroyed: its address may be another one's next.
 unsafe extern "C" fn signal_destroy(signal: SignalHandle) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    guarded(Cost::Dispatches, (), || trace::signal_destroyed(signal));
+    report(Event::SignalDestroying { signal: signal.0 });
     // SAFETY: the program's argument.
-    unsafe { (originals.core.hsa_signal_destroy)(signal) }
+    unsafe { (saved.core.hsa_signal_destroy)(signal) }
 }
 
 /// HSA is down, and all queues with it. What they used is left, for its threads may be on their way out of a handler.
 pub fn forget_queues() {
-    *captures() = None;
+    *queues() = None;
     cooperative::forget();
     doorbell::remove_all();
 }
@@ -484,12 +509,12 @@ pub fn forget_queues() {
 macro_rules! add_write_index {
     ($($name:ident = $function:ident,)*) => {$(
         unsafe extern "C" fn $name(queue: *const QueueHead, count: u64) -> u64 {
-            let Some(originals) = originals() else {
+            let Some(saved) = saved() else {
                 return 0;
             };
             // SAFETY: the program's arguments, to the function that it called.
-            let first = unsafe { (originals.core.$function)(queue, count) };
-            guarded(Cost::Dispatches, (), || writers::reserved(queue as usize, first, count));
+            let first = unsafe { (saved.core.$function)(queue, count) };
+            report(Event::SlotsReserved { queue: queue as usize, first, count });
             first
         }
     )*};
@@ -503,16 +528,16 @@ add_write_index! {
 }
 
 unsafe extern "C" fn signal_store_relaxed(signal: SignalHandle, value: SignalValue) {
-    if let Some(originals) = originals() {
+    if let Some(saved) = saved() {
         // SAFETY: the program's arguments, to the function that it called.
-        unsafe { doorbell::store(signal, value, originals.core.hsa_signal_store_relaxed) };
+        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_relaxed) };
     }
 }
 
 unsafe extern "C" fn signal_store_screlease(signal: SignalHandle, value: SignalValue) {
-    if let Some(originals) = originals() {
+    if let Some(saved) = saved() {
         // SAFETY: the program's arguments, to the function that it called.
-        unsafe { doorbell::store(signal, value, originals.core.hsa_signal_store_screlease) };
+        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_screlease) };
     }
 }
 
@@ -523,22 +548,17 @@ pub fn doorbells_are_held() -> bool {
 
 /// Hands on the packets that ROCr could not take at once. Whether there are more.
 pub fn pump_doorbells() -> bool {
-    originals().is_some_and(|originals| doorbell::pump(originals.core.hsa_signal_store_screlease))
+    saved().is_some_and(|saved| doorbell::pump(saved.core.hsa_signal_store_screlease))
 }
 
 /// A traced queue's times stay on.
 unsafe extern "C" fn set_profiler_enabled(queue: *mut QueueHead, enable: i32) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    let traced = guarded(Cost::Dispatches, false, || {
-        captures()
-            .as_ref()
-            .is_some_and(|captures| captures.contains_key(&(queue as usize)))
-    });
-    let enable = if traced { 1 } else { enable };
+    let enable = if is_intercepted(queue) { 1 } else { enable };
     // SAFETY: the program's arguments, but for the times that stay on.
-    unsafe { (originals.amd.hsa_amd_profiling_set_profiler_enabled)(queue, enable) }
+    unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, enable) }
 }
 
 /// The program's own completion signal was completed by a barrier packet: its kernel's times are elsewhere.
@@ -547,17 +567,22 @@ unsafe extern "C" fn get_dispatch_time(
     signal: SignalHandle,
     time: *mut DispatchTime,
 ) -> Status {
-    let Some(originals) = originals() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
     // SAFETY: the program's arguments.
     let status =
-        unsafe { (originals.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
-    if status == Status::SUCCESS
-        && let Some(kernel) = guarded(Cost::Dispatches, None, || trace::dispatch_time(signal))
-    {
+        unsafe { (saved.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
+    let mut kernel = None;
+    if status == Status::SUCCESS {
+        report(Event::DispatchTimeRead {
+            signal: signal.0,
+            time: &mut kernel,
+        });
+    }
+    if let Some((start, end)) = kernel {
         // SAFETY: the call succeeded, so `time` may be written.
-        unsafe { time.write(kernel) };
+        unsafe { time.write(DispatchTime { start, end }) };
     }
     status
 }
@@ -571,11 +596,16 @@ unsafe extern "C" fn packets(
     writer: PacketWriter,
 ) {
     let out = guarded(Cost::Dispatches, None, || {
-        // SAFETY: the box that `take_up` registered; ROCr calls a queue's handlers on one thread at a time and
-        // not after the queue was destroyed.
-        let Captured { capture, queue } = unsafe { &mut *data.cast::<Captured>() };
-        let capture = capture.as_mut()?;
-        let batch = (0..count).map(|n| {
+        // SAFETY: the box that `register` has passed; ROCr calls a queue's handlers on one thread at a time, and not
+        // after the queue was destroyed.
+        let Queue {
+            handler,
+            queue,
+            batch,
+        } = unsafe { &mut *data.cast::<Queue>() };
+        let handler = handler.as_mut()?;
+        batch.clear();
+        batch.extend((0..count).map(|n| {
             // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
             if packet[0] as u8 == doorbell::INVALID as u8 {
@@ -584,11 +614,11 @@ unsafe extern "C" fn packets(
                 packet[0] = packet[0] & !0xffff | u64::from(kept.unwrap_or(packet[0] as u16));
             }
             packet
-        });
-        let out = capture.take(index, batch);
+        }));
+        let out = handler.take(index, batch);
         Some((out.as_ptr().cast(), out.len() as u64))
     });
-    // Untraced, or after a fault of ours: what came in.
+    // Without a handler, and after an internal error: the packets as they are.
     let (packets, count) = out.unwrap_or((packets, count));
     // SAFETY: packets that stay until the next call of this handler.
     unsafe { writer(packets, count) };

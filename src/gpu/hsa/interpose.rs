@@ -1,16 +1,20 @@
-//! HSA's functions that devprof puts in front of ROCr's: the archive in the program that it is linked into, the shared
-//! library when it is preloaded. HIP's calls of them come here, so that executables and queues are observed without being
-//! a tool of ROCr. Where a copy is a tool, its hooks in ROCr's tables report the same, and these functions only pass on.
+//! HSA's functions that devprof defines itself, in front of ROCr's: the archive in the program that is linked with it, the
+//! shared library if it is preloaded. HIP's calls of them come here, so that executables and queues are observed even if
+//! ROCr does not load devprof as a tool.
 //!
-//! They have HSA's names in what tools/build-runtime makes (the feature `interpose`). Elsewhere, as in tests that bring
+//! They have HSA's names in what tools/build-runtime makes (the feature `interpose`). In other builds, such as tests with
 //! an HSA runtime of their own, they have other names.
 
 use super::api;
 use super::hip::next_function;
+use super::tables::{ExecutableDestroy, ExecutableFreeze, QueueCreate, QueueEnd, ShutDown};
+use super::tool_hooks::destroy_executable;
 use super::types::*;
-use crate::entry;
-use crate::instance::{self, Request};
+use crate::gpu::events::{Event, Source, report};
+use crate::gpu::runtime::ExecutableId;
 use std::ffi::{CStr, c_char, c_void};
+
+const SOURCE: Source = Source::Interposed;
 
 /// ROCr's function, of the type `F` of function pointers.
 ///
@@ -21,11 +25,6 @@ unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     let function = next_function(name, api::LIBRARIES)?;
     // SAFETY: a function's address, of the type that the caller names.
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
-}
-
-/// Nobody else reports what happens, and it is the program's doing.
-fn is_to_report() -> bool {
-    instance::request(Request::IsObserved {}) == 0 && instance::request(Request::IsOwnQueue {}) == 0
 }
 
 /// `hsa_init`.
@@ -40,19 +39,16 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
         return Status::ERROR;
     };
-    // Is also to be reported where ROCr will load a tool in this call.
-    let reports = is_to_report();
-    if reports {
-        instance::request(Request::Starts {});
-    }
-    // SAFETY: it takes nothing.
+    let mut was_accepted = false;
+    report(Event::Initializing {
+        is_accepted: &mut was_accepted,
+    });
+    // SAFETY: it has no arguments.
     let status = unsafe { init() };
-    if reports {
-        instance::request(Request::Started {});
-    }
-    if status == Status::SUCCESS {
-        entry::report_skipped();
-    }
+    report(Event::Initialized {
+        was_accepted,
+        is_success: status == Status::SUCCESS,
+    });
     status
 }
 
@@ -63,19 +59,19 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_shut_down"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
-    type ShutDown = unsafe extern "C" fn() -> Status;
     // SAFETY: its type.
     let Some(shut_down) = (unsafe { next::<ShutDown>(c"hsa_shut_down") }) else {
         return Status::NOT_INITIALIZED;
     };
-    let reports = is_to_report();
-    if reports {
-        instance::request(Request::ShutDown {});
-    }
-    // SAFETY: it takes nothing.
+    let mut is_accepted = false;
+    report(Event::ShuttingDown {
+        source: SOURCE,
+        is_accepted: &mut is_accepted,
+    });
+    // SAFETY: it has no arguments.
     let status = unsafe { shut_down() };
-    if reports {
-        instance::request(Request::IsDown {});
+    if is_accepted {
+        report(Event::ShutDown { source: SOURCE });
     }
     status
 }
@@ -90,16 +86,16 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
-    type Freeze = unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status;
     // SAFETY: its type.
-    let Some(freeze) = (unsafe { next::<Freeze>(c"hsa_executable_freeze") }) else {
+    let Some(freeze) = (unsafe { next::<ExecutableFreeze>(c"hsa_executable_freeze") }) else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
     let status = unsafe { freeze(executable, options) };
-    if status == Status::SUCCESS && is_to_report() {
-        instance::request(Request::Frozen {
-            executable: executable.0,
+    if status == Status::SUCCESS {
+        report(Event::Frozen {
+            source: SOURCE,
+            executable: ExecutableId(executable.0),
         });
     }
     status
@@ -112,26 +108,12 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_destroy"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    type Destroy = unsafe extern "C" fn(ExecutableHandle) -> Status;
     // SAFETY: its type.
-    let Some(destroy) = (unsafe { next::<Destroy>(c"hsa_executable_destroy") }) else {
+    let Some(destroy) = (unsafe { next::<ExecutableDestroy>(c"hsa_executable_destroy") }) else {
         return Status::NOT_INITIALIZED;
     };
-    if !is_to_report() {
-        // SAFETY: the program's argument.
-        return unsafe { destroy(executable) };
-    }
-    let generation = instance::request(Request::Destroying {
-        executable: executable.0,
-    });
-    // SAFETY: as above.
-    let status = unsafe { destroy(executable) };
-    instance::request(Request::Destroyed {
-        executable: executable.0,
-        generation,
-        destroyed: status == Status::SUCCESS,
-    });
-    status
+    // SAFETY: the program's argument.
+    unsafe { destroy_executable(SOURCE, executable, destroy) }
 }
 
 /// `hsa_queue_create`.
@@ -151,17 +133,18 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
     queue: *mut *mut QueueHead,
 ) -> Status {
     // SAFETY: its type.
-    let Some(create) = (unsafe { next::<super::tool::QueueCreate>(c"hsa_queue_create") }) else {
+    let Some(create) = (unsafe { next::<QueueCreate>(c"hsa_queue_create") }) else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
     let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
-    if status == Status::SUCCESS && is_to_report() {
+    if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        instance::request(Request::QueueCreated {
-            queue: queue as u64,
-            single: kind == QUEUE_TYPE_SINGLE,
+        report(Event::QueueCreated {
+            source: SOURCE,
+            queue: queue as usize,
+            is_single_producer: kind == QUEUE_TYPE_SINGLE,
         });
     }
     status
@@ -193,14 +176,13 @@ pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut QueueHead) -> 
 /// As the function of that name in `hsa/hsa.h`.
 unsafe fn end_queue(name: &CStr, queue: *mut QueueHead) -> Status {
     // SAFETY: the type of both.
-    let Some(end) = (unsafe { next::<super::tool::QueueEnd>(name) }) else {
+    let Some(end) = (unsafe { next::<QueueEnd>(name) }) else {
         return Status::NOT_INITIALIZED;
     };
-    if is_to_report() {
-        instance::request(Request::QueueDestroying {
-            queue: queue as u64,
-        });
-    }
+    report(Event::QueueDestroying {
+        source: SOURCE,
+        queue: queue as usize,
+    });
     // SAFETY: the program's argument.
     unsafe { end(queue) }
 }

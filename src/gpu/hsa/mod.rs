@@ -1,25 +1,24 @@
-//! The only door to HSA and HIP: every call into them is in this folder, behind safe functions that check what comes
-//! back.
+//! AMD GPUs: HSA (ROCr), and HIP where a program uses it. All calls into them are in this folder.
 
-mod api;
+pub mod api;
+pub mod clock;
 pub mod cooperative;
-pub mod copy;
 mod doorbell;
 pub mod gpus;
-mod hip;
+pub mod hip;
+pub mod hsa_runtime;
 pub mod intercept;
-mod linked;
-pub mod originals;
+mod interpose;
+pub mod kernels;
 mod query;
 mod queue_functions;
 pub mod queues;
-mod quiesce;
-pub mod times;
-pub mod tool;
+pub mod saved_api_table;
+pub mod signals;
+mod staging;
+pub mod tables;
+pub mod tool_hooks;
+pub mod tools_variable;
 pub mod types;
+pub mod wait;
 mod write_back;
-
-pub use api::{Api, Error, find, remember_tables};
-pub use hip::function as hip_function;
-pub use query::{Agents, agents, describe, segments, segments_of, tables};
-pub use quiesce::{Waited, quiesce, settle};

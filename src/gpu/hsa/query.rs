@@ -1,8 +1,9 @@
-//! What is loaded where: agents, loaded segments, symbols.
+//! Agents, loaded segments and symbols.
 
-use super::api::{Api, Error, ok};
+use super::api::{Api, check, failed};
+use crate::gpu::runtime::Error;
 use super::types::*;
-use crate::discover::{Agent, Segment, Table, is_table_name};
+use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
 use std::ffi::c_void;
 
 /// An iteration of HSA's that collects into a vector: the first error ends it and is kept.
@@ -37,19 +38,9 @@ impl<'a, T> Collect<'a, T> {
     fn finish(self, what: &'static str, status: Status) -> Result<Vec<T>, Error> {
         match self.error {
             Some(error) => Err(error),
-            None => ok(what, status).map(|()| self.found),
+            None => check(what, status).map(|()| self.found),
         }
     }
-}
-
-/// The process's agents.
-pub struct Agents {
-    /// In HSA's order.
-    pub gpus: Vec<Agent>,
-    /// The first CPU agent.
-    pub cpu: Option<AgentHandle>,
-    /// Agents that do not tell what they are, and the error that came instead.
-    pub unknown: Vec<(AgentHandle, Error)>,
 }
 
 /// All agents, in HSA's order.
@@ -65,28 +56,28 @@ pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
     collect.finish("hsa_iterate_agents", status)
 }
 
-/// Asks every agent what it is.
-pub fn agents(api: &Api) -> Result<Agents, Error> {
+/// The GPU agents, and the first CPU agent.
+pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
     let mut agents = Agents {
         gpus: Vec::new(),
-        cpu: None,
         unknown: Vec::new(),
     };
+    let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
             DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
             DEVICE_TYPE_CPU => {
-                agents.cpu.get_or_insert(handle);
+                cpu.get_or_insert(handle);
                 Ok(())
             }
-            // Signal processors and the like run no code objects of ours.
+            // Signal processors and the like run no instrumented code objects.
             _ => Ok(()),
         });
         if let Err(error) = described {
-            agents.unknown.push((handle, error));
+            agents.unknown.push((AgentId(handle.0), error));
         }
     }
-    Ok(agents)
+    Ok((agents, cpu))
 }
 
 /// Whether an agent is a GPU.
@@ -99,7 +90,7 @@ fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     // SAFETY: the attribute is a 32-bit enumeration.
     let status =
         unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_DEVICE, (&raw mut device).cast()) };
-    ok("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
+    check("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
 }
 
 fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
@@ -107,28 +98,24 @@ fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     // SAFETY: the attribute is char[64].
     let status =
         unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
-    ok("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
+    check("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
     Ok(Agent {
-        handle,
+        id: AgentId(handle.0),
         name: text(&name),
     })
 }
 
 /// A text attribute, as far as its first zero.
-pub(super) fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// An executable that does not tell what is loaded, and the error that came instead.
-pub type Silent = (ExecutableHandle, Error);
-
-/// Where the code objects of all frozen executables are loaded, one segment each; and the executables that do not tell.
+/// The segments of all frozen executables, one for each code object.
 ///
-/// `hsa_ven_amd_loader_query_segment_descriptors` would tell the same, but ROCr 7.2.4 ends the process in it (an
-/// assertion in `ExecutableImpl::QuerySegmentDescriptors`) while another thread has an executable that nothing was
-/// loaded into yet.
-pub fn segments(api: &Api) -> Result<(Vec<Segment>, Vec<Silent>), Error> {
+/// `hsa_ven_amd_loader_query_segment_descriptors` is not used: ROCr 7.2.4 ends the process in it (an assertion in
+/// `ExecutableImpl::QuerySegmentDescriptors`) while another thread has an executable without a code object.
+pub fn segments(api: &Api) -> Result<Segments, Error> {
     type Found = (ExecutableHandle, Result<Vec<Segment>, Error>);
     unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
         // SAFETY: `data` is the collection that `segments` passed, alive and not otherwise used during the call.
@@ -141,24 +128,27 @@ pub fn segments(api: &Api) -> Result<(Vec<Segment>, Vec<Silent>), Error> {
     let mut collect = Collect::<Found>::new(api);
     // SAFETY: `visit` gets back the pointer given here.
     let status = unsafe { (loader.iterate_executables)(visit, (&raw mut collect).cast()) };
-    let (mut segments, mut unknown) = (Vec::new(), Vec::new());
+    let mut segments = Segments {
+        found: Vec::new(),
+        failed: Vec::new(),
+    };
     for (executable, found) in collect.finish("hsa_ven_amd_loader_iterate_executables", status)? {
         match found {
-            Ok(found) => segments.extend(found),
-            Err(error) => unknown.push((executable, error)),
+            Ok(found) => segments.found.extend(found),
+            Err(error) => segments.failed.push((ExecutableId(executable.0), error)),
         }
     }
-    Ok((segments, unknown))
+    Ok(segments)
 }
 
-/// Where the code objects of an executable are loaded; nowhere before it is frozen.
+/// The segments of an executable; none before it is frozen.
 pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segment>, Error> {
     let mut state = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
     let status = unsafe {
         (api.hsa_executable_get_info)(executable, EXECUTABLE_INFO_STATE, (&raw mut state).cast())
     };
-    ok("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
+    check("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
     if state != EXECUTABLE_STATE_FROZEN {
         return Ok(Vec::new());
     }
@@ -187,11 +177,11 @@ pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segmen
             ]
         };
         for status in statuses {
-            ok("hsa_ven_amd_loader_loaded_code_object_get_info", status)?;
+            check("hsa_ven_amd_loader_loaded_code_object_get_info", status)?;
         }
         segments.push(Segment {
-            agent,
-            executable,
+            agent: AgentId(agent.0),
+            executable: ExecutableId(executable.0),
             base,
             size,
         });
@@ -222,38 +212,44 @@ fn code_objects(
     )
 }
 
-/// What `look` finds among the symbols of an executable on an agent.
-fn symbols<T>(
+/// The symbols of an executable on an agent for which `read` returns something.
+fn symbols<T, F>(
     api: &Api,
     executable: ExecutableHandle,
     agent: AgentHandle,
-    look: fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
-) -> Result<Vec<T>, Error> {
-    struct Search<'a, T> {
+    read: F,
+) -> Result<Vec<T>, Error>
+where
+    F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
+{
+    struct Search<'a, T, F> {
         collect: Collect<'a, T>,
-        look: fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
+        read: F,
     }
-    unsafe extern "C" fn visit<T>(
+    unsafe extern "C" fn visit<T, F>(
         _: ExecutableHandle,
         _: AgentHandle,
         symbol: SymbolHandle,
         data: *mut c_void,
-    ) -> Status {
+    ) -> Status
+    where
+        F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
+    {
         // SAFETY: `data` is the search that `symbols` passed, alive and not otherwise used during the call.
-        let search = unsafe { &mut *data.cast::<Search<T>>() };
-        let found = (search.look)(search.collect.api, symbol);
+        let search = unsafe { &mut *data.cast::<Search<T, F>>() };
+        let found = (search.read)(search.collect.api, symbol);
         search.collect.step(found)
     }
     let mut search = Search {
         collect: Collect::<T>::new(api),
-        look,
+        read,
     };
     // SAFETY: `visit` gets back the pointer given here.
     let status = unsafe {
         (api.hsa_executable_iterate_agent_symbols)(
             executable,
             agent,
-            visit::<T>,
+            visit::<T, F>,
             (&raw mut search).cast(),
         )
     };
@@ -262,7 +258,7 @@ fn symbols<T>(
         .finish("hsa_executable_iterate_agent_symbols", status)
 }
 
-/// A symbol's name, in `short` where it fits: that of a kernel can be long.
+/// A symbol's name: in `short` if it fits, else in `long`. Names of kernels can be long.
 fn symbol_name<'a>(
     api: &Api,
     symbol: SymbolHandle,
@@ -275,7 +271,7 @@ fn symbol_name<'a>(
         Some(name) => name,
         None => {
             long.try_reserve_exact(length)
-                .map_err(|_| Error::Call(WHAT, Status::ERROR))?;
+                .map_err(|_| failed(WHAT, Status::ERROR))?;
             long.resize(length, 0);
             &mut long[..]
         }
@@ -284,7 +280,7 @@ fn symbol_name<'a>(
     let status = unsafe {
         (api.hsa_executable_symbol_get_info)(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast())
     };
-    ok(WHAT, status).map(|()| &*name)
+    check(WHAT, status).map(|()| &*name)
 }
 
 fn symbol_u64(
@@ -297,22 +293,29 @@ fn symbol_u64(
     // SAFETY: the attributes that this file asks for here are 64-bit addresses.
     let status =
         unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
-    ok(what, status).map(|()| value)
+    check(what, status).map(|()| value)
 }
 
-/// The bounds tables among the variables of an executable on an agent.
-pub fn tables(
+/// The variables of an executable on an agent that have a wanted name.
+pub fn variables(
     api: &Api,
     executable: ExecutableHandle,
     agent: AgentHandle,
-) -> Result<Vec<Table>, Error> {
-    symbols(api, executable, agent, table)
+    is_wanted: fn(&[u8]) -> bool,
+) -> Result<Vec<Variable>, Error> {
+    symbols(api, executable, agent, |api, symbol| {
+        variable(api, symbol, is_wanted)
+    })
 }
 
-fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
+fn variable(
+    api: &Api,
+    symbol: SymbolHandle,
+    is_wanted: fn(&[u8]) -> bool,
+) -> Result<Option<Variable>, Error> {
     let (mut short, mut long) = ([0u8; 256], Vec::new());
     let name = symbol_name(api, symbol, &mut short, &mut long)?;
-    if !is_table_name(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
+    if !is_wanted(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
         return Ok(None);
     }
     let address = symbol_u64(
@@ -322,7 +325,7 @@ fn table(api: &Api, symbol: SymbolHandle) -> Result<Option<Table>, Error> {
         "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
     )?;
     let size = u64::from(symbol_u32(api, symbol, SYMBOL_INFO_VARIABLE_SIZE)?);
-    Ok(Some(Table {
+    Ok(Some(Variable {
         name: String::from_utf8_lossy(name).into_owned(),
         address,
         size,
@@ -378,12 +381,11 @@ fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Er
     // SAFETY: the attributes that this file asks for here are 32-bit values.
     let status =
         unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
-    ok("hsa_executable_symbol_get_info", status).map(|()| value)
+    check("hsa_executable_symbol_get_info", status).map(|()| value)
 }
 
-/// Where an executable's code object for an agent came from, for a message: its URI (`file://…#offset=…&size=…` or
-/// `memory://…`). `None` when the loader cannot say.
-pub fn describe(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Option<String> {
+/// The URI of an executable's code object for an agent (`file://…#offset=…&size=…` or `memory://…`).
+pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Option<String> {
     let info = api.loader().ok()?.loaded_code_object_get_info;
     for object in code_objects(api, executable).ok()? {
         let (mut owner, mut length) = (AgentHandle(0), 0u32);

@@ -4,9 +4,9 @@
 //! a moment the slots that are not known hold probes, and the exported function, which goes through the table, calls one
 //! of them.
 
-use super::tool::{AmdExtTable, QueueEnd};
+use super::tables::{AmdExtTable, QueueEnd};
 use super::types::*;
-use crate::host;
+use crate::sys::loader;
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 
@@ -171,7 +171,7 @@ pub unsafe fn find(table: *mut AmdExtTable, rocr: *const c_void) -> Slots {
         return Slots::default();
     }
     let mut find = |name: &CStr| {
-        let exported = host::exported_by_file_of(rocr, name)?;
+        let exported = loader::exported_by_file_of(rocr, name)?;
         let saved = functions[FIRST..end].to_vec();
         for (slot, probe) in functions[FIRST..end].iter_mut().zip(ALL) {
             *slot = probe as Function;

@@ -5,10 +5,11 @@
 //! packet with a signal of ours goes behind all others. Into a queue with a single producer nobody else may write;
 //! there the drain waits until all packets were taken, which leaves the last ones unwatched.
 
-use super::api::{Api, Error, ok};
+use super::api::{Api, check, failed};
+use crate::gpu::runtime::Error;
 use super::cooperative;
 use super::types::*;
-use crate::guard::lock;
+use crate::support::sync::lock;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -95,7 +96,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
     let status = unsafe {
         (api.hsa_agent_get_info)(agent, AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
     };
-    ok("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
+    check("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
     let mut queue = std::ptr::null_mut();
     IS_OWN.set(true);
     // SAFETY: no callback and its data; no scratch memory and LDS, for no kernel will run.
@@ -112,7 +113,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
         )
     };
     IS_OWN.set(false);
-    ok("hsa_queue_create", status).map(|()| queue)
+    check("hsa_queue_create", status).map(|()| queue)
 }
 
 /// Destroys a queue of [`create_own`]. What is in it is given up.

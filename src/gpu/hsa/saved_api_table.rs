@@ -1,42 +1,42 @@
-//! What ROCr's API tables had before devprof put its own functions in, for a trace: ROCr's, or those of a tool that was
-//! loaded before.
+//! A copy of ROCr's API tables from before a trace puts its own functions in. It has ROCr's functions, or those of a tool
+//! that ROCr loaded before devprof.
 
 use super::queue_functions::Saved;
-use super::tool::{self, AmdExtTable, ApiTable, CoreTable};
+use super::tables::{AmdExtTable, ApiTable, CoreTable, tables};
+use super::tool_hooks;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Functions of `hsa/hsa_api_trace.h`.
-pub struct Originals {
+pub struct SavedTables {
     pub core: CoreTable,
     pub amd: AmdExtTable,
     pub queue_functions: Saved,
 }
 
-/// Never freed: threads may be in a hook while HSA is shut down and initialised again.
-static ORIGINALS: AtomicPtr<Originals> = AtomicPtr::new(std::ptr::null_mut());
+/// Never freed: threads may be in a hook while HSA is shut down and initialized again.
+static SAVED: AtomicPtr<SavedTables> = AtomicPtr::new(std::ptr::null_mut());
 
-/// `None`: nothing was remembered.
-pub fn originals() -> Option<&'static Originals> {
+/// `None` before [`save`].
+pub fn saved() -> Option<&'static SavedTables> {
     // SAFETY: null, or a box that was leaked.
-    unsafe { ORIGINALS.load(Ordering::Acquire).as_ref() }
+    unsafe { SAVED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Remembers ROCr's functions, for the clock and for the hooks. False when the tables are not known here.
+/// Saves the tables. Returns false if they have versions that devprof does not know.
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn remember(table: *mut ApiTable) -> bool {
+pub unsafe fn save(table: *mut ApiTable) -> bool {
     // SAFETY: the caller's promise; the sizes are checked.
-    let Some((core, amd)) = (unsafe { tool::tables(table) }) else {
+    let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
     // SAFETY: ROCr's table, with the slots that were found in it.
-    let queue_functions = unsafe { tool::slots().saved(amd) };
-    let originals = Box::new(Originals {
+    let queue_functions = unsafe { tool_hooks::slots().saved(amd) };
+    let saved = Box::new(SavedTables {
         core: *core,
         amd: *amd,
         queue_functions,
     });
-    ORIGINALS.store(Box::into_raw(originals), Ordering::Release);
+    SAVED.store(Box::into_raw(saved), Ordering::Release);
     true
 }

@@ -1,11 +1,12 @@
-//! Copies from device memory: one pinned staging buffer and one signal for each agent, made on first use and kept for
-//! every later drain; asynchronous copies in batches, one wait for each batch. Where pinned memory or the asynchronous
-//! copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and kept
+//! for later drains. Copies are asynchronous, in batches, with one wait for each batch. If pinned memory or the
+//! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
 //!
-//! Device memory is never read by the host, whatever HSA says of its address: without a large BAR its pages have no
-//! access rights, and with one such reads go around the GPU's caches.
+//! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
+//! bypass the GPU's caches.
 
-use super::api::{Api, Error, ok};
+use super::api::{Api, check, failed};
+use crate::gpu::runtime::Error;
 use super::hip;
 use super::types::*;
 use super::write_back::WriteBack;
@@ -13,29 +14,28 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a wait for copies holds its processor before it gives it to others for a while: ROCr polls, always without
-/// interrupts, and at first with them.
+/// How long a wait for copies keeps its processor before it sleeps. ROCr polls: always without interrupts, at first with
+/// them.
 const WAIT_SLICE: Duration = Duration::from_micros(20);
 /// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Bytes that are copied in one batch, at most, so that a drain's memory does not grow with a code object's counters.
-/// At 25 GB/s it takes 0.6 ms to copy as much, and a wait for it 0.02 ms.
+/// The largest batch, bytes. It bounds a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a wait 0.02 ms.
 pub const BATCH: usize = 16 << 20;
-/// The first buffer.
+/// The smallest buffer, bytes.
 const SMALLEST: usize = 1 << 16;
-/// Pieces begin at a cache line of the buffer.
+/// The alignment of pieces in the buffer: a cache line.
 const LINE: usize = 64;
 
-/// Where copies from one agent land.
+/// The buffer for copies from one agent.
 pub struct Staging {
     api: &'static Api,
     gpu: AgentHandle,
-    /// The agent that the pinned memory belongs to, and its pool. `None`: there is no such pool.
+    /// The agent of the pinned memory, and its pool. `None` if there is no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
     signal: Option<SignalHandle>,
-    /// For what could not be copied asynchronously.
+    /// The buffer for synchronous copies.
     heap: Vec<u8>,
     write_back: WriteBack,
 }
@@ -71,7 +71,7 @@ impl Staging {
         &mut self,
         pieces: &[Range<u64>],
         limit: Duration,
-        mut take: impl FnMut(usize, Result<&[u8], Error>),
+        take: &mut dyn FnMut(usize, Result<&[u8], Error>),
     ) -> Result<(), Error> {
         let mut first = 0;
         while first < pieces.len() {
@@ -95,7 +95,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Has the agent write its caches back to memory, see [`WriteBack`]. Whether it did within `limit`.
+    /// See [`WriteBack::run`].
     pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
         self.write_back.run(limit)
     }
@@ -116,7 +116,7 @@ impl Staging {
             // SAFETY: no more bytes than there are at `bytes`, to a part of the range.
             let status =
                 unsafe { (self.api.hsa_memory_copy)(start as *mut c_void, bytes.cast(), size) };
-            ok("hsa_memory_copy", status)?;
+            check("hsa_memory_copy", status)?;
             start += size as u64;
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Staging {
             || unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) };
         match is_copied {
             true => Ok(&self.heap[..size]),
-            false => Err(Error::Call(
+            false => Err(failed(
                 "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
                 status,
             )),
@@ -146,7 +146,7 @@ impl Staging {
         self.heap.clear();
         self.heap
             .try_reserve(size)
-            .map_err(|_| Error::Call("malloc", Status::ERROR))?;
+            .map_err(|_| failed("malloc", Status::ERROR))?;
         self.heap.resize(size, 0);
         Ok(self.heap.as_mut_ptr())
     }
@@ -171,13 +171,13 @@ impl Staging {
     fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
         let mut base = std::ptr::null_mut::<c_void>();
         // SAFETY: plain allocation from a pool that allows it.
-        ok("hsa_amd_memory_pool_allocate", unsafe {
+        check("hsa_amd_memory_pool_allocate", unsafe {
             (self.api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
         })?;
         // SAFETY: one agent, no flags, memory of a pool.
         let status =
             unsafe { (self.api.hsa_amd_agents_allow_access)(1, &self.gpu, std::ptr::null(), base) };
-        if let Err(error) = ok("hsa_amd_agents_allow_access", status) {
+        if let Err(error) = check("hsa_amd_agents_allow_access", status) {
             // SAFETY: allocated just above and used by nobody.
             unsafe { (self.api.hsa_amd_memory_pool_free)(base) };
             return Err(error);
@@ -257,7 +257,7 @@ impl Staging {
                 // As above: the device may still write.
                 self.pinned = None;
                 self.signal = None;
-                return Err(Error::Call(
+                return Err(failed(
                     "waiting for hsa_amd_memory_async_copy",
                     Status::ERROR,
                 ));
@@ -273,7 +273,7 @@ impl Staging {
         }
         let mut signal = SignalHandle(0);
         // SAFETY: no consumers named: any agent may use it.
-        ok("hsa_signal_create", unsafe {
+        check("hsa_signal_create", unsafe {
             (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
         })?;
         self.signal = Some(signal);

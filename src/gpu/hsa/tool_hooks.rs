@@ -1,169 +1,20 @@
-//! devprof as a tool of ROCr: what `HSA_TOOLS_LIB` loads at the end of `hsa_init`. Mirrors `hsa/hsa_api_trace.h`.
+//! The hooks that devprof puts into ROCr's API tables as a tool (`HSA_TOOLS_LIB`), at the end of `hsa_init`. They report
+//! executables, queues and shutdowns.
 
-use super::api::there;
+use super::api::loaded_api;
 use super::queue_functions::{
     self, ENGINE_COMPUTE, Function, Hooks, QueueCreateDesc, Saved, Slots,
 };
-use super::times::DispatchTime;
+use super::tables::*;
 use super::types::*;
-use crate::host;
-use std::ffi::{OsStr, OsString, c_char, c_int, c_void};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use crate::gpu::events::{Event, Source, report};
+use crate::gpu::runtime::ExecutableId;
+use crate::sys::loader;
+use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// `ApiTableVersion`. In a table of functions `minor` is the table's size in bytes.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Version {
-    pub major: u32,
-    pub minor: u32,
-    pub step: u32,
-    pub reserved: u32,
-}
-
-/// The beginning of `HsaApiTable`.
-#[repr(C)]
-pub struct ApiTable {
-    pub version: Version,
-    pub core: *mut CoreTable,
-    pub amd_ext: *mut AmdExtTable,
-}
-
-type ShutDown = unsafe extern "C" fn() -> Status;
-type ExecutableFreeze = unsafe extern "C" fn(ExecutableHandle, *const c_char) -> Status;
-type ExecutableDestroy = unsafe extern "C" fn(ExecutableHandle) -> Status;
-/// `hsa_queue_create` and `hsa_amd_queue_intercept_create`.
-pub type QueueCreate = unsafe extern "C" fn(
-    AgentHandle,
-    u32,
-    u32,
-    usize,
-    *mut c_void,
-    u32,
-    u32,
-    *mut *mut QueueHead,
-) -> Status;
-/// `hsa_queue_destroy` and `hsa_queue_inactivate`.
-pub type QueueEnd = unsafe extern "C" fn(*mut QueueHead) -> Status;
-/// `hsa_queue_add_write_index_*`.
-pub type AddWriteIndex = unsafe extern "C" fn(*const QueueHead, u64) -> u64;
-/// `hsa_amd_queue_intercept_packet_writer`.
-pub type PacketWriter = unsafe extern "C" fn(*const c_void, u64);
-/// `hsa_amd_queue_intercept_handler`.
-pub type PacketHandler = unsafe extern "C" fn(*const c_void, u64, u64, *mut c_void, PacketWriter);
-
-/// Functions that are not used here.
-type Unused<const N: usize> = [usize; N];
-
-/// The beginning of `CoreApiTable`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct CoreTable {
-    pub version: Version,
-    unused0: Unused<1>,
-    pub hsa_shut_down: ShutDown,
-    pub hsa_system_get_info: unsafe extern "C" fn(u32, *mut c_void) -> Status,
-    unused3: Unused<4>,
-    pub hsa_queue_create: QueueCreate,
-    unused8: Unused<1>,
-    pub hsa_queue_destroy: QueueEnd,
-    pub hsa_queue_inactivate: QueueEnd,
-    unused11: Unused<10>,
-    pub hsa_queue_add_write_index_scacq_screl: AddWriteIndex,
-    pub hsa_queue_add_write_index_scacquire: AddWriteIndex,
-    pub hsa_queue_add_write_index_relaxed: AddWriteIndex,
-    pub hsa_queue_add_write_index_screlease: AddWriteIndex,
-    unused25: Unused<13>,
-    pub hsa_signal_destroy: unsafe extern "C" fn(SignalHandle) -> Status,
-    unused39: Unused<1>,
-    pub hsa_signal_load_scacquire: unsafe extern "C" fn(SignalHandle) -> SignalValue,
-    pub hsa_signal_store_relaxed: unsafe extern "C" fn(SignalHandle, SignalValue),
-    pub hsa_signal_store_screlease: unsafe extern "C" fn(SignalHandle, SignalValue),
-    unused43: Unused<41>,
-    pub hsa_executable_destroy: ExecutableDestroy,
-    unused85: Unused<1>,
-    pub hsa_executable_freeze: ExecutableFreeze,
-}
-
-/// The beginning of `AmdExtTable`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct AmdExtTable {
-    pub version: Version,
-    unused0: Unused<2>,
-    pub hsa_amd_profiling_set_profiler_enabled:
-        unsafe extern "C" fn(*mut QueueHead, c_int) -> Status,
-    unused3: Unused<1>,
-    pub hsa_amd_profiling_get_dispatch_time:
-        unsafe extern "C" fn(AgentHandle, SignalHandle, *mut DispatchTime) -> Status,
-    unused5: Unused<5>,
-    pub hsa_amd_queue_cu_set_mask: unsafe extern "C" fn(*mut QueueHead, u32, *const u32) -> Status,
-    unused11: Unused<22>,
-    pub hsa_amd_signal_create: unsafe extern "C" fn(
-        SignalValue,
-        u32,
-        *const AgentHandle,
-        u64,
-        *mut SignalHandle,
-    ) -> Status,
-    unused34: Unused<3>,
-    pub hsa_amd_queue_intercept_create: QueueCreate,
-    pub hsa_amd_queue_intercept_register:
-        unsafe extern "C" fn(*mut QueueHead, PacketHandler, *mut c_void) -> Status,
-    pub hsa_amd_queue_set_priority: unsafe extern "C" fn(*mut QueueHead, u32) -> Status,
-}
-
-/// `HSA_API_TABLE_MAJOR_VERSION`: the version of `HsaApiTable` whose beginning is known here.
-pub const API_TABLE_MAJOR_VERSION: u32 = 3;
-/// `HSA_CORE_API_TABLE_MAJOR_VERSION`: likewise of `CoreApiTable`.
-pub const CORE_API_TABLE_MAJOR_VERSION: u32 = 2;
-/// `HSA_AMD_EXT_API_TABLE_MAJOR_VERSION`: likewise of `AmdExtTable`.
-pub const AMD_EXT_API_TABLE_MAJOR_VERSION: u32 = 2;
-
-/// ROCr's tables, if they are of the versions that are known here.
-///
-/// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it, and nobody else uses it while the tables are borrowed.
-pub unsafe fn tables<'a>(table: *mut ApiTable) -> Option<(&'a mut CoreTable, &'a mut AmdExtTable)> {
-    // SAFETY: the caller's promise; the versions say that the fields are there.
-    unsafe {
-        let table = table.as_ref()?;
-        if table.version.major != API_TABLE_MAJOR_VERSION
-            || (table.version.minor as usize) < size_of::<ApiTable>()
-        {
-            return None;
-        }
-        let (core, amd) = (table.core.as_mut()?, table.amd_ext.as_mut()?);
-        let known = core.version.major == CORE_API_TABLE_MAJOR_VERSION
-            && core.version.minor as usize >= size_of::<CoreTable>()
-            && amd.version.major == AMD_EXT_API_TABLE_MAJOR_VERSION
-            && amd.version.minor as usize >= size_of::<AmdExtTable>();
-        known.then_some((core, amd))
-    }
-}
-
-/// What a tool is told. A function that comes before a change is done when that happens.
-#[derive(Clone, Copy)]
-pub struct Ears {
-    /// After an executable was frozen.
-    pub frozen: fn(ExecutableHandle),
-    /// Before an executable is destroyed. What it returns goes to `gone`.
-    pub going: fn(ExecutableHandle) -> u64,
-    /// After that, and whether it was.
-    pub gone: fn(ExecutableHandle, u64, bool),
-    /// After a queue was made: its address, and whether it has a single producer.
-    pub queue_made: fn(usize, bool),
-    /// Before a queue is destroyed or made inactive.
-    pub queue_gone: fn(usize),
-    /// Before each `hsa_shut_down`: when ROCr calls `OnUnload`, its functions are out of use already.
-    pub shut_down: fn(),
-    /// After that.
-    pub is_down: fn(),
-}
-
-/// What the table had: ROCr's own functions, or those of a tool before us.
-struct Heard {
-    ears: Ears,
+/// The functions that were in the tables: ROCr's own, or those of a tool that ROCr loaded before devprof.
+struct SavedFunctions {
     freeze: ExecutableFreeze,
     destroy: ExecutableDestroy,
     queue_create: QueueCreate,
@@ -174,79 +25,88 @@ struct Heard {
     queue_functions: Saved,
 }
 
-/// Never freed: threads may be in a hook while HSA is shut down and initialised again.
-static HEARD: AtomicPtr<Heard> = AtomicPtr::new(std::ptr::null_mut());
+/// Never freed: threads may be in a hook while HSA is shut down and initialized again.
+static SAVED: AtomicPtr<SavedFunctions> = AtomicPtr::new(std::ptr::null_mut());
 
-fn heard() -> Option<&'static Heard> {
+fn saved() -> Option<&'static SavedFunctions> {
     // SAFETY: null, or a box that was leaked.
-    unsafe { HEARD.load(Ordering::Acquire).as_ref() }
+    unsafe { SAVED.load(Ordering::Acquire).as_ref() }
 }
 
-/// False when the tables are not of the versions that are known here; then nothing is changed.
+/// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn listen(table: *mut ApiTable, ears: Ears) -> bool {
+pub unsafe fn install(table: *mut ApiTable) -> bool {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
-    // A table that was changed already, by an earlier OnLoad, leads back here.
-    if core.hsa_shut_down as usize != shut_down as *const () as usize {
-        // SAFETY: ROCr's table; its own functions are those that HSA's names lead to.
-        let slots = unsafe {
-            let rocr = there().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
-            queue_functions::find(amd, rocr)
-        };
-        // SAFETY: ROCr's table, with the slots that were found in it.
-        let queue_functions = unsafe { slots.saved(amd) };
-        let heard = Heard {
-            ears,
-            freeze: core.hsa_executable_freeze,
-            destroy: core.hsa_executable_destroy,
-            queue_create: core.hsa_queue_create,
-            queue_destroy: core.hsa_queue_destroy,
-            queue_inactivate: core.hsa_queue_inactivate,
-            shut_down: core.hsa_shut_down,
-            slots,
-            queue_functions,
-        };
-        HEARD.store(Box::into_raw(Box::new(heard)), Ordering::Release);
-        core.hsa_executable_freeze = executable_freeze;
-        core.hsa_executable_destroy = executable_destroy;
-        core.hsa_queue_create = queue_create;
-        core.hsa_queue_destroy = queue_destroy;
-        core.hsa_queue_inactivate = queue_inactivate;
-        core.hsa_shut_down = shut_down;
-        let hooks = Hooks {
-            create: amd_queue_create_hook,
-            acquire: counted_queue_acquire_hook,
-            release: counted_queue_release_hook,
-        };
-        // SAFETY: as above.
-        unsafe { slots.replace(amd, hooks) };
+    // An earlier OnLoad has changed this table already: what is in it now are the hooks.
+    if core.hsa_shut_down as usize == shut_down as *const () as usize {
+        return true;
     }
+    // SAFETY: ROCr's table; its own functions are those that HSA's names lead to.
+    let slots = unsafe {
+        let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
+        queue_functions::find(amd, rocr)
+    };
+    // SAFETY: ROCr's table, with the slots that were found in it.
+    let queue_functions = unsafe { slots.saved(amd) };
+    let saved = SavedFunctions {
+        freeze: core.hsa_executable_freeze,
+        destroy: core.hsa_executable_destroy,
+        queue_create: core.hsa_queue_create,
+        queue_destroy: core.hsa_queue_destroy,
+        queue_inactivate: core.hsa_queue_inactivate,
+        shut_down: core.hsa_shut_down,
+        slots,
+        queue_functions,
+    };
+    SAVED.store(Box::into_raw(Box::new(saved)), Ordering::Release);
+    core.hsa_executable_freeze = executable_freeze;
+    core.hsa_executable_destroy = executable_destroy;
+    core.hsa_queue_create = queue_create;
+    core.hsa_queue_destroy = queue_destroy;
+    core.hsa_queue_inactivate = queue_inactivate;
+    core.hsa_shut_down = shut_down;
+    let hooks = Hooks {
+        create: amd_queue_create_hook,
+        acquire: counted_queue_acquire_hook,
+        release: counted_queue_release_hook,
+    };
+    // SAFETY: as above.
+    unsafe { slots.replace(amd, hooks) };
     true
 }
 
-/// Where the table of this ROCr has the functions of [`queue_functions`].
+/// The slots of the functions in [`queue_functions`], in the table of this ROCr.
 pub fn slots() -> Slots {
-    heard().map_or(Slots::default(), |heard| heard.slots)
+    saved().map_or(Slots::default(), |saved| saved.slots)
 }
 
-/// Whether queues are made by the library that has `function`, ROCr's, and by no tool before us.
-pub fn makes_queues_in_the_library_of(function: *const c_void) -> bool {
-    heard().is_none_or(|heard| host::are_of_one_file(heard.queue_create as *const c_void, function))
+/// Whether the library that contains `function`, which is one of ROCr's, creates the queues, and no tool that was loaded
+/// before devprof.
+pub fn rocr_creates_queues(function: *const c_void) -> bool {
+    saved()
+        .is_none_or(|saved| loader::are_of_one_file(saved.queue_create as *const c_void, function))
 }
 
 unsafe extern "C" fn shut_down() -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    (heard.ears.shut_down)();
-    // SAFETY: what the table had for it.
-    let status = unsafe { (heard.shut_down)() };
-    (heard.ears.is_down)();
+    let source = Source::Tool;
+    let mut is_accepted = false;
+    report(Event::ShuttingDown {
+        source,
+        is_accepted: &mut is_accepted,
+    });
+    // SAFETY: the function that was in the table.
+    let status = unsafe { (saved.shut_down)() };
+    if is_accepted {
+        report(Event::ShutDown { source });
+    }
     status
 }
 
@@ -254,26 +114,26 @@ unsafe extern "C" fn executable_freeze(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    // SAFETY: the program's arguments, to what the table had.
-    let status = unsafe { (heard.freeze)(executable, options) };
+    // SAFETY: the program's arguments, to the function that was in the table.
+    let status = unsafe { (saved.freeze)(executable, options) };
     if status == Status::SUCCESS {
-        (heard.ears.frozen)(executable);
+        report(Event::Frozen {
+            source: Source::Tool,
+            executable: ExecutableId(executable.0),
+        });
     }
     status
 }
 
 unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    let token = (heard.ears.going)(executable);
-    // SAFETY: the program's argument, to what the table had.
-    let status = unsafe { (heard.destroy)(executable) };
-    (heard.ears.gone)(executable, token, status == Status::SUCCESS);
-    status
+    // SAFETY: the program's argument.
+    unsafe { destroy_executable(Source::Tool, executable, saved.destroy) }
 }
 
 unsafe extern "C" fn queue_create(
@@ -286,16 +146,16 @@ unsafe extern "C" fn queue_create(
     group: u32,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    // SAFETY: the program's arguments, to what the table had.
+    // SAFETY: the program's arguments, to the function that was in the table.
     let status =
-        unsafe { (heard.queue_create)(agent, size, kind, callback, data, private, group, queue) };
+        unsafe { (saved.queue_create)(agent, size, kind, callback, data, private, group, queue) };
     if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        (heard.ears.queue_made)(queue as usize, kind == QUEUE_TYPE_SINGLE);
+        report_created(queue, kind == QUEUE_TYPE_SINGLE);
     }
     status
 }
@@ -306,19 +166,19 @@ unsafe extern "C" fn amd_queue_create_hook(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((heard, create)) = heard().and_then(|h| Some((h, h.queue_functions.create?))) else {
+    let Some(create) = saved().and_then(|saved| saved.queue_functions.create) else {
         return Status::ERROR;
     };
-    // SAFETY: the program's arguments, to what the table had.
+    // SAFETY: the program's arguments, to the function that was in the table.
     let status = unsafe { create(agent, descs, count) };
     if descs.is_null() {
         return status;
     }
     for n in 0..count as usize {
-        // SAFETY: the call has looked at as many descriptors, and has set the queue of each, also where it failed.
+        // SAFETY: there are `count` descriptors, and the call has set the queue of each, even if it failed.
         let desc = unsafe { &*descs.add(n) };
         if !desc.queue.is_null() && desc.engine == ENGINE_COMPUTE {
-            (heard.ears.queue_made)(desc.queue as usize, desc.kind == QUEUE_TYPE_SINGLE);
+            report_created(desc.queue, desc.kind == QUEUE_TYPE_SINGLE);
         }
     }
     status
@@ -334,78 +194,87 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     flags: u64,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some((heard, acquire)) = heard().and_then(|h| Some((h, h.queue_functions.acquire?))) else {
+    let Some(acquire) = saved().and_then(|saved| saved.queue_functions.acquire) else {
         return Status::ERROR;
     };
-    // SAFETY: the program's arguments, to what the table had.
+    // SAFETY: the program's arguments, to the function that was in the table.
     let status = unsafe { acquire(agent, kind, priority, callback, data, flags, queue) };
     if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        // Its ring is shared with others.
-        (heard.ears.queue_made)(queue as usize, false);
+        // Other producers share its ring.
+        report_created(queue, false);
     }
     status
 }
 
 /// `hsa_amd_counted_queue_release`.
 unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status {
-    let Some((heard, release)) = heard().and_then(|h| Some((h, h.queue_functions.release?))) else {
+    let Some(release) = saved().and_then(|saved| saved.queue_functions.release) else {
         return Status::ERROR;
     };
-    (heard.ears.queue_gone)(queue as usize);
-    // SAFETY: the program's argument, to what the table had.
+    report_destroying(queue);
+    // SAFETY: the program's argument, to the function that was in the table.
     unsafe { release(queue) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    (heard.ears.queue_gone)(queue as usize);
-    // SAFETY: the program's argument, to what the table had.
-    unsafe { (heard.queue_destroy)(queue) }
+    report_destroying(queue);
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { (saved.queue_destroy)(queue) }
 }
 
 unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
-    let Some(heard) = heard() else {
+    let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    (heard.ears.queue_gone)(queue as usize);
-    // SAFETY: the program's argument, to what the table had.
-    unsafe { (heard.queue_inactivate)(queue) }
+    report_destroying(queue);
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { (saved.queue_inactivate)(queue) }
 }
 
-/// The value of HSA_TOOLS_LIB that adds `library` to the tools in `old`, or `None` when it is among them. ROCr splits
-/// the value at spaces and takes what is in double quotes as one name.
-pub fn with_tool(old: Option<&OsStr>, library: &OsStr) -> Option<OsString> {
-    let name = library.as_bytes();
-    let old = old.map(OsStr::as_bytes).unwrap_or_default();
-    if !name.is_empty() && old.windows(name.len()).any(|window| window == name) {
-        return None;
+/// Destroys an executable by `destroy`, and reports that.
+///
+/// # Safety
+/// As `hsa_executable_destroy`, which `destroy` is.
+pub unsafe fn destroy_executable(
+    source: Source,
+    executable: ExecutableHandle,
+    destroy: ExecutableDestroy,
+) -> Status {
+    let id = ExecutableId(executable.0);
+    let mut generation = None;
+    report(Event::Destroying {
+        source,
+        executable: id,
+        generation: &mut generation,
+    });
+    // SAFETY: the caller's promise.
+    let status = unsafe { destroy(executable) };
+    if let Some(generation) = generation {
+        report(Event::Destroyed {
+            executable: id,
+            generation,
+            is_success: status == Status::SUCCESS,
+        });
     }
-    let mut value = old.to_vec();
-    if !value.is_empty() {
-        value.push(b' ');
-    }
-    if name.contains(&b' ') {
-        value.extend([b"\"", name, b"\""].concat());
-    } else {
-        value.extend(name);
-    }
-    Some(OsString::from_vec(value))
+    status
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn report_created(queue: *mut QueueHead, is_single_producer: bool) {
+    report(Event::QueueCreated {
+        source: Source::Tool,
+        queue: queue as usize,
+        is_single_producer,
+    });
+}
 
-    #[test]
-    fn a_tool_is_added_once_beside_others() {
-        let with = |old: Option<&str>, name: &str| with_tool(old.map(OsStr::new), OsStr::new(name));
-        assert_eq!(with(None, "/x/d.so"), Some("/x/d.so".into()));
-        assert_eq!(with(Some("/a.so"), "/x/d.so"), Some("/a.so /x/d.so".into()));
-        assert_eq!(with(Some("/x/d.so /a.so"), "/x/d.so"), None);
-        assert_eq!(with(None, "/x y/d.so"), Some("\"/x y/d.so\"".into()));
-    }
+fn report_destroying(queue: *mut QueueHead) {
+    report(Event::QueueDestroying {
+        source: Source::Tool,
+        queue: queue as usize,
+    });
 }

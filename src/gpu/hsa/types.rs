@@ -176,3 +176,11 @@ pub struct LoaderTable {
         *mut c_void,
     ) -> Status,
 }
+
+/// `hsa_amd_profiling_dispatch_time_t`: ticks of the system clock, or of the agent's where that is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct DispatchTime {
+    pub start: u64,
+    pub end: u64,
+}

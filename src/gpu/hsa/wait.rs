@@ -1,93 +1,91 @@
-//! Waiting until the kernels that were launched are done: for HIP, and HSA's handlers with it, where it is in the process;
-//! else for the program's queues.
+//! Waiting for the kernels that were launched: by HIP and then HSA's handlers if HIP is in the process, else by the
+//! program's queues.
 
 use super::api::Api;
 use super::types::*;
 use super::{hip, queues};
-use crate::guard::lock;
-use crate::host;
+use crate::gpu::runtime::{Wait, Waited};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::lock;
+use crate::sys::threads;
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// A wait that is under way.
-pub struct Quiesce {
+/// A wait that has begun.
+struct HsaWait {
     api: &'static Api,
     /// HIP is in the process.
     hip: bool,
-    /// Gets a message when HIP's devices are done, and is disconnected when the handlers are, too. `None`: HIP is not to
-    /// be waited for.
+    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait for
+    /// HIP.
     done: Option<Receiver<()>>,
     start: Instant,
     limit: Duration,
 }
 
-/// How a wait for the devices ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
-    Done,
-    TooLate,
-    /// There is no thread that could wait for HIP.
-    NoThread,
-}
-
-/// Begins to wait, for `limit` at most; for HIP on a thread of its own, as its wait has no limit, and only where it
-/// `may_ask` HIP.
-pub fn quiesce(api: &'static Api, may_ask: bool, limit: Duration) -> Quiesce {
+/// Begins to wait, for `limit` at most. `all`: also for HIP, whose wait has no limit and gets a thread.
+pub fn begin(api: &'static Api, all: bool, limit: Duration) -> Box<dyn Wait> {
     let hip = hip::is_loaded();
-    let done = (hip && may_ask).then(|| {
+    let done = (hip && all).then(|| {
         let (done, is_done) = mpsc::channel();
-        let under_way = UnderWay::begin();
-        // Without a thread `done` is dropped, and the other end is disconnected.
-        host::spawn_here(Box::new(move || {
-            let _under_way = under_way;
+        let active = ActiveWait::begin();
+        let work = move || {
+            let _active = active;
             hip::wait_for_devices();
-            // Nobody listens any more when the limit was hit.
+            // The receiver is dropped if the limit was reached.
             let _ = done.send(());
             pass_handlers(api);
-        }));
+        };
+        // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
+        threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
         is_done
     });
-    Quiesce {
+    Box::new(HsaWait {
         api,
         hip,
         done,
         start: Instant::now(),
         limit,
-    }
+    })
 }
 
-/// How many waits are under way, in this process.
-static UNDER_WAY: Mutex<usize> = Mutex::new(0);
+/// The number of threads that wait for HIP.
+static ACTIVE: Mutex<usize> = Mutex::new(0);
+/// [`ACTIVE`] has decreased.
 static IS_OVER: Condvar = Condvar::new();
 
-struct UnderWay;
+struct ActiveWait;
 
-impl UnderWay {
-    fn begin() -> UnderWay {
-        *lock(&UNDER_WAY) += 1;
-        UnderWay
+impl ActiveWait {
+    fn begin() -> ActiveWait {
+        *lock(&ACTIVE) += 1;
+        ActiveWait
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for ActiveWait {
     fn drop(&mut self) {
-        *lock(&UNDER_WAY) -= 1;
+        *lock(&ACTIVE) -= 1;
         IS_OVER.notify_all();
     }
 }
 
-/// Waits, for `limit` at most, until no wait is under way any more, of whatever thread: a process that exits takes HIP
-/// from under them.
-pub fn settle(limit: Duration) {
-    // The limit is all that there is to do about a wait that goes on.
-    let _ = IS_OVER.wait_timeout_while(lock(&UNDER_WAY), limit, |count| *count > 0);
+/// Waits until no thread waits for HIP, for `limit` at most. To be called before the process destroys HIP.
+pub fn wait_for_all(limit: Duration) {
+    // After the limit nothing more can be done.
+    let _ = IS_OVER.wait_timeout_while(lock(&ACTIVE), limit, |count| *count > 0);
 }
 
-impl Quiesce {
-    /// Waits until the devices are done.
-    pub fn devices(&mut self) -> Waited {
+impl HsaWait {
+    fn rest(&self) -> Duration {
+        self.limit.saturating_sub(self.start.elapsed())
+    }
+}
+
+impl Wait for HsaWait {
+    fn kernels(&mut self) -> Waited {
         let rest = self.rest();
         if !self.hip {
             return match queues::wait(self.api, rest) {
@@ -104,23 +102,18 @@ impl Quiesce {
         waited
     }
 
-    /// Waits until the handlers are done, after the devices.
-    pub fn handlers(self) {
+    fn handlers(self: Box<Self>) {
         if let Some(done) = &self.done {
-            // The end of the thread, or the limit: there is nothing more to do in either case.
+            // Returns when the thread ends, or at the limit.
             let _ = done.recv_timeout(self.rest());
         }
     }
-
-    fn rest(&self) -> Duration {
-        self.limit.saturating_sub(self.start.elapsed())
-    }
 }
 
-/// Waits until ROCr's event thread has been through all handlers whose signals are done by now.
+/// Waits until ROCr's event thread has called the handlers of all signals that are complete now.
 ///
-/// HIP's wait ends when the device is done, while the handler in which HIP takes note of it may only begin to run. A
-/// process that exits meanwhile destroys HIP's state under the handler and dies: at exit HIP must be left at rest.
+/// HIP's wait ends when the device is done. The handler in which HIP records that may still run. A process that exits
+/// at this moment destroys HIP's state under the handler and crashes.
 fn pass_handlers(api: &Api) {
     struct Passes {
         calls: u32,
@@ -130,11 +123,11 @@ fn pass_handlers(api: &Api) {
         // SAFETY: `data` is the box that `pass_handlers` gave away; only this handler uses it.
         let passes = unsafe { &mut *data.cast::<Passes>() };
         passes.calls += 1;
-        // The thread goes through its signals in a circle: between the first call and the second it came by all.
+        // The thread polls its signals in a circle: between the first call and the second it has polled all of them.
         if passes.calls == 1 {
             return true;
         }
-        // SAFETY: returning false ends the calls, so the box has no other user any more.
+        // SAFETY: to return false ends the calls, so nothing else uses the box.
         let passes = unsafe { Box::from_raw(data.cast::<Passes>()) };
         let _ = passes.done.send(());
         false

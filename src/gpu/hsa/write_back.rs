@@ -4,7 +4,8 @@
 //! devprof's own, has the command processor write back all that is dirty, whichever queue it came from, and drop what is
 //! clean, so that kernels see what was copied to the device.
 
-use super::api::{Api, Error, ok};
+use super::api::{Api, check, failed};
+use crate::gpu::runtime::Error;
 use super::queues;
 use super::types::*;
 use std::time::{Duration, Instant};
@@ -72,7 +73,7 @@ impl Made {
     fn new(api: &Api, agent: AgentHandle) -> Result<Made, Error> {
         let mut signal = SignalHandle(0);
         // SAFETY: no consumers named: any agent may use it.
-        ok("hsa_signal_create", unsafe {
+        check("hsa_signal_create", unsafe {
             (api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
         })?;
         let queue = queues::create_own(api, agent).inspect_err(|_| {
