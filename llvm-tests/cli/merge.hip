@@ -89,7 +89,7 @@ int main() {
 // BAD-NEXT: devprof: gone: No such file
 // BAD-NEXT: devprof: bad/empty.profraw: it is empty
 // BAD-NEXT: devprof: bad/pipe.profraw: not a regular file; left out
-// BAD-NEXT: devprof: bad/short.profraw: at byte 0x{{[0-9a-f]+}}: the names end beyond the file's 300 bytes; left out
+// BAD-NEXT: devprof: bad/short.profraw: at byte 0x{{[0-9a-f]+}}: names extend past the end of the file (300 bytes); left out
 // BAD-NEXT: devprof: bad/source.profraw: llvm-profdata: {{.*}}; left out
 // BAD-NOT:  {{.}}
 // STRICT: devprof: bad/short.profraw: at byte

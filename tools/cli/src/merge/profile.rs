@@ -190,16 +190,16 @@ pub fn check(bytes: &[u8], raw: u64) -> Result<Whole, String> {
         }
         let layout = Layout::read(own).map_err(|e| at(&e))?;
         let mut claimed = 0u64;
-        for place in profraw::places(own, &layout) {
-            let place = place.map_err(|e| match e {
+        for ranges in profraw::counter_ranges(own, &layout) {
+            let ranges = ranges.map_err(|e| match e {
                 Error::Record { record, .. } => {
                     let start = base + layout.data.start + record * layout.format().record;
                     at(&format!("{e}; the record begins at byte {start:#x}"))
                 }
                 _ => at(&e),
             })?;
-            whole.functions.push((place.name, place.hash));
-            claimed += place.counters.len() as u64 / layout.header.counter();
+            whole.functions.push((ranges.name, ranges.hash));
+            claimed += ranges.counters.len() as u64 / layout.header.counter();
         }
         // Each counter is one function's. llvm-profdata would read them again for every record that claims them.
         if claimed > layout.header.num_counters {

@@ -458,14 +458,14 @@ mod tests {
         assert_eq!(
             said,
             "\
-short: at byte 0x98: the data records end beyond the file's 200 bytes
-garbage behind: the profile that begins at byte 0x108: no raw profile of a little-endian 64-bit target: it begins with \
+short: at byte 0x98: data records extend past the end of the file (200 bytes)
+garbage behind: the profile that begins at byte 0x108: not a raw profile of a little-endian 64-bit target: it begins with \
 0x101010101010101
-second one short: the profile that begins at byte 0x108: at byte 0x98: the data records end beyond the file's 160 bytes
+second one short: the profile that begins at byte 0x108: at byte 0x98: data records extend past the end of the file (160 bytes)
 second of another version: the profile that begins at byte 0x108: raw version 10, where the file begins with 11: no \
 llvm-profdata reads both
-counter pointer: record 0 has its counters outside the profile's; the record begins at byte 0x98
-names: the names, which begin at byte 0x100: the names are damaged at byte 0: a size beyond the section's end
+counter pointer: record 0: counters out of bounds; the record begins at byte 0x98
+names: the names, which begin at byte 0x100: invalid names section at byte 0: a size past the end of the section
 no profile: no profile: it begins with the bytes [00, 72, 66, 6f, 72, 70, 6c, ff]
 empty: it is empty: its program ended before it was written
 32 bits: a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones
