@@ -1,19 +1,19 @@
 //! The fourth stage: a raw profile of the version that the device code was built for.
 //!
-//! The device's bytes are copied straight to where the file has them, so that a drain needs no more memory than the
-//! profile itself: [`Draft::new`] lays the file out, [`Draft::targets`] says what goes where, and [`Draft::finish`]
-//! turns device addresses into the file's offsets.
+//! The device's bytes are copied directly to their location in the file, so a drain needs no memory besides the profile:
+//! [`Draft::new`] lays out the file, [`Draft::targets`] returns the destination of each range, and [`Draft::finish`]
+//! converts device addresses to offsets in the file.
 
 use super::validate::Defect;
 use crate::support::alloc;
 use byteorder::{ByteOrder, LittleEndian};
-use profraw::format::{COUNTER, Format, Header, counter_size};
+use profraw::format::{COUNTER, DataRecord, Format, Header, counter_size};
 use std::ops::Range;
 
-/// One table's sections: where they are on the device (addresses), and the names, which are known already.
+/// One table's sections: their device addresses, and the names, which were read before.
 #[derive(Clone, Debug)]
 pub struct Sections<'a> {
-    /// Checked, with the variant flags.
+    /// Validated, with the variant flags.
     pub version: u64,
     pub format: &'static Format,
     pub data: Range<u64>,
@@ -28,27 +28,27 @@ pub struct Sections<'a> {
 pub struct Image {
     pub bytes: Vec<u8>,
     pub records: usize,
-    /// Records that were left out because their counters are not in the counters section.
+    /// Records that were left out because they point outside the counters.
     pub dropped: usize,
-    /// Records whose bitmap (MC/DC) stays on the device: the table does not say where it is.
+    /// Records with a bitmap (MC/DC). It is not copied: the table does not contain its address.
     pub bitmaps: usize,
 }
 
-/// A raw profile that waits for the device's bytes. The header and the names are still missing.
+/// A raw profile without header and names. The device's bytes are to be copied into it.
 pub struct Draft<'a> {
     sections: Sections<'a>,
     binary_id: Vec<u8>,
     bytes: Vec<u8>,
-    /// Where the sections are in `bytes`. They follow each other, with padding after the counters.
+    /// The sections' ranges in `bytes`. They are adjacent, with padding after the counters.
     data: Range<usize>,
     counters: Range<usize>,
     uniform: Range<usize>,
 }
 
 impl<'a> Draft<'a> {
-    /// Lays the file out and takes the memory for it.
+    /// Lays out the file and allocates its memory.
     pub fn new(sections: Sections<'a>, binary_id: Option<&[u8]>) -> Result<Draft<'a>, Defect> {
-        // llvm-profdata takes a file with an id of no bytes for damaged.
+        // llvm-profdata refuses a file with an empty id.
         let binary_id = binary_id
             .filter(|id| !id.is_empty())
             .map(padded_id)
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The device's ranges, and where their bytes go. None of them is empty.
+    /// The device's ranges with the memory to copy them to. None is empty.
     pub fn targets(&mut self) -> impl Iterator<Item = (Range<u64>, &mut [u8])> {
         let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
         let (before, counters) = before.split_at_mut(self.counters.start);
@@ -94,9 +94,9 @@ impl<'a> Draft<'a> {
         .filter(|(_, bytes)| !bytes.is_empty())
     }
 
-    /// The profile, once the device's bytes are there.
+    /// Completes the profile after the device's bytes were copied.
     ///
-    /// Counter pointers become relative to the file's layout; device addresses are written as 0, so that two runs give
+    /// Counter pointers become relative to the file's layout. Device addresses are written as 0, so that two runs write
     /// the same bytes.
     pub fn finish(mut self) -> Result<Image, Defect> {
         let format = self.sections.format;
@@ -109,8 +109,8 @@ impl<'a> Draft<'a> {
                 continue;
             };
             kept += 1;
-            // Where there are uniform counters, llvm-profdata wants every record to have some: a record without any
-            // points to zeros after them, which mean that nothing it counted was uniform.
+            // If there are uniform counters, llvm-profdata needs some for every record. A record without any points to
+            // zeros after them: nothing that it counted was uniform.
             if has_uniform && offsets.uniform.is_none() {
                 zeros = zeros.max(COUNTER * offsets.count);
             }
@@ -142,35 +142,35 @@ impl<'a> Draft<'a> {
             let Some(offsets) = self.offsets(n) else {
                 continue;
             };
-            let from = self.data.start + n * format.record;
-            let to = self.data.start + next * format.record;
-            self.bytes.copy_within(from..from + format.record, to);
-            let record = &mut self.bytes[to..to + format.record];
-            record[format.addresses.clone()].fill(0);
-            // No value profile is kept on a device, so none is promised.
-            record[format.value_sites.clone()].fill(0);
-            bitmaps += usize::from(LittleEndian::read_u32(&record[format.num_bitmap_bytes..]) != 0);
-            record[format.num_bitmap_bytes..][..4].fill(0);
-            // A record's pointers count from the record itself.
+            let Some(mut record) = self.record(n) else {
+                continue;
+            };
+            // Device addresses are of no use in a file.
+            record.bitmap_ptr = 0.into();
+            record.function_pointer = 0.into();
+            record.values = 0.into();
+            // Devices have no value profiles.
+            record.num_value_sites = [0.into(); 3];
+            bitmaps += usize::from(record.num_bitmap_bytes != 0);
+            record.num_bitmap_bytes = 0.into();
+            // Pointers are relative to their record.
             let start = (next * format.record) as u64;
             let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
-            LittleEndian::write_u64(&mut record[format.counter_ptr..], pointer);
-            if let Some(at) = format.uniform_ptr {
-                let offset = offsets.uniform.unwrap_or(uniform);
-                let pointer = match has_uniform {
-                    true => (header.uniform_delta + offset).wrapping_sub(start),
-                    false => 0,
-                };
-                LittleEndian::write_u64(&mut record[at..], pointer);
-            }
+            record.counter_ptr = pointer.into();
+            let pointer = match has_uniform {
+                true => (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start),
+                false => 0,
+            };
+            record.uniform_counter_ptr = pointer.into();
+            let to = &mut self.bytes[self.data.start + next * format.record..];
+            format.write_record(&record, to).ok_or(Defect::NoRecord(total))?;
             next += 1;
         }
-        // Records that were left out make the file shorter.
+        // Remove the space of records that were left out.
         let end = self.data.start + kept * format.record;
         self.bytes.drain(end..self.data.end);
-        for (at, word) in header.words().into_iter().enumerate() {
-            LittleEndian::write_u64(&mut self.bytes[8 * at..], word);
-        }
+        let words = header.words();
+        LittleEndian::write_u64_into(&words, &mut self.bytes[..8 * words.len()]);
         let id = self.data.start - self.binary_id.len();
         self.bytes[id..self.data.start].copy_from_slice(&self.binary_id);
         let rest = zeros as usize + self.sections.names.len() + 8;
@@ -186,27 +186,31 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Where the counters of record `n` are; `None` if it points elsewhere.
+    /// Record `n` of the device.
+    fn record(&self, n: usize) -> Option<DataRecord> {
+        let format = self.sections.format;
+        let start = self.data.start + n * format.record;
+        format.read_record(self.bytes.get(start..self.data.end)?)
+    }
+
+    /// The location of the counters of record `n`; `None` if it points outside of the counters.
     fn offsets(&self, n: usize) -> Option<CounterOffsets> {
-        let Sections { format, .. } = self.sections;
-        let start = n * format.record;
-        let record = &self.bytes[self.data.start + start..][..format.record];
-        let address = self.sections.data.start.wrapping_add(start as u64);
-        let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
-        let count = u64::from(LittleEndian::read_u32(&record[format.num_counters..]));
-        let target = |at| address.wrapping_add(pointer(at));
+        let Sections {
+            format,
+            data,
+            counters,
+            uniform,
+            ..
+        } = &self.sections;
+        let record = self.record(n)?;
+        let address = data.start.wrapping_add((n * format.record) as u64);
+        let target = |pointer: u64| address.wrapping_add(pointer);
+        let count = u64::from(record.num_counters.get());
         let counter = counter_size(self.sections.version);
-        let counters = offset(
-            target(format.counter_ptr),
-            &self.sections.counters,
-            counter,
-            count,
-        )?;
-        let uniform = match format.uniform_ptr {
-            Some(at) if pointer(at) != 0 => {
-                Some(offset(target(at), &self.sections.uniform, COUNTER, count)?)
-            }
-            _ => None,
+        let counters = offset(target(record.counter_ptr.get()), counters, counter, count)?;
+        let uniform = match record.uniform_counter_ptr.get() {
+            0 => None,
+            pointer => Some(offset(target(pointer), uniform, COUNTER, count)?),
         };
         Some(CounterOffsets {
             counters,
@@ -216,15 +220,15 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Where a record's counters are, in bytes from the start of their sections.
+/// The location of a record's counters, in bytes from the start of their sections.
 struct CounterOffsets {
     counters: u64,
     uniform: Option<u64>,
-    /// How many counters.
+    /// Number of counters.
     count: u64,
 }
 
-/// The offset of `target` in the section, when `count` aligned entries from there lie inside it.
+/// The offset of `target` in the section, if `count` aligned entries from there on are inside the section.
 fn offset(target: u64, section: &Range<u64>, entry: u64, count: u64) -> Option<u64> {
     let offset = target.checked_sub(section.start)?;
     let end = count.checked_mul(entry)?.checked_add(offset)?;
@@ -232,7 +236,7 @@ fn offset(target: u64, section: &Range<u64>, entry: u64, count: u64) -> Option<u
     (count > 0 && offset % entry == 0 && is_inside).then_some(offset)
 }
 
-/// A binary id as the file has it: its length, its bytes, zeros up to a word.
+/// A binary id in the file's format: its length, its bytes, padding to 8 bytes.
 fn padded_id(id: &[u8]) -> Vec<u8> {
     let mut out = (id.len() as u64).to_le_bytes().to_vec();
     out.extend_from_slice(id);
@@ -244,7 +248,7 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(8), 0);
 }
 
-/// The profile of sections whose bytes a test has.
+/// Encodes sections whose bytes a test provides.
 #[cfg(test)]
 pub fn encode(
     sections: Sections,

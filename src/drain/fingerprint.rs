@@ -2,6 +2,7 @@
 //! each machine.
 
 use profraw::format::Format;
+use zerocopy::IntoBytes;
 
 /// 64-bit FNV-1a over raw version, names, and each record's NameRef and FuncHash.
 pub struct Fingerprint(u64);
@@ -11,12 +12,13 @@ impl Fingerprint {
         Fingerprint(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds a table's sections.
-    pub fn add(&mut self, version: u64, format: &Format, names: &[u8], data: &[u8]) {
+    /// Adds the sections of one table.
+    pub fn add(&mut self, version: u64, format: &'static Format, names: &[u8], data: &[u8]) {
         self.bytes(&version.to_le_bytes());
         self.bytes(names);
-        for record in data.chunks_exact(format.record) {
-            self.bytes(&record[..16]);
+        for record in format.records(data) {
+            self.bytes(record.name_ref.as_bytes());
+            self.bytes(record.func_hash.as_bytes());
         }
     }
 

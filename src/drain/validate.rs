@@ -3,59 +3,62 @@
 
 use crate::gpu::runtime::Variable;
 use crate::support::alloc::OutOfMemory;
-use byteorder::{ByteOrder, LittleEndian};
-use profraw::format::{COUNTER, Format, TableLayout, VARIANT_MASK, counter_size, refused_variant};
+use profraw::format::{
+    COUNTER, Format, SectionBounds, TableLayout, VARIANT_MASK, counter_size, refused_variant,
+};
 use std::ops::Range;
 
-/// What is wrong with a code object's tables, records or names.
+/// An invalid table, record or name of a code object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
-    #[error("{0} has {1} bytes; tables of 48, 56 and 72 bytes are known")]
+    #[error("{0} has {1} bytes; tables of 48, 56 and 72 bytes are supported")]
     TableSize(String, u64),
-    #[error("{name} lies at {address:#x}, outside the loaded segments")]
+    #[error("{name} at {address:#x} is outside the loaded segments")]
     TableOutside { name: String, address: u64 },
+    #[error("only {0} bytes of a table were copied")]
+    Truncated(usize),
     #[error("{part} end before they begin ({start:#x} to {end:#x})")]
     Backwards {
         part: &'static str,
         start: u64,
         end: u64,
     },
-    #[error("{part} at {start:#x} to {end:#x} lie outside the loaded segments")]
+    #[error("{part} at {start:#x} to {end:#x} are outside the loaded segments")]
     Outside {
         part: &'static str,
         start: u64,
         end: u64,
     },
-    #[error("{part} begin at {start:#x}, which is not aligned to 8 bytes")]
+    #[error("{part} at {start:#x} are not aligned to 8 bytes")]
     Unaligned { part: &'static str, start: u64 },
-    #[error("{part} take {size} bytes, which is no multiple of {unit}")]
+    #[error("{part} have {size} bytes, not a multiple of {unit}")]
     Ragged {
         part: &'static str,
         size: u64,
         unit: u64,
     },
-    #[error("raw profile version {found} in a table whose layout belongs to version {expected}")]
+    #[error("raw profile version {found} in a table with the layout of version {expected}")]
     Version { found: u64, expected: u64 },
-    #[error("a profile of kind '{0}', which cannot be kept for a device")]
+    #[error("profiles of kind '{0}' are not supported on devices")]
     Variant(String),
     #[error(transparent)]
     Names(#[from] profraw::names::Damage),
-    #[error("none of the {0} records points into the counters")]
+    #[error("none of the {0} records points to counters")]
     NoRecord(usize),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// The bounds of one table's sections, all of them inside one loaded segment each. Device addresses.
+/// The bounds of one table's sections. Device addresses; each section is inside one loaded segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     pub layout: TableLayout,
     pub names: Range<u64>,
     pub counters: Range<u64>,
     pub data: Range<u64>,
-    /// Empty where the raw version has none.
+    /// Empty if the raw version has none.
     pub uniform: Range<u64>,
-    /// Where the raw version stands; `None` in the oldest layout.
+    /// The address of the raw version; `None` in the oldest layout.
     pub version: Option<u64>,
 }
 
@@ -64,12 +67,12 @@ impl Bounds {
         self.layout.format()
     }
 
-    /// Nothing was instrumented in this table's translation units.
+    /// The table's translation units have no instrumented functions.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty() && self.counters.is_empty()
     }
 
-    /// The ranges that stay the same, but for the records, and are read once.
+    /// The ranges to read once. They are constant, except for the records.
     pub fn fixed(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let version = self.version.map(|at| at..at + 8);
         [self.names.clone(), self.data.clone()]
@@ -79,14 +82,14 @@ impl Bounds {
     }
 }
 
-/// Whether `range` lies inside one segment.
+/// Whether `range` is inside one segment.
 pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
     segments
         .iter()
         .any(|segment| segment.start <= range.start && range.end <= segment.end)
 }
 
-/// Where the table itself lies, once its size is known to be one of a table and its bytes to be loaded.
+/// The layout and the range of a table, validated by its size and address.
 pub fn table(table: &Variable, segments: &[Range<u64>]) -> Result<(TableLayout, Range<u64>), Defect> {
     let layout = TableLayout::from_size(table.size)
         .ok_or_else(|| Defect::TableSize(table.name.clone(), table.size))?;
@@ -102,26 +105,24 @@ pub fn table(table: &Variable, segments: &[Range<u64>]) -> Result<(TableLayout, 
     }
 }
 
-/// The bounds that a table's bytes hold, checked. `bytes` has the size of the layout.
+/// The validated bounds in a table's bytes.
 pub fn bounds(
     layout: TableLayout,
     bytes: &[u8],
     segments: &[Range<u64>],
 ) -> Result<Bounds, Defect> {
-    let word = |n: usize| LittleEndian::read_u64(&bytes[8 * n..]);
-    let part = |part, n: usize| section(part, word(n)..word(n + 1), segments);
-    let (uniform, version) = match layout {
-        TableLayout::Plain => (0..0, None),
-        TableLayout::Versioned => (0..0, Some(word(6))),
-        TableLayout::Uniform => (part("the uniform counters", 6)?, Some(word(8))),
+    let table = layout.read(bytes).ok_or(Defect::Truncated(bytes.len()))?;
+    let part = |part, bounds: SectionBounds| {
+        section(part, bounds.start.get()..bounds.stop.get(), segments)
     };
+    let uniform = table.uniform.map(|uniform| part("the uniform counters", uniform));
     let bounds = Bounds {
         layout,
-        names: part("the names", 0)?,
-        counters: part("the counters", 2)?,
-        data: part("the data records", 4)?,
-        uniform,
-        version,
+        uniform: uniform.transpose()?.unwrap_or_default(),
+        names: part("the names", table.names)?,
+        counters: part("the counters", table.counters)?,
+        data: part("the data records", table.data)?,
+        version: table.version,
     };
     let record = bounds.format().record as u64;
     let size = bounds.data.end - bounds.data.start;
@@ -166,7 +167,7 @@ fn section(
     if end < start {
         return Err(Defect::Backwards { part, start, end });
     }
-    // An empty section has no bytes that could lie anywhere: the linker gives it any address, or none.
+    // The linker gives an empty section any address, or none.
     if start == end {
         return Ok(0..0);
     }
@@ -176,8 +177,8 @@ fn section(
     Ok(range)
 }
 
-/// The raw version with its variant flags, checked against the layout and against the counters' size.
-/// `found` is the device's; `None` in the oldest layout, which has no place for it.
+/// The raw version with its variant flags, validated against the layout and the size of the counters. `found`: the
+/// device's; `None` in the oldest layout, which has none.
 pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     let expected = bounds.format().version;
     let version = found.unwrap_or(expected);
@@ -203,7 +204,7 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     Ok(version)
 }
 
-/// The names section, which is written as it is.
+/// Validates the names section, which is written unchanged.
 pub fn names(bytes: &[u8]) -> Result<(), Defect> {
     profraw::names::chunks(bytes).try_for_each(|chunk| chunk.map(|_| ()).map_err(Defect::Names))
 }
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_that_lie_are_refused() {
+    fn invalid_sections_are_refused() {
         assert!(matches!(
             changed(1, 0x10ff),
             Err(Defect::Backwards {

@@ -1,8 +1,9 @@
-//! Last stage: where a profile goes, and how it gets there: whole, or not at all.
+//! Writes a file completely or not at all.
 
-use crate::pattern::DEFAULT;
-use crate::room::NoRoom;
-use crate::{host, report, room};
+use super::pattern::DEFAULT;
+use crate::support::alloc::{self, OutOfMemory};
+use crate::support::diagnostics;
+use crate::sys::files;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
@@ -11,8 +12,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// `path` with the architecture (and, from the second code object of one on, its number) before the file's name:
-/// `dir/<arch>[.<n>].<basename>`, as `__llvm_write_custom_profile` puts the target there.
+/// `dir/<arch>[.<n>].<basename>`: the architecture, and the number `n` of the code object unless it is 0, as a prefix of
+/// the file name. LLVM's `__llvm_write_custom_profile` adds the target in the same way.
 pub fn prefixed(path: &Path, arch: &str, n: usize) -> PathBuf {
     let path = path.as_os_str().as_bytes();
     let slash = path.iter().rposition(|&byte| byte == b'/');
@@ -33,21 +34,21 @@ pub fn prefixed(path: &Path, arch: &str, n: usize) -> PathBuf {
 /// Why a profile could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot make the directory {0}: {1}")]
+    #[error("cannot create the directory {0}: {1}")]
     Directory(PathBuf, std::io::Error),
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
-    #[error("cannot read {0}, which the profile is to be added to: {1}")]
+    #[error("cannot read {0}, to which the profile is added: {1}")]
     Read(PathBuf, std::io::Error),
-    #[error("{0} is no regular file; name one in LLVM_PROFILE_FILE")]
-    NoFile(PathBuf),
+    #[error("{0} is not a regular file; name one in LLVM_PROFILE_FILE")]
+    NotRegular(PathBuf),
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    OutOfMemory(#[from] OutOfMemory),
 }
 
-/// Whether there can be a file of this name, or beside it. Not where it is /dev/null, under whatever name. Another device
-/// is refused, and a link to something that is no file, as /dev/stdout is: nobody looks for files beside it. Beside a
-/// pipe of its own name there can be some.
+/// Whether a profile of this name, or one with a prefix in the same directory, is wanted. False for /dev/null. Other
+/// devices are refused, and links to something that is not a file, such as /dev/stdout: nobody would look for files in
+/// that directory. A named pipe is not refused.
 pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(true);
@@ -57,24 +58,24 @@ pub fn is_wanted(path: &Path) -> Result<bool, Error> {
         return Ok(false);
     }
     let device = kind.is_char_device() || kind.is_block_device();
-    let led = !kind.is_file() && !kind.is_dir() && path.is_symlink();
-    match device || led {
-        true => Err(Error::NoFile(path.into())),
+    let is_link = !kind.is_file() && !kind.is_dir() && path.is_symlink();
+    match device || is_link {
+        true => Err(Error::NotRegular(path.into())),
         false => Ok(true),
     }
 }
 
-/// Where a file of this name is, or is to be made: LLVM writes through links. Fails where something else is than a file.
+/// Follows symbolic links, as LLVM does when it writes a profile. Fails if the result exists and is not a regular file.
 fn followed(path: &Path) -> Result<PathBuf, Error> {
     let mut file = path.to_owned();
-    // As many as the kernel follows.
+    // The kernel's limit.
     for _ in 0..40 {
         match std::fs::read_link(&file) {
             Ok(target) => file = directory_of(&file).join(target),
             Err(_) => {
                 let kind = std::fs::symlink_metadata(&file).map(|metadata| metadata.file_type());
                 return match kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-                    true => Err(Error::NoFile(file)),
+                    true => Err(Error::NotRegular(file)),
                     false => Ok(file),
                 };
             }
@@ -84,17 +85,17 @@ fn followed(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Write(path.into(), error))
 }
 
-/// Writes `bytes` to `path`: first under a hidden name beside it, then renamed, so that the final name always has a
-/// whole file. Missing directories are made, as LLVM does.
+/// Writes `bytes` to `path`: to a hidden file in the same directory, which is then renamed, so that a file of the final
+/// name is always complete. Creates missing directories, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
     let create = || hidden_file(directory);
     let failed = |e| Error::Write(path.into(), e);
-    host::allows_file_size(bytes.len() as u64).map_err(failed)?;
+    files::check_size(bytes.len() as u64).map_err(failed)?;
     let mut file = match create() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            make_directory(directory)?;
+            create_directory(directory)?;
             create()
         }
         made => made,
@@ -106,8 +107,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     Ok(id)
 }
 
-/// A new file that nobody looks for; it vanishes unless it is renamed. An error has not its name, which is another one
-/// each time: the same loss would be said at every drain.
+/// A new file with a hidden name. It is removed unless it is renamed. Errors do not contain the name: it differs each
+/// time, so the same loss would be reported by every drain.
 pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-")
@@ -117,7 +118,7 @@ pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
         })
 }
 
-/// Whether a file is the one that was written, and as it was written.
+/// Identifies a file and its content, to see whether it was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     device: u64,
@@ -136,18 +137,18 @@ impl FileId {
         }
     }
 
-    /// Whether the file is at `path`, as it was written.
+    /// Whether the file at `path` is this one, unchanged.
     pub fn is_at(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) == *self)
     }
 
-    /// Whether there is another file at `path` now, or this one was changed.
+    /// Whether there is a file at `path` that is another one, or that was changed.
     pub fn is_replaced(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) != *self)
     }
 }
 
-fn make_directory(directory: &Path) -> Result<(), Error> {
+fn create_directory(directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|e| Error::Directory(directory.into(), e))
 }
 
@@ -158,10 +159,10 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Holds the directory of `path` locked against other processes that add to files in it, while `change` gives the new
-/// content from the old one (`None`: there is no such file). Files are replaced by renaming, so the lock cannot be on
-/// the file itself. Of a file that is longer than `length` only one byte more is read. `false` when `change` wants the
-/// file left as it is.
+/// Replaces the content of a file. `change` gets the old content, `None` if there is no such file, and returns the new one,
+/// `None` to leave the file unchanged. Meanwhile the directory is locked against other processes that do the same. (The
+/// file itself cannot be locked: it is replaced by a rename.) At most `length` + 1 bytes are read. Returns whether the file
+/// was written.
 pub fn update(
     path: &Path,
     length: usize,
@@ -169,12 +170,12 @@ pub fn update(
 ) -> Result<bool, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
-    make_directory(directory)?;
+    create_directory(directory)?;
     let locked = File::open(directory).and_then(|lock| lock.lock().map(|()| lock));
     if let Err(error) = &locked {
-        // As LLVM's runtime does. The file is whole all the same.
-        report::lost(format_args!(
-            "cannot lock {}: {error}; what processes add to a file in it at the same time may be lost",
+        // As in LLVM's runtime. The file is complete all the same.
+        diagnostics::lost(format_args!(
+            "cannot lock {}: {error}; counts that several processes add to a file in it at the same time may be lost",
             directory.display()
         ));
     }
@@ -191,7 +192,7 @@ pub fn update(
 
 fn read(path: &Path, length: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    room::reserve(&mut bytes, length.saturating_add(1)).map_err(std::io::Error::other)?;
+    alloc::reserve(&mut bytes, length.saturating_add(1)).map_err(std::io::Error::other)?;
     File::open(path)?
         .take(length as u64 + 1)
         .read_to_end(&mut bytes)?;
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_architecture_goes_before_the_name_and_no_colon_with_it() {
+    fn the_prefix_is_the_architecture_without_features() {
         assert_eq!(
             prefixed(Path::new("a/b.profraw"), "gfx1100", 0),
             Path::new("a/gfx1100.b.profraw")

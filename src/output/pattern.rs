@@ -29,9 +29,9 @@ const REFUSED: &str = "the pattern for profiles has %m or %c twice, or %t where 
 /// What tells one code object from another in a file name.
 #[derive(Clone, Copy)]
 pub struct ObjectId<'a> {
-    /// Of its functions, for %m: programs with different device code get different files.
-    pub signature: u64,
-    /// Its own build id, for %b. The signature stands in where it has none.
+    /// Identifies its functions, for %m: programs with different device code get different files.
+    pub fingerprint: u64,
+    /// Its build id, for %b. Without one, the fingerprint is used.
     pub build_id: Option<&'a [u8]>,
 }
 
@@ -160,12 +160,12 @@ fn expand(pattern: &[u8], values: &Values, object: ObjectId) -> Destination {
     }
     let build_id = match object.build_id {
         Some(id) => id.iter().map(|byte| format!("{byte:02x}")).collect(),
-        None => object.signature.to_string(),
+        None => object.fingerprint.to_string(),
     };
     let inserts = Inserts {
         values,
         chooser: values.pid,
-        signature: object.signature,
+        signature: object.fingerprint,
         build_id: build_id.as_bytes(),
     };
     Destination {
@@ -335,7 +335,7 @@ impl Target {
                 after,
                 number,
             } => {
-                let signature = format!("{}_{number}", object.signature);
+                let signature = format!("{}_{number}", object.fingerprint);
                 named([before, signature.as_bytes(), after].concat(), true)
             }
         }
@@ -370,7 +370,7 @@ mod tests {
     use std::path::Path;
 
     const OBJECT: ObjectId = ObjectId {
-        signature: 99,
+        fingerprint: 99,
         build_id: Some(&[0x0a, 0xff]),
     };
 

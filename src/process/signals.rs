@@ -1,29 +1,29 @@
-//! Signals that end the process. Where one has its default action when the first executable is frozen, devprof's handler
-//! asks the thread of [`crate::snapshot`] for a drain, waits for it, puts the default action back and sends itself the
-//! signal again, so that the process dies as it would have. A handler that the program installs is never touched.
-//! FFI to libc; what the handler does is safe in a signal handler.
+//! Signals that end the process. devprof installs its handler for those that have their default action when the first
+//! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the default
+//! action and raises the signal again, so that the process ends as it would without devprof. Handlers of the program are
+//! never replaced. FFI to libc; the handler is async-signal-safe.
 
-use crate::host;
+use crate::sys::{clock, futex, threads};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// SIGSEGV and its like are not among them: what is broken then is unknown. Snapshots save all but the last of it.
+/// Not SIGSEGV and the like: after these, any state may be corrupt. Snapshots save most counts.
 const SIGNALS: [c_int; 4] = [libc::SIGABRT, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
-/// Whoever sent a signal may wait for the end.
+/// The longest wait: the sender of a signal may wait for the process to end.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The process whose thread answers. 0: none does.
+/// The process that has the thread. 0: none has.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// That thread (`gettid`).
 static THREAD: AtomicU32 = AtomicU32::new(0);
-/// Requests so far, and the last one that was answered.
+/// The number of requests, and of the last one that was answered.
 static REQUESTED: AtomicU32 = AtomicU32::new(0);
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
 
-/// What the handler cannot make.
+/// What the handler needs and cannot create.
 struct Prepared {
     limit: Duration,
     too_late: String,
@@ -31,7 +31,7 @@ struct Prepared {
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// Installs the handlers, where there is a thread that answers, or soon will be. `limit` is how long a drain may take.
+/// Installs the handlers. A thread that answers runs, or is being started. `limit`: the longest time for a drain.
 pub fn install(limit: Duration) {
     PREPARED.get_or_init(|| {
         let limit = limit.min(LONGEST);
@@ -59,7 +59,7 @@ pub fn install(limit: Duration) {
             {
                 continue;
             }
-            // Another thread may have installed one since.
+            // Another thread may have installed a handler meanwhile.
             if libc::sigaction(signal, &ours, &mut old) == 0 && old.sa_sigaction != libc::SIG_DFL {
                 libc::sigaction(signal, &old, std::ptr::null_mut());
             }
@@ -67,26 +67,26 @@ pub fn install(limit: Duration) {
     }
 }
 
-/// The calling thread is the one that answers.
+/// The calling thread answers requests.
 pub fn answers_here() {
-    THREAD.store(host::thread_id(), Ordering::SeqCst);
+    THREAD.store(threads::thread_id(), Ordering::SeqCst);
 }
 
-/// Waits for a request, for `limit` at most. Which one it is.
+/// Waits for a request, for `limit` at most. Returns its number.
 pub fn wait(limit: Option<Duration>) -> Option<u32> {
     let answered = ANSWERED.load(Ordering::SeqCst);
-    host::wait_while(&REQUESTED, answered, limit);
+    futex::wait_while(&REQUESTED, answered, limit);
     let requested = REQUESTED.load(Ordering::SeqCst);
     (requested != answered).then_some(requested)
 }
 
-/// All requests up to this one have been answered.
+/// Answers all requests up to this one.
 pub fn answer(request: u32) {
     ANSWERED.store(request, Ordering::SeqCst);
-    host::wake_all(&ANSWERED);
+    futex::wake_all(&ANSWERED);
 }
 
-/// From now on nobody answers: the handlers do not wait.
+/// From now on requests are not answered, and the handlers do not wait.
 pub fn release() {
     PROCESS.store(0, Ordering::SeqCst);
     answer(REQUESTED.load(Ordering::SeqCst));
@@ -94,23 +94,23 @@ pub fn release() {
 
 /// Nothing here allocates, locks or can panic.
 extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-    // A fault of our own thread, or a child that was forked: nobody to wait for.
+    // The thread itself cannot answer, and a forked child does not have it.
     let is_answered = PROCESS.load(Ordering::SeqCst) == std::process::id()
         // SAFETY: only asks.
         && THREAD.load(Ordering::SeqCst) != unsafe { libc::gettid() } as u32;
     if is_answered && let Some(prepared) = PREPARED.get() {
         let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        host::wake_all(&REQUESTED);
+        futex::wake_all(&REQUESTED);
         if !is_in_time(request, prepared.limit) {
-            // SAFETY: bytes of that length. A stderr that takes no more is nobody's fault here.
+            // SAFETY: bytes of that length. If stderr cannot be written, the message is lost.
             unsafe {
                 let text = prepared.too_late.as_bytes();
                 libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
             }
         }
     }
-    // SAFETY: plain data; functions that a handler may call. Where the signal does not end the process, as in the first
-    // process of a container, the program goes on as if it had not been caught.
+    // SAFETY: plain data; async-signal-safe functions. If the signal does not end the process, as for process 1 of a
+    // container, the program continues as if the signal had not been caught.
     unsafe {
         let mut default = std::mem::zeroed::<libc::sigaction>();
         default.sa_sigaction = libc::SIG_DFL;
@@ -124,7 +124,7 @@ extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
 
 /// Waits until a request is answered, for `limit` at most.
 fn is_in_time(request: u32, limit: Duration) -> bool {
-    let now = || host::clock_nanoseconds(libc::CLOCK_MONOTONIC);
+    let now = || clock::clock_nanoseconds(libc::CLOCK_MONOTONIC);
     let end = now().saturating_add(limit.as_nanos() as u64);
     loop {
         let answered = ANSWERED.load(Ordering::SeqCst);
@@ -136,6 +136,6 @@ fn is_in_time(request: u32, limit: Duration) -> bool {
         if rest == 0 {
             return false;
         }
-        host::wait_while(&ANSWERED, answered, Some(Duration::from_nanos(rest)));
+        futex::wait_while(&ANSWERED, answered, Some(Duration::from_nanos(rest)));
     }
 }

@@ -1,43 +1,44 @@
-//! What saves counters of a process that does not come to its exit handlers: a thread that drains every
-//! DEVPROF_SNAPSHOT_MS, and when a signal is about to end the process (see [`crate::signals`]). It starts with the first
-//! executable that is frozen, as there is nothing to drain before, and drains only executables whose end is told: no
-//! other drain of its own could be sure that they stay.
+//! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
+//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is frozen.
+//! It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
-use crate::drain::{self, Order};
-use crate::guard::{Cost, guarded};
-use crate::host;
-use crate::report;
-use crate::settings::Settings;
-use crate::signals;
+use super::collect::{Order, collect};
+use super::signals;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::{Settings, settings};
+use crate::sys::threads;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Looks again so soon where it may not drain just now.
+/// The pause before the next attempt while the gate is closed.
 const BARRED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// [`BUSY`] while the thread drains, and [`BAR`] times the number of those who keep it from doing so. A lock that may be
-/// held across a fork.
+/// The gate: [`BUSY`] while the thread drains, plus [`BAR`] for each caller that keeps it closed. A lock that may be held
+/// during a fork.
 static GATE: AtomicU32 = AtomicU32::new(0);
 const BUSY: u32 = 1;
 const BAR: u32 = 2;
 
-/// Starts the thread where it is wanted and not there.
-pub fn start(settings: &'static Settings) {
+/// Starts the thread, unless it runs or is not needed.
+pub fn start() {
+    let settings = settings();
     if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
         return;
     }
-    match host::spawn_quiet("devprof-snap", Cost::Counters, || run(settings)) {
+    let run = || guarded(Cost::Counters, (), || run(settings));
+    match threads::spawn_without_signals("devprof-snap", run) {
         Ok(_) if settings.signals => signals::install(settings.sync_limit),
         Ok(_) => {}
-        Err(error) => report::lost(format_args!(
+        Err(error) => diagnostics::lost(format_args!(
             "cannot start the thread for snapshots and signals: {error}; counters are saved at exit, when code objects are unloaded, and by the collect call, but not by DEVPROF_SNAPSHOT_MS and not when a signal ends the process"
         )),
     }
 }
 
-/// The thread runs, or was to run.
+/// Whether [`start`] has tried to start the thread.
 pub fn is_started() -> bool {
     STARTED.load(Ordering::SeqCst)
 }
@@ -53,35 +54,35 @@ fn run(settings: &Settings) {
         if barred {
             std::thread::sleep(BARRED_PAUSE);
         }
-        let asked = signals::wait(rest);
+        let request = signals::wait(rest);
         let due = settings
             .snapshot
             .is_some_and(|period| last.elapsed() >= period);
-        if asked.is_none() && !due {
+        if request.is_none() && !due {
             continue;
         }
         let begin = Instant::now();
-        barred = !drain(settings);
+        barred = !drain();
         if !barred {
             last = begin;
-            asked.inspect(|&request| signals::answer(request));
+            request.inspect(|&request| signals::answer(request));
         }
     }
 }
 
-/// False where there is a bar.
-fn drain(settings: &Settings) -> bool {
+/// False if the gate is closed.
+fn drain() -> bool {
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
-            drain::drain(settings, Order::Snapshot, false);
+            collect(Order::Snapshot, false);
         });
         GATE.fetch_sub(BUSY, Ordering::SeqCst);
     }
     free.is_ok()
 }
 
-/// From now on the thread drains nothing, and does nothing at all with HSA when this returns.
+/// Closes the gate: after this returns, the thread does not use HSA.
 pub fn bar() {
     GATE.fetch_add(BAR, Ordering::SeqCst);
     while GATE.load(Ordering::SeqCst) & BUSY != 0 {
@@ -89,21 +90,21 @@ pub fn bar() {
     }
 }
 
-/// Ends what [`bar`] began.
+/// Reverts [`bar`].
 pub fn unbar() {
     GATE.fetch_sub(BAR, Ordering::SeqCst);
 }
 
-/// The process is past its last drain.
+/// The last drain is over.
 pub fn stop() {
     signals::release();
     bar();
 }
 
-/// Before a fork. The child of a process with HSA alive does nothing; any other one must not find locks that this
-/// thread held.
-pub fn before_fork(alive: bool) {
-    if alive {
+/// Before a fork. If HSA is initialized, the child does nothing. Another child must not inherit locks that the thread
+/// holds.
+pub fn before_fork(is_hsa_initialized: bool) {
+    if is_hsa_initialized {
         GATE.fetch_add(BAR, Ordering::SeqCst);
     } else {
         bar();
@@ -111,7 +112,7 @@ pub fn before_fork(alive: bool) {
 }
 
 /// In the child of a fork, which does not have the thread.
-pub fn forked() {
+pub fn in_child() {
     signals::release();
     STARTED.store(false, Ordering::SeqCst);
     GATE.store(0, Ordering::SeqCst);

@@ -1,80 +1,46 @@
-//! What devprof did in this process, for whoever started it (`devprof run`): lines appended to the file that DEVPROF_LOG
-//! names. A line is `<process id> <word> <text>`; in the text `\\` is a backslash and `\n` a new line.
+//! Appends to the run log, the file that DEVPROF_LOG names. [`runlog`] has the format.
 
 use super::sync::lock;
 use crate::sys::env::env;
+pub use runlog::Event;
+use runlog::{Entry, entries};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, absolute};
 use std::sync::{Mutex, OnceLock};
 
-/// What a line tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// devprof is in this program.
-    Loaded,
-    /// A profile of this process alone.
-    Wrote,
-    /// A profile that other processes had added to before.
-    Added,
-    Traced,
-    /// What was said on stderr.
-    Lost,
-}
-
-impl Event {
-    fn word(self) -> &'static str {
-        match self {
-            Event::Loaded => "loaded",
-            Event::Wrote => "wrote",
-            Event::Added => "added",
-            Event::Traced => "traced",
-            Event::Lost => "lost",
-        }
-    }
-}
-
-/// Read when it is first needed, which is before the settings are: they say what they cannot use.
+/// Not one of the settings: these report invalid values, which needs the log.
 fn file() -> Option<&'static OsString> {
     static FILE: OnceLock<Option<OsString>> = OnceLock::new();
     let read = || env("DEVPROF_LOG").filter(|name| !name.is_empty());
     FILE.get_or_init(read).as_ref()
 }
 
-fn escaped(text: &[u8]) -> Vec<u8> {
-    let mut line = Vec::with_capacity(text.len());
-    for &byte in text {
-        match byte {
-            b'\n' => line.extend(b"\\n"),
-            b'\\' => line.extend(b"\\\\"),
-            byte => line.push(byte),
-        }
-    }
-    line
-}
-
-/// Appends a line, once. Does nothing where nobody asked for it, or nobody listens any more: the file is gone.
-pub fn note(event: Event, text: &[u8]) {
-    static NOTED: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
+/// Appends an entry; the same entry once. Does nothing without a log, or if the log was removed.
+pub fn append(event: Event, text: &[u8]) {
+    static APPENDED: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
     let Some(file) = file() else {
         return;
     };
-    let mut line = format!("{} {} ", std::process::id(), event.word()).into_bytes();
-    line.extend(escaped(text));
-    line.push(b'\n');
-    let mut noted = lock(&NOTED);
-    if !noted.get_or_insert_default().insert(line.clone()) {
+    let entry = Entry {
+        pid: std::process::id(),
+        event,
+        text: text.into(),
+    };
+    let line = entry.to_line();
+    let mut appended = lock(&APPENDED);
+    if !appended.get_or_insert_default().insert(line.clone()) {
         return;
     }
-    // One write, so that lines of several processes do not mix.
-    let appended = File::options()
+    // A single write, so that lines of several processes are not mixed.
+    let result = File::options()
         .append(true)
         .open(file)
         .and_then(|mut file| file.write_all(&line));
-    if let Err(error) = appended
+    if let Err(error) = result
         && error.kind() != io::ErrorKind::NotFound
     {
         let _ = writeln!(
@@ -85,41 +51,27 @@ pub fn note(event: Event, text: &[u8]) {
     }
 }
 
-/// Whether somebody will read what [`note`] writes.
+/// Whether there is a log.
 pub fn is_kept() -> bool {
     file().is_some()
 }
 
-/// As [`note`], of a file.
-pub fn note_file(event: Event, path: &Path) {
+/// Appends an entry whose text is the absolute path of a file.
+pub fn append_path(event: Event, path: &Path) {
     if is_kept() {
-        let whole = std::path::absolute(path);
-        let path = whole.as_deref().unwrap_or(path);
-        note(event, path.as_os_str().as_bytes());
+        let absolute = absolute(path);
+        let path = absolute.as_deref().unwrap_or(path);
+        append(event, path.as_os_str().as_bytes());
     }
 }
 
-/// Whether a process has told this of a file.
-pub fn has_file(event: Event, path: &Path) -> bool {
-    let Some(Ok(lines)) = file().map(fs::read) else {
+/// Whether the log has an entry of this event with this path, of any process.
+pub fn has_path(event: Event, path: &Path) -> bool {
+    let Some(Ok(log)) = file().map(fs::read) else {
         return false;
     };
-    let whole = std::path::absolute(path);
-    let path = whole.as_deref().unwrap_or(path);
-    let mut end = format!(" {} ", event.word()).into_bytes();
-    end.extend(escaped(path.as_os_str().as_bytes()));
-    lines.split(|&byte| byte == b'\n').any(|line| {
-        let digits = line.iter().take_while(|byte| byte.is_ascii_digit());
-        line[digits.count()..] == end
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_stays_a_line() {
-        assert_eq!(escaped(b"a\nb\\n"), b"a\\nb\\\\n");
-    }
+    let absolute = absolute(path);
+    let path = absolute.as_deref().unwrap_or(path);
+    let text = path.as_os_str().as_bytes();
+    entries(&log).any(|entry| entry.event == event && entry.text == text)
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Fails if a file of `size` bytes would exceed RLIMIT_FSIZE: to write it would end the program with SIGXFSZ.
-pub fn allows_file_size(size: u64) -> io::Result<()> {
+pub fn check_size(size: u64) -> io::Result<()> {
     let mut limit = std::mem::MaybeUninit::<libc::rlimit>::zeroed();
     // SAFETY: fills the limit.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) } == 0;
@@ -20,7 +20,7 @@ pub fn allows_file_size(size: u64) -> io::Result<()> {
 
 /// Allocates disk space for `length` bytes of a file from `start` on, so that writing to a mapping of them cannot fail.
 pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
-    allows_file_size(start.saturating_add(length))?;
+    check_size(start.saturating_add(length))?;
     loop {
         // SAFETY: a file that is open for writing; offsets that fit (a file cannot be longer).
         let error = unsafe {

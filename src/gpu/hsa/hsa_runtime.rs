@@ -24,9 +24,15 @@ struct PerAgent {
     staging: HashMap<AgentId, Staging>,
 }
 
+static HSA: OnceLock<Hsa> = OnceLock::new();
+
+/// HSA, if it was found before.
+pub fn known() -> Option<&'static Hsa> {
+    HSA.get()
+}
+
 /// HSA, if it is in this process. Searched for at each call until it is found.
 pub fn find() -> Option<Result<&'static Hsa, Error>> {
-    static HSA: OnceLock<Hsa> = OnceLock::new();
     let api = match api::find()? {
         Ok(api) => api,
         Err(error) => return Some(Err(error)),

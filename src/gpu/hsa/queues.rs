@@ -1,9 +1,9 @@
-//! The program's queues, so that a drain can wait for what is in them where there is no HIP that would do it: programs
-//! of pure HSA, OpenMP's. Nothing is on the launch path: a queue is noted when it is made, and looked at by drains.
+//! The program's queues, for a drain of a program without HIP (HSA, OpenMP): it waits for the packets in them. Nothing is
+//! on the launch path: queues are registered when they are created, and drains read them.
 //!
-//! A packet that was taken from a queue may still run, and only the queue itself can tell when it is done: a barrier
-//! packet with a signal of ours goes behind all others. Into a queue with a single producer nobody else may write;
-//! there the drain waits until all packets were taken, which leaves the last ones unwatched.
+//! A packet that was taken from a queue may still run. To wait for it, a drain writes a barrier packet with a signal of its
+//! own behind it. Only the producer may write to a queue with a single producer. There the drain waits until all packets
+//! are taken, and the last ones may still run.
 
 use super::api::{Api, check, failed};
 use crate::gpu::runtime::Error;
@@ -20,58 +20,58 @@ use std::time::{Duration, Instant};
 /// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
 const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
 
-/// How long a wait goes on before it looks at the clock, and whether the queue is still there.
+/// How long a wait takes before it checks the time, and whether the queue still exists.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
-/// Between two looks at what sends no signal.
-const LOOK_PAUSE: Duration = Duration::from_micros(200);
+/// The pause between two polls of something without a signal.
+const POLL_PAUSE: Duration = Duration::from_micros(200);
 
 struct Queue {
     pointer: *mut QueueHead,
-    /// No other queue's at the same address.
+    /// Distinguishes it from other queues at the same address.
     number: u64,
-    /// Only one thread, the program's, may write to it. ROCr itself takes every queue for one of many producers.
-    single: bool,
-    /// Its write index when all that it holds was last seen to be done.
+    /// Only one thread of the program may write to it. (ROCr itself treats all queues as multi-producer queues.)
+    is_single_producer: bool,
+    /// The write index up to which all packets are known to be complete.
     done: u64,
 }
 
-// SAFETY: HSA's functions for queues may be called from any thread; the queue is alive while it is noted.
+// SAFETY: HSA's functions for queues may be called from any thread; a registered queue is not destroyed.
 unsafe impl Send for Queue {}
 
 #[derive(Default)]
 struct Queues {
-    made: u64,
+    created: u64,
     /// By their addresses.
     all: HashMap<usize, Queue>,
     /// Threads in [`wait`].
     waiting: usize,
-    /// HSA is being shut down.
-    closed: bool,
+    /// All waits end: HSA is being shut down.
+    waits_end: bool,
 }
 
-/// Held while a queue is looked at, so that it is not destroyed meanwhile; never through a wait.
+/// Held while a queue is used, so that it is not destroyed meanwhile; never during a wait.
 static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
-/// A wait has ended.
+/// A wait is over.
 static IS_OVER: Condvar = Condvar::new();
 
-/// A queue was made, for one producer or for many, and its end will be told by [`gone`].
-pub fn made(queue: usize, single: bool) {
+/// A queue was created. Its destruction will be reported by [`destroying`].
+pub fn created(queue: usize, is_single_producer: bool) {
     let mut queues = lock(&QUEUES);
     let queues = queues.get_or_insert_default();
-    queues.made += 1;
+    queues.created += 1;
     queues.all.insert(
         queue,
         Queue {
             pointer: queue as *mut QueueHead,
-            number: queues.made,
-            single,
+            number: queues.created,
+            is_single_producer,
             done: 0,
         },
     );
 }
 
-/// A queue takes no packets any more, or is about to be destroyed.
-pub fn gone(queue: usize) {
+/// A queue is about to be destroyed or inactivated.
+pub fn destroying(queue: usize) {
     if let Some(queues) = lock(&QUEUES).as_mut() {
         queues.all.remove(&queue);
     }
@@ -86,10 +86,10 @@ pub fn is_own() -> bool {
     IS_OWN.get()
 }
 
-/// Packets of a queue of devprof's own, at least. It never holds more than one.
+/// The minimal size of a queue of devprof's, packets. It never holds more than one.
 const OWN_SIZE: u32 = 64;
 
-/// Creates a queue that no hook takes for the program's.
+/// Creates a queue that hooks can distinguish from the program's ([`is_own`]).
 pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error> {
     let mut size = 0u32;
     // SAFETY: the attribute is a u32.
@@ -99,7 +99,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
     check("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
     let mut queue = std::ptr::null_mut();
     IS_OWN.set(true);
-    // SAFETY: no callback and its data; no scratch memory and LDS, for no kernel will run.
+    // SAFETY: no callback; no scratch memory and LDS, because no kernel will run.
     let status = unsafe {
         (api.hsa_queue_create)(
             agent,
@@ -116,61 +116,61 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
     check("hsa_queue_create", status).map(|()| queue)
 }
 
-/// Destroys a queue of [`create_own`]. What is in it is given up.
+/// Destroys a queue of [`create_own`], with the packets in it.
 pub fn destroy_own(api: &Api, queue: *mut QueueHead) {
     IS_OWN.set(true);
-    // SAFETY: created by `create_own`, and used by nobody any more.
+    // SAFETY: created by `create_own`, and not used any more.
     unsafe { (api.hsa_queue_destroy)(queue) };
     IS_OWN.set(false);
 }
 
-/// All queues are gone: HSA comes alive anew, or this is a forked child, in which the parent's are not ours to touch.
-pub fn forget() {
-    // The lock may be held by a thread that the child does not have; then no queue is noted or looked at there, ever.
+/// Forgets all queues: HSA was initialized again, or this is a forked child, and the queues are the parent's.
+pub fn clear() {
+    // If a thread that the child does not have holds the lock, the child never uses queues.
     if let Ok(mut queues) = QUEUES.try_lock() {
         *queues = None;
     }
 }
 
-/// HSA is about to be shut down, perhaps for good: ends the waits of other threads.
-pub fn close() {
+/// Ends the waits of other threads: HSA is about to be shut down.
+pub fn end_waits() {
     let mut queues = lock(&QUEUES);
-    queues.get_or_insert_default().closed = true;
-    // A wait looks up after each slice of its time.
+    queues.get_or_insert_default().waits_end = true;
+    // A wait checks this after each time slice.
     while queues.as_ref().is_some_and(|queues| queues.waiting > 0) {
         queues = IS_OVER.wait(queues).unwrap_or_else(PoisonError::into_inner);
     }
 }
 
-/// The shutdown is over. Unless HSA `is_alive` still, no queue is.
-pub fn open(is_alive: bool) {
+/// The shutdown is over. `is_up`: HSA is still initialized, and so the queues still exist.
+pub fn allow_waits(is_up: bool) {
     let mut queues = lock(&QUEUES);
     let queues = queues.get_or_insert_default();
-    queues.closed = false;
-    if !is_alive {
+    queues.waits_end = false;
+    if !is_up {
         queues.all.clear();
     }
 }
 
-/// What has to happen until a queue is done.
+/// What to wait for in a queue.
 enum Step {
-    /// A barrier packet goes behind what is in the queue, as soon as there is room for it.
+    /// Free space for the barrier packet.
     Submit,
-    /// Its signal falls to 0; the write index behind it.
+    /// The barrier packet's signal; the write index after the packet.
     Signal(SignalHandle, u64),
-    /// All packets up to this write index are taken.
+    /// The read index to reach this index.
     Taken(u64),
 }
 
-/// Waits until all packets that are in the program's queues now are done, for `limit` at most. Whether they are.
+/// Waits until all packets that are in the program's queues now are complete, for `limit` at most. False at the limit.
 pub fn wait(api: &Api, limit: Duration) -> bool {
     let start = Instant::now();
     let mut busy: Vec<(usize, u64, Step)> = Vec::new();
-    if let Some(queues) = lock(&QUEUES).as_mut().filter(|queues| !queues.closed) {
+    if let Some(queues) = lock(&QUEUES).as_mut().filter(|queues| !queues.waits_end) {
         for (&address, queue) in &queues.all {
             let written = queue.written(api);
             if written != queue.done {
-                let step = if queue.single {
+                let step = if queue.is_single_producer {
                     Step::Taken(written)
                 } else {
                     Step::Submit
@@ -192,19 +192,19 @@ pub fn wait(api: &Api, limit: Duration) -> bool {
 }
 
 fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit: Duration) -> bool {
-    // All barriers are on their way before the first wait.
+    // All barrier packets are submitted before the first wait.
     loop {
         busy.retain_mut(|(address, number, step)| !advance(api, *address, *number, step));
         let Some((.., step)) = busy.first() else {
             return true;
         };
         if start.elapsed() >= limit {
-            // Signals that the GPU may still write to are left to it.
+            // The GPU may still write to the signals: they are not destroyed.
             return false;
         }
         match step {
             Step::Signal(signal, _) => {
-                // SAFETY: the signal is ours. The timeout is a hint in ticks of HSA's clock.
+                // SAFETY: the signal is devprof's. The timeout is a hint in ticks of HSA's clock.
                 unsafe {
                     (api.hsa_signal_wait_scacquire)(
                         *signal,
@@ -215,16 +215,16 @@ fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit:
                     )
                 };
             }
-            Step::Submit | Step::Taken(_) => std::thread::sleep(LOOK_PAUSE),
+            Step::Submit | Step::Taken(_) => std::thread::sleep(POLL_PAUSE),
         }
     }
 }
 
-/// Takes the next step for a queue if that is possible now. Whether nothing is to be waited for any more.
+/// Takes the next step for a queue if possible. Returns whether the queue need not be waited for any more.
 fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
     let mut queues = lock(&QUEUES);
     // The GPU may still write to the signals.
-    if queues.as_ref().is_some_and(|queues| queues.closed) {
+    if queues.as_ref().is_some_and(|queues| queues.waits_end) {
         return true;
     }
     let queue = queues
@@ -232,7 +232,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
         .and_then(|queues| queues.all.get_mut(&address))
         .filter(|queue| queue.number == number);
     let Some(queue) = queue else {
-        // What was in it has ended with it.
+        // The queue was destroyed, with the packets in it.
         if let Step::Signal(signal, _) = *step {
             destroy(api, signal);
         }
@@ -240,7 +240,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
     };
     match *step {
         Step::Submit => {
-            // Without a signal there will be none later either: then as with a single producer.
+            // Without a signal, wait as for a single producer.
             let Some(signal) = create(api) else {
                 *step = Step::Taken(queue.written(api));
                 return false;
@@ -255,7 +255,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
             false
         }
         Step::Signal(signal, end) => {
-            // SAFETY: the signal is ours.
+            // SAFETY: the signal is devprof's.
             let value = unsafe {
                 (api.hsa_signal_wait_scacquire)(
                     signal,
@@ -272,7 +272,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
             destroy(api, signal);
             true
         }
-        // SAFETY: the queue is noted, so it is alive.
+        // SAFETY: the queue is registered, so it was not destroyed.
         Step::Taken(end) => unsafe {
             (api.hsa_queue_load_read_index_scacquire)(queue.pointer) >= end
         },
@@ -281,14 +281,15 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
 
 impl Queue {
     fn written(&self, api: &Api) -> u64 {
-        // SAFETY: the queue is noted, so it is alive.
+        // SAFETY: the queue is registered, so it was not destroyed.
         unsafe { (api.hsa_queue_load_write_index_scacquire)(self.pointer) }
     }
 
-    /// Puts a barrier packet behind all others, if there is room and nobody else writes just now. Its index.
+    /// Submits a barrier packet behind all others. Returns its index; `None` if the queue is full, or another thread is
+    /// writing to it.
     fn submit(&self, api: &Api, signal: SignalHandle) -> Option<u64> {
         let index = self.written(api);
-        // SAFETY: the queue is noted, so it is alive.
+        // SAFETY: the queue is registered, so it was not destroyed.
         let (head, taken) = unsafe {
             let taken = (api.hsa_queue_load_read_index_scacquire)(self.pointer);
             (&*self.pointer, taken)
@@ -296,7 +297,7 @@ impl Queue {
         if index.wrapping_sub(taken) >= u64::from(head.size) {
             return None;
         }
-        // SAFETY: as above. The place is free, and ours once the write index is behind it.
+        // SAFETY: as above. The slot is free, and reserved once the write index is advanced.
         let was =
             unsafe { (api.hsa_queue_cas_write_index_scacq_screl)(self.pointer, index, index + 1) };
         if was != index {
@@ -313,7 +314,7 @@ impl Queue {
 ///
 /// # Safety
 /// The queue is alive, and the slot of `index` is free and reserved by the caller.
-pub(super) unsafe fn put_barrier(
+unsafe fn put_barrier(
     api: &Api,
     queue: *const QueueHead,
     index: u64,

@@ -1,0 +1,5 @@
+//! Profile files: their names, and how they are written.
+
+pub mod atomic_file;
+pub mod pattern;
+pub mod profile_files;

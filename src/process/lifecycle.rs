@@ -1,0 +1,353 @@
+//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
+//!
+//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that holds
+//! a lock of HIP may be about to destroy an executable, and waits for STATE.
+
+use crate::drain::Kept;
+use crate::drain::scope::Executables;
+use crate::gpu::hsa::hsa_runtime::{self, Hsa};
+use crate::gpu::hsa::queues;
+use crate::gpu::runtime::{Error, ExecutableId, Runtime};
+use crate::support::diagnostics;
+use crate::support::settings::settings;
+use crate::support::sync::lock;
+use crate::sys::threads;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
+/// 0 in other children.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// HSA was initialized at the last fork.
+static INITIALIZED_AT_FORK: AtomicBool = AtomicBool::new(false);
+/// A copy of devprof is ROCr's tool, and reports everything.
+static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
+/// A function that devprof interposes was called, in some copy.
+static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
+
+/// Held through a drain, so that no executable is destroyed during it.
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+/// A transition is over.
+static TRANSITION_OVER: Condvar = Condvar::new();
+
+#[derive(Default)]
+struct State {
+    hsa: HsaState,
+    executables: ExecutableStates,
+    /// The thread that ends the process. Only it collects from now on: HIP and HSA may be destroyed at any moment.
+    ending: Option<u32>,
+    kept: Kept,
+}
+
+#[derive(Default)]
+struct HsaState {
+    /// Whether HSA is initialized, as reported by ROCr to its tool.
+    is_up: Option<bool>,
+    /// ROCr will report its initialization to a tool. Until then it must not be asked: while it is being initialized,
+    /// ROCr 7.2.4 divides by a frequency that is still 0.
+    is_expected: bool,
+    /// Threads that are about to initialize HSA or to shut it down.
+    transitions: Vec<u32>,
+    /// devprof has a reference on HSA.
+    is_held: bool,
+}
+
+#[derive(Default)]
+struct ExecutableStates {
+    /// The generation of each frozen executable whose destruction will be reported. Executables have the ids of
+    /// destroyed ones; a generation is used once.
+    observed: HashMap<ExecutableId, u64>,
+    /// The last generation.
+    generation: u64,
+    /// Executables that a thread is destroying.
+    destroying: HashSet<ExecutableId>,
+}
+
+impl ExecutableStates {
+    fn view(&self) -> Executables<'_> {
+        Executables {
+            observed: &self.observed,
+            destroying: &self.destroying,
+        }
+    }
+
+    /// 0 if the executable is not observed.
+    fn generation_of(&self, executable: ExecutableId) -> u64 {
+        self.observed.get(&executable).copied().unwrap_or(0)
+    }
+}
+
+impl State {
+    /// An executable was destroyed.
+    fn remove(&mut self, executable: ExecutableId) {
+        self.executables.observed.remove(&executable);
+        self.executables.destroying.remove(&executable);
+        self.kept.remove(executable);
+    }
+
+    fn hold(&mut self, hsa: &Hsa) {
+        if self.hsa.is_held || self.hsa.is_up.is_some() {
+            return;
+        }
+        // If this fails, the current drain can still work, and perhaps a later one.
+        match hsa.hold() {
+            Ok(()) => self.hsa.is_held = true,
+            Err(error) => diagnostics::note(settings().verbose, error),
+        }
+    }
+}
+
+fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    work(lock(&STATE).get_or_insert_default())
+}
+
+/// Whether this process may use HSA.
+pub fn is_owner() -> bool {
+    OWNER.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
+}
+
+/// HSA belongs to this process from now on.
+pub fn set_owner() {
+    OWNER.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// Whether a copy of devprof is ROCr's tool.
+pub fn tool_observes() -> bool {
+    TOOL_OBSERVES.load(Ordering::Relaxed)
+}
+
+/// ROCr has loaded a copy of devprof as its tool: HSA is initialized.
+pub fn tool_loaded() {
+    TOOL_OBSERVES.store(true, Ordering::Relaxed);
+    with_state(|state| state.hsa.is_up = Some(true));
+    queues::clear();
+}
+
+/// ROCr has unloaded its tool: HSA is shut down. When it is initialized again, ROCr may not load the tool again.
+pub fn tool_unloaded() {
+    TOOL_OBSERVES.store(false, Ordering::Relaxed);
+    with_state(|state| state.hsa.is_up = Some(false));
+}
+
+/// ROCr will load devprof as its tool.
+pub fn expect_tool() {
+    with_state(|state| state.hsa.is_expected = true);
+}
+
+/// ROCr has not loaded devprof as its tool, or its tables are unknown: from now on HSA is asked whether it is initialized.
+pub fn do_not_expect_tool() {
+    with_state(|state| {
+        state.hsa.is_expected = false;
+        state.hsa.is_up = None;
+    });
+}
+
+/// A function that devprof interposes was called.
+pub fn interposed_function_called() {
+    INTERPOSITION_WORKS.store(true, Ordering::Relaxed);
+}
+
+/// Whether the destruction of executables is reported.
+pub fn destruction_is_observed() -> bool {
+    tool_observes() || INTERPOSITION_WORKS.load(Ordering::Relaxed)
+}
+
+/// The calling thread is about to initialize HSA. Until [`end_transition`] nothing drains.
+pub fn begin_transition() {
+    with_state(|state| state.hsa.transitions.push(threads::thread_id()));
+}
+
+/// The calling thread is about to shut HSA down. Releases what drains have allocated. Until [`end_transition`] nothing
+/// drains.
+pub fn begin_shutdown() {
+    // Found before the lock is taken: the search takes the dynamic loader's lock.
+    let hsa = hsa_runtime::find();
+    with_state(|state| {
+        if let Some(Ok(hsa)) = hsa {
+            hsa.release();
+        }
+        state.hsa.transitions.push(threads::thread_id());
+    });
+    queues::end_waits();
+}
+
+/// The call that the thread announced is over. HSA may still be initialized after a shutdown: it counts its users.
+pub fn end_transition() {
+    with_state(|state| {
+        let transitions = &mut state.hsa.transitions;
+        let this = threads::thread_id();
+        if let Some(n) = transitions.iter().position(|&thread| thread == this) {
+            transitions.swap_remove(n);
+        }
+    });
+    TRANSITION_OVER.notify_all();
+}
+
+/// A shutdown is over.
+pub fn end_shutdown() {
+    end_transition();
+    queues::allow_waits(hsa_is_up());
+}
+
+/// Whether HSA is initialized. Not to be called during a transition.
+pub fn hsa_is_up() -> bool {
+    let reported = with_state(|state| state.hsa.is_up);
+    reported.unwrap_or_else(|| {
+        hsa_runtime::find()
+            .is_some_and(|hsa| hsa.is_ok_and(|hsa| hsa.is_initialized().unwrap_or(false)))
+    })
+}
+
+/// Asks HSA whether it is initialized. `None`: it could not be asked.
+pub fn ask_hsa() -> Option<bool> {
+    match hsa_runtime::find() {
+        Some(Ok(hsa)) => hsa.is_initialized().ok(),
+        _ => Some(false),
+    }
+}
+
+/// Keeps HSA initialized until the process ends, unless a tool observes its shutdown. HSA must be initialized.
+pub fn hold_hsa() {
+    if let Some(Ok(hsa)) = hsa_runtime::find() {
+        with_state(|state| state.hold(hsa));
+    }
+}
+
+/// An executable was frozen, and its destruction will be reported.
+pub fn executable_frozen(executable: ExecutableId) {
+    with_state(|state| {
+        // The id may be that of an executable whose destruction was not reported, or not yet.
+        state.remove(executable);
+        state.executables.generation += 1;
+        let generation = state.executables.generation;
+        state.executables.observed.insert(executable, generation);
+    });
+}
+
+/// An executable is about to be destroyed. No drain touches it until [`executable_destroyed`].
+pub fn executable_destroying(executable: ExecutableId) {
+    with_state(|state| state.executables.destroying.insert(executable));
+}
+
+/// The generation of an executable, for [`executable_destroyed`]. 0 if it is not observed.
+pub fn generation_of(executable: ExecutableId) -> u64 {
+    with_state(|state| state.executables.generation_of(executable))
+}
+
+/// The call that destroys an executable is over. `generation`: that of before the call.
+pub fn executable_destroyed(executable: ExecutableId, generation: u64, is_success: bool) {
+    with_state(|state| {
+        if state.executables.generation_of(executable) != generation {
+            // A new executable has the id already.
+        } else if is_success {
+            state.remove(executable);
+        } else {
+            state.executables.destroying.remove(&executable);
+        }
+    });
+}
+
+/// Whether an executable with counters is loaded whose destruction will not be reported.
+pub fn has_unobserved_counters() -> bool {
+    with_state(|state| state.kept.has_unobserved(state.executables.view()))
+}
+
+/// The process ends: from now on only the calling thread collects.
+pub fn begin_ending() {
+    with_state(|state| state.ending = Some(threads::thread_id()));
+}
+
+/// Whether the process has begun its last drain.
+pub fn is_ending() -> bool {
+    with_state(|state| state.ending.is_some())
+}
+
+/// See [`Kept::rewrite_replaced`].
+pub fn rewrite_replaced_files() {
+    if let Some(state) = lock(&STATE).as_mut() {
+        state.kept.rewrite_replaced();
+    }
+}
+
+/// Before a fork. Returns whether HSA is initialized, or may be: a runtime that cannot be asked counts as initialized, so
+/// that the child does not touch it.
+pub fn before_fork() -> bool {
+    let is_initialized = ask_hsa().unwrap_or(true);
+    INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
+    is_initialized
+}
+
+/// In the child of a fork. If HSA was initialized, it is the parent's, and the child must not touch it. Returns whether
+/// the child may use HSA.
+pub fn in_child() -> bool {
+    // If a thread that the child does not have holds the lock, the child never drains.
+    if let Ok(mut state) = STATE.try_lock() {
+        let parents = state.take();
+        if let Some(hsa) = hsa_runtime::known() {
+            hsa.forget_parent();
+        }
+        let is_expected = parents.as_ref().is_some_and(|state| state.hsa.is_expected);
+        state.get_or_insert_default().hsa.is_expected = is_expected;
+        std::mem::forget(parents);
+    }
+    queues::clear();
+    threads::forget_thread_id();
+    let is_owner = !INITIALIZED_AT_FORK.load(Ordering::Relaxed);
+    OWNER.store(
+        if is_owner { std::process::id() } else { 0 },
+        Ordering::Relaxed,
+    );
+    is_owner
+}
+
+/// Why a drain needs the state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A drain that is pointless on another thread than the one that ends the process.
+    Any,
+    /// An executable is being destroyed, or a snapshot: possible until the end of the process.
+    UntilTheEnd,
+}
+
+/// The state during a drain.
+pub struct Entered(MutexGuard<'static, Option<State>>);
+
+impl Entered {
+    /// What a drain needs.
+    pub fn parts(&mut self) -> (Executables<'_>, &mut Kept) {
+        let state = self.0.get_or_insert_default();
+        (state.executables.view(), &mut state.kept)
+    }
+
+    pub fn hold(&mut self, hsa: &Hsa) {
+        self.0.get_or_insert_default().hold(hsa);
+    }
+}
+
+/// Locks the state for a drain. `None`: there is nothing to drain, HSA is not initialized.
+///
+/// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
+/// transitions begins one while the state is locked.
+pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
+    let this = threads::thread_id();
+    let is_in_transition = |state: &mut Option<State>| {
+        let transitions = &state.get_or_insert_default().hsa.transitions;
+        !transitions.is_empty() && !transitions.contains(&this)
+    };
+    let (mut guard, _) = TRANSITION_OVER
+        .wait_timeout_while(lock(&STATE), settings().sync_limit, is_in_transition)
+        .unwrap_or_else(PoisonError::into_inner);
+    let state = guard.get_or_insert_default();
+    let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
+    // Before a shutdown everything was drained.
+    if !state.hsa.transitions.is_empty() || is_too_late {
+        return Ok(None);
+    }
+    let is_up = match state.hsa.is_up {
+        Some(is_up) => is_up,
+        None if state.hsa.is_expected && state.ending.is_none() => false,
+        None => hsa.is_initialized()?,
+    };
+    Ok(is_up.then_some(Entered(guard)))
+}
