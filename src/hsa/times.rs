@@ -6,13 +6,7 @@ use super::originals::originals;
 use super::types::*;
 use crate::trace::Signals;
 
-/// `hsa_amd_profiling_dispatch_time_t`: ticks of the system clock, or of the agent's where that is said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct DispatchTime {
-    pub start: u64,
-    pub end: u64,
-}
+pub use hsa_abi::DispatchTime;
 
 /// `HSA_SYSTEM_INFO_TIMESTAMP`; 0 where HSA is not, or not alive.
 pub fn system_time() -> u64 {
