@@ -54,7 +54,7 @@ def fail(message):
 
 def read(directory):
     """The text of the crate, without its tests and what ROCr 7.2 does not have."""
-    names = [name for name in sorted(os.listdir(directory)) if name not in ("lib.rs", "newer.rs")]
+    names = [name for name in sorted(os.listdir(directory)) if name.endswith(".rs") and name not in ("lib.rs", "newer.rs")]
     text = ""
     for name in names:
         with open(os.path.join(directory, name)) as file:
