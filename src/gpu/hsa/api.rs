@@ -6,18 +6,14 @@ use super::types::*;
 use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
 use crate::sys::loader;
+use hsa_abi::function;
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
 
 /// Names that HSA's library may be loaded by.
 pub const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
-
-type AgentCallback = unsafe extern "C" fn(AgentHandle, *mut c_void) -> Status;
-type Handler = unsafe extern "C" fn(SignalValue, *mut c_void) -> bool;
-type PoolCallback = unsafe extern "C" fn(PoolHandle, *mut c_void) -> Status;
-type SymbolCallback =
-    unsafe extern "C" fn(ExecutableHandle, AgentHandle, SymbolHandle, *mut c_void) -> Status;
 
 /// Where HSA's functions come from.
 enum Source<'a> {
@@ -28,18 +24,18 @@ enum Source<'a> {
     Tables(&'a Tables),
 }
 
-/// A function's slot in ROCr's tables, counted from 1.
+/// A function's table, and its offset in the table, in bytes.
 #[derive(Clone, Copy)]
 enum Slot {
-    Core(usize),
-    AmdExt(usize),
+    CoreApiTable(usize),
+    AmdExtTable(usize),
 }
 
 macro_rules! api {
-    ($($table:ident $slot:literal $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
-        /// HSA's functions that the drain calls (`hsa/hsa.h`, `hsa/hsa_ext_amd.h`).
+    ($($table:ident $name:ident),* $(,)?) => {
+        /// HSA's functions that the drain calls.
         pub struct Api {
-            $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+            $(pub $name: function::$name,)*
             /// `hsa_ven_amd_loader` 1.03 or later, once it was read.
             loader: OnceLock<LoaderTable>,
         }
@@ -65,13 +61,11 @@ macro_rules! api {
                 Ok(Api {
                     $($name: {
                         let function = source
-                            .function(n.next().unwrap_or(0), Slot::$table($slot))
+                            .function(n.next().unwrap_or(0), Slot::$table(offset_of!(hsa_abi::$table, $name)))
                             .ok_or(missing(stringify!($name)))?;
-                        // SAFETY: the signature is that of the header that declares the function, and the code is never
+                        // SAFETY: the type is that of the header that declares the function, and the code is never
                         // unloaded.
-                        unsafe {
-                            std::mem::transmute::<*const c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
-                        }
+                        unsafe { std::mem::transmute::<*const c_void, function::$name>(function) }
                     },)*
                     loader: OnceLock::new(),
                 })
@@ -81,32 +75,32 @@ macro_rules! api {
 }
 
 api! {
-    Core 1 hsa_init: fn() -> Status,
-    Core 3 hsa_system_get_info: fn(u32, *mut c_void) -> Status,
-    Core 6 hsa_iterate_agents: fn(AgentCallback, *mut c_void) -> Status,
-    Core 7 hsa_agent_get_info: fn(AgentHandle, u32, *mut c_void) -> Status,
-    Core 8 hsa_queue_create: fn(AgentHandle, u32, u32, usize, *mut c_void, u32, u32, *mut *mut QueueHead) -> Status,
-    Core 10 hsa_queue_destroy: fn(*mut QueueHead) -> Status,
-    Core 12 hsa_queue_load_read_index_scacquire: fn(*const QueueHead) -> u64,
-    Core 14 hsa_queue_load_write_index_scacquire: fn(*const QueueHead) -> u64,
-    Core 18 hsa_queue_cas_write_index_scacq_screl: fn(*const QueueHead, u64, u64) -> u64,
-    Core 36 hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
-    Core 38 hsa_signal_create: fn(SignalValue, u32, *const AgentHandle, *mut SignalHandle) -> Status,
-    Core 39 hsa_signal_destroy: fn(SignalHandle) -> Status,
-    Core 42 hsa_signal_store_relaxed: fn(SignalHandle, SignalValue) -> (),
-    Core 43 hsa_signal_store_screlease: fn(SignalHandle, SignalValue) -> (),
-    Core 45 hsa_signal_wait_scacquire: fn(SignalHandle, u32, SignalValue, u64, u32) -> SignalValue,
-    Core 88 hsa_executable_get_info: fn(ExecutableHandle, u32, *mut c_void) -> Status,
-    Core 94 hsa_executable_symbol_get_info: fn(SymbolHandle, u32, *mut c_void) -> Status,
-    Core 99 hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
-    Core 124 hsa_executable_iterate_agent_symbols: fn(ExecutableHandle, AgentHandle, SymbolCallback, *mut c_void) -> Status,
-    AmdExt 8 hsa_amd_signal_async_handler: fn(SignalHandle, u32, SignalValue, Handler, *mut c_void) -> Status,
-    AmdExt 12 hsa_amd_memory_pool_get_info: fn(PoolHandle, u32, *mut c_void) -> Status,
-    AmdExt 13 hsa_amd_agent_iterate_memory_pools: fn(AgentHandle, PoolCallback, *mut c_void) -> Status,
-    AmdExt 14 hsa_amd_memory_pool_allocate: fn(PoolHandle, usize, u32, *mut *mut c_void) -> Status,
-    AmdExt 15 hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
-    AmdExt 16 hsa_amd_memory_async_copy: fn(*mut c_void, AgentHandle, *const c_void, AgentHandle, usize, u32, *const SignalHandle, SignalHandle) -> Status,
-    AmdExt 20 hsa_amd_agents_allow_access: fn(u32, *const AgentHandle, *const u32, *const c_void) -> Status,
+    CoreApiTable hsa_init,
+    CoreApiTable hsa_system_get_info,
+    CoreApiTable hsa_iterate_agents,
+    CoreApiTable hsa_agent_get_info,
+    CoreApiTable hsa_queue_create,
+    CoreApiTable hsa_queue_destroy,
+    CoreApiTable hsa_queue_load_read_index_scacquire,
+    CoreApiTable hsa_queue_load_write_index_scacquire,
+    CoreApiTable hsa_queue_cas_write_index_scacq_screl,
+    CoreApiTable hsa_memory_copy,
+    CoreApiTable hsa_signal_create,
+    CoreApiTable hsa_signal_destroy,
+    CoreApiTable hsa_signal_store_relaxed,
+    CoreApiTable hsa_signal_store_screlease,
+    CoreApiTable hsa_signal_wait_scacquire,
+    CoreApiTable hsa_executable_get_info,
+    CoreApiTable hsa_executable_symbol_get_info,
+    CoreApiTable hsa_system_get_major_extension_table,
+    CoreApiTable hsa_executable_iterate_agent_symbols,
+    AmdExtTable hsa_amd_signal_async_handler,
+    AmdExtTable hsa_amd_memory_pool_get_info,
+    AmdExtTable hsa_amd_agent_iterate_memory_pools,
+    AmdExtTable hsa_amd_memory_pool_allocate,
+    AmdExtTable hsa_amd_memory_pool_free,
+    AmdExtTable hsa_amd_memory_async_copy,
+    AmdExtTable hsa_amd_agents_allow_access,
 }
 
 unsafe extern "C" {
@@ -128,8 +122,8 @@ impl Source<'_> {
             // SAFETY: written by the linkers, and never after.
             Source::Linked => unsafe { *LINKED.get(n)? },
             Source::Tables(tables) => match slot {
-                Slot::Core(n) => tables.core.function(n)?,
-                Slot::AmdExt(n) => tables.amd_ext.function(n)?,
+                Slot::CoreApiTable(offset) => tables.core.function(offset)?,
+                Slot::AmdExtTable(offset) => tables.amd_ext.function(offset)?,
             },
         };
         (!found.is_null()).then_some(found)
@@ -160,9 +154,10 @@ impl Functions {
         }
     }
 
-    /// `number` is counted from 1.
-    fn function(&self, number: usize) -> Option<*const c_void> {
-        self.0.get(number.checked_sub(1)?).copied()
+    /// The function at an offset in the table, in bytes.
+    fn function(&self, offset: usize) -> Option<*const c_void> {
+        let functions = offset.checked_sub(size_of::<Version>())?;
+        self.0.get(functions / size_of::<*const c_void>()).copied()
     }
 }
 
@@ -240,7 +235,12 @@ fn resolve() -> Option<Result<Api, Error>> {
     if let Some(library) = with_symbol(c"hsa_system_get_info") {
         return Some(Api::resolve(Source::Library(&library)));
     }
-    let is_linked = Source::Linked.function(1, Slot::Core(3)).is_some();
+    let is_linked = Source::Linked
+        .function(
+            1,
+            Slot::CoreApiTable(offset_of!(hsa_abi::CoreApiTable, hsa_system_get_info)),
+        )
+        .is_some();
     is_linked.then(|| Api::resolve(Source::Linked))
 }
 

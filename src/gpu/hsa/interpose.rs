@@ -126,7 +126,7 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
     agent: AgentHandle,
     size: u32,
     kind: u32,
-    callback: usize,
+    callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     private: u32,
     group: u32,

@@ -10,50 +10,10 @@ use crate::sys::loader;
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 
-/// `hsa_amd_queue_create`.
-pub type AmdQueueCreate = unsafe extern "C" fn(AgentHandle, *mut QueueCreateDesc, u32) -> Status;
-/// `hsa_amd_counted_queue_acquire`: agent, type, priority, callback and its data, flags.
-pub type CountedQueueAcquire = unsafe extern "C" fn(
-    AgentHandle,
-    u32,
-    u32,
-    usize,
-    *mut c_void,
-    u64,
-    *mut *mut QueueHead,
-) -> Status;
-
-/// `hsa_amd_queue_create_desc_t` of a compute queue, version 1.
-#[repr(C)]
-pub struct QueueCreateDesc {
-    pub version: u16,
-    pub flags: u16,
-    /// See [`ENGINE_COMPUTE`].
-    pub engine: u8,
-    reserved0: [u8; 3],
-    /// Of the ring, bytes.
-    pub size: u32,
-    /// `hsa_amd_queue_priority_t`.
-    pub priority: u32,
-    pub callback: usize,
-    pub data: *mut c_void,
-    /// What was created; null if that failed.
-    pub queue: *mut QueueHead,
-    pub cu_mask: *const u32,
-    pub kind: u32,
-    /// Bytes a work-item.
-    pub private: u32,
-    /// Bits.
-    pub cu_mask_count: u32,
-    reserved1: [u32; 3],
-    traffic_class: u32,
-    reserved2: [u8; 20],
-}
-
-const _: () = assert!(size_of::<QueueCreateDesc>() == 96);
-
-/// A queue for kernels; others are for copies, or for other devices.
-pub const ENGINE_COMPUTE: u8 = 0;
+pub use hsa_abi::function::{
+    hsa_amd_counted_queue_acquire as CountedQueueAcquire, hsa_amd_queue_create as AmdQueueCreate,
+};
+pub use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE as ENGINE_COMPUTE, QueueCreateDesc};
 
 /// Where the functions are in an `AmdExtTable`, if they are there: the slot's number, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,7 +81,7 @@ impl Slots {
 pub type Function = *const c_void;
 
 /// The slots of ROCr 7.2.4's table, which are all known and create no queues in these ways.
-const FIRST: usize = 76;
+const FIRST: usize = hsa_abi::AMD_EXT_FUNCTIONS_7_2;
 /// Slots that are probed, at most.
 const PROBES: usize = 64;
 

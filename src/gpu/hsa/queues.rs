@@ -105,7 +105,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
             agent,
             size.max(OWN_SIZE),
             QUEUE_TYPE_MULTI,
-            0,
+            None,
             std::ptr::null_mut(),
             0,
             0,

@@ -1,12 +1,12 @@
 //! Agents and instruction set architectures: one CPU, and any number of GPUs, each a [`Gpu`] with memory of its own.
 
-use crate::abi::*;
 use crate::l2::L2;
 use crate::profiling;
 use crate::runtime::{put, put_bytes, status, with};
 use crate::settings::Settings;
 use gpu_model::dispatch::Gpu;
 use gpu_model::memory::Memory;
+use hsa_abi::*;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
@@ -53,18 +53,16 @@ impl Target {
         Target::ALL.iter().find(|target| target.name == name)
     }
 
-    fn isa(&self) -> Isa {
-        ISAS + Target::ALL
-            .iter()
-            .position(|t| t == self)
-            .map_or(0, |n| n as u64)
+    fn isa(&self) -> IsaHandle {
+        let number = Target::ALL.iter().position(|t| t == self);
+        IsaHandle(ISAS + number.map_or(0, |n| n as u64))
     }
 }
 
 const AGENTS: u64 = 0xa6e0_0000;
 const ISAS: u64 = 0x15a0_0000;
 /// The architecture that all of them run.
-const GENERIC_ISA: Isa = ISAS + 0x100;
+const GENERIC_ISA: IsaHandle = IsaHandle(ISAS + 0x100);
 const GENERIC: &str = "gfx11-generic";
 const WAVEFRONTS: u64 = 0x3a7e_0000;
 const ISA_PREFIX: &str = "amdgcn-amd-amdhsa--";
@@ -102,36 +100,36 @@ impl Agents {
     }
 
     /// An agent's number.
-    pub fn number(&self, handle: Agent) -> Result<usize, Status> {
-        let number = handle.wrapping_sub(AGENTS);
+    pub fn number(&self, handle: AgentHandle) -> Result<usize, Status> {
+        let number = handle.0.wrapping_sub(AGENTS);
         if number < self.count() as u64 {
             Ok(number as usize)
         } else {
-            Err(HSA_STATUS_ERROR_INVALID_AGENT)
+            Err(Status::INVALID_AGENT)
         }
     }
 
     /// The GPU that a handle names.
-    pub fn gpu(&self, handle: Agent) -> Result<(usize, &GpuAgent), Status> {
+    pub fn gpu(&self, handle: AgentHandle) -> Result<(usize, &GpuAgent), Status> {
         match self.number(handle)? {
-            0 => Err(HSA_STATUS_ERROR_INVALID_AGENT),
+            0 => Err(Status::INVALID_AGENT),
             number => Ok((number, &self.gpus[number - 1])),
         }
     }
 }
 
 /// The handle of the agent with this number.
-pub fn handle(number: usize) -> Agent {
-    AGENTS + number as u64
+pub fn handle(number: usize) -> AgentHandle {
+    AgentHandle(AGENTS + number as u64)
 }
 
 /// Calls `callback` for each handle; the first status that is not success ends it.
 ///
 /// # Safety
 /// As the function's that has the callback.
-pub unsafe fn visit(
-    handles: Result<Vec<u64>, Status>,
-    callback: Visit,
+pub unsafe fn visit<H>(
+    handles: Result<Vec<H>, Status>,
+    callback: unsafe extern "C" fn(H, *mut c_void) -> Status,
     data: *mut c_void,
 ) -> Status {
     let handles = match handles {
@@ -141,18 +139,18 @@ pub unsafe fn visit(
     for handle in handles {
         // SAFETY: the caller's promise.
         let status = unsafe { callback(handle, data) };
-        if status != HSA_STATUS_SUCCESS {
+        if status != Status::SUCCESS {
             return status;
         }
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`.
 ///
 /// # Safety
 /// As `hsa.h` says.
-pub unsafe fn hsa_iterate_agents(callback: Visit, data: *mut c_void) -> Status {
+pub unsafe fn hsa_iterate_agents(callback: AgentCallback, data: *mut c_void) -> Status {
     let all = with(|state| Ok((0..state.agents.count()).map(handle).collect()));
     // SAFETY: the caller's promise.
     unsafe { visit(all, callback, data) }
@@ -169,7 +167,7 @@ fn name64(text: &str) -> [u8; 64] {
 ///
 /// # Safety
 /// `value` has room for the attribute.
-pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_void) -> Status {
+pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
         let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
@@ -247,7 +245,10 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
                 },
             ),
             HSA_AGENT_INFO_CACHE_SIZE => put(value.cast(), [0u32; 4]),
-            HSA_AGENT_INFO_ISA => put(value.cast(), target.map_or(0, Target::isa)),
+            HSA_AGENT_INFO_ISA => put(
+                value.cast(),
+                target.map_or(IsaHandle::default(), Target::isa),
+            ),
             HSA_AGENT_INFO_EXTENSIONS => put_bytes(value.cast(), &crate::system::extensions()),
             HSA_AGENT_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
             HSA_AGENT_INFO_VERSION_MINOR => put(value.cast(), 1u16),
@@ -273,7 +274,7 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
             HSA_AMD_AGENT_INFO_NEAREST_CPU => put(value.cast(), handle(0)),
             HSA_AMD_AGENT_INFO_CLOCK_COUNTERS => {
                 if value.is_null() {
-                    Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+                    Err(Status::INVALID_ARGUMENT)
                 } else {
                     value
                         .cast::<ClockCounters>()
@@ -281,7 +282,7 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
                     Ok(())
                 }
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     })
 }
@@ -290,30 +291,34 @@ pub unsafe fn hsa_agent_get_info(agent: Agent, attribute: u32, value: *mut c_voi
 ///
 /// # Safety
 /// Always sound.
-pub unsafe fn hsa_agent_iterate_caches(agent: Agent, _: Visit, _: *mut c_void) -> Status {
+pub unsafe fn hsa_agent_iterate_caches(
+    agent: AgentHandle,
+    _: CacheCallback,
+    _: *mut c_void,
+) -> Status {
     status(with(|state| state.agents.number(agent).map(|_| ())))
 }
 
 /// The name of an architecture.
-fn isa(handle: Isa) -> Result<&'static str, Status> {
+fn isa(handle: IsaHandle) -> Result<&'static str, Status> {
     if handle == GENERIC_ISA {
         return Ok(GENERIC);
     }
-    let number = handle.wrapping_sub(ISAS);
+    let number = handle.0.wrapping_sub(ISAS);
     usize::try_from(number)
         .ok()
         .and_then(|number| Target::ALL.get(number))
         .map(|target| target.name)
-        .ok_or(HSA_STATUS_ERROR_INVALID_ISA)
+        .ok_or(Status::INVALID_ISA)
 }
 
 /// See `hsa.h`.
 ///
 /// # Safety
 /// `name` is a C string, `out` may be written.
-pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut Isa) -> Status {
+pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Status {
     if name.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
@@ -327,7 +332,7 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut Isa) -> Status {
         });
     status(match with(|_| Ok(target)) {
         Err(status) => Err(status),
-        Ok(None) => Err(HSA_STATUS_ERROR_INVALID_ISA_NAME),
+        Ok(None) => Err(Status::INVALID_ISA_NAME),
         // SAFETY: the caller's promise.
         Ok(Some(isa)) => unsafe { put(out, isa) },
     })
@@ -337,7 +342,11 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut Isa) -> Status {
 ///
 /// # Safety
 /// As `hsa.h` says.
-pub unsafe fn hsa_agent_iterate_isas(agent: Agent, callback: Visit, data: *mut c_void) -> Status {
+pub unsafe fn hsa_agent_iterate_isas(
+    agent: AgentHandle,
+    callback: IsaCallback,
+    data: *mut c_void,
+) -> Status {
     let isas = with(|state| {
         let number = state.agents.number(agent)?;
         Ok(match number.checked_sub(1) {
@@ -354,13 +363,13 @@ pub unsafe fn hsa_agent_iterate_isas(agent: Agent, callback: Visit, data: *mut c
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_isa_get_info(
-    handle: Isa,
+    handle: IsaHandle,
     attribute: u32,
     index: u32,
     value: *mut c_void,
 ) -> Status {
     if index != 0 {
-        return HSA_STATUS_ERROR_INVALID_INDEX;
+        return Status::INVALID_INDEX;
     }
     match attribute {
         // SAFETY: the caller's promise.
@@ -378,7 +387,11 @@ pub unsafe fn hsa_isa_get_info(
 ///
 /// # Safety
 /// `value` has room for the attribute.
-pub unsafe fn hsa_isa_get_info_alt(handle: Isa, attribute: u32, value: *mut c_void) -> Status {
+pub unsafe fn hsa_isa_get_info_alt(
+    handle: IsaHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
     let name = match with(|_| isa(handle)) {
         Ok(name) => name,
         Err(status) => return status,
@@ -411,7 +424,7 @@ pub unsafe fn hsa_isa_get_info_alt(handle: Isa, attribute: u32, value: *mut c_vo
             }
             HSA_ISA_INFO_GRID_MAX_SIZE => put(value.cast(), u64::from(u32::MAX)),
             HSA_ISA_INFO_FBARRIER_MAX_SIZE => put(value.cast(), 32u32),
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     })
 }
@@ -420,7 +433,7 @@ pub unsafe fn hsa_isa_get_info_alt(handle: Isa, attribute: u32, value: *mut c_vo
 ///
 /// # Safety
 /// `result` may be written.
-pub unsafe fn hsa_isa_compatible(code: Isa, agent: Isa, result: *mut bool) -> Status {
+pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status {
     status(
         with(|_| Ok(isa(code)? == isa(agent)? || code == GENERIC_ISA)).and_then(|same| {
             // SAFETY: the caller's promise.
@@ -434,11 +447,17 @@ pub unsafe fn hsa_isa_compatible(code: Isa, agent: Isa, result: *mut bool) -> St
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_isa_iterate_wavefronts(
-    handle: Isa,
-    callback: Visit,
+    handle: IsaHandle,
+    callback: WavefrontCallback,
     data: *mut c_void,
 ) -> Status {
-    let sizes = with(|_| isa(handle).map(|_| vec![WAVEFRONTS + 32, WAVEFRONTS + 64]));
+    let sizes = with(|_| {
+        isa(handle).map(|_| {
+            [32, 64]
+                .map(|size| WavefrontHandle(WAVEFRONTS + size))
+                .to_vec()
+        })
+    });
     // SAFETY: the caller's promise.
     unsafe { visit(sizes, callback, data) }
 }
@@ -448,20 +467,20 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_wavefront_get_info(
-    wavefront: Wavefront,
+    wavefront: WavefrontHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    let size = wavefront.wrapping_sub(WAVEFRONTS);
+    let size = wavefront.0.wrapping_sub(WAVEFRONTS);
     if let Err(status) = with(|_| Ok(())) {
         return status;
     }
     if size != 32 && size != 64 {
-        return HSA_STATUS_ERROR_INVALID_WAVEFRONT;
+        return Status::INVALID_WAVEFRONT;
     }
     match attribute {
         // SAFETY: the caller's promise.
         HSA_WAVEFRONT_INFO_SIZE => status(unsafe { put(value.cast(), size as u32) }),
-        _ => HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        _ => Status::INVALID_ARGUMENT,
     }
 }

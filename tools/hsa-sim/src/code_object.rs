@@ -1,12 +1,12 @@
 //! Code objects: ELF files of LLVM's AMDGPU target, as clang and lld 22 and 23 make them. Reads what is needed to load
 //! one: segments, relocations, symbols. ("User Guide for AMDGPU Backend", Code Object, Relocation Records.)
 
-use crate::abi::*;
 use goblin::elf::Elf;
 use goblin::elf::header::{EI_OSABI, ET_DYN};
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_UNDEF;
 use goblin::elf::sym::{STB_LOCAL, STB_WEAK, STT_OBJECT};
+use hsa_abi::*;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -196,7 +196,7 @@ impl CodeObject {
                     None if *weak => 0,
                     None => {
                         eprintln!("hsa-sim: variable {name} is not defined");
-                        return Err(HSA_STATUS_ERROR_VARIABLE_UNDEFINED);
+                        return Err(Status::VARIABLE_UNDEFINED);
                     }
                 },
             };
@@ -215,14 +215,14 @@ impl CodeObject {
                 relocation::RELATIVE64 => (delta.wrapping_add_signed(relocation.addend), 8),
                 other => {
                     eprintln!("hsa-sim: relocation {other} is not known");
-                    return Err(HSA_STATUS_ERROR_INVALID_CODE_OBJECT);
+                    return Err(Status::INVALID_CODE_OBJECT);
                 }
             };
             let at = relocation.at.checked_sub(self.span.start);
             let target = at
                 .and_then(|at| usize::try_from(at).ok())
                 .and_then(|at| image.get_mut(at..at.checked_add(size)?))
-                .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT)?;
+                .ok_or(Status::INVALID_CODE_OBJECT)?;
             target.copy_from_slice(&value.to_le_bytes()[..size]);
         }
         Ok(image)

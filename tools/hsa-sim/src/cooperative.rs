@@ -5,9 +5,9 @@
 //! intercept queue deletes the agent's queue, while the agent still counts its users and keeps the pointer. What uses
 //! the queue after that reads freed memory in ROCr; here it ends the process.
 
-use crate::abi::*;
 use crate::queue::{self, Block, Request};
 use crate::runtime::{locked, with};
+use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 

@@ -1,11 +1,11 @@
 //! Copies: at once, or by the copy engine, a thread that does what has no dependency left, in the order of asking.
 //! Every copy is checked against what is allocated ([`crate::memory::Memory::check_copy`]).
 
-use crate::abi::*;
 use crate::plan::{self, CopyFault};
 use crate::runtime::{locked, status, with};
 use crate::signal;
 use gpu_model::exec::clock_ticks;
+use hsa_abi::*;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -21,8 +21,8 @@ struct Job {
     from: usize,
     size: usize,
     fault: Option<CopyFault>,
-    dependencies: Vec<Signal>,
-    completion: Signal,
+    dependencies: Vec<SignalHandle>,
+    completion: SignalHandle,
 }
 
 #[derive(Default)]
@@ -116,7 +116,7 @@ fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Status> 
 /// As `hsa.h` says.
 pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
     if to.is_null() || from.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     if size == 0 {
         return status(with(|_| Ok(())));
@@ -133,18 +133,18 @@ pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize)
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status {
     if base.is_null() || !(base as usize).is_multiple_of(4) {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let Some(size) = count.checked_mul(4) else {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     };
     let end = (base as usize).checked_add(size);
     let checked = with(|state| {
-        let range = base as usize..end.ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+        let range = base as usize..end.ok_or(Status::INVALID_ARGUMENT)?;
         if state.memory.is_allocated(&range) {
             Ok(state.memory.host_address(base as usize))
         } else {
-            Err(HSA_STATUS_ERROR_INVALID_ALLOCATION)
+            Err(Status::INVALID_ALLOCATION)
         }
     });
     status(checked.map(|bytes| {
@@ -160,19 +160,19 @@ pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy(
     to: *mut c_void,
-    to_agent: Agent,
+    to_agent: AgentHandle,
     from: *const c_void,
-    from_agent: Agent,
+    from_agent: AgentHandle,
     size: usize,
     count: u32,
-    dependencies: *const Signal,
-    completion: Signal,
+    dependencies: *const SignalHandle,
+    completion: SignalHandle,
 ) -> Status {
     if to.is_null() || from.is_null() || (count > 0) == dependencies.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
-    if completion == 0 {
-        return HSA_STATUS_ERROR_INVALID_SIGNAL;
+    if completion == SignalHandle(0) {
+        return Status::INVALID_SIGNAL;
     }
     let agents = with(|state| {
         state.agents.number(to_agent)?;
@@ -206,13 +206,13 @@ pub unsafe fn hsa_amd_memory_async_copy(
             Ok(thread) => engine.thread = Some(thread),
             Err(_) => {
                 engine.jobs.pop_back();
-                return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+                return Status::OUT_OF_RESOURCES;
             }
         }
     }
     drop(engine);
     signal::changed();
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa_ext_amd.h`. There is one engine.
@@ -222,13 +222,13 @@ pub unsafe fn hsa_amd_memory_async_copy(
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     to: *mut c_void,
-    to_agent: Agent,
+    to_agent: AgentHandle,
     from: *const c_void,
-    from_agent: Agent,
+    from_agent: AgentHandle,
     size: usize,
     count: u32,
-    dependencies: *const Signal,
-    completion: Signal,
+    dependencies: *const SignalHandle,
+    completion: SignalHandle,
     _engine: u32,
     _force: bool,
 ) -> Status {

@@ -2,10 +2,10 @@
 //! priority, and whoever acquires one gets an `hsa_queue_t` of its own that shares ring, doorbell and indexes with
 //! others. Hardware queues live until shutdown. As in ROCr, nothing of it calls the `hsa_queue_create` of the API table.
 
-use crate::abi::*;
 use crate::queue::{self, Block, Request};
-use crate::queue_create::LAST_PRIORITY;
 use crate::runtime::{locked, status, with};
+use hsa_abi::newer::HSA_AMD_QUEUE_PRIORITY_HIGH;
+use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ struct Hardware {
 }
 
 /// Agent and priority.
-type Pool = (Agent, u32);
+type Pool = (AgentHandle, u32);
 
 struct Counted {
     pools: BTreeMap<Pool, Vec<Hardware>>,
@@ -49,16 +49,16 @@ impl Counted {
         let pool = self.pools.entry((request.agent, priority)).or_default();
         if pool.len() >= number("GPU_MAX_HW_QUEUES").unwrap_or(MOST).max(1) {
             let least = pool.iter_mut().min_by_key(|hardware| hardware.users);
-            return least.ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES);
+            return least.ok_or(Status::OUT_OF_RESOURCES);
         }
-        let queue = queue::obtain(request).map_err(|_| HSA_STATUS_ERROR_OUT_OF_RESOURCES)?;
+        let queue = queue::obtain(request).map_err(|_| Status::OUT_OF_RESOURCES)?;
         // SAFETY: a new queue.
         unsafe { queue::profile(queue.cast(), true) };
         pool.push(Hardware {
             queue: queue as usize,
             users: 0,
         });
-        pool.last_mut().ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+        pool.last_mut().ok_or(Status::OUT_OF_RESOURCES)
     }
 }
 
@@ -67,16 +67,16 @@ impl Counted {
 /// # Safety
 /// `queue` may be written.
 pub unsafe fn hsa_amd_counted_queue_acquire(
-    agent: Agent,
+    agent: AgentHandle,
     kind: u32,
     priority: u32,
-    callback: Option<QueueError>,
+    callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     _flags: u64,
     queue: *mut *mut Queue,
 ) -> Status {
-    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE || priority > LAST_PRIORITY {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE || priority > HSA_AMD_QUEUE_PRIORITY_HIGH {
+        return Status::INVALID_ARGUMENT;
     }
     if let Err(status) = with(|state| state.agents.gpu(agent).map(|_| ())) {
         return status;
@@ -95,8 +95,8 @@ pub unsafe fn hsa_amd_counted_queue_acquire(
         let shared = hardware.queue;
         // SAFETY: hardware queues live until shutdown.
         let block = unsafe { &*(shared as *const Block) };
-        let mut own = Box::new(AmdQueue::new(block.amd.hsa_queue));
-        own.shared = shared as *mut AmdQueue;
+        let mut own = Box::new(queue::amd_queue(block.amd.hsa_queue));
+        queue::share(&mut own, shared as *mut AmdQueue);
         (Box::into_raw(own), shared)
     });
     status(acquired.map(|(own, shared)| {
@@ -117,7 +117,7 @@ pub unsafe fn hsa_amd_counted_queue_release(queue: *mut Queue) -> Status {
     }
     let mut counted = locked(&COUNTED);
     let Some((pool, shared)) = counted.handles.remove(&(queue as usize)) else {
-        return HSA_STATUS_ERROR;
+        return Status::ERROR;
     };
     for hardware in counted.pools.entry(pool).or_default() {
         if hardware.queue == shared {
@@ -126,7 +126,7 @@ pub unsafe fn hsa_amd_counted_queue_release(queue: *mut Queue) -> Status {
     }
     // SAFETY: made by `hsa_amd_counted_queue_acquire`, and removed from the list just now.
     drop(unsafe { Box::from_raw(queue.cast::<AmdQueue>()) });
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// At shutdown: the hardware queues are destroyed with all others.

@@ -1,10 +1,10 @@
 //! Code object readers, executables, and their symbols.
 
-use crate::abi::*;
 use crate::agent::{self, GENERIC_MACH};
 use crate::code_object::{CodeObject, Defined, SymbolKind};
 use crate::memory::{Kind, PAGE};
 use crate::runtime::{State, locked, new_handle, put, put_bytes, status, with};
+use hsa_abi::*;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
@@ -79,8 +79,8 @@ impl Storage {
 
 /// A code object that is loaded on an agent.
 pub struct Loaded {
-    pub handle: LoadedCodeObject,
-    pub executable: Executable,
+    pub handle: LoadedCodeObjectHandle,
+    pub executable: ExecutableHandle,
     pub agent: usize,
     pub storage: Arc<Storage>,
     /// Where it lies.
@@ -100,11 +100,11 @@ struct ExecutableState {
     /// By agent; `None` for those of all agents.
     defined: HashMap<(Option<usize>, String), u64>,
     loaded: Vec<Loaded>,
-    symbols: Vec<Symbol>,
+    symbols: Vec<SymbolHandle>,
 }
 
 struct SymbolState {
-    executable: Executable,
+    executable: ExecutableHandle,
     agent: usize,
     defined: Defined,
     address: u64,
@@ -143,11 +143,11 @@ impl Kernel {
 /// All executables, symbols and readers.
 #[derive(Default)]
 pub struct Executables {
-    all: BTreeMap<Executable, ExecutableState>,
-    symbols: HashMap<Symbol, SymbolState>,
+    all: BTreeMap<ExecutableHandle, ExecutableState>,
+    symbols: HashMap<SymbolHandle, SymbolState>,
     /// The executables of loaded code objects.
-    owners: HashMap<LoadedCodeObject, Executable>,
-    readers: HashMap<Reader, Arc<Storage>>,
+    owners: HashMap<LoadedCodeObjectHandle, ExecutableHandle>,
+    readers: HashMap<ReaderHandle, Arc<Storage>>,
 }
 
 impl Executables {
@@ -162,7 +162,7 @@ impl Executables {
     }
 
     /// The executables, in the order of their making.
-    pub fn handles(&self) -> Vec<Executable> {
+    pub fn handles(&self) -> Vec<ExecutableHandle> {
         self.all.keys().copied().collect()
     }
 
@@ -172,32 +172,30 @@ impl Executables {
     }
 
     /// The code objects of one executable.
-    pub fn loaded_of(&self, handle: Executable) -> Result<&[Loaded], Status> {
+    pub fn loaded_of(&self, handle: ExecutableHandle) -> Result<&[Loaded], Status> {
         let executable = self.all.get(&handle);
         executable
             .map(|executable| &executable.loaded[..])
-            .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)
+            .ok_or(Status::INVALID_EXECUTABLE)
     }
 
     /// A loaded code object.
-    pub fn code_object(&self, handle: LoadedCodeObject) -> Result<&Loaded, Status> {
+    pub fn code_object(&self, handle: LoadedCodeObjectHandle) -> Result<&Loaded, Status> {
         let owner = self.owners.get(&handle);
         owner
             .and_then(|owner| self.all.get(owner))
             .and_then(|executable| executable.loaded.iter().find(|l| l.handle == handle))
-            .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT)
+            .ok_or(Status::INVALID_CODE_OBJECT)
     }
 
-    fn get(&mut self, handle: Executable) -> Result<&mut ExecutableState, Status> {
-        self.all
-            .get_mut(&handle)
-            .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)
+    fn get(&mut self, handle: ExecutableHandle) -> Result<&mut ExecutableState, Status> {
+        self.all.get_mut(&handle).ok_or(Status::INVALID_EXECUTABLE)
     }
 
-    fn symbol(&self, handle: Symbol) -> Result<&SymbolState, Status> {
+    fn symbol(&self, handle: SymbolHandle) -> Result<&SymbolState, Status> {
         self.symbols
             .get(&handle)
-            .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL)
+            .ok_or(Status::INVALID_EXECUTABLE_SYMBOL)
     }
 }
 
@@ -207,20 +205,23 @@ impl Executables {
 /// `text` is null or a C string.
 unsafe fn text(text: *const c_char) -> Result<String, Status> {
     if text.is_null() {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
         .map(str::to_string)
-        .map_err(|_| HSA_STATUS_ERROR_INVALID_SYMBOL_NAME)
+        .map_err(|_| Status::INVALID_SYMBOL_NAME)
 }
 
 /// See `hsa.h`.
 ///
 /// # Safety
 /// `reader` may be written.
-pub unsafe fn hsa_code_object_reader_create_from_file(file: c_int, reader: *mut Reader) -> Status {
+pub unsafe fn hsa_code_object_reader_create_from_file(
+    file: c_int,
+    reader: *mut ReaderHandle,
+) -> Status {
     // SAFETY: the caller's promise.
     unsafe { reader_of_file(file, 0, None, reader) }
 }
@@ -233,22 +234,22 @@ pub unsafe fn reader_of_file(
     file: c_int,
     offset: usize,
     size: Option<usize>,
-    reader: *mut Reader,
+    reader: *mut ReaderHandle,
 ) -> Status {
     if reader.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let link = format!("/proc/self/fd/{file}");
     let read = std::fs::read_link(&link).and_then(|path| Ok((path, std::fs::read(&link)?)));
     let Ok((path, mut bytes)) = read else {
-        return HSA_STATUS_ERROR_INVALID_FILE;
+        return Status::INVALID_FILE;
     };
     let end = match size {
         Some(size) => offset.checked_add(size).filter(|&end| end <= bytes.len()),
         None => Some(bytes.len()),
     };
     let Some(end) = end.filter(|&end| end > offset) else {
-        return HSA_STATUS_ERROR_INVALID_FILE;
+        return Status::INVALID_FILE;
     };
     bytes.truncate(end);
     bytes.drain(..offset);
@@ -268,19 +269,19 @@ pub unsafe fn reader_of_file(
 pub unsafe fn hsa_code_object_reader_create_from_memory(
     base: *const c_void,
     size: usize,
-    reader: *mut Reader,
+    reader: *mut ReaderHandle,
 ) -> Status {
     if base.is_null() || size == 0 || reader.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let base = base as usize;
     // SAFETY: the caller's promise.
     unsafe { add_reader(Storage::Memory { base, size }, reader) }
 }
 
-unsafe fn add_reader(storage: Storage, reader: *mut Reader) -> Status {
+unsafe fn add_reader(storage: Storage, reader: *mut ReaderHandle) -> Status {
     let added = with(|state| {
-        let handle = new_handle();
+        let handle = ReaderHandle(new_handle());
         state.executables.readers.insert(handle, Arc::new(storage));
         Ok(handle)
     });
@@ -292,12 +293,12 @@ unsafe fn add_reader(storage: Storage, reader: *mut Reader) -> Status {
 ///
 /// # Safety
 /// Always sound.
-pub unsafe fn hsa_code_object_reader_destroy(reader: Reader) -> Status {
+pub unsafe fn hsa_code_object_reader_destroy(reader: ReaderHandle) -> Status {
     status(with(|state| {
         let removed = state.executables.readers.remove(&reader);
         removed
             .map(|_| ())
-            .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER)
+            .ok_or(Status::INVALID_CODE_OBJECT_READER)
     }))
 }
 
@@ -309,10 +310,10 @@ pub unsafe fn hsa_executable_create(
     profile: u32,
     executable_state: u32,
     options: *const c_char,
-    executable: *mut Executable,
+    executable: *mut ExecutableHandle,
 ) -> Status {
     if executable_state > HSA_EXECUTABLE_STATE_FROZEN {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the caller's promise.
     let created = unsafe {
@@ -323,7 +324,7 @@ pub unsafe fn hsa_executable_create(
             executable,
         )
     };
-    if created == HSA_STATUS_SUCCESS && executable_state == HSA_EXECUTABLE_STATE_FROZEN {
+    if created == Status::SUCCESS && executable_state == HSA_EXECUTABLE_STATE_FROZEN {
         // SAFETY: just written.
         return unsafe { hsa_executable_freeze(*executable, options) };
     }
@@ -338,14 +339,14 @@ pub unsafe fn hsa_executable_create_alt(
     profile: u32,
     rounding: u32,
     _options: *const c_char,
-    executable: *mut Executable,
+    executable: *mut ExecutableHandle,
 ) -> Status {
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let _all = locked(&ALL);
     let created = with(|state| {
-        let handle = new_handle();
+        let handle = ExecutableHandle(new_handle());
         state.executables.all.insert(
             handle,
             ExecutableState {
@@ -363,12 +364,12 @@ pub unsafe fn hsa_executable_create_alt(
     status(created.and_then(|handle| unsafe { put(executable, handle) }))
 }
 
-fn destroy(state: &mut State, handle: Executable) -> Result<(), Status> {
+fn destroy(state: &mut State, handle: ExecutableHandle) -> Result<(), Status> {
     let executables = &mut state.executables;
     let executable = executables
         .all
         .remove(&handle)
-        .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)?;
+        .ok_or(Status::INVALID_EXECUTABLE)?;
     for symbol in executable.symbols {
         executables.symbols.remove(&symbol);
     }
@@ -384,7 +385,7 @@ fn destroy(state: &mut State, handle: Executable) -> Result<(), Status> {
 ///
 /// # Safety
 /// No kernel of it runs.
-pub unsafe fn hsa_executable_destroy(executable: Executable) -> Status {
+pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
     let _all = locked(&ALL);
     status(with(|state| destroy(state, executable)))
 }
@@ -394,11 +395,11 @@ pub unsafe fn hsa_executable_destroy(executable: Executable) -> Status {
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_load_agent_code_object(
-    executable: Executable,
-    agent: Agent,
-    reader: Reader,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    reader: ReaderHandle,
     _options: *const c_char,
-    loaded: *mut LoadedCodeObject,
+    loaded: *mut LoadedCodeObjectHandle,
 ) -> Status {
     let done = with(|state| load(state, executable, agent, reader));
     status(done.map(|handle| {
@@ -411,26 +412,24 @@ pub unsafe fn hsa_executable_load_agent_code_object(
 
 fn load(
     state: &mut State,
-    handle: Executable,
-    agent: Agent,
-    reader: Reader,
-) -> Result<LoadedCodeObject, Status> {
+    handle: ExecutableHandle,
+    agent: AgentHandle,
+    reader: ReaderHandle,
+) -> Result<LoadedCodeObjectHandle, Status> {
     let executable = state.executables.get(handle)?;
     if executable.frozen {
-        return Err(HSA_STATUS_ERROR_FROZEN_EXECUTABLE);
+        return Err(Status::FROZEN_EXECUTABLE);
     }
     let (number, gpu) = state.agents.gpu(agent)?;
     let storage = state.executables.readers.get(&reader);
-    let storage = storage
-        .ok_or(HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER)?
-        .clone();
+    let storage = storage.ok_or(Status::INVALID_CODE_OBJECT_READER)?.clone();
     let file = storage.bytes();
     let object = CodeObject::read(file).map_err(|error| {
         eprintln!("hsa-sim: {}: {error}", storage.uri());
-        HSA_STATUS_ERROR_INVALID_CODE_OBJECT
+        Status::INVALID_CODE_OBJECT
     })?;
     if object.mach != gpu.target.mach && object.mach != GENERIC_MACH {
-        return Err(HSA_STATUS_ERROR_INVALID_ISA_NAME);
+        return Err(Status::INVALID_ISA_NAME);
     }
     let executable = state.executables.get(handle)?;
     let size = (object.span.end - object.span.start) as usize;
@@ -442,7 +441,7 @@ fn load(
                 .defined
                 .contains_key(&(Some(number), symbol.name.clone()));
         if again {
-            return Err(HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED);
+            return Err(Status::VARIABLE_ALREADY_DEFINED);
         }
     }
     let defined = executable
@@ -454,7 +453,7 @@ fn load(
     let base = state
         .memory
         .allocate(&state.agents, size, Kind::Code, number, 0, vec![number])
-        .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)? as u64;
+        .ok_or(Status::OUT_OF_RESOURCES)? as u64;
     let image = match object.image(file, base, &defined) {
         Ok(image) => image,
         Err(status) => {
@@ -482,7 +481,7 @@ fn load(
             SymbolKind::Kernel => descriptor.and_then(Kernel::read).unwrap_or_default(),
             SymbolKind::Variable { .. } => Kernel::default(),
         };
-        let new = new_handle();
+        let new = SymbolHandle(new_handle());
         handles.push(new);
         state.executables.symbols.insert(
             new,
@@ -495,7 +494,7 @@ fn load(
             },
         );
     }
-    let loaded = new_handle();
+    let loaded = LoadedCodeObjectHandle(new_handle());
     state.executables.owners.insert(loaded, handle);
     let executable = state.executables.get(handle)?;
     executable.symbols.extend(handles);
@@ -516,11 +515,14 @@ fn load(
 ///
 /// # Safety
 /// Always sound.
-pub unsafe fn hsa_executable_freeze(executable: Executable, _options: *const c_char) -> Status {
+pub unsafe fn hsa_executable_freeze(
+    executable: ExecutableHandle,
+    _options: *const c_char,
+) -> Status {
     status(with(|state| {
         let executable = state.executables.get(executable)?;
         if executable.frozen {
-            return Err(HSA_STATUS_ERROR_FROZEN_EXECUTABLE);
+            return Err(Status::FROZEN_EXECUTABLE);
         }
         executable.frozen = true;
         Ok(())
@@ -532,7 +534,7 @@ pub unsafe fn hsa_executable_freeze(executable: Executable, _options: *const c_c
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_executable_get_info(
-    executable: Executable,
+    executable: ExecutableHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
@@ -542,7 +544,7 @@ pub unsafe fn hsa_executable_get_info(
             HSA_EXECUTABLE_INFO_PROFILE => executable.profile,
             HSA_EXECUTABLE_INFO_STATE => u32::from(executable.frozen),
             HSA_EXECUTABLE_INFO_DEFAULT_FLOAT_ROUNDING_MODE => executable.rounding,
-            _ => return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => return Err(Status::INVALID_ARGUMENT),
         })
     });
     // SAFETY: the caller's promise: all three are 32-bit enumerations.
@@ -554,8 +556,8 @@ pub unsafe fn hsa_executable_get_info(
 /// # Safety
 /// `name` is null or a C string.
 unsafe fn define(
-    executable: Executable,
-    agent: Option<Agent>,
+    executable: ExecutableHandle,
+    agent: Option<AgentHandle>,
     name: *const c_char,
     address: *mut c_void,
 ) -> Status {
@@ -570,9 +572,9 @@ unsafe fn define(
         let executable = executables
             .all
             .get_mut(&executable)
-            .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)?;
+            .ok_or(Status::INVALID_EXECUTABLE)?;
         if executable.frozen {
-            return Err(HSA_STATUS_ERROR_FROZEN_EXECUTABLE);
+            return Err(Status::FROZEN_EXECUTABLE);
         }
         let loaded = executable.symbols.iter().any(|symbol| {
             let symbol = executables.symbols.get(symbol);
@@ -581,7 +583,7 @@ unsafe fn define(
             })
         });
         if loaded || executable.defined.contains_key(&(agent, name.clone())) {
-            return Err(HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED);
+            return Err(Status::VARIABLE_ALREADY_DEFINED);
         }
         executable.defined.insert((agent, name), address as u64);
         Ok(())
@@ -593,7 +595,7 @@ unsafe fn define(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_global_variable_define(
-    executable: Executable,
+    executable: ExecutableHandle,
     name: *const c_char,
     address: *mut c_void,
 ) -> Status {
@@ -606,8 +608,8 @@ pub unsafe fn hsa_executable_global_variable_define(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_agent_global_variable_define(
-    executable: Executable,
-    agent: Agent,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
     name: *const c_char,
     address: *mut c_void,
 ) -> Status {
@@ -620,8 +622,8 @@ pub unsafe fn hsa_executable_agent_global_variable_define(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_readonly_variable_define(
-    executable: Executable,
-    agent: Agent,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
     name: *const c_char,
     address: *mut c_void,
 ) -> Status {
@@ -633,7 +635,7 @@ pub unsafe fn hsa_executable_readonly_variable_define(
 ///
 /// # Safety
 /// `result` may be written.
-pub unsafe fn hsa_executable_validate(executable: Executable, result: *mut u32) -> Status {
+pub unsafe fn hsa_executable_validate(executable: ExecutableHandle, result: *mut u32) -> Status {
     let found = with(|state| state.executables.get(executable).map(|_| ()));
     // SAFETY: the caller's promise.
     status(found.and_then(|()| unsafe { put(result, 0) }))
@@ -644,7 +646,7 @@ pub unsafe fn hsa_executable_validate(executable: Executable, result: *mut u32) 
 /// # Safety
 /// `result` may be written.
 pub unsafe fn hsa_executable_validate_alt(
-    executable: Executable,
+    executable: ExecutableHandle,
     _options: *const c_char,
     result: *mut u32,
 ) -> Status {
@@ -657,10 +659,10 @@ pub unsafe fn hsa_executable_validate_alt(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_get_symbol_by_name(
-    executable: Executable,
+    executable: ExecutableHandle,
     name: *const c_char,
-    agent: *const Agent,
-    symbol: *mut Symbol,
+    agent: *const AgentHandle,
+    symbol: *mut SymbolHandle,
 ) -> Status {
     // SAFETY: the caller's promise.
     let (name, agent) = match unsafe { (text(name), agent.as_ref()) } {
@@ -677,7 +679,7 @@ pub unsafe fn hsa_executable_get_symbol_by_name(
                 .get(handle)
                 .is_some_and(|symbol| symbol.defined.name == name && Some(symbol.agent) == agent)
         });
-        found.ok_or(HSA_STATUS_ERROR_INVALID_SYMBOL_NAME)
+        found.ok_or(Status::INVALID_SYMBOL_NAME)
     });
     // SAFETY: the caller's promise.
     status(found.and_then(|found| unsafe { put(symbol, found) }))
@@ -688,16 +690,16 @@ pub unsafe fn hsa_executable_get_symbol_by_name(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_get_symbol(
-    executable: Executable,
+    executable: ExecutableHandle,
     module: *const c_char,
     name: *const c_char,
-    agent: Agent,
+    agent: AgentHandle,
     _convention: i32,
-    symbol: *mut Symbol,
+    symbol: *mut SymbolHandle,
 ) -> Status {
     // SAFETY: the caller's promise: null or a C string.
     if !module.is_null() && unsafe { *module } != 0 {
-        return HSA_STATUS_ERROR_INVALID_SYMBOL_NAME;
+        return Status::INVALID_SYMBOL_NAME;
     }
     // SAFETY: the caller's promise.
     unsafe { hsa_executable_get_symbol_by_name(executable, name, &agent, symbol) }
@@ -708,7 +710,7 @@ pub unsafe fn hsa_executable_get_symbol(
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_executable_symbol_get_info(
-    symbol: Symbol,
+    symbol: SymbolHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
@@ -721,7 +723,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
             if kind {
                 Ok(())
             } else {
-                Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+                Err(Status::INVALID_ARGUMENT)
             }
         };
         // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
@@ -773,7 +775,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => match symbol.defined.kind {
                     // ROCr 7.2.4 has it the wrong way round, and programs live with that.
                     SymbolKind::Variable { writable } => put(value.cast(), writable),
-                    SymbolKind::Kernel => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+                    SymbolKind::Kernel => Err(Status::INVALID_ARGUMENT),
                 },
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => {
                     of(is_kernel)?;
@@ -803,7 +805,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
                     of(is_kernel)?;
                     put(value.cast(), 0u32)
                 }
-                _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+                _ => Err(Status::INVALID_ARGUMENT),
             }
         }
     }))
@@ -814,8 +816,8 @@ pub unsafe fn hsa_executable_symbol_get_info(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_iterate_symbols(
-    executable: Executable,
-    callback: VisitOf,
+    executable: ExecutableHandle,
+    callback: SymbolCallback,
     data: *mut c_void,
 ) -> Status {
     let symbols = match with(|state| Ok(state.executables.get(executable)?.symbols.clone())) {
@@ -825,11 +827,11 @@ pub unsafe fn hsa_executable_iterate_symbols(
     for symbol in symbols {
         // SAFETY: the caller's promise.
         let status = unsafe { callback(executable, symbol, data) };
-        if status != HSA_STATUS_SUCCESS {
+        if status != Status::SUCCESS {
             return status;
         }
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`.
@@ -837,16 +839,16 @@ pub unsafe fn hsa_executable_iterate_symbols(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_executable_iterate_agent_symbols(
-    executable: Executable,
-    agent: Agent,
-    callback: VisitAgentSymbol,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    callback: AgentSymbolCallback,
     data: *mut c_void,
 ) -> Status {
     let symbols = with(|state| {
         let number = state.agents.number(agent)?;
         let executables = &mut state.executables;
         let handles = executables.get(executable)?.symbols.clone();
-        let of_agent = |handle: &Symbol| {
+        let of_agent = |handle: &SymbolHandle| {
             let symbol = executables.symbols.get(handle);
             symbol.is_some_and(|symbol| symbol.agent == number && symbol.executable == executable)
         };
@@ -859,11 +861,11 @@ pub unsafe fn hsa_executable_iterate_agent_symbols(
     for symbol in symbols {
         // SAFETY: the caller's promise.
         let status = unsafe { callback(executable, agent, symbol, data) };
-        if status != HSA_STATUS_SUCCESS {
+        if status != Status::SUCCESS {
             return status;
         }
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`. Agent code objects define no program symbols.
@@ -871,8 +873,8 @@ pub unsafe fn hsa_executable_iterate_agent_symbols(
 /// # Safety
 /// Always sound.
 pub unsafe fn hsa_executable_iterate_program_symbols(
-    executable: Executable,
-    _: VisitOf,
+    executable: ExecutableHandle,
+    _: SymbolCallback,
     _: *mut c_void,
 ) -> Status {
     status(with(|state| state.executables.get(executable).map(|_| ())))
@@ -882,7 +884,8 @@ pub unsafe fn hsa_executable_iterate_program_symbols(
 pub fn load_file(path: &str) {
     let loaded = (|| {
         let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-        let (mut executable, mut reader) = (0, 0);
+        let mut executable = ExecutableHandle::default();
+        let mut reader = ReaderHandle::default();
         let agent = agent::handle(1);
         let storage = Storage::File {
             path: path.into(),
@@ -892,10 +895,10 @@ pub fn load_file(path: &str) {
         // SAFETY: plain calls with places to write to.
         let status = unsafe {
             let mut status = add_reader(storage, &mut reader);
-            if status == HSA_STATUS_SUCCESS {
+            if status == Status::SUCCESS {
                 status = hsa_executable_create_alt(0, 0, std::ptr::null(), &mut executable);
             }
-            if status == HSA_STATUS_SUCCESS {
+            if status == Status::SUCCESS {
                 status = hsa_executable_load_agent_code_object(
                     executable,
                     agent,
@@ -904,16 +907,16 @@ pub fn load_file(path: &str) {
                     std::ptr::null_mut(),
                 );
             }
-            if status == HSA_STATUS_SUCCESS {
+            if status == Status::SUCCESS {
                 status = hsa_executable_freeze(executable, std::ptr::null());
             }
             hsa_code_object_reader_destroy(reader);
             status
         };
-        if status == HSA_STATUS_SUCCESS {
+        if status == Status::SUCCESS {
             Ok(())
         } else {
-            Err(format!("status {status:#x}"))
+            Err(format!("status {:#x}", status.0))
         }
     })();
     if let Err(error) = loaded {
@@ -927,7 +930,7 @@ pub fn unload_nth(n: usize) {
         let handle = n
             .checked_sub(1)
             .and_then(|n| state.executables.handles().get(n).copied())
-            .ok_or(HSA_STATUS_ERROR_INVALID_EXECUTABLE)?;
+            .ok_or(Status::INVALID_EXECUTABLE)?;
         destroy(state, handle)
     });
     if unloaded.is_err() {

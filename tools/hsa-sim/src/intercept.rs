@@ -13,11 +13,11 @@
 //! assertion: a batch of more than 256 packets that wraps around; and a batch for which there is no room, when the
 //! barrier packet of an earlier one lies where the queue underneath is read.
 
-use crate::abi::*;
 use crate::cooperative;
 use crate::queue::{self, Block, Request, Work};
 use crate::runtime::{locked, status, with};
 use crate::signal;
+use hsa_abi::*;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU16, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -43,7 +43,7 @@ pub struct Interception {
     staging: Vec<Packet>,
     /// What goes underneath, kept for its memory: a launch allocates nothing here.
     copy: Vec<Packet>,
-    async_doorbell: Signal,
+    async_doorbell: SignalHandle,
     active: bool,
     faulty: bool,
 }
@@ -228,7 +228,7 @@ impl Interception {
             }
             let mut barrier = [0; 8];
             barrier[0] = u64::from(HSA_PACKET_TYPE_BARRIER_AND) | 1 << 8;
-            barrier[7] = self.async_doorbell;
+            barrier[7] = self.async_doorbell.0;
             self.put(write, &barrier);
             amd.write_dispatch_id.store(write + 1, Release);
             self.retry = Some(write);
@@ -306,7 +306,7 @@ unsafe extern "C" fn rung(_: SignalValue, owner: *mut c_void) -> bool {
     // SAFETY: the handler is forgotten before the queue is destroyed.
     unsafe {
         let block = &*owner.cast::<Block>();
-        if let Some(doorbell) = signal::at(block.async_doorbell.load(Acquire)) {
+        if let Some(doorbell) = signal::at(block.async_doorbell()) {
             doorbell.value.store(SILENT, Release);
         }
         queue::ring(owner.cast());
@@ -320,7 +320,7 @@ fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status>
         let async_doorbell = signal::create(state, AMD_SIGNAL_KIND_USER, SILENT)?;
         // SAFETY: both queues are new, and nobody else knows them yet.
         unsafe {
-            (*owner).async_doorbell.store(async_doorbell, Release);
+            (*owner).async_doorbell.store(async_doorbell.0, Release);
             (*owner).under.store(under, Release);
             (*under).owner.store(owner, Release);
         }
@@ -345,17 +345,17 @@ fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status>
 /// As `hsa_queue_create`.
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_queue_intercept_create(
-    agent: Agent,
+    agent: AgentHandle,
     size: u32,
     kind: u32,
-    callback: Option<QueueError>,
+    callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     _private: u32,
     _group: u32,
     queue: *mut *mut Queue,
 ) -> Status {
     if queue.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let mut request = Request {
         agent,
@@ -381,7 +381,7 @@ pub unsafe fn hsa_amd_queue_intercept_create(
             cooperative::wrap(unsafe { (*owner).under.load(Acquire) }.cast());
             // SAFETY: the queue lives until `queue::destroy` has forgotten the handler.
             let handled = unsafe {
-                let doorbell = (*owner).async_doorbell.load(Acquire);
+                let doorbell = (*owner).async_doorbell();
                 signal::hsa_amd_signal_async_handler(
                     doorbell,
                     HSA_SIGNAL_CONDITION_NE,
@@ -390,7 +390,7 @@ pub unsafe fn hsa_amd_queue_intercept_create(
                     owner.cast(),
                 )
             };
-            if handled == HSA_STATUS_SUCCESS {
+            if handled == Status::SUCCESS {
                 return Ok(owner);
             }
             // SAFETY: made just now, and nobody knows it.
@@ -404,7 +404,7 @@ pub unsafe fn hsa_amd_queue_intercept_create(
                 queue.write(block.cast());
                 queue::notify(block.cast(), agent);
             }
-            HSA_STATUS_SUCCESS
+            Status::SUCCESS
         }
         Err(status) => status,
     }
@@ -428,7 +428,7 @@ pub unsafe fn hsa_amd_queue_intercept_register(
                 interception.handlers.push((callback, data as usize));
                 Ok(())
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_QUEUE),
+            _ => Err(Status::INVALID_QUEUE),
         }
     }))
 }

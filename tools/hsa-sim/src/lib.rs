@@ -24,7 +24,6 @@
 //! | `HSA_TOOLS_LIB` | [`tools`] |
 //! | faults on demand | [`plan`] |
 
-pub mod abi;
 pub mod agent;
 pub mod api;
 pub mod code_object;
@@ -33,7 +32,6 @@ pub mod copy;
 pub mod counted;
 pub mod device_memory;
 pub mod executable;
-pub mod headers;
 pub mod intercept;
 pub mod l2;
 pub mod loader;

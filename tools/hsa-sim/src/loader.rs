@@ -1,28 +1,14 @@
 //! The extension `hsa_ven_amd_loader`, versions 1.00 to 1.03: what is loaded where.
 
-use crate::abi::*;
 use crate::agent;
 use crate::executable::{self, Loaded};
 use crate::plan;
 use crate::runtime::{State, locked, put, put_bytes, status, with};
+use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
 /// The minor version that is told. ROCr tells 0 too, and gives as much of the newest table as is asked for.
 pub const MINOR: u16 = 0;
-
-/// `hsa_ven_amd_loader_1_03_pfn_t`. Earlier versions are its beginning.
-#[repr(C)]
-pub struct LoaderTable {
-    query_host_address: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> Status,
-    query_segment_descriptors: unsafe extern "C" fn(*mut SegmentDescriptor, *mut usize) -> Status,
-    query_executable: unsafe extern "C" fn(*const c_void, *mut Executable) -> Status,
-    executable_iterate_loaded_code_objects:
-        unsafe extern "C" fn(Executable, VisitOf, *mut c_void) -> Status,
-    loaded_code_object_get_info: unsafe extern "C" fn(LoadedCodeObject, u32, *mut c_void) -> Status,
-    code_object_reader_create_from_file_with_offset_size:
-        unsafe extern "C" fn(c_int, usize, usize, *mut Reader) -> Status,
-    iterate_executables: unsafe extern "C" fn(Visit, *mut c_void) -> Status,
-}
 
 /// The table that `hsa_system_get_major_extension_table` copies.
 pub static TABLE: LoaderTable = LoaderTable {
@@ -35,12 +21,9 @@ pub static TABLE: LoaderTable = LoaderTable {
     iterate_executables,
 };
 
-/// Functions of each minor version.
-pub const FUNCTIONS: [usize; 4] = [3, 5, 6, 7];
-
 /// The size of a minor version's table.
 pub fn size(minor: u16) -> Option<usize> {
-    let functions = FUNCTIONS.get(usize::from(minor))?;
+    let functions = LOADER_VERSIONS.get(usize::from(minor))?;
     Some(functions * size_of::<usize>())
 }
 
@@ -51,12 +34,12 @@ fn around(state: &State, address: u64) -> Option<&Loaded> {
 }
 
 unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const c_void) -> Status {
-    plan::call(plan::LOADER[0], || {
+    plan::call(LOADER_FUNCTIONS[0], || {
         if device.is_null() || host.is_null() {
-            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+            return Status::INVALID_ARGUMENT;
         }
         let found = with(|state| {
-            let loaded = around(state, device as u64).ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+            let loaded = around(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
             let offset = (device as u64 - loaded.range.start) as usize;
             Ok(loaded.shadow.as_ptr() as usize + offset)
         });
@@ -83,9 +66,9 @@ unsafe extern "C" fn query_segment_descriptors(
     descriptors: *mut SegmentDescriptor,
     count: *mut usize,
 ) -> Status {
-    plan::call(plan::LOADER[1], || {
+    plan::call(LOADER_FUNCTIONS[1], || {
         if count.is_null() {
-            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+            return Status::INVALID_ARGUMENT;
         }
         let all = with(|state| {
             Ok(state
@@ -105,27 +88,27 @@ unsafe extern "C" fn query_segment_descriptors(
                 return status(if *count == 0 {
                     put(count, all.len())
                 } else {
-                    Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+                    Err(Status::INVALID_ARGUMENT)
                 });
             }
             if *count != all.len() {
-                return HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS;
+                return Status::INCOMPATIBLE_ARGUMENTS;
             }
             std::ptr::copy_nonoverlapping(all.as_ptr(), descriptors, all.len());
         }
-        HSA_STATUS_SUCCESS
+        Status::SUCCESS
     })
 }
 
-unsafe extern "C" fn query_executable(device: *const c_void, out: *mut Executable) -> Status {
-    plan::call(plan::LOADER[2], || {
+unsafe extern "C" fn query_executable(device: *const c_void, out: *mut ExecutableHandle) -> Status {
+    plan::call(LOADER_FUNCTIONS[2], || {
         if device.is_null() || out.is_null() {
-            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+            return Status::INVALID_ARGUMENT;
         }
         let found = with(|state| {
             around(state, device as u64)
                 .map(|loaded| loaded.executable)
-                .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+                .ok_or(Status::INVALID_ARGUMENT)
         });
         // SAFETY: the caller's promise.
         status(found.and_then(|found| unsafe { put(out, found) }))
@@ -133,11 +116,11 @@ unsafe extern "C" fn query_executable(device: *const c_void, out: *mut Executabl
 }
 
 unsafe extern "C" fn executable_iterate_loaded_code_objects(
-    executable: Executable,
-    callback: VisitOf,
+    executable: ExecutableHandle,
+    callback: LoadedCodeObjectCallback,
     data: *mut c_void,
 ) -> Status {
-    plan::call(plan::LOADER[3], || {
+    plan::call(LOADER_FUNCTIONS[3], || {
         let all = with(|state| {
             let loaded = state.executables.loaded_of(executable)?;
             Ok(loaded
@@ -152,20 +135,20 @@ unsafe extern "C" fn executable_iterate_loaded_code_objects(
         for loaded in all {
             // SAFETY: the caller's promise.
             let status = unsafe { callback(executable, loaded, data) };
-            if status != HSA_STATUS_SUCCESS {
+            if status != Status::SUCCESS {
                 return status;
             }
         }
-        HSA_STATUS_SUCCESS
+        Status::SUCCESS
     })
 }
 
 unsafe extern "C" fn loaded_code_object_get_info(
-    object: LoadedCodeObject,
+    object: LoadedCodeObjectHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    plan::call(plan::LOADER[4], || {
+    plan::call(LOADER_FUNCTIONS[4], || {
         status(with(|state| {
             let loaded = state.executables.code_object(object)?;
             // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
@@ -218,7 +201,7 @@ unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<()
             HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI => {
                 put_bytes(value.cast(), loaded.uri.as_bytes())
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     }
 }
@@ -227,19 +210,22 @@ unsafe extern "C" fn code_object_reader_create_from_file_with_offset_size(
     file: c_int,
     offset: usize,
     size: usize,
-    reader: *mut Reader,
+    reader: *mut ReaderHandle,
 ) -> Status {
-    plan::call(plan::LOADER[5], || {
+    plan::call(LOADER_FUNCTIONS[5], || {
         if size == 0 {
-            return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+            return Status::INVALID_ARGUMENT;
         }
         // SAFETY: the caller's promise.
         unsafe { executable::reader_of_file(file, offset, Some(size), reader) }
     })
 }
 
-unsafe extern "C" fn iterate_executables(callback: Visit, data: *mut c_void) -> Status {
-    plan::call(plan::LOADER[6], || {
+unsafe extern "C" fn iterate_executables(
+    callback: ExecutableCallback,
+    data: *mut c_void,
+) -> Status {
+    plan::call(LOADER_FUNCTIONS[6], || {
         let _all = locked(&executable::ALL);
         let handles = with(|state| Ok(state.executables.handles()));
         // SAFETY: the caller's promise.

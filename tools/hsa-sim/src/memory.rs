@@ -4,11 +4,11 @@
 //! `hsa_amd_agents_allow_access`, a lock, or an allocation from a region gave it. A kernel that touches anything else
 //! faults.
 
-use crate::abi::*;
 use crate::agent::{self, Agents};
 use crate::device_memory::Mapping;
 use crate::runtime::{State, put, status, with};
 use crate::settings::Settings;
+use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -64,15 +64,15 @@ fn pools_of(agent: usize) -> &'static [PoolKind] {
     if agent == 0 { CPU_POOLS } else { GPU_POOLS }
 }
 
-fn handles(agent: usize) -> Vec<u64> {
+fn handles(agent: usize) -> Vec<PoolHandle> {
     (0..pools_of(agent).len())
-        .map(|n| POOLS + 16 * agent as u64 + n as u64)
+        .map(|n| PoolHandle(POOLS + 16 * agent as u64 + n as u64))
         .collect()
 }
 
 /// The agent's number and the pool's kind.
-fn pool(agents: &Agents, handle: Pool) -> Option<(usize, &'static PoolKind)> {
-    let number = handle.checked_sub(POOLS)?;
+fn pool(agents: &Agents, handle: PoolHandle) -> Option<(usize, &'static PoolKind)> {
+    let number = handle.0.checked_sub(POOLS)?;
     let agent = usize::try_from(number / 16).ok()?;
     if agent >= agents.count() {
         return None;
@@ -93,7 +93,7 @@ pub enum Kind {
     Runtime,
 }
 
-type Callback = (Deallocated, usize);
+type Callback = (DeallocationCallback, usize);
 
 /// An allocation.
 struct Allocation {
@@ -346,8 +346,8 @@ pub fn all_gpus(agents: &Agents) -> Vec<usize> {
 /// # Safety
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_agent_iterate_memory_pools(
-    agent: Agent,
-    callback: Visit,
+    agent: AgentHandle,
+    callback: PoolCallback,
     data: *mut c_void,
 ) -> Status {
     let pools = with(|state| state.agents.number(agent).map(handles));
@@ -360,12 +360,16 @@ pub unsafe fn hsa_amd_agent_iterate_memory_pools(
 /// # Safety
 /// As `hsa.h` says.
 pub unsafe fn hsa_agent_iterate_regions(
-    agent: Agent,
-    callback: Visit,
+    agent: AgentHandle,
+    callback: RegionCallback,
     data: *mut c_void,
 ) -> Status {
+    let regions = with(|state| {
+        let pools = state.agents.number(agent).map(handles)?;
+        Ok(pools.into_iter().map(|pool| RegionHandle(pool.0)).collect())
+    });
     // SAFETY: the caller's promise.
-    unsafe { hsa_amd_agent_iterate_memory_pools(agent, callback, data) }
+    unsafe { agent::visit(regions, callback, data) }
 }
 
 /// See `hsa_ext_amd.h`.
@@ -373,12 +377,11 @@ pub unsafe fn hsa_agent_iterate_regions(
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_amd_memory_pool_get_info(
-    handle: Pool,
+    handle: PoolHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    let found =
-        with(|state| pool(&state.agents, handle).ok_or(HSA_STATUS_ERROR_INVALID_MEMORY_POOL));
+    let found = with(|state| pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL));
     let (agent, kind) = match found {
         Ok(found) => found,
         Err(status) => return status,
@@ -406,7 +409,7 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
                     HSA_AMD_MEMORY_POOL_LOCATION_GPU
                 },
             ),
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     })
 }
@@ -415,10 +418,13 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
 ///
 /// # Safety
 /// `value` has room for the attribute.
-pub unsafe fn hsa_region_get_info(region: Pool, attribute: u32, value: *mut c_void) -> Status {
-    if let Err(status) =
-        with(|state| pool(&state.agents, region).ok_or(HSA_STATUS_ERROR_INVALID_REGION))
-    {
+pub unsafe fn hsa_region_get_info(
+    region: RegionHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    let region = PoolHandle(region.0);
+    if let Err(status) = with(|state| pool(&state.agents, region).ok_or(Status::INVALID_REGION)) {
         return status;
     }
     let same = match attribute {
@@ -439,7 +445,7 @@ pub unsafe fn hsa_region_get_info(region: Pool, attribute: u32, value: *mut c_vo
                 .and_then(|reached| unsafe { put(value.cast(), reached) }),
             );
         }
-        _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        _ => return Status::INVALID_ARGUMENT,
     };
     // SAFETY: the caller's promise.
     unsafe { hsa_amd_memory_pool_get_info(region, same, value) }
@@ -450,15 +456,14 @@ pub unsafe fn hsa_region_get_info(region: Pool, attribute: u32, value: *mut c_vo
 /// # Safety
 /// `value` has room for the attribute.
 pub unsafe fn hsa_amd_agent_memory_pool_get_info(
-    agent: Agent,
-    handle: Pool,
+    agent: AgentHandle,
+    handle: PoolHandle,
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
-        let (owner, kind) =
-            pool(&state.agents, handle).ok_or(HSA_STATUS_ERROR_INVALID_MEMORY_POOL)?;
+        let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
         // Without a large BAR the topology has no link from the CPU to the GPU's memory.
         let linked = number > 0 || !state.settings.small_bar;
         Ok((
@@ -485,7 +490,7 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
             HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => {
                 put(value.cast(), u32::from(number != owner && reachable))
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     })
 }
@@ -498,16 +503,16 @@ fn allocate_from(
     users: Vec<usize>,
 ) -> Result<usize, Status> {
     if size == 0 {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     if kind.segment != HSA_AMD_SEGMENT_GLOBAL || size > POOL_BYTES {
-        return Err(HSA_STATUS_ERROR_INVALID_ALLOCATION);
+        return Err(Status::INVALID_ALLOCATION);
     }
     let agents = &state.agents;
     state
         .memory
         .allocate(agents, size, Kind::Pool, owner, kind.flags, users)
-        .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+        .ok_or(Status::OUT_OF_RESOURCES)
 }
 
 /// See `hsa_ext_amd.h`.
@@ -515,16 +520,15 @@ fn allocate_from(
 /// # Safety
 /// `base` may be written.
 pub unsafe fn hsa_amd_memory_pool_allocate(
-    handle: Pool,
+    handle: PoolHandle,
     size: usize,
     _flags: u32,
     base: *mut *mut c_void,
 ) -> Status {
     let allocated = with(|state| {
-        let (owner, kind) =
-            pool(&state.agents, handle).ok_or(HSA_STATUS_ERROR_INVALID_MEMORY_POOL)?;
+        let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
         if base.is_null() {
-            return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+            return Err(Status::INVALID_ARGUMENT);
         }
         let users = if owner == 0 { Vec::new() } else { vec![owner] };
         allocate_from(state, owner, kind, size, users)
@@ -535,7 +539,7 @@ pub unsafe fn hsa_amd_memory_pool_allocate(
 
 fn free(base: *mut c_void, refused: Status) -> Status {
     if base.is_null() {
-        return HSA_STATUS_SUCCESS;
+        return Status::SUCCESS;
     }
     let callbacks = with(|state| {
         state
@@ -557,18 +561,23 @@ fn free(base: *mut c_void, refused: Status) -> Status {
 /// # Safety
 /// Nothing uses the memory any more.
 pub unsafe fn hsa_amd_memory_pool_free(base: *mut c_void) -> Status {
-    free(base, HSA_STATUS_ERROR_INVALID_ALLOCATION)
+    free(base, Status::INVALID_ALLOCATION)
 }
 
 /// See `hsa.h`. Every agent may use the memory.
 ///
 /// # Safety
 /// `base` may be written.
-pub unsafe fn hsa_memory_allocate(region: Pool, size: usize, base: *mut *mut c_void) -> Status {
+pub unsafe fn hsa_memory_allocate(
+    region: RegionHandle,
+    size: usize,
+    base: *mut *mut c_void,
+) -> Status {
     let allocated = with(|state| {
-        let (owner, kind) = pool(&state.agents, region).ok_or(HSA_STATUS_ERROR_INVALID_REGION)?;
+        let region = PoolHandle(region.0);
+        let (owner, kind) = pool(&state.agents, region).ok_or(Status::INVALID_REGION)?;
         if base.is_null() {
-            return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+            return Err(Status::INVALID_ARGUMENT);
         }
         let users = if owner == 0 {
             all_gpus(&state.agents)
@@ -586,7 +595,7 @@ pub unsafe fn hsa_memory_allocate(region: Pool, size: usize, base: *mut *mut c_v
 /// # Safety
 /// Nothing uses the memory any more.
 pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
-    free(base, HSA_STATUS_ERROR_INVALID_ALLOCATION)
+    free(base, Status::INVALID_ALLOCATION)
 }
 
 /// See `hsa_ext_amd.h`. As in ROCr, the CPU may be in the list for memory that it cannot reach: that is no error, and it
@@ -596,12 +605,12 @@ pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
 /// `agents` has `count` handles.
 pub unsafe fn hsa_amd_agents_allow_access(
     count: u32,
-    agents: *const Agent,
+    agents: *const AgentHandle,
     flags: *const u32,
     base: *const c_void,
 ) -> Status {
     if count == 0 || agents.is_null() || !flags.is_null() || base.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the caller's promise.
     let wanted = unsafe { std::slice::from_raw_parts(agents, count as usize) };
@@ -616,7 +625,7 @@ pub unsafe fn hsa_amd_agents_allow_access(
             .all
             .get_mut(&base)
             .filter(|allocation| allocation.kind == Kind::Pool)
-            .ok_or(HSA_STATUS_ERROR_INVALID_ALLOCATION)?;
+            .ok_or(Status::INVALID_ALLOCATION)?;
         // The list is the whole list: whoever is not in it loses access, except the owner.
         users.extend(Some(allocation.owner).filter(|&owner| owner > 0));
         users.sort_unstable();
@@ -642,7 +651,7 @@ pub unsafe fn hsa_amd_agents_allow_access(
 /// Always sound.
 pub unsafe fn hsa_memory_register(base: *mut c_void, size: usize) -> Status {
     if size == 0 && !base.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     status(with(|_| Ok(())))
 }
@@ -659,9 +668,13 @@ pub unsafe fn hsa_memory_deregister(_: *mut c_void, _: usize) -> Status {
 ///
 /// # Safety
 /// Always sound.
-pub unsafe fn hsa_memory_assign_agent(base: *mut c_void, agent: Agent, access: u32) -> Status {
+pub unsafe fn hsa_memory_assign_agent(
+    base: *mut c_void,
+    agent: AgentHandle,
+    access: u32,
+) -> Status {
     if base.is_null() || !(1..=3).contains(&access) {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     status(with(|state| state.agents.number(agent).map(|_| ())))
 }
@@ -673,15 +686,15 @@ pub unsafe fn hsa_memory_assign_agent(base: *mut c_void, agent: Agent, access: u
 pub unsafe fn hsa_amd_memory_lock(
     base: *mut c_void,
     size: usize,
-    agents: *const Agent,
+    agents: *const AgentHandle,
     count: c_int,
     agent_base: *mut *mut c_void,
 ) -> Status {
     if size == 0 || base.is_null() || agent_base.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     if (agents.is_null()) != (count == 0) || count < 0 {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let wanted = if agents.is_null() {
         &[]
@@ -699,14 +712,12 @@ pub unsafe fn hsa_amd_memory_lock(
         }
         let State { agents, memory, .. } = state;
         let start = base as usize;
-        let end = start
-            .checked_add(size)
-            .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+        let end = start.checked_add(size).ok_or(Status::INVALID_ARGUMENT)?;
         match memory.known(&(start..end)) {
             Ok(None) => {}
             // Memory of a pool is locked by nature; memory that is locked already is not locked again here.
             Ok(Some(known)) if known.kind == Kind::Pool => return Ok(()),
-            Ok(Some(_)) | Err(_) => return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            Ok(Some(_)) | Err(_) => return Err(Status::INVALID_ARGUMENT),
         }
         let allocation = Allocation::new(size, None, Kind::Locked, 0, FINE, users);
         memory.add(agents, start, allocation);
@@ -723,16 +734,16 @@ pub unsafe fn hsa_amd_memory_lock(
 pub unsafe fn hsa_amd_memory_lock_to_pool(
     base: *mut c_void,
     size: usize,
-    agents: *const Agent,
+    agents: *const AgentHandle,
     count: c_int,
-    handle: Pool,
+    handle: PoolHandle,
     _flags: u32,
     agent_base: *mut *mut c_void,
 ) -> Status {
-    match with(|state| pool(&state.agents, handle).ok_or(HSA_STATUS_ERROR_INVALID_MEMORY_POOL)) {
+    match with(|state| pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)) {
         // SAFETY: the caller's promise.
         Ok((0, _)) => unsafe { hsa_amd_memory_lock(base, size, agents, count, agent_base) },
-        Ok(_) => HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        Ok(_) => Status::INVALID_ARGUMENT,
         Err(status) => status,
     }
 }
@@ -749,7 +760,7 @@ pub unsafe fn hsa_amd_memory_unlock(base: *mut c_void) -> Status {
             _ => memory
                 .free(agents, base as usize, Kind::Locked)
                 .map(|_| ())
-                .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+                .ok_or(Status::INVALID_ARGUMENT),
         }
     }))
 }
@@ -763,10 +774,10 @@ pub unsafe fn hsa_amd_pointer_info(
     info: *mut PointerInfo,
     alloc: Option<unsafe extern "C" fn(usize) -> *mut c_void>,
     count: *mut u32,
-    agents: *mut *mut Agent,
+    agents: *mut *mut AgentHandle,
 ) -> Status {
     if info.is_null() || address.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let found = with(|state| {
         Ok(state
@@ -777,7 +788,7 @@ pub unsafe fn hsa_amd_pointer_info(
                     Kind::Locked => HSA_EXT_POINTER_TYPE_LOCKED,
                     Kind::Pool | Kind::Code | Kind::Runtime => HSA_EXT_POINTER_TYPE_HSA,
                 };
-                let mut users: Vec<Agent> =
+                let mut users: Vec<AgentHandle> =
                     allocation.users.iter().map(|&n| agent::handle(n)).collect();
                 if allocation.owner == 0 && allocation.kind != Kind::Locked {
                     users.insert(0, agent::handle(0));
@@ -808,7 +819,7 @@ pub unsafe fn hsa_amd_pointer_info(
                 host_base: std::ptr::null_mut(),
                 bytes: 0,
                 user_data: std::ptr::null_mut(),
-                owner: 0,
+                owner: AgentHandle(0),
                 global_flags: 0,
                 registered: false,
             },
@@ -826,16 +837,16 @@ pub unsafe fn hsa_amd_pointer_info(
             size as usize,
         );
         if let (Some(alloc), false, false) = (alloc, count.is_null(), agents.is_null()) {
-            let list = alloc(users.len() * size_of::<Agent>()).cast::<Agent>();
+            let list = alloc(users.len() * size_of::<AgentHandle>()).cast::<AgentHandle>();
             if list.is_null() {
-                return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+                return Status::OUT_OF_RESOURCES;
             }
             std::ptr::copy_nonoverlapping(users.as_ptr(), list, users.len());
             *count = users.len() as u32;
             *agents = list;
         }
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 fn allocation(
@@ -846,10 +857,10 @@ fn allocation(
         let (base, _) = state
             .memory
             .around(address as usize)
-            .ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+            .ok_or(Status::INVALID_ARGUMENT)?;
         match state.memory.all.get_mut(&base) {
             Some(allocation) => work(allocation),
-            None => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            None => Err(Status::INVALID_ARGUMENT),
         }
     }))
 }
@@ -874,7 +885,7 @@ pub unsafe fn hsa_amd_pointer_info_set_userdata(
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_register_deallocation_callback(
     base: *mut c_void,
-    callback: Deallocated,
+    callback: DeallocationCallback,
     data: *mut c_void,
 ) -> Status {
     allocation(base, |allocation| {
@@ -889,7 +900,7 @@ pub unsafe fn hsa_amd_register_deallocation_callback(
 /// Always sound.
 pub unsafe fn hsa_amd_deregister_deallocation_callback(
     base: *mut c_void,
-    callback: Deallocated,
+    callback: DeallocationCallback,
 ) -> Status {
     allocation(base, |allocation| {
         let before = allocation.callbacks.len();
@@ -899,7 +910,7 @@ pub unsafe fn hsa_amd_deregister_deallocation_callback(
         if allocation.callbacks.len() < before {
             Ok(())
         } else {
-            Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+            Err(Status::INVALID_ARGUMENT)
         }
     })
 }

@@ -28,7 +28,7 @@
 //! A word that is none of these, a function that is not simulated, and an action that its function cannot do are
 //! errors: `hsa_init` says which line it is and fails.
 
-use crate::abi::*;
+use hsa_abi::*;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int};
@@ -150,19 +150,9 @@ const COPIES: &[&str] = &[
     "hsa_amd_memory_async_copy_on_engine",
 ];
 
-/// Functions of `hsa_ven_amd_loader`, which is no table of the tools interface.
-pub const LOADER: &[&str] = &[
-    "hsa_ven_amd_loader_query_host_address",
-    "hsa_ven_amd_loader_query_segment_descriptors",
-    "hsa_ven_amd_loader_query_executable",
-    "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
-    "hsa_ven_amd_loader_loaded_code_object_get_info",
-    "hsa_ven_amd_loader_code_object_reader_create_from_file_with_offset_size",
-    "hsa_ven_amd_loader_iterate_executables",
-];
-
 /// How a function's result comes back, as far as faults care.
-enum Kind {
+#[derive(Clone, Copy)]
+pub enum Kind {
     /// A status, so it can fail.
     Status,
     /// A value, which can be a lie.
@@ -170,24 +160,42 @@ enum Kind {
     Nothing,
 }
 
+macro_rules! kinds {
+    ($(
+        $table:ident: $type:ident v($major:literal, $step:literal)
+        $(prefix $prefix:ident { $($p:ident $(($($p_arg:ident: $p_ty:ty),*) -> $p_ret:ty)?;)* })?
+        rest { $($r:ident $(($($r_arg:ident: $r_ty:ty),*) -> $r_ret:ty)?;)* }
+    )*) => {
+        /// Every function of the API tables; `None`: it is not simulated.
+        const FUNCTIONS: &[(&str, Option<Kind>)] = &[$(
+            $($((stringify!($p), kinds!(@of $($p_ret)?)),)*)?
+            $((stringify!($r), kinds!(@of $($r_ret)?)),)*
+        )*];
+    };
+    (@of) => { None };
+    (@of $ret:ty) => { Some(<$ret as Returned>::KIND) };
+}
+
+api_tables! { kinds }
+
 fn kind(function: &str) -> Option<Kind> {
     if function == DISPATCH {
         return Some(Kind::Nothing);
     }
-    if LOADER.contains(&function) {
+    if LOADER_FUNCTIONS.contains(&function) {
         return Some(Kind::Status);
     }
-    let shape = crate::api::SHAPES
+    let known = FUNCTIONS.iter().find(|(name, _)| *name == function)?;
+    known.1
+}
+
+/// The functions that can fail with a status.
+pub fn fallible() -> impl Iterator<Item = &'static str> {
+    let functions = FUNCTIONS
         .iter()
-        .flat_map(|table| table.4)
-        .find(|(name, _)| *name == function)?;
-    let (result, _) = shape.1?;
-    Some(match (result, function) {
-        (0, _) => Kind::Nothing,
-        (_, "hsa_amd_signal_wait_any" | "hsa_amd_signal_wait_all") => Kind::Value,
-        (4, _) => Kind::Status,
-        _ => Kind::Value,
-    })
+        .filter(|(_, kind)| matches!(kind, Some(Kind::Status)))
+        .map(|(name, _)| *name);
+    functions.chain(LOADER_FUNCTIONS.iter().copied())
 }
 
 fn tells(function: &str) -> bool {
@@ -215,13 +223,9 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn status(text: &str) -> Result<Status, String> {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return number(text).map(|n| n as Status);
+        return number(text).map(|n| Status(n as u32));
     }
-    let name = format!("HSA_STATUS_{text}");
-    CONSTANTS
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| *value as Status)
+    Status::from_name(&format!("HSA_STATUS_{text}"))
         .ok_or_else(|| format!("unknown status '{text}'"))
 }
 
@@ -386,15 +390,27 @@ thread_local! {
 
 /// What a function may return.
 pub trait Returned: Copy {
+    const KIND: Kind;
     /// The result of a call that fails with `status`.
     fn failed(status: Status) -> Option<Self>;
     /// The result as a lie has it.
     fn lie(value: u64) -> Option<Self>;
 }
 
-impl Returned for u32 {
-    fn failed(status: Status) -> Option<u32> {
+impl Returned for Status {
+    const KIND: Kind = Kind::Status;
+    fn failed(status: Status) -> Option<Status> {
         Some(status)
+    }
+    fn lie(_: u64) -> Option<Status> {
+        None
+    }
+}
+
+impl Returned for u32 {
+    const KIND: Kind = Kind::Value;
+    fn failed(_: Status) -> Option<u32> {
+        None
     }
     fn lie(_: u64) -> Option<u32> {
         None
@@ -402,6 +418,7 @@ impl Returned for u32 {
 }
 
 impl Returned for i64 {
+    const KIND: Kind = Kind::Value;
     fn failed(_: Status) -> Option<i64> {
         None
     }
@@ -411,6 +428,7 @@ impl Returned for i64 {
 }
 
 impl Returned for u64 {
+    const KIND: Kind = Kind::Value;
     fn failed(_: Status) -> Option<u64> {
         None
     }
@@ -420,6 +438,7 @@ impl Returned for u64 {
 }
 
 impl Returned for () {
+    const KIND: Kind = Kind::Nothing;
     fn failed(_: Status) -> Option<()> {
         None
     }
@@ -553,7 +572,7 @@ mod tests {
             [
                 Fault {
                     calls: Calls::Only(2),
-                    action: Action::Fail(0x1008)
+                    action: Action::Fail(Status::OUT_OF_RESOURCES)
                 },
                 Fault {
                     calls: Calls::Each,
@@ -563,7 +582,10 @@ mod tests {
         );
         let mut plan = plan;
         assert_eq!(plan.count("hsa_memory_copy"), std::slice::from_ref(&block));
-        assert_eq!(plan.count("hsa_memory_copy"), [Action::Fail(0x1008), block]);
+        assert_eq!(
+            plan.count("hsa_memory_copy"),
+            [Action::Fail(Status::OUT_OF_RESOURCES), block]
+        );
         assert_eq!(
             plan.count("hsa_signal_wait_scacquire"),
             [Action::Lie(u64::MAX)]

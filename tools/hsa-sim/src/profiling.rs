@@ -1,10 +1,10 @@
 //! Clocks and times. The GPUs' clock counts 100 MHz of the same time as the system's clock, which counts nanoseconds,
 //! so a dispatch's times are true ones.
 
-use crate::abi::*;
 use crate::plan::{self, WrongTimes};
 use crate::runtime::{put, status, with};
 use gpu_model::exec::clock_ticks;
+use hsa_abi::*;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::Acquire;
 
@@ -70,17 +70,17 @@ pub unsafe fn hsa_amd_profiling_async_copy_enable(_: bool) -> Status {
 ///
 /// # Safety
 /// `signal` is a signal of the runtime's, `time` may be written.
-unsafe fn times(signal: Signal, time: *mut Times) -> Result<(), Status> {
+unsafe fn times(signal: SignalHandle, time: *mut DispatchTime) -> Result<(), Status> {
     if time.is_null() {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
-    let signal = unsafe { crate::signal::at(signal) }.ok_or(HSA_STATUS_ERROR_INVALID_SIGNAL)?;
+    let signal = unsafe { crate::signal::at(signal) }.ok_or(Status::INVALID_SIGNAL)?;
     let (start, end) = (signal.start_ts.load(Acquire), signal.end_ts.load(Acquire));
     let lie = plan::take_lie();
     // SAFETY: the caller's promise.
     unsafe {
-        time.write(Times {
+        time.write(DispatchTime {
             start: lie.unwrap_or_else(|| to_system(start)),
             end: lie.unwrap_or_else(|| to_system(end)),
         });
@@ -93,9 +93,9 @@ unsafe fn times(signal: Signal, time: *mut Times) -> Result<(), Status> {
 /// # Safety
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_profiling_get_dispatch_time(
-    agent: Agent,
-    signal: Signal,
-    time: *mut Times,
+    agent: AgentHandle,
+    signal: SignalHandle,
+    time: *mut DispatchTime,
 ) -> Status {
     // SAFETY: the caller's promise.
     status(
@@ -108,7 +108,10 @@ pub unsafe fn hsa_amd_profiling_get_dispatch_time(
 ///
 /// # Safety
 /// As `hsa_ext_amd.h` says.
-pub unsafe fn hsa_amd_profiling_get_async_copy_time(signal: Signal, time: *mut Times) -> Status {
+pub unsafe fn hsa_amd_profiling_get_async_copy_time(
+    signal: SignalHandle,
+    time: *mut DispatchTime,
+) -> Status {
     // SAFETY: the caller's promise.
     status(with(|_| Ok(())).and_then(|()| unsafe { times(signal, time) }))
 }
@@ -118,7 +121,7 @@ pub unsafe fn hsa_amd_profiling_get_async_copy_time(signal: Signal, time: *mut T
 /// # Safety
 /// `system` may be written.
 pub unsafe fn hsa_amd_profiling_convert_tick_to_system_domain(
-    agent: Agent,
+    agent: AgentHandle,
     tick: u64,
     system: *mut u64,
 ) -> Status {

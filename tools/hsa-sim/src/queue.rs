@@ -1,6 +1,5 @@
 //! Queues: an `amd_queue_t`, a ring and a doorbell; the packets are the model's to do ([`gpu_model::queue`]).
 
-use crate::abi::*;
 use crate::agent;
 use crate::cooperative;
 use crate::counted;
@@ -15,6 +14,7 @@ use crate::system;
 use gpu_model::dispatch;
 use gpu_model::exec::{Fault, clock_ticks};
 use gpu_model::queue::{Completion, Error, Host, Info};
+use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
@@ -31,23 +31,32 @@ const LDS_APERTURE_HIGH: u32 = 0x4000_0000;
 const SCRATCH_APERTURE_HIGH: u32 = 0x5000_0000;
 const READ_INDEX_OFFSET: usize = std::mem::offset_of!(AmdQueue, read_dispatch_id);
 
-impl AmdQueue {
-    /// A queue without packets.
-    pub fn new(hsa_queue: Queue) -> AmdQueue {
-        AmdQueue {
-            hsa_queue,
-            caps: 0,
-            reserved1: 0,
-            shared: std::ptr::null_mut(),
-            write_dispatch_id: AtomicU64::new(0),
-            group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
-            private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
-            reserved2: [0; 14],
-            read_dispatch_id: AtomicU64::new(0),
-            read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
-            rest: [0; 539],
-        }
+/// A queue without packets.
+pub fn amd_queue(hsa_queue: Queue) -> AmdQueue {
+    AmdQueue {
+        hsa_queue,
+        caps: 0,
+        reserved1: [0; 3],
+        write_dispatch_id: AtomicU64::new(0),
+        group_segment_aperture_base_hi: LDS_APERTURE_HIGH,
+        private_segment_aperture_base_hi: SCRATCH_APERTURE_HIGH,
+        reserved2: [0; 14],
+        read_dispatch_id: AtomicU64::new(0),
+        read_dispatch_id_field_base_byte_offset: READ_INDEX_OFFSET as u32,
+        reserved3: [0; 539],
     }
+}
+
+/// Makes a queue use the indexes of `shared`, see [`crate::counted`]. The address is stored in reserved words.
+pub fn share(queue: &mut AmdQueue, shared: *mut AmdQueue) {
+    let address = shared as u64;
+    queue.reserved1 = [0, address as u32, (address >> 32) as u32];
+}
+
+/// The queue whose indexes a queue uses; null: its own.
+fn shared(queue: &AmdQueue) -> *mut AmdQueue {
+    let [_, low, high] = queue.reserved1;
+    (u64::from(low) | u64::from(high) << 32) as *mut AmdQueue
 }
 
 /// A queue as the runtime has it. The program's `hsa_queue_t` is its first field.
@@ -66,6 +75,13 @@ pub struct Block {
     pub async_doorbell: AtomicU64,
     /// Of the one underneath: the one that the program has.
     pub owner: AtomicPtr<Block>,
+}
+
+impl Block {
+    /// Of an intercept queue: the signal that is rung for it by others than the program. Null: it has none.
+    pub fn async_doorbell(&self) -> SignalHandle {
+        SignalHandle(self.async_doorbell.load(Acquire))
+    }
 }
 
 /// What happens to a queue's packets.
@@ -92,11 +108,11 @@ pub fn live() -> u64 {
 /// Always sound: the pointer is only compared.
 pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
     if queue.is_null() {
-        Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        Err(Status::INVALID_ARGUMENT)
     } else if locked(&ALL).contains(&(queue as usize)) {
         Ok(())
     } else {
-        Err(HSA_STATUS_ERROR_INVALID_QUEUE)
+        Err(Status::INVALID_QUEUE)
     }
 }
 
@@ -110,7 +126,7 @@ unsafe fn behind(queue: *mut Queue) -> Result<*mut Queue, Status> {
     // SAFETY: counted queues live until the program has released them.
     unsafe {
         if counted::is_counted(queue) {
-            return Ok((*queue.cast::<AmdQueue>()).shared.cast());
+            return Ok(shared(&*queue.cast()).cast());
         }
         check(queue).map(|()| queue)
     }
@@ -120,9 +136,9 @@ unsafe fn behind(queue: *mut Queue) -> Result<*mut Queue, Status> {
 struct QueueHost {
     queue: usize,
     executes: bool,
-    agent: Agent,
+    agent: AgentHandle,
     l2: Option<Arc<L2>>,
-    callback: Option<(QueueError, usize)>,
+    callback: Option<(QueueErrorCallback, usize)>,
 }
 
 impl Host for QueueHost {
@@ -172,12 +188,12 @@ impl Host for QueueHost {
             return None;
         }
         if error {
-            signal::fail(ended.signal, ended.times);
+            signal::fail(SignalHandle(ended.signal), ended.times);
             return None;
         }
         match late {
             Some(time) => {
-                signal::complete_later(ended.signal, ended.times, time);
+                signal::complete_later(SignalHandle(ended.signal), ended.times, time);
                 None
             }
             None => Some(ended),
@@ -188,14 +204,14 @@ impl Host for QueueHost {
         eprintln!("hsa-sim: {error}");
         let (status, address) = match error {
             Error::Dispatch(dispatch::Error::Fault(place)) => match place.fault {
-                Fault::Memory { address, .. } => (HSA_STATUS_ERROR_MEMORY_FAULT, Some(address)),
+                Fault::Memory { address, .. } => (Status::MEMORY_FAULT, Some(address)),
                 Fault::Scratch { .. } | Fault::Lds { .. } | Fault::Alignment { .. } => {
-                    (HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION, None)
+                    (Status::MEMORY_APERTURE_VIOLATION, None)
                 }
-                Fault::Trap(_) => (HSA_STATUS_ERROR_EXCEPTION, None),
-                _ => (HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION, None),
+                Fault::Trap(_) => (Status::EXCEPTION, None),
+                _ => (Status::ILLEGAL_INSTRUCTION, None),
             },
-            _ => (HSA_STATUS_ERROR_INVALID_PACKET_FORMAT, None),
+            _ => (Status::INVALID_PACKET_FORMAT, None),
         };
         if address.is_some_and(|address| system::memory_fault(self.agent, address)) {
             return;
@@ -226,10 +242,10 @@ impl QueueHost {
 
 /// What a queue is made of.
 pub struct Request {
-    pub agent: Agent,
+    pub agent: AgentHandle,
     pub size: u32,
     pub kind: u32,
-    pub callback: Option<QueueError>,
+    pub callback: Option<QueueErrorCallback>,
     pub data: *mut c_void,
     /// Its number; `None`: a new one.
     pub id: Option<u64>,
@@ -244,7 +260,7 @@ pub fn create(
         || request.size > MOST_PACKETS
         || request.size < LEAST_PACKETS
     {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     with(|state| {
         let (number, _) = state.agents.gpu(request.agent)?;
@@ -253,7 +269,7 @@ pub fn create(
             state
                 .memory
                 .allocate(&state.agents, size, Kind::Runtime, 0, 0, vec![number])
-                .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+                .ok_or(Status::OUT_OF_RESOURCES)
         };
         let ring = map(bytes)?;
         let block = map(size_of::<Block>())? as *mut Block;
@@ -265,7 +281,7 @@ pub fn create(
             }
         }
         static ID: AtomicU64 = AtomicU64::new(0);
-        let amd = AmdQueue::new(Queue {
+        let amd = amd_queue(Queue {
             kind: request.kind,
             features: HSA_QUEUE_FEATURE_KERNEL_DISPATCH,
             base_address: ring as *mut c_void,
@@ -286,7 +302,7 @@ pub fn create(
                 async_doorbell: AtomicU64::new(0),
                 owner: AtomicPtr::default(),
             });
-            (*(doorbell as *mut AmdSignal)).queue_ptr = block.cast();
+            (*(doorbell.0 as *mut AmdSignal)).queue_ptr = block.cast();
         }
         let work = work(state, block).inspect_err(|_| {
             signal::destroy(state, doorbell);
@@ -309,10 +325,10 @@ pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
             unsafe { start(state, block, request) }
         }),
         HSA_QUEUE_TYPE_COOPERATIVE if !request.size.is_power_of_two() => {
-            Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+            Err(Status::INVALID_ARGUMENT)
         }
         HSA_QUEUE_TYPE_COOPERATIVE => cooperative::acquire(request),
-        _ => Err(HSA_STATUS_ERROR_INVALID_QUEUE_CREATION),
+        _ => Err(Status::INVALID_QUEUE_CREATION),
     }
 }
 
@@ -355,7 +371,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Resu
     let gpu = state.agents.gpus[block.agent - 1].gpu.clone();
     gpu_model::queue::Queue::start(gpu, Arc::new(host), info)
         .map(Work::Model)
-        .map_err(|_| HSA_STATUS_ERROR_OUT_OF_RESOURCES)
+        .map_err(|_| Status::OUT_OF_RESOURCES)
 }
 
 /// A doorbell was stored to.
@@ -366,7 +382,7 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
     // SAFETY: the caller's promise.
     let block = unsafe { &*queue.cast::<Block>() };
     // SAFETY: the signal lives as long as the queue.
-    let async_doorbell = unsafe { signal::at(block.async_doorbell.load(Acquire)) };
+    let async_doorbell = unsafe { signal::at(block.async_doorbell()) };
     if let Some(async_doorbell) = async_doorbell
         && intercept::in_handler()
     {
@@ -391,7 +407,7 @@ fn forget(queue: *mut Queue) -> Result<(), Status> {
     let n = all
         .iter()
         .position(|&known| known == queue as usize)
-        .ok_or(HSA_STATUS_ERROR_INVALID_QUEUE)?;
+        .ok_or(Status::INVALID_QUEUE)?;
     all.swap_remove(n);
     Ok(())
 }
@@ -417,8 +433,8 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     forget(queue)?;
     let block = queue.cast::<Block>();
     // SAFETY: it was in the list, so it is a block of ours.
-    let async_doorbell = unsafe { (*block).async_doorbell.load(Acquire) };
-    if async_doorbell != 0 {
+    let async_doorbell = unsafe { (*block).async_doorbell() };
+    if async_doorbell != SignalHandle(0) {
         signal::forget(async_doorbell);
     }
     // SAFETY: as above.
@@ -446,7 +462,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
             (queue.base_address as usize, queue.doorbell_signal)
         };
         for signal in [doorbell, async_doorbell] {
-            if signal != 0 {
+            if signal != SignalHandle(0) {
                 signal::destroy(state, signal);
             }
         }
@@ -476,17 +492,17 @@ pub fn destroy_all() {
 /// As `hsa.h` says.
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_queue_create(
-    agent: Agent,
+    agent: AgentHandle,
     size: u32,
     kind: u32,
-    callback: Option<QueueError>,
+    callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     _private: u32,
     _group: u32,
     queue: *mut *mut Queue,
 ) -> Status {
     if queue.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     let request = Request {
         agent,
@@ -503,7 +519,7 @@ pub unsafe fn hsa_queue_create(
                 queue.write(block.cast());
                 notify(block.cast(), agent);
             }
-            HSA_STATUS_SUCCESS
+            Status::SUCCESS
         }
         Err(status) => status,
     }
@@ -513,7 +529,7 @@ pub unsafe fn hsa_queue_create(
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn notify(queue: *const Queue, agent: Agent) {
+pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
     let notifier = *locked(&NOTIFIER);
     if let Some((callback, data)) = notifier {
         // SAFETY: the program registered the function for this.
@@ -533,7 +549,7 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
         return status;
     }
     *locked(&NOTIFIER) = callback.map(|callback| (callback, data as usize));
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`.
@@ -616,7 +632,7 @@ pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
     if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the queue is checked, and the caller gives so many bits.
     status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
@@ -628,7 +644,7 @@ pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *con
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
     if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the queue is checked, and the caller has memory for so many bits.
     status(unsafe { behind(queue) }.map(|queue| unsafe {
@@ -647,7 +663,7 @@ pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status {
     if priority > 2 {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // SAFETY: only checked.
     status(with(|_| unsafe { check(queue) }))
@@ -670,7 +686,7 @@ pub unsafe fn hsa_amd_queue_get_info(
             HSA_AMD_QUEUE_INFO_DOORBELL_ID => {
                 put(value.cast(), block.amd.hsa_queue.doorbell_signal)
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     }))
 }
@@ -683,7 +699,7 @@ unsafe fn amd<'a>(queue: *const Queue) -> &'a AmdQueue {
     // SAFETY: the caller's promise. A counted queue shares one that lives until shutdown.
     unsafe {
         let own: &AmdQueue = &*queue.cast();
-        own.shared.as_ref().unwrap_or(own)
+        shared(own).as_ref().unwrap_or(own)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The life of the runtime in a process: counted initialisation, everything that lives between the first `hsa_init`
 //! and the last `hsa_shut_down`, and how the functions get at it.
 
-use crate::abi::*;
 use crate::agent::Agents;
 use crate::executable::Executables;
 use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::signal::Signals;
 use crate::{api, plan, tools};
+use hsa_abi::*;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,13 +40,13 @@ pub fn new_handle() -> u64 {
 pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
     match locked(&STATE).as_mut() {
         Some(state) => work(state),
-        None => Err(HSA_STATUS_ERROR_NOT_INITIALIZED),
+        None => Err(Status::NOT_INITIALIZED),
     }
 }
 
 /// The status of a call.
 pub fn status(result: Result<(), Status>) -> Status {
-    result.err().unwrap_or(HSA_STATUS_SUCCESS)
+    result.err().unwrap_or(Status::SUCCESS)
 }
 
 /// Writes a result, or the lie that the plan wants told instead.
@@ -55,7 +55,7 @@ pub fn status(result: Result<(), Status>) -> Status {
 /// `to` is null or may be written.
 pub unsafe fn put<T: Plain>(to: *mut T, value: T) -> Result<(), Status> {
     if to.is_null() {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     let value = plan::take_lie().map_or(value, T::from_u64);
     // SAFETY: the caller's promise. Attributes need not be aligned in the program's memory.
@@ -69,7 +69,7 @@ pub unsafe fn put<T: Plain>(to: *mut T, value: T) -> Result<(), Status> {
 /// `to` has room for them.
 pub unsafe fn put_bytes(to: *mut u8, bytes: &[u8]) -> Result<(), Status> {
     if to.is_null() {
-        return Err(HSA_STATUS_ERROR_INVALID_ARGUMENT);
+        return Err(Status::INVALID_ARGUMENT);
     }
     let lie = plan::take_lie();
     // SAFETY: the caller's promise.
@@ -99,6 +99,25 @@ macro_rules! plain {
 
 plain!(u8, u16, u32, i32, u64, i64, usize);
 
+macro_rules! handles {
+    ($($ty:ident),*) => {$(
+        impl Plain for $ty {
+            fn from_u64(value: u64) -> $ty {
+                $ty(value)
+            }
+        }
+    )*};
+}
+
+handles!(
+    AgentHandle,
+    ExecutableHandle,
+    IsaHandle,
+    ReaderHandle,
+    SignalHandle,
+    SymbolHandle
+);
+
 impl Plain for bool {
     fn from_u64(value: u64) -> bool {
         value != 0
@@ -126,16 +145,16 @@ pub unsafe fn hsa_init() -> Status {
     let life = locked(&LIFE);
     if let Some(state) = locked(&STATE).as_mut() {
         if state.references == i32::MAX as u32 {
-            return HSA_STATUS_ERROR_REFCOUNT_OVERFLOW;
+            return Status::REFCOUNT_OVERFLOW;
         }
         state.references += 1;
-        return HSA_STATUS_SUCCESS;
+        return Status::SUCCESS;
     }
     let settings = match plan::from_env().and_then(|()| Settings::from_env()) {
         Ok(settings) => settings,
         Err(error) => {
             eprintln!("hsa-sim: {error}");
-            return HSA_STATUS_ERROR;
+            return Status::ERROR;
         }
     };
     let agents = Agents::new(&settings);
@@ -151,7 +170,7 @@ pub unsafe fn hsa_init() -> Status {
     // Tools call HSA's functions, hsa_init among them, from their OnLoad.
     drop(life);
     tools::load(&for_tools);
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`.
@@ -163,11 +182,11 @@ pub unsafe fn hsa_shut_down() -> Status {
         let _life = locked(&LIFE);
         let mut state = locked(&STATE);
         let Some(state) = state.as_mut() else {
-            return HSA_STATUS_ERROR_NOT_INITIALIZED;
+            return Status::NOT_INITIALIZED;
         };
         if state.references > 1 {
             state.references -= 1;
-            return HSA_STATUS_SUCCESS;
+            return Status::SUCCESS;
         }
     }
     // The tools may still use everything.
@@ -181,7 +200,7 @@ pub unsafe fn hsa_shut_down() -> Status {
     if let Some(mut state) = state {
         state.memory.free_all();
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// What the program has and has not given back: 0 signals, 1 allocations from pools, 2 executables, 3 queues, 4 code

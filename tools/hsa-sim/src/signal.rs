@@ -1,9 +1,9 @@
 //! Signals: `amd_signal_t`s in blocks that every GPU may use, waits on them, and handlers that run when they change.
 
-use crate::abi::*;
 use crate::memory::{self, Kind};
 use crate::queue;
 use crate::runtime::{State, locked, put, status, with};
+use hsa_abi::*;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::atomic::{
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Signals that are not in use, and how many are.
 #[derive(Default)]
 pub struct Signals {
-    free: VecDeque<Signal>,
+    free: VecDeque<SignalHandle>,
     used: u64,
 }
 
@@ -32,25 +32,28 @@ impl Signals {
 }
 
 /// A new signal. `event_id` is not 0, so that the model tells of its changes.
-pub fn create(state: &mut State, kind: i64, value: SignalValue) -> Result<Signal, Status> {
+pub fn create(state: &mut State, kind: i64, value: SignalValue) -> Result<SignalHandle, Status> {
     if state.signals.free.is_empty() {
         let users = memory::all_gpus(&state.agents);
         let base = state
             .memory
             .allocate(&state.agents, BLOCK, Kind::Runtime, 0, 0, users)
-            .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)?;
+            .ok_or(Status::OUT_OF_RESOURCES)?;
         let each = size_of::<AmdSignal>();
         let all = (base..base + BLOCK).step_by(each);
-        state.signals.free.extend(all.map(|at| at as Signal));
+        state
+            .signals
+            .free
+            .extend(all.map(|at| SignalHandle(at as u64)));
     }
     let signal = state
         .signals
         .free
         .pop_front()
-        .ok_or(HSA_STATUS_ERROR_OUT_OF_RESOURCES)?;
+        .ok_or(Status::OUT_OF_RESOURCES)?;
     // SAFETY: the place is aligned, in a block of ours, and used by nobody.
     unsafe {
-        (signal as *mut AmdSignal).write(AmdSignal {
+        (signal.0 as *mut AmdSignal).write(AmdSignal {
             kind,
             value: AtomicI64::new(value),
             event_mailbox_ptr: 0,
@@ -67,9 +70,9 @@ pub fn create(state: &mut State, kind: i64, value: SignalValue) -> Result<Signal
 }
 
 /// Gives a signal back.
-pub fn destroy(state: &mut State, signal: Signal) {
+pub fn destroy(state: &mut State, signal: SignalHandle) {
     // SAFETY: from `create`, and the program uses it no longer.
-    unsafe { (*(signal as *mut AmdSignal)).kind = 0 };
+    unsafe { (*(signal.0 as *mut AmdSignal)).kind = 0 };
     state.signals.free.push_back(signal);
     state.signals.used -= 1;
 }
@@ -78,21 +81,21 @@ pub fn destroy(state: &mut State, signal: Signal) {
 ///
 /// # Safety
 /// The handle is 0 or was given out by this runtime since it was initialised.
-pub unsafe fn at<'a>(signal: Signal) -> Option<&'a AmdSignal> {
+pub unsafe fn at<'a>(signal: SignalHandle) -> Option<&'a AmdSignal> {
     // SAFETY: the caller's promise; blocks live until shutdown.
-    unsafe { (signal as *const AmdSignal).as_ref() }.filter(|signal| signal.kind != 0)
+    unsafe { (signal.0 as *const AmdSignal).as_ref() }.filter(|signal| signal.kind != 0)
 }
 
 /// As [`at`], for functions without a status: a bad handle ends the process, as in ROCr.
 ///
 /// # Safety
 /// As for [`at`].
-unsafe fn valid<'a>(signal: Signal) -> &'a AmdSignal {
+unsafe fn valid<'a>(signal: SignalHandle) -> &'a AmdSignal {
     // SAFETY: the caller's promise.
     match unsafe { at(signal) } {
         Some(signal) => signal,
         None => {
-            eprintln!("hsa-sim: {signal:#x} is no signal");
+            eprintln!("hsa-sim: {:#x} is no signal", signal.0);
             std::process::abort();
         }
     }
@@ -174,8 +177,8 @@ fn wait<T>(timeout: u64, met: impl Fn() -> Option<T>) -> Option<T> {
 pub unsafe fn hsa_signal_create(
     value: SignalValue,
     consumers: u32,
-    agents: *const Agent,
-    signal: *mut Signal,
+    agents: *const AgentHandle,
+    signal: *mut SignalHandle,
 ) -> Status {
     // SAFETY: the caller's promise.
     unsafe { hsa_amd_signal_create(value, consumers, agents, 0, signal) }
@@ -188,16 +191,16 @@ pub unsafe fn hsa_signal_create(
 pub unsafe fn hsa_amd_signal_create(
     value: SignalValue,
     consumers: u32,
-    agents: *const Agent,
+    agents: *const AgentHandle,
     attributes: u64,
-    signal: *mut Signal,
+    signal: *mut SignalHandle,
 ) -> Status {
     if signal.is_null() || (consumers > 0 && agents.is_null()) {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     // HSA_AMD_SIGNAL_AMD_GPU_ONLY makes no difference here; HSA_AMD_SIGNAL_IPC is not simulated.
     if attributes & !1 != 0 {
-        return HSA_STATUS_ERROR_NOT_SUPPORTED;
+        return Status::NOT_SUPPORTED;
     }
     // SAFETY: the caller's promise.
     status(
@@ -210,9 +213,9 @@ pub unsafe fn hsa_amd_signal_create(
 ///
 /// # Safety
 /// As `hsa.h` says.
-pub unsafe fn hsa_signal_destroy(signal: Signal) -> Status {
-    if signal == 0 {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
+    if signal == SignalHandle(0) {
+        return Status::INVALID_ARGUMENT;
     }
     status(with(|state| {
         // SAFETY: the caller's promise.
@@ -221,7 +224,7 @@ pub unsafe fn hsa_signal_destroy(signal: Signal) -> Status {
                 destroy(state, signal);
                 Ok(())
             }
-            _ => Err(HSA_STATUS_ERROR_INVALID_SIGNAL),
+            _ => Err(Status::INVALID_SIGNAL),
         }
     }))
 }
@@ -232,7 +235,7 @@ macro_rules! loads {
         ///
         /// # Safety
         /// As `hsa.h` says.
-        pub unsafe fn $name(signal: Signal) -> SignalValue {
+        pub unsafe fn $name(signal: SignalHandle) -> SignalValue {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.load(Acquire)
         }
@@ -245,7 +248,7 @@ loads! { hsa_signal_load_relaxed hsa_signal_load_scacquire }
 ///
 /// # Safety
 /// As for [`at`].
-unsafe fn store(signal: Signal, value: SignalValue, tell: bool) {
+unsafe fn store(signal: SignalHandle, value: SignalValue, tell: bool) {
     // SAFETY: the caller's promise.
     let found = unsafe { valid(signal) };
     found.value.store(value, Release);
@@ -263,7 +266,7 @@ macro_rules! stores {
         ///
         /// # Safety
         /// As `hsa.h` says.
-        pub unsafe fn $name(signal: Signal, value: SignalValue) {
+        pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { store(signal, value, $tell) }
         }
@@ -283,7 +286,7 @@ macro_rules! updates {
         ///
         /// # Safety
         /// As `hsa.h` says.
-        pub unsafe fn $name(signal: Signal, value: SignalValue) {
+        pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.$fetch(value, AcqRel);
             changed();
@@ -320,7 +323,7 @@ macro_rules! exchanges {
         ///
         /// # Safety
         /// As `hsa.h` says.
-        pub unsafe fn $name(signal: Signal, value: SignalValue) -> SignalValue {
+        pub unsafe fn $name(signal: SignalHandle, value: SignalValue) -> SignalValue {
             // SAFETY: the caller's promise.
             let old = unsafe { valid(signal) }.value.swap(value, AcqRel);
             changed();
@@ -343,7 +346,7 @@ macro_rules! compares {
         /// # Safety
         /// As `hsa.h` says.
         pub unsafe fn $name(
-            signal: Signal,
+            signal: SignalHandle,
             expected: SignalValue,
             value: SignalValue,
         ) -> SignalValue {
@@ -370,7 +373,7 @@ macro_rules! waits {
         /// # Safety
         /// As `hsa.h` says.
         pub unsafe fn $name(
-            signal: Signal,
+            signal: SignalHandle,
             condition: u32,
             compare: SignalValue,
             timeout: u64,
@@ -395,7 +398,7 @@ waits! { hsa_signal_wait_relaxed hsa_signal_wait_scacquire }
 /// The three arrays have `count` elements.
 unsafe fn several<'a>(
     count: u32,
-    signals: *const Signal,
+    signals: *const SignalHandle,
     conditions: *const u32,
     values: *const SignalValue,
 ) -> Vec<(Option<&'a AmdSignal>, u32, SignalValue)> {
@@ -413,7 +416,7 @@ unsafe fn several<'a>(
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_signal_wait_any(
     count: u32,
-    signals: *const Signal,
+    signals: *const SignalHandle,
     conditions: *const u32,
     values: *const SignalValue,
     timeout: u64,
@@ -448,7 +451,7 @@ pub unsafe fn hsa_amd_signal_wait_any(
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_signal_wait_all(
     count: u32,
-    signals: *const Signal,
+    signals: *const SignalHandle,
     conditions: *const u32,
     values: *const SignalValue,
     timeout: u64,
@@ -482,22 +485,25 @@ pub unsafe fn hsa_amd_signal_wait_all(
 ///
 /// # Safety
 /// `value` may be written.
-pub unsafe fn hsa_amd_signal_value_pointer(signal: Signal, value: *mut *mut SignalValue) -> Status {
+pub unsafe fn hsa_amd_signal_value_pointer(
+    signal: SignalHandle,
+    value: *mut *mut SignalValue,
+) -> Status {
     status(with(|_| Ok(())).and_then(|()| {
         // SAFETY: the caller's promise. A pointer has the size of usize.
         unsafe {
-            let found = at(signal).ok_or(HSA_STATUS_ERROR_INVALID_ARGUMENT)?;
+            let found = at(signal).ok_or(Status::INVALID_ARGUMENT)?;
             put(value.cast(), found.value.as_ptr() as usize)
         }
     }))
 }
 
 /// Completes a signal with an error.
-pub fn fail(signal: Signal, times: Option<(u64, u64)>) {
+pub fn fail(signal: SignalHandle, times: Option<(u64, u64)>) {
     complete(signal, times, |value| value.store(-1, Release));
 }
 
-fn complete(signal: Signal, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI64)) {
+fn complete(signal: SignalHandle, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI64)) {
     // SAFETY: a signal of a packet; blocks of signals live until shutdown, which waits for those who come here late.
     let Some(signal) = (unsafe { at(signal) }) else {
         return;
@@ -514,7 +520,7 @@ fn complete(signal: Signal, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI
 static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 /// Completes a signal after some time, if it is still there.
-pub fn complete_later(signal: Signal, times: Option<(u64, u64)>, after: Duration) {
+pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Duration) {
     let thread = std::thread::Builder::new()
         .name("hsa-sim late".into())
         .spawn(move || {
@@ -539,7 +545,7 @@ pub fn complete_later(signal: Signal, times: Option<(u64, u64)>, after: Duration
 /// Something that the events' thread does when a signal has changed, or at once.
 struct Handler {
     /// `None`: at once.
-    on: Option<(Signal, u32, SignalValue)>,
+    on: Option<(SignalHandle, u32, SignalValue)>,
     call: Call,
 }
 
@@ -553,7 +559,7 @@ enum Call {
 struct Events {
     handlers: Vec<Handler>,
     /// The signal whose handler is being called.
-    running: Option<Signal>,
+    running: Option<SignalHandle>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
 }
@@ -580,13 +586,13 @@ fn add(handler: Handler) -> Status {
             Ok(thread) => events.thread = Some(thread),
             Err(_) => {
                 events.handlers.pop();
-                return HSA_STATUS_ERROR_OUT_OF_RESOURCES;
+                return Status::OUT_OF_RESOURCES;
             }
         }
     }
     drop(events);
     changed();
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa_ext_amd.h`.
@@ -594,18 +600,18 @@ fn add(handler: Handler) -> Status {
 /// # Safety
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_signal_async_handler(
-    signal: Signal,
+    signal: SignalHandle,
     condition: u32,
     value: SignalValue,
     handler: SignalHandler,
     data: *mut c_void,
 ) -> Status {
     // SAFETY: the caller's promise.
-    if signal == 0 || unsafe { at(signal) }.is_none() {
-        return HSA_STATUS_ERROR_INVALID_SIGNAL;
+    if signal == SignalHandle(0) || unsafe { at(signal) }.is_none() {
+        return Status::INVALID_SIGNAL;
     }
     if condition > HSA_SIGNAL_CONDITION_GTE {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     add(Handler {
         on: Some((signal, condition, value)),
@@ -674,7 +680,7 @@ fn run() {
 }
 
 /// Removes the handlers of a signal and waits for the one that is being called, unless that is the caller.
-pub fn forget(signal: Signal) {
+pub fn forget(signal: SignalHandle) {
     loop {
         let mut events = locked(&EVENTS);
         events

@@ -1,8 +1,8 @@
 //! What is asked of the system as a whole: clocks, versions, extensions, texts of statuses.
 
-use crate::abi::*;
 use crate::profiling;
 use crate::runtime::{locked, put, put_bytes, status, with};
+use hsa_abi::*;
 use std::ffi::{c_char, c_void};
 use std::sync::Mutex;
 
@@ -42,7 +42,7 @@ pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status 
             | HSA_AMD_SYSTEM_INFO_XNACK_ENABLED => put(value.cast(), false),
             HSA_AMD_SYSTEM_INFO_EXT_VERSION_MAJOR => put(value.cast(), 1u16),
             HSA_AMD_SYSTEM_INFO_EXT_VERSION_MINOR => put(value.cast(), 15u16),
-            _ => Err(HSA_STATUS_ERROR_INVALID_ARGUMENT),
+            _ => Err(Status::INVALID_ARGUMENT),
         }
     })
 }
@@ -58,7 +58,7 @@ fn is_extension(extension: u16) -> Result<(), Status> {
     {
         Ok(())
     } else {
-        Err(HSA_STATUS_ERROR_INVALID_ARGUMENT)
+        Err(Status::INVALID_ARGUMENT)
     }
 }
 
@@ -107,7 +107,7 @@ pub unsafe fn hsa_system_major_extension_supported(
 /// `result` may be written.
 pub unsafe fn hsa_agent_extension_supported(
     extension: u16,
-    agent: Agent,
+    agent: AgentHandle,
     major: u16,
     minor: u16,
     result: *mut bool,
@@ -125,7 +125,7 @@ pub unsafe fn hsa_agent_extension_supported(
 /// `minor` and `result` may be written.
 pub unsafe fn hsa_agent_major_extension_supported(
     extension: u16,
-    agent: Agent,
+    agent: AgentHandle,
     major: u16,
     minor: *mut u16,
     result: *mut bool,
@@ -152,7 +152,7 @@ pub unsafe fn hsa_system_get_extension_table(
         Some(size) => unsafe {
             hsa_system_get_major_extension_table(extension, major, size, table)
         },
-        None => HSA_STATUS_ERROR,
+        None => Status::ERROR,
     }
 }
 
@@ -170,10 +170,10 @@ pub unsafe fn hsa_system_get_major_extension_table(
         return status;
     }
     if table.is_null() || length == 0 {
-        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+        return Status::INVALID_ARGUMENT;
     }
     if supported(extension, major).is_none() {
-        return HSA_STATUS_ERROR;
+        return Status::ERROR;
     }
     let functions = &crate::loader::TABLE;
     let length = length.min(size_of_val(functions));
@@ -181,7 +181,7 @@ pub unsafe fn hsa_system_get_major_extension_table(
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const *functions).cast::<u8>(), table.cast(), length);
     }
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// See `hsa.h`.
@@ -196,7 +196,7 @@ pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -
         HSA_EXTENSION_AMD_LOADER => c"HSA_EXTENSION_AMD_LOADER",
         HSA_EXTENSION_AMD_AQLPROFILE => c"HSA_EXTENSION_AMD_AQLPROFILE",
         HSA_EXTENSION_AMD_PC_SAMPLING => c"HSA_EXTENSION_AMD_PC_SAMPLING",
-        _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        _ => return Status::INVALID_ARGUMENT,
     };
     // SAFETY: the caller's promise. A pointer has the size of usize.
     status(with(|_| Ok(())).and_then(|()| unsafe { put(name.cast(), text.as_ptr() as usize) }))
@@ -207,61 +207,14 @@ pub unsafe fn hsa_extension_get_name(extension: u16, name: *mut *const c_char) -
 /// # Safety
 /// `text` may be written.
 pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Status {
-    macro_rules! names {
-        ($($name:ident),* $(,)?) => {
-            match code {
-                $($name => concat!(stringify!($name), "\0"),)*
-                _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
-            }
-        };
-    }
-    let name = names!(
-        HSA_STATUS_SUCCESS,
-        HSA_STATUS_INFO_BREAK,
-        HSA_STATUS_ERROR,
-        HSA_STATUS_ERROR_INVALID_ARGUMENT,
-        HSA_STATUS_ERROR_INVALID_QUEUE_CREATION,
-        HSA_STATUS_ERROR_INVALID_ALLOCATION,
-        HSA_STATUS_ERROR_INVALID_AGENT,
-        HSA_STATUS_ERROR_INVALID_REGION,
-        HSA_STATUS_ERROR_INVALID_SIGNAL,
-        HSA_STATUS_ERROR_INVALID_QUEUE,
-        HSA_STATUS_ERROR_OUT_OF_RESOURCES,
-        HSA_STATUS_ERROR_INVALID_PACKET_FORMAT,
-        HSA_STATUS_ERROR_RESOURCE_FREE,
-        HSA_STATUS_ERROR_NOT_INITIALIZED,
-        HSA_STATUS_ERROR_REFCOUNT_OVERFLOW,
-        HSA_STATUS_ERROR_INCOMPATIBLE_ARGUMENTS,
-        HSA_STATUS_ERROR_INVALID_INDEX,
-        HSA_STATUS_ERROR_INVALID_ISA,
-        HSA_STATUS_ERROR_INVALID_CODE_OBJECT,
-        HSA_STATUS_ERROR_INVALID_EXECUTABLE,
-        HSA_STATUS_ERROR_FROZEN_EXECUTABLE,
-        HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-        HSA_STATUS_ERROR_VARIABLE_ALREADY_DEFINED,
-        HSA_STATUS_ERROR_VARIABLE_UNDEFINED,
-        HSA_STATUS_ERROR_EXCEPTION,
-        HSA_STATUS_ERROR_INVALID_ISA_NAME,
-        HSA_STATUS_ERROR_INVALID_CODE_SYMBOL,
-        HSA_STATUS_ERROR_INVALID_EXECUTABLE_SYMBOL,
-        HSA_STATUS_ERROR_INVALID_FILE,
-        HSA_STATUS_ERROR_INVALID_CODE_OBJECT_READER,
-        HSA_STATUS_ERROR_INVALID_CACHE,
-        HSA_STATUS_ERROR_INVALID_WAVEFRONT,
-        HSA_STATUS_ERROR_INVALID_SIGNAL_GROUP,
-        HSA_STATUS_ERROR_INVALID_RUNTIME_STATE,
-        HSA_STATUS_ERROR_FATAL,
-        HSA_STATUS_ERROR_INVALID_MEMORY_POOL,
-        HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION,
-        HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION,
-        HSA_STATUS_ERROR_MEMORY_FAULT,
-        HSA_STATUS_ERROR_NOT_SUPPORTED,
-    );
+    let Some(name) = code.name() else {
+        return Status::INVALID_ARGUMENT;
+    };
     // SAFETY: the caller's promise. A pointer has the size of usize.
     status(with(|_| Ok(())).and_then(|()| unsafe { put(text.cast(), name.as_ptr() as usize) }))
 }
 
-type EventHandler = (SystemEvent, usize);
+type EventHandler = (SystemEventCallback, usize);
 static HANDLERS: Mutex<Vec<EventHandler>> = Mutex::new(Vec::new());
 
 /// See `hsa_ext_amd.h`. Of the events, a kernel's memory fault happens here.
@@ -269,18 +222,18 @@ static HANDLERS: Mutex<Vec<EventHandler>> = Mutex::new(Vec::new());
 /// # Safety
 /// As `hsa_ext_amd.h` says.
 pub unsafe fn hsa_amd_register_system_event_handler(
-    callback: SystemEvent,
+    callback: SystemEventCallback,
     data: *mut c_void,
 ) -> Status {
     if let Err(status) = with(|_| Ok(())) {
         return status;
     }
     locked(&HANDLERS).push((callback, data as usize));
-    HSA_STATUS_SUCCESS
+    Status::SUCCESS
 }
 
 /// Tells the handlers of a memory fault. Whether there was one that took it.
-pub fn memory_fault(agent: Agent, virtual_address: u64) -> bool {
+pub fn memory_fault(agent: AgentHandle, virtual_address: u64) -> bool {
     let event = MemoryFault {
         event_type: 0,
         agent,
@@ -291,6 +244,6 @@ pub fn memory_fault(agent: Agent, virtual_address: u64) -> bool {
     handlers.into_iter().any(|(callback, data)| {
         // SAFETY: the program registered the function for this; the event lives as long as the call.
         let status = unsafe { callback((&raw const event).cast(), data as *mut c_void) };
-        status == HSA_STATUS_SUCCESS
+        status == Status::SUCCESS
     })
 }

@@ -5,29 +5,13 @@
 //! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
 //! it. `HSA_SIM_TOOLS=registered` is that case.
 
-use crate::abi::TableVersion;
 use crate::api::{self, TABLES};
 use crate::runtime::locked;
 use crate::settings::Settings;
+use hsa_abi::{API_TABLE_MAJOR_VERSION, API_TABLE_STEP_VERSION, ApiTable, TableVersion};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// `HsaApiTable`.
-#[repr(C)]
-pub struct ApiTable {
-    pub version: TableVersion,
-    pub core: *mut api::CoreTable,
-    pub amd_ext: *mut api::AmdExtTable,
-    pub finalizer_ext: *mut api::FinalizerTable,
-    pub image_ext: *mut api::ImageTable,
-    pub tools: *mut api::ToolsTable,
-    pub pc_sampling_ext: *mut api::PcSamplingTable,
-}
-
-/// `HSA_API_TABLE_MAJOR_VERSION` and `_STEP_VERSION`.
-pub const MAJOR: u32 = 3;
-pub const STEP: u32 = 1;
 
 type OnLoad = unsafe extern "C" fn(*mut ApiTable, u64, u64, *const *const c_char) -> bool;
 type OnUnload = unsafe extern "C" fn();
@@ -63,7 +47,7 @@ impl ToolSettings {
             && no_registration.is_none_or(|value| value != "1")
             && !first_version_tools(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
         let table_major = match std::env::var("HSA_SIM_TABLE_MAJOR") {
-            Err(_) => MAJOR,
+            Err(_) => API_TABLE_MAJOR_VERSION,
             Ok(text) => text.parse().map_err(|_| {
                 format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
             })?,
@@ -137,9 +121,9 @@ fn table() -> ApiTable {
     unsafe {
         ApiTable {
             version: TableVersion {
-                major: MAJOR,
+                major: API_TABLE_MAJOR_VERSION,
                 minor: size_of::<ApiTable>() as u32,
-                step: STEP,
+                step: API_TABLE_STEP_VERSION,
                 reserved: 0,
             },
             core: &raw mut (*tables).core,

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 use std::process::Command;
 
@@ -31,7 +31,7 @@ unsafe extern "C" fn pass(
     unsafe { write(packets, count) };
 }
 
-fn intercepted(session: &Session, gpu: Agent) -> *mut Queue {
+fn intercepted(session: &Session, gpu: AgentHandle) -> *mut Queue {
     let mut queue = std::ptr::null_mut();
     // SAFETY: as HSA's specification says.
     unsafe {
@@ -124,7 +124,7 @@ fn an_agent_has_one_cooperative_queue() {
     session.run_on(second, executable, gpu, limit);
     destroy(&session, second);
     assert_eq!(session.live()[3], 1);
-    let mut status = HSA_STATUS_SUCCESS;
+    let mut status = Status::SUCCESS;
     for (size, kind) in [(100, HSA_QUEUE_TYPE_COOPERATIVE), (64, 3)] {
         let mut queue = std::ptr::null_mut();
         // SAFETY: as HSA's specification says.
@@ -140,9 +140,9 @@ fn an_agent_has_one_cooperative_queue() {
                 &mut queue,
             )
         };
-        assert_ne!(status, HSA_STATUS_SUCCESS, "{size} {kind}");
+        assert_ne!(status, Status::SUCCESS, "{size} {kind}");
     }
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+    assert_eq!(status, Status::INVALID_QUEUE_CREATION);
 
     // A tool's intercept queue that is never destroyed, and users of the one underneath.
     let around = intercepted(&session, gpu);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 
 /// Whether a program may read a byte, without the signal if it may not.
@@ -41,7 +41,7 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
 }
 
 /// How an agent may use a pool, and how many links away it is.
-fn access(session: &Session, agent: Agent, pool: Pool) -> [u32; 2] {
+fn access(session: &Session, agent: AgentHandle, pool: PoolHandle) -> [u32; 2] {
     [
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
         HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS,
@@ -57,13 +57,13 @@ fn access(session: &Session, agent: Agent, pool: Pool) -> [u32; 2] {
     })
 }
 
-fn host_accessible(session: &Session, region: Pool) -> bool {
+fn host_accessible(session: &Session, region: PoolHandle) -> bool {
     let mut reached = false;
     // SAFETY: the attribute is a bool.
     ok(unsafe {
         let info = session.hsa.hsa_region_get_info;
         info(
-            region,
+            RegionHandle(region.0),
             HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
             (&raw mut reached).cast(),
         )
@@ -108,7 +108,7 @@ fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host:
         }
         ok((hsa.hsa_memory_copy)(memory, host, SIZE));
         ok((hsa.hsa_amd_memory_fill)(memory.add(4096), 0x0403_0201, 2));
-        let mut done = 0;
+        let mut done = SignalHandle::default();
         ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut done));
         let [first, second] = [0, 1].map(|n| session.gpus[n]);
         ok((hsa.hsa_amd_memory_async_copy)(

@@ -7,17 +7,9 @@ mod common;
 use common::{Session, library};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What a drain may call and what can fail: the list in src/hsa/api.rs, and the loader extension's.
+/// Every function that can fail, whether a drain calls it or not.
 fn functions() -> Vec<&'static str> {
-    let source = include_str!("../../../src/hsa/api.rs");
-    let lines = source.lines().filter(|line| line.ends_with("-> Status,"));
-    let of_hsa = lines.filter_map(|line| {
-        // The table, the slot, and the name.
-        let (before, _) = line.split_once(": fn(")?;
-        before.split_whitespace().nth(2)
-    });
-    of_hsa
-        .chain(hsa_sim::plan::LOADER.iter().copied())
+    hsa_sim::plan::fallible()
         // They have cases of their own.
         .filter(|name| !["hsa_init", "hsa_system_get_major_extension_table"].contains(name))
         .collect()
@@ -231,7 +223,7 @@ fn every_call_fails_at_every_position() {
     // That a code object cannot be named in the message does not hide its loss.
     // (What finds the code objects is called for each: once, and three times.)
     let finding = [OBJECTS, 3 * OBJECTS];
-    for (n, function) in hsa_sim::plan::LOADER[3..5].iter().enumerate() {
+    for (n, function) in hsa_abi::LOADER_FUNCTIONS[3..5].iter().enumerate() {
         let status = 0x20_0000 + n;
         let next = finding[n] + 1;
         let lost = special(&format!(

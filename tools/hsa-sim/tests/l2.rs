@@ -4,7 +4,7 @@
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 
 const ACQUIRE: u32 = 9;
@@ -14,9 +14,9 @@ const SYSTEM: u64 = 2;
 
 struct Test<'a> {
     session: &'a Session,
-    gpu: Agent,
+    gpu: AgentHandle,
     queue: *mut Queue,
-    executable: Executable,
+    executable: ExecutableHandle,
     arguments: *mut u64,
     /// The address of `branch`'s counters.
     counters: u64,

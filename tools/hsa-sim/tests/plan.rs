@@ -3,7 +3,7 @@
 mod common;
 
 use common::{RAW10, RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
 #[test]
@@ -121,10 +121,10 @@ fn each_action_does_what_its_name_says() {
     session.plan("hsa_amd_signal_create 3+ fail ERROR_OUT_OF_RESOURCES");
     let mut signals = Vec::new();
     for n in 0..5 {
-        let mut signal = 0;
+        let mut signal = SignalHandle::default();
         // SAFETY: as HSA's specification says.
         let status = unsafe { (hsa.hsa_amd_signal_create)(1, 0, std::ptr::null(), 1, &mut signal) };
-        assert_eq!(status == HSA_STATUS_SUCCESS, n < 2, "{n}: {status:#x}");
+        assert_eq!(status == Status::SUCCESS, n < 2, "{n}: {status:?}");
         signals.push(signal);
     }
     assert_eq!(session.calls("hsa_amd_signal_create"), 5);

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
-use hsa_sim::queue_create::QueueCreateDesc;
+use hsa_abi::newer::QueueCreateDesc;
+use hsa_abi::*;
 use std::ffi::c_void;
 
 const LIMIT: u64 = 60_000_000_000;
@@ -18,7 +18,7 @@ fn desc() -> QueueCreateDesc {
         size: 64 * 64,
         priority: 1,
         callback: None,
-        callback_data: std::ptr::null_mut(),
+        data: std::ptr::null_mut(),
         // What fails must be set to null.
         queue: std::ptr::dangling_mut(),
         cu_mask: std::ptr::null(),
@@ -31,7 +31,7 @@ fn desc() -> QueueCreateDesc {
     }
 }
 
-fn create(session: &Session, agent: Agent, descs: &mut [QueueCreateDesc]) -> Status {
+fn create(session: &Session, agent: AgentHandle, descs: &mut [QueueCreateDesc]) -> Status {
     // SAFETY: so many descriptors.
     unsafe { (session.hsa.hsa_amd_queue_create)(agent, descs.as_mut_ptr(), descs.len() as u32) }
 }
@@ -41,7 +41,7 @@ fn destroy(session: &Session, queue: *mut Queue) -> Status {
     unsafe { (session.hsa.hsa_queue_destroy)(queue) }
 }
 
-fn descriptors(session: &Session, gpu: Agent, executable: Executable) {
+fn descriptors(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     let hsa = &session.hsa;
     session.plan("");
     let mask = 1u32;
@@ -102,24 +102,29 @@ fn descriptors(session: &Session, gpu: Agent, executable: Executable) {
         let other = with(|desc| desc.flags = 1);
         let mut descs = [desc(), wrong, other];
         let status = create(session, gpu, &mut descs);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT, "{wrong:?}");
+        assert_eq!(status, Status::INVALID_ARGUMENT, "{wrong:?}");
         let nulls = descs.map(|desc| desc.queue.is_null());
         assert_eq!(nulls, [false, true, true], "{wrong:?}");
         ok(destroy(session, descs[0].queue));
     }
     for unsupported in [with(|desc| desc.engine = 1), with(|desc| desc.flags = 2)] {
         let status = create(session, gpu, &mut [unsupported]);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+        assert_eq!(status, Status::INVALID_QUEUE_CREATION);
     }
     let mut descs = [desc()];
     let status = create(session, session.cpu, &mut descs);
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_AGENT);
+    assert_eq!(status, Status::INVALID_AGENT);
     assert!(descs[0].queue.is_null());
     let status = create(session, gpu, &mut []);
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT);
+    assert_eq!(status, Status::INVALID_ARGUMENT);
 }
 
-fn acquire(session: &Session, gpu: Agent, kind: u32, priority: u32) -> Result<*mut Queue, Status> {
+fn acquire(
+    session: &Session,
+    gpu: AgentHandle,
+    kind: u32,
+    priority: u32,
+) -> Result<*mut Queue, Status> {
     let mut queue = std::ptr::null_mut();
     // SAFETY: as the header says.
     let status = unsafe {
@@ -128,12 +133,12 @@ fn acquire(session: &Session, gpu: Agent, kind: u32, priority: u32) -> Result<*m
         acquire(gpu, kind, priority, None, nothing, 0, &mut queue)
     };
     match status {
-        HSA_STATUS_SUCCESS => Ok(queue),
+        Status::SUCCESS => Ok(queue),
         status => Err(status),
     }
 }
 
-fn counted(session: &Session, gpu: Agent, executable: Executable) {
+fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     let hsa = &session.hsa;
     session.plan("");
     let before = session.live()[3];
@@ -161,25 +166,25 @@ fn counted(session: &Session, gpu: Agent, executable: Executable) {
     // SAFETY: as above; one word of a mask.
     unsafe {
         let status = (hsa.hsa_amd_queue_set_priority)(first, 1);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE);
+        assert_eq!(status, Status::INVALID_QUEUE);
         let status = (hsa.hsa_amd_queue_cu_set_mask)(first, 32, &1);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE);
-        assert_eq!(destroy(session, first), HSA_STATUS_ERROR_INVALID_QUEUE);
+        assert_eq!(status, Status::INVALID_QUEUE);
+        assert_eq!(destroy(session, first), Status::INVALID_QUEUE);
         ok((hsa.hsa_amd_counted_queue_release)(first));
         let again = (hsa.hsa_amd_counted_queue_release)(first);
-        assert_eq!(again, HSA_STATUS_ERROR);
+        assert_eq!(again, Status::ERROR);
         let plain = session.queue(gpu, HSA_QUEUE_TYPE_MULTI);
         let status = (hsa.hsa_amd_counted_queue_release)(plain);
-        assert_eq!(status, HSA_STATUS_ERROR);
+        assert_eq!(status, Status::ERROR);
         ok(destroy(session, plain));
     }
     session.run_on(second, executable, gpu, LIMIT);
     for (kind, priority) in [(HSA_QUEUE_TYPE_COOPERATIVE, 1), (HSA_QUEUE_TYPE_MULTI, 3)] {
         let refused = acquire(session, gpu, kind, priority);
-        assert_eq!(refused, Err(HSA_STATUS_ERROR_INVALID_ARGUMENT));
+        assert_eq!(refused, Err(Status::INVALID_ARGUMENT));
     }
     let refused = acquire(session, session.cpu, HSA_QUEUE_TYPE_MULTI, 1);
-    assert_eq!(refused, Err(HSA_STATUS_ERROR_INVALID_AGENT));
+    assert_eq!(refused, Err(Status::INVALID_AGENT));
     // What is not released goes at the shutdown.
     assert_eq!(session.live()[3] - before, 3);
 }

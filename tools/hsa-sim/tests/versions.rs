@@ -3,7 +3,7 @@
 mod common;
 
 use common::{RAW10, RAW11, Session};
-use hsa_sim::abi::HSA_SYSTEM_INFO_TIMESTAMP;
+use hsa_abi::HSA_SYSTEM_INFO_TIMESTAMP;
 
 #[test]
 fn raw_10_and_raw_11_are_drained_side_by_side() {

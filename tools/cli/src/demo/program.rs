@@ -2,9 +2,9 @@
 //! code objects on every GPU, runs their kernels with 64 work-items each, and ends.
 
 use super::FIXTURES;
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_NOW};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The environment variable that names the HSA runtime to load.
@@ -16,10 +16,10 @@ const ITEMS: u64 = 64;
 const QUEUE: u32 = 64;
 
 macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         /// The functions of HSA that the program calls.
         struct Hsa {
-            $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+            $($name: function::$name,)*
         }
 
         impl Hsa {
@@ -40,36 +40,36 @@ macro_rules! functions {
 }
 
 functions! {
-    hsa_init: fn() -> Status,
-    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
-    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
-    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
-    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
-    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
-    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
-    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
-    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
-    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
-    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
-    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
-    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
-    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
-    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+    hsa_init,
+    hsa_iterate_agents,
+    hsa_amd_agent_iterate_memory_pools,
+    hsa_amd_memory_pool_get_info,
+    hsa_amd_memory_pool_allocate,
+    hsa_amd_agents_allow_access,
+    hsa_code_object_reader_create_from_memory,
+    hsa_executable_create_alt,
+    hsa_executable_load_agent_code_object,
+    hsa_executable_freeze,
+    hsa_executable_get_symbol_by_name,
+    hsa_executable_symbol_get_info,
+    hsa_queue_create,
+    hsa_queue_add_write_index_relaxed,
+    hsa_signal_create,
+    hsa_signal_store_screlease,
+    hsa_signal_wait_scacquire,
 }
 
 fn ok(what: &str, status: Status) -> Result<(), String> {
     match status {
-        HSA_STATUS_SUCCESS => Ok(()),
-        _ => Err(format!("{what} failed with HSA status {status:#x}")),
+        Status::SUCCESS => Ok(()),
+        _ => Err(format!("{what} failed with {status:?}")),
     }
 }
 
-unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
+unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
     // SAFETY: every caller here passes a vector.
-    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
-    HSA_STATUS_SUCCESS
+    unsafe { (*data.cast::<Vec<H>>()).push(handle) };
+    Status::SUCCESS
 }
 
 pub fn run() -> Result<(), String> {
@@ -77,7 +77,7 @@ pub fn run() -> Result<(), String> {
     let hsa = Hsa::load(&path).map_err(|e| format!("cannot load {}: {e}", path.display()))?;
     // SAFETY: as HSA's specification says, here and below: handles are HSA's own, attributes have their types.
     ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
-    let mut agents = Vec::<Agent>::new();
+    let mut agents = Vec::<AgentHandle>::new();
     // SAFETY: `push` gets the vector.
     ok("hsa_iterate_agents", unsafe {
         (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast())
@@ -95,8 +95,8 @@ pub fn run() -> Result<(), String> {
 }
 
 /// The pool for kernel arguments.
-fn argument_pool(hsa: &Hsa, cpu: Agent) -> Result<Pool, String> {
-    let mut pools = Vec::<Pool>::new();
+fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> Result<PoolHandle, String> {
+    let mut pools = Vec::<PoolHandle>::new();
     // SAFETY: `push` gets the vector.
     let status =
         unsafe { (hsa.hsa_amd_agent_iterate_memory_pools)(cpu, push, (&raw mut pools).cast()) };
@@ -120,8 +120,13 @@ fn argument_pool(hsa: &Hsa, cpu: Agent) -> Result<Pool, String> {
 }
 
 /// Loads a code object on a GPU and runs its kernels, one after the other. It stays loaded.
-fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> Result<(), String> {
-    let (mut reader, mut executable) = (0, 0);
+fn run_kernels(
+    hsa: &Hsa,
+    gpu: AgentHandle,
+    arguments: PoolHandle,
+    file: &'static [u8],
+) -> Result<(), String> {
+    let (mut reader, mut executable) = Default::default();
     let mut queue = std::ptr::null_mut();
     let mut memory = std::ptr::null_mut::<c_void>();
     // SAFETY: HSA's functions with what they ask for; the file is static.
@@ -167,7 +172,7 @@ fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> R
         *memory.cast::<u64>() = memory as u64 + 4096;
     }
     for kernel in [c"branch.kd", c"loop.kd"] {
-        let mut symbol = 0;
+        let mut symbol = SymbolHandle::default();
         // SAFETY: a C string and an agent.
         let status = unsafe {
             (hsa.hsa_executable_get_symbol_by_name)(executable, kernel.as_ptr(), &gpu, &mut symbol)
@@ -179,8 +184,13 @@ fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> R
 }
 
 /// Runs one kernel and waits for its end.
-fn dispatch(hsa: &Hsa, queue: *mut Queue, kernel: Symbol, arguments: u64) -> Result<(), String> {
-    let (mut object, mut private, mut signal) = (0u64, 0u32, 0);
+fn dispatch(
+    hsa: &Hsa,
+    queue: *mut Queue,
+    kernel: SymbolHandle,
+    arguments: u64,
+) -> Result<(), String> {
+    let (mut object, mut private, mut signal) = (0u64, 0u32, SignalHandle::default());
     let info = hsa.hsa_executable_symbol_get_info;
     // SAFETY: the attributes are a u64 and a u32; the packet's slot is this thread's, and it becomes valid with the
     // store of its header, which is last.
@@ -215,7 +225,7 @@ fn dispatch(hsa: &Hsa, queue: *mut Queue, kernel: Symbol, arguments: u64) -> Res
             object,
             arguments,
             0,
-            signal,
+            signal.0,
         ]);
         words[0] = u64::from(HSA_PACKET_TYPE_INVALID) | 1 << 16 | ITEMS << 32 | 1 << 48;
         let header = &*slot.cast::<AtomicU16>();

@@ -6,7 +6,7 @@
 use crate::common::{RAW10, RAW11, Session};
 use goblin::elf::Elf;
 use goblin::elf::program_header::PT_LOAD;
-use hsa_sim::abi::HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
+use hsa_abi::HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
 use std::ops::Range;
 
 /// Code objects that are loaded at once.

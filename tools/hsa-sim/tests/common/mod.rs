@@ -3,8 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use hsa_sim::abi::*;
-use hsa_sim::queue_create::QueueCreateDesc;
+use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
@@ -29,10 +28,11 @@ pub fn library(name: &str) -> PathBuf {
 }
 
 macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+    ($($hsa:ident)*; $($name:ident: fn($($arg:ty),*) -> $ret:ty,)*) => {
         /// The functions of the simulator that tests call.
         pub struct Hsa {
             library: Library,
+            $(pub $hsa: hsa_abi::function::$hsa,)*
             $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
         }
 
@@ -42,6 +42,7 @@ macro_rules! functions {
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).expect("the simulator loads");
                     Hsa {
+                        $($hsa: *library.get(concat!(stringify!($hsa), "\0").as_bytes()).expect(stringify!($hsa)),)*
                         $($name: *library.get(concat!(stringify!($name), "\0").as_bytes()).expect(stringify!($name)),)*
                         library,
                     }
@@ -52,52 +53,52 @@ macro_rules! functions {
 }
 
 functions! {
-    hsa_init: fn() -> Status,
-    hsa_shut_down: fn() -> Status,
-    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
-    hsa_agent_get_info: fn(Agent, u32, *mut c_void) -> Status,
-    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
-    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
-    hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
-    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
-    hsa_amd_agent_memory_pool_get_info: fn(Agent, Pool, u32, *mut c_void) -> Status,
-    hsa_region_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_pointer_info: fn(*const c_void, *mut PointerInfo, Option<unsafe extern "C" fn(usize) -> *mut c_void>, *mut u32, *mut *mut Agent) -> Status,
-    hsa_amd_memory_fill: fn(*mut c_void, u32, usize) -> Status,
-    hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
-    hsa_amd_memory_async_copy: fn(*mut c_void, Agent, *const c_void, Agent, usize, u32, *const Signal, Signal) -> Status,
-    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
-    hsa_code_object_reader_destroy: fn(Reader) -> Status,
-    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
-    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
-    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
-    hsa_executable_destroy: fn(Executable) -> Status,
-    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
-    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
-    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_queue_destroy: fn(*mut Queue) -> Status,
-    hsa_amd_queue_intercept_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_amd_queue_intercept_register: fn(*mut Queue, PacketHandler, *mut c_void) -> Status,
-    hsa_amd_queue_create: fn(Agent, *mut QueueCreateDesc, u32) -> Status,
-    hsa_amd_counted_queue_acquire: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u64, *mut *mut Queue) -> Status,
-    hsa_amd_counted_queue_release: fn(*mut Queue) -> Status,
-    hsa_amd_queue_set_priority: fn(*mut Queue, u32) -> Status,
-    hsa_amd_queue_cu_set_mask: fn(*mut Queue, u32, *const u32) -> Status,
-    hsa_amd_queue_cu_get_mask: fn(*mut Queue, u32, *mut u32) -> Status,
-    hsa_queue_load_write_index_relaxed: fn(*const Queue) -> u64,
-    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
-    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
-    hsa_signal_destroy: fn(Signal) -> Status,
-    hsa_signal_load_scacquire: fn(Signal) -> SignalValue,
-    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
-    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
-    hsa_signal_wait_relaxed: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
-    hsa_amd_signal_create: fn(SignalValue, u32, *const Agent, u64, *mut Signal) -> Status,
-    hsa_amd_profiling_set_profiler_enabled: fn(*mut Queue, c_int) -> Status,
-    hsa_amd_profiling_get_dispatch_time: fn(Agent, Signal, *mut Times) -> Status,
-    hsa_system_get_info: fn(u32, *mut c_void) -> Status,
-    hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
+    hsa_init
+    hsa_shut_down
+    hsa_iterate_agents
+    hsa_agent_get_info
+    hsa_amd_agent_iterate_memory_pools
+    hsa_amd_memory_pool_get_info
+    hsa_amd_memory_pool_allocate
+    hsa_amd_memory_pool_free
+    hsa_amd_agents_allow_access
+    hsa_amd_agent_memory_pool_get_info
+    hsa_region_get_info
+    hsa_amd_pointer_info
+    hsa_amd_memory_fill
+    hsa_memory_copy
+    hsa_amd_memory_async_copy
+    hsa_code_object_reader_create_from_memory
+    hsa_code_object_reader_destroy
+    hsa_executable_create_alt
+    hsa_executable_load_agent_code_object
+    hsa_executable_freeze
+    hsa_executable_destroy
+    hsa_executable_get_symbol_by_name
+    hsa_executable_symbol_get_info
+    hsa_queue_create
+    hsa_queue_destroy
+    hsa_amd_queue_intercept_create
+    hsa_amd_queue_intercept_register
+    hsa_amd_queue_create
+    hsa_amd_counted_queue_acquire
+    hsa_amd_counted_queue_release
+    hsa_amd_queue_set_priority
+    hsa_amd_queue_cu_set_mask
+    hsa_amd_queue_cu_get_mask
+    hsa_queue_load_write_index_relaxed
+    hsa_queue_add_write_index_relaxed
+    hsa_signal_create
+    hsa_signal_destroy
+    hsa_signal_load_scacquire
+    hsa_signal_store_screlease
+    hsa_signal_wait_scacquire
+    hsa_signal_wait_relaxed
+    hsa_amd_signal_create
+    hsa_amd_profiling_set_profiler_enabled
+    hsa_amd_profiling_get_dispatch_time
+    hsa_system_get_info
+    hsa_system_get_major_extension_table;
     hsa_sim_plan: fn(*const c_char) -> c_int,
     hsa_sim_calls: fn(*const c_char) -> u64,
     hsa_sim_live: fn(u32) -> u64,
@@ -107,13 +108,13 @@ functions! {
 /// Asserts a status.
 #[track_caller]
 pub fn ok(status: Status) {
-    assert_eq!(status, HSA_STATUS_SUCCESS, "status {status:#x}");
+    assert_eq!(status, Status::SUCCESS, "{status:?}");
 }
 
-unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
+unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
     // SAFETY: every caller passes a vector.
-    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
-    HSA_STATUS_SUCCESS
+    unsafe { (*data.cast::<Vec<H>>()).push(handle) };
+    Status::SUCCESS
 }
 
 /// A process with both libraries.
@@ -124,9 +125,9 @@ pub struct Session {
     reset: unsafe extern "C" fn() -> c_int,
     /// Where the profiles go.
     pub out: PathBuf,
-    pub cpu: Agent,
-    pub gpus: Vec<Agent>,
-    kernargs: Pool,
+    pub cpu: AgentHandle,
+    pub gpus: Vec<AgentHandle>,
+    kernargs: PoolHandle,
 }
 
 impl Session {
@@ -164,9 +165,9 @@ impl Session {
             collect,
             reset,
             out,
-            cpu: 0,
+            cpu: AgentHandle(0),
             gpus: Vec::new(),
-            kernargs: 0,
+            kernargs: PoolHandle(0),
         };
         session.look_around();
         session
@@ -180,7 +181,7 @@ impl Session {
             let mut ticks = 0u64;
             let gone =
                 (self.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
-            assert_eq!(gone, HSA_STATUS_ERROR_NOT_INITIALIZED, "somebody holds HSA");
+            assert_eq!(gone, Status::NOT_INITIALIZED, "somebody holds HSA");
             ok((self.hsa.hsa_init)());
         }
         self.look_around();
@@ -198,7 +199,7 @@ impl Session {
 
     fn look_around(&mut self) {
         let hsa = &self.hsa;
-        let mut agents = Vec::<Agent>::new();
+        let mut agents = Vec::<AgentHandle>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe { (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast()) });
         self.cpu = agents[0];
@@ -207,9 +208,9 @@ impl Session {
     }
 
     /// An agent's first pool of global memory that has one of the flags.
-    pub fn pool(&self, agent: Agent, flags: u32) -> Pool {
+    pub fn pool(&self, agent: AgentHandle, flags: u32) -> PoolHandle {
         let hsa = &self.hsa;
-        let mut pools = Vec::<Pool>::new();
+        let mut pools = Vec::<PoolHandle>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe {
             (hsa.hsa_amd_agent_iterate_memory_pools)(agent, push, (&raw mut pools).cast())
@@ -230,7 +231,7 @@ impl Session {
     }
 
     /// Memory of a pool.
-    pub fn allocate(&self, pool: Pool, size: usize) -> *mut c_void {
+    pub fn allocate(&self, pool: PoolHandle, size: usize) -> *mut c_void {
         let mut memory = std::ptr::null_mut();
         // SAFETY: a plain allocation.
         ok(unsafe { (self.hsa.hsa_amd_memory_pool_allocate)(pool, size, 0, &mut memory) });
@@ -301,8 +302,8 @@ impl Session {
     }
 
     /// Loads a code object and freezes it: the executable, or the status.
-    pub fn try_load(&self, agent: Agent, file: &[u8]) -> Result<Executable, Status> {
-        let (mut reader, mut executable) = (0, 0);
+    pub fn try_load(&self, agent: AgentHandle, file: &[u8]) -> Result<ExecutableHandle, Status> {
+        let (mut reader, mut executable) = Default::default();
         // SAFETY: `file` outlives the reader, and the executable as far as anybody reads it.
         unsafe {
             ok((self.hsa.hsa_code_object_reader_create_from_memory)(
@@ -324,7 +325,7 @@ impl Session {
                 std::ptr::null_mut(),
             );
             ok((self.hsa.hsa_code_object_reader_destroy)(reader));
-            if status != HSA_STATUS_SUCCESS {
+            if status != Status::SUCCESS {
                 ok((self.hsa.hsa_executable_destroy)(executable));
                 return Err(status);
             }
@@ -338,11 +339,11 @@ impl Session {
 
     /// As [`Session::try_load`], where it must work.
     #[track_caller]
-    pub fn load(&self, agent: Agent, file: &'static [u8]) -> Executable {
+    pub fn load(&self, agent: AgentHandle, file: &'static [u8]) -> ExecutableHandle {
         self.try_load(agent, file).expect("the code object loads")
     }
 
-    pub fn unload(&self, executable: Executable) {
+    pub fn unload(&self, executable: ExecutableHandle) {
         // SAFETY: none of its kernels runs.
         ok(unsafe { (self.hsa.hsa_executable_destroy)(executable) });
     }
@@ -350,13 +351,13 @@ impl Session {
     /// An attribute of a symbol.
     pub fn symbol<T: Default>(
         &self,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         name: &str,
         attribute: u32,
     ) -> T {
         let name = CString::new(name).expect("a name");
-        let (mut symbol, mut value) = (0, T::default());
+        let (mut symbol, mut value) = (SymbolHandle::default(), T::default());
         // SAFETY: the test asks for attributes of type T.
         unsafe {
             ok((self.hsa.hsa_executable_get_symbol_by_name)(
@@ -375,12 +376,17 @@ impl Session {
     }
 
     /// Runs both kernels of a fixture with 64 work-items and waits for them. Returns the dispatches' times.
-    pub fn run(&self, executable: Executable, agent: Agent) -> Vec<Times> {
+    pub fn run(&self, executable: ExecutableHandle, agent: AgentHandle) -> Vec<DispatchTime> {
         self.run_for(executable, agent, 60_000_000_000)
     }
 
     /// As [`Session::run`], waiting at most so many nanoseconds for each.
-    pub fn run_for(&self, executable: Executable, agent: Agent, limit: u64) -> Vec<Times> {
+    pub fn run_for(
+        &self,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
+        limit: u64,
+    ) -> Vec<DispatchTime> {
         let queue = self.queue(agent, HSA_QUEUE_TYPE_MULTI);
         let times = self.run_on(queue, executable, agent, limit);
         // SAFETY: its packets are done.
@@ -389,7 +395,7 @@ impl Session {
     }
 
     /// A queue of 64 packets, if its kind does not have another size.
-    pub fn queue(&self, agent: Agent, kind: u32) -> *mut Queue {
+    pub fn queue(&self, agent: AgentHandle, kind: u32) -> *mut Queue {
         let mut queue = std::ptr::null_mut();
         // SAFETY: as HSA's specification says.
         ok(unsafe {
@@ -411,10 +417,10 @@ impl Session {
     pub fn run_on(
         &self,
         queue: *mut Queue,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         limit: u64,
-    ) -> Vec<Times> {
+    ) -> Vec<DispatchTime> {
         // SAFETY: the queue is the caller's.
         ok(unsafe { (self.hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1) });
         let arguments = self.arguments(agent);
@@ -428,7 +434,7 @@ impl Session {
     }
 
     /// Arguments for the fixtures' kernels: where to write, which is after them. Memory of the host.
-    pub fn arguments(&self, agent: Agent) -> *mut u64 {
+    pub fn arguments(&self, agent: AgentHandle) -> *mut u64 {
         let arguments = self.allocate(self.kernargs, 8192);
         let nothing = std::ptr::null();
         // SAFETY: one agent, and memory of that size.
@@ -444,8 +450,8 @@ impl Session {
     /// A dispatch packet for 64 work-items in one workgroup. Its header asks for no fence.
     pub fn kernel(
         &self,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         kernel: &str,
         arguments: *const u64,
     ) -> [u64; 8] {
@@ -468,18 +474,18 @@ impl Session {
     pub fn submit(
         &self,
         queue: *mut Queue,
-        agent: Agent,
+        agent: AgentHandle,
         mut words: [u64; 8],
         limit: u64,
-    ) -> Times {
+    ) -> DispatchTime {
         let hsa = &self.hsa;
-        let mut time = Times { start: 0, end: 0 };
+        let mut time = DispatchTime { start: 0, end: 0 };
         // SAFETY: as HSA's specification says; the packet's slot is this call's, and it becomes valid with the store of
         // its header, which is last.
         unsafe {
-            let mut signal = 0;
+            let mut signal = SignalHandle::default();
             ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
-            words[7] = signal;
+            words[7] = signal.0;
             let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
             let ring = (*queue).base_address.cast::<[u64; 8]>();
             let packet = &mut *ring.add(index as usize % (*queue).size as usize);
@@ -504,7 +510,7 @@ impl Session {
     }
 
     /// Loads both fixtures on every GPU and runs their kernels.
-    pub fn load_all(&self) -> Vec<Executable> {
+    pub fn load_all(&self) -> Vec<ExecutableHandle> {
         let mut loaded = Vec::new();
         for &gpu in &self.gpus {
             for file in [RAW10, RAW11] {
@@ -554,7 +560,7 @@ impl Drop for Session {
     /// Whoever holds HSA lets it go, so that nothing is drained into the test's directory at exit.
     fn drop(&mut self) {
         // SAFETY: nothing of HSA is in use.
-        while unsafe { (self.hsa.hsa_shut_down)() } == HSA_STATUS_SUCCESS {}
+        while unsafe { (self.hsa.hsa_shut_down)() } == Status::SUCCESS {}
     }
 }
 
