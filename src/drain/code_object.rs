@@ -1,12 +1,12 @@
 //! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy only
 //! what the device writes: the counters and the records.
 
+use super::build_id;
 use super::copy::{Copies, Device, Failure, Wanted};
 use super::discover::CodeObject;
 use super::encode::{Draft, Image, Sections};
 use super::fingerprint::Fingerprint;
 use super::validate::{self, Bounds, Defect};
-use super::build_id;
 use crate::gpu::runtime::{Agent, Error};
 use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
@@ -137,7 +137,9 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
             Some((start, bytes)) => build_id::search(start, bytes, &code.segments),
             None => build_id::Search::None,
         };
-        let lost = losses.iter().map(|lost| describe(device, agent, &code, lost));
+        let lost = losses
+            .iter()
+            .map(|lost| describe(device, agent, &code, lost));
         read.push(Tables {
             bounds: distinct(bounds),
             notes,

@@ -141,15 +141,17 @@ fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
         let Some(end) = segment.base.checked_add(segment.size) else {
             continue;
         };
-        let n = *indices.entry((segment.executable, agent)).or_insert_with(|| {
-            objects.push(CodeObject {
-                executable: segment.executable,
-                agent,
-                segments: Vec::new(),
-                tables: Vec::new(),
+        let n = *indices
+            .entry((segment.executable, agent))
+            .or_insert_with(|| {
+                objects.push(CodeObject {
+                    executable: segment.executable,
+                    agent,
+                    segments: Vec::new(),
+                    tables: Vec::new(),
+                });
+                objects.len() - 1
             });
-            objects.len() - 1
-        });
         objects[n].segments.push(segment.base..end);
     }
     for object in &mut objects {

@@ -158,12 +158,16 @@ impl<'a> Draft<'a> {
             let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
             record.counter_ptr = pointer.into();
             let pointer = match has_uniform {
-                true => (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start),
+                true => {
+                    (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start)
+                }
                 false => 0,
             };
             record.uniform_counter_ptr = pointer.into();
             let to = &mut self.bytes[self.data.start + next * format.record..];
-            format.write_record(&record, to).ok_or(Defect::NoRecord(total))?;
+            format
+                .write_record(&record, to)
+                .ok_or(Defect::NoRecord(total))?;
             next += 1;
         }
         // Remove the space of records that were left out.

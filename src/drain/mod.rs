@@ -124,11 +124,7 @@ impl Drain<'_> {
         Ok(())
     }
 
-    fn discover(
-        &mut self,
-        agents: &Agents,
-        scope: Scope,
-    ) -> Result<Vec<LoadedOn>, Error> {
+    fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Vec<LoadedOn>, Error> {
         let limit = self.settings.sync_limit;
         let cache = &mut self.kept.cache;
         cache.update(

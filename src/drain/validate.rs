@@ -90,7 +90,10 @@ pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
 }
 
 /// The layout and the range of a table, validated by its size and address.
-pub fn table(table: &Variable, segments: &[Range<u64>]) -> Result<(TableLayout, Range<u64>), Defect> {
+pub fn table(
+    table: &Variable,
+    segments: &[Range<u64>],
+) -> Result<(TableLayout, Range<u64>), Defect> {
     let layout = TableLayout::from_size(table.size)
         .ok_or_else(|| Defect::TableSize(table.name.clone(), table.size))?;
     let outside = || Defect::TableOutside {
@@ -115,7 +118,9 @@ pub fn bounds(
     let part = |part, bounds: SectionBounds| {
         section(part, bounds.start.get()..bounds.stop.get(), segments)
     };
-    let uniform = table.uniform.map(|uniform| part("the uniform counters", uniform));
+    let uniform = table
+        .uniform
+        .map(|uniform| part("the uniform counters", uniform));
     let bounds = Bounds {
         layout,
         uniform: uniform.transpose()?.unwrap_or_default(),

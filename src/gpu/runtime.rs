@@ -88,6 +88,9 @@ pub enum Error {
     Call { call: &'static str, code: Code },
 }
 
+/// Gets the number of a piece, and its bytes or why it could not be copied.
+pub type Take<'a> = &'a mut dyn FnMut(usize, Result<&[u8], Error>);
+
 /// A GPU runtime that is initialized. Ranges are device addresses inside of loaded segments.
 ///
 /// The caller makes sure that no executable is destroyed during a call.
@@ -123,7 +126,7 @@ pub trait Runtime: Sync {
         agent: AgentId,
         pieces: &[Range<u64>],
         limit: Duration,
-        take: &mut dyn FnMut(usize, Result<&[u8], Error>),
+        take: Take,
     ) -> Result<(), Error>;
 
     /// Sets every byte of `range` on the agent.

@@ -349,7 +349,7 @@ macro_rules! define {
         )*
 
         /// The types of HSA's functions.
-        #[allow(non_camel_case_types)]
+        #[expect(non_camel_case_types)]
         pub mod function {
             use super::*;
             $(

@@ -212,9 +212,9 @@ impl Files {
             if written.id.is_some_and(|id| id.is_replaced(&written.path)) {
                 match atomic_file::write(&written.path, &written.image) {
                     Ok(id) => written.id = Some(id),
-                    Err(error) => {
-                        diagnostics::lost(format_args!("lost the counters of a code object: {error}"))
-                    }
+                    Err(error) => diagnostics::lost(format_args!(
+                        "lost the counters of a code object: {error}"
+                    )),
                 }
             }
         }

@@ -90,7 +90,9 @@ pub fn request(request: Request) -> u64 {
     if !leader.is_null() {
         let (kind, fields) = request.pack();
         // SAFETY: the leader stays loaded (see the constructor), and has this version.
-        return unsafe { ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag) };
+        return unsafe {
+            ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag)
+        };
     }
     if leads() {
         return requests::handle(request);

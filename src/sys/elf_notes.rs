@@ -80,15 +80,21 @@ mod tests {
             let mut notes = Notes::new(bytes);
             let kinds: Vec<_> = notes
                 .by_ref()
-                .map(|note| (note.kind, note.name.len(), note.description.map(<[u8]>::len)))
+                .map(|note| {
+                    (
+                        note.kind,
+                        note.name.len(),
+                        note.description.map(<[u8]>::len),
+                    )
+                })
                 .collect();
             (kinds, notes.offset())
         };
+        assert_eq!(kinds(&bytes), (vec![(1, 4, Some(5)), (2, 4, Some(8))], 48));
         assert_eq!(
-            kinds(&bytes),
-            (vec![(1, 4, Some(5)), (2, 4, Some(8))], 48)
+            kinds(&bytes[..47]),
+            (vec![(1, 4, Some(5)), (2, 4, None)], 48)
         );
-        assert_eq!(kinds(&bytes[..47]), (vec![(1, 4, Some(5)), (2, 4, None)], 48));
         // The second note's name is cut off: it is not returned.
         assert_eq!(kinds(&bytes[..39]), (vec![(1, 4, Some(5))], 24));
         assert_eq!(kinds(&bytes[..17]), (vec![(1, 4, None)], 24));

@@ -429,7 +429,19 @@ fn upward_and_circular_uses_are_faults() {
     );
 }
 
+/// src/README.md explains the layers.
 #[test]
-fn crates_of_one_file_have_no_circles() {
-    check("src/profraw/lib.rs", &[&["format", "names"], &["reader"]]);
+fn the_runtime() {
+    check(
+        "src/lib.rs",
+        &[
+            &["sys"],
+            &["support"],
+            &["gpu"],
+            &["output"],
+            &["drain", "trace"],
+            &["process"],
+            &["c_api"],
+        ],
+    );
 }

@@ -2,9 +2,9 @@
 //! allocates nothing and calls no system in the steady state: each thread puts its records into a queue of its own.
 
 use super::fifo::{Consumer, Producer, fifo};
-use super::{clock, nudge};
-use crate::guard::lock;
-use crate::host;
+use super::{clock, wakeup};
+use crate::support::sync::lock;
+use crate::sys::threads;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
@@ -86,9 +86,9 @@ pub fn turn_off() {
     STATE.store(state::OFF, Ordering::Relaxed);
 }
 
-/// In the child of a fork; `ours`: HSA was not there, and may be initialised by the child.
-pub fn forked(ours: bool) {
-    if !ours || STATE.load(Ordering::Relaxed) != state::WAITING {
+/// In the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
+pub fn in_child(is_owner: bool) {
+    if !is_owner || STATE.load(Ordering::Relaxed) != state::WAITING {
         turn_off();
     }
 }
@@ -144,7 +144,7 @@ impl Drop for Call {
             start: start.min(end),
             end,
             function: self.function,
-            thread: host::thread_id(),
+            thread: threads::thread_id(),
             status: self.status,
         });
     }
@@ -164,7 +164,7 @@ fn record(call: CallRecord) {
     let recorded = RECORDED.get() + 1;
     RECORDED.set(recorded);
     if recorded.is_multiple_of(NUDGE) {
-        nudge();
+        wakeup::nudge();
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let seen: Vec<_> = calls.iter().map(|c| (c.function, c.status)).collect();
         assert_eq!(seen, [("first", ERROR_UNKNOWN), ("outer", 7)]);
         assert!(calls[0].id < calls[1].id);
-        assert_eq!(calls[0].thread, host::thread_id());
+        assert_eq!(calls[0].thread, threads::thread_id());
         assert!(!waiting());
 
         // Threads, with more records than a segment has, that are gone when they are collected.
@@ -300,11 +300,11 @@ mod tests {
 
         pause();
         call("between", 0);
-        forked(true);
+        in_child(true);
         start();
         call("again", 0);
         assert_eq!(collect().len(), 1);
-        forked(true);
+        in_child(true);
         call("child", 0);
         assert!(begin("child").is_none());
         assert!(collect().is_empty());

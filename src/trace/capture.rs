@@ -3,24 +3,22 @@
 //! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
 //!
 //! Why that wait ends, whatever the launching thread holds: ROCr's lock of this queue, perhaps that of the doorbell
-//! ([`crate::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
+//! ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
 //! of the activated queues, of the API calls and of what ROCr makes signals with. Whoever else takes the completer's lock
 //! rings no doorbell, takes no lock of a queue or a doorbell and waits for no signal while it has it: queues are made and
 //! destroyed, executables frozen, HSA shut down before it or after. What is kept back at a doorbell is handed on by a
 //! thread of its own. Signals of the operating system are blocked on both threads. If HSA is shut down meanwhile, or the
 //! process ends, the wait ends without a signal ([`Shared::stopped`]).
 
-use super::attention::Attention;
-use super::kernels;
-use super::lane::{Entry, Launching};
-use super::writers::{Writer, Writers};
-use crate::hsa::types::SignalHandle;
+use super::in_flight::{Entry, Launching};
+use super::kernel_index;
+use super::packet_origins::{Writer, Writers};
+use super::poll_flag::PollFlag;
+use crate::gpu::events::Packet;
+use crate::gpu::hsa::types::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// An AQL packet (HSA Platform System Architecture Specification, "Architected Queuing Language").
-pub type Packet = [u64; 8];
 
 /// `HSA_PACKET_TYPE_*`, the lowest byte of a packet.
 mod kind {
@@ -47,7 +45,7 @@ mod format {
 #[derive(Default)]
 pub struct Shared {
     /// The completion thread looks at the queue.
-    pub attention: Attention,
+    pub poll_flag: PollFlag,
     /// The launching thread waits for signals.
     pub dry: AtomicBool,
     /// There can be no more signals: dispatches go without, and have no times.
@@ -111,12 +109,13 @@ impl Capture {
         }
     }
 
-    /// Takes a batch whose first packet has the index `first` in the program's queue. What is to be written in its place.
-    pub fn take(&mut self, first: u64, batch: impl Iterator<Item = Packet>) -> &[Packet] {
+    /// Takes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write in its
+    /// place.
+    pub fn take(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
         self.out.clear();
         let mut told = false;
         let mut ringing = None;
-        for (index, mut packet) in (first..).zip(batch) {
+        for (index, mut packet) in (first..).zip(batch.iter().copied()) {
             let Some(mut entry) = self.entry(&packet) else {
                 self.out.push(packet);
                 continue;
@@ -130,7 +129,7 @@ impl Capture {
             if entry.dispatch {
                 entry.correlation = writer.correlation;
                 entry.thread = writer.thread;
-                entry.epoch = kernels::epoch();
+                entry.epoch = kernel_index::epoch();
                 entry.signal = self.signal();
             }
             let ours = entry.signal.0 != 0;
@@ -257,7 +256,7 @@ impl Capture {
 
     /// Sees to it that the completion thread looks at the queue.
     fn tell(&self) {
-        if self.shared.attention.demand() {
+        if self.shared.poll_flag.try_schedule() {
             (self.activate)(self.queue);
         }
     }

@@ -4,13 +4,14 @@
 use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
 use super::file::TraceFile;
-use super::kernels::{Kernel, Kernels};
-use super::lane::{Completing, Entry, Signals, lane};
-use super::{clock, writers};
-use crate::hsa::gpus;
-use crate::hsa::times::{self, DispatchTime, HsaSignals};
-use crate::hsa::types::{AgentHandle, SignalHandle};
-use crate::report;
+use super::in_flight::{Completing, Entry, Signals, lane};
+use super::kernel_index::Kernels;
+use super::{clock, packet_origins};
+use crate::gpu::hsa::kernels::{self, Kernel};
+use crate::gpu::hsa::types::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
+use crate::gpu::hsa::{gpus, signals};
+use crate::support::diagnostics;
+use crate::sys::env::host_name;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,6 +59,27 @@ struct Forwarded {
     submit: u64,
     /// `None`: the signal was used for another packet since.
     time: Option<DispatchTime>,
+}
+
+/// HSA's signals.
+struct HsaSignals;
+
+impl Signals for HsaSignals {
+    fn create(&self) -> Option<SignalHandle> {
+        signals::create()
+    }
+
+    fn value(&self, signal: SignalHandle) -> i64 {
+        signals::value(signal)
+    }
+
+    fn reset(&self, signal: SignalHandle) {
+        signals::reset(signal);
+    }
+
+    fn destroy(&self, signal: SignalHandle) {
+        signals::destroy(signal);
+    }
 }
 
 pub struct Completer {
@@ -112,7 +134,7 @@ impl Completer {
 
     /// The process that writes the file.
     pub fn record_process(&mut self) {
-        let host = crate::host::host_name().unwrap_or_default();
+        let host = host_name().unwrap_or_default();
         let command: Vec<_> = std::env::args_os().collect();
         let command = command.join(std::ffi::OsStr::new(" "));
         let mut record = format::Process::new(std::process::id().into(), 0);
@@ -131,7 +153,7 @@ impl Completer {
         let described = match gpus::describe(handle) {
             Ok(described) => described?,
             Err(error) => {
-                report::lost(format_args!(
+                diagnostics::lost(format_args!(
                     "the trace misses the agent {:#x}: {error}",
                     handle.0
                 ));
@@ -195,7 +217,7 @@ impl Completer {
             launching,
             shared,
             id,
-            writers::add(queue, size),
+            packet_origins::add(queue, size),
             activate,
             wake,
         ))
@@ -206,7 +228,7 @@ impl Completer {
         let Some(id) = self.queues.remove(&queue) else {
             return;
         };
-        writers::remove(queue);
+        packet_origins::remove(queue);
         let Some(mut lane) = self.lanes.remove(&id) else {
             return;
         };
@@ -227,16 +249,16 @@ impl Completer {
     }
 
     /// The kernels of an executable that was frozen.
-    pub fn frozen(&mut self, executable: crate::hsa::types::ExecutableHandle) {
+    pub fn frozen(&mut self, executable: ExecutableHandle) {
         for handle in gpus::all() {
             let Some(agent) = self.agent(handle) else {
                 continue;
             };
             let Agent { index, target, .. } = &self.agents[agent];
-            let kernels = match gpus::kernels(executable, handle, *index, target) {
-                Ok(kernels) => kernels,
+            let found = match kernels::kernels(executable, handle, *index, target) {
+                Ok(found) => found,
                 Err(error) => {
-                    report::lost(format_args!(
+                    diagnostics::lost(format_args!(
                         "the trace has no names for the kernels of executable {:#x}: {error}",
                         executable.0
                     ));
@@ -244,7 +266,7 @@ impl Completer {
                 }
             };
             let mut new = Vec::new();
-            self.kernels.add(kernels, |id, object, kernel: &Kernel| {
+            self.kernels.add(found, |id, object, kernel: &Kernel| {
                 new.push((id, object, kernel.clone()));
             });
             for (id, object, kernel) in new {
@@ -305,8 +327,8 @@ impl Completer {
             };
             let mut stays = lane.idle < IDLE_PASSES;
             if !stays {
-                lane.shared.attention.end();
-                stays = !lane.completing.is_empty() && lane.shared.attention.demand();
+                lane.shared.poll_flag.unschedule();
+                stays = !lane.completing.is_empty() && lane.shared.poll_flag.try_schedule();
                 lane.idle = 0;
             }
             self.lanes.insert(id, lane);
@@ -358,7 +380,7 @@ impl Completer {
             let observed = clock::now();
             for entry in entries {
                 let time = (entry.signal.0 != 0)
-                    .then(|| times::dispatch_time(handle, entry.signal))
+                    .then(|| signals::dispatch_time(handle, entry.signal))
                     .flatten();
                 if entry.program_signal.0 != 0 {
                     take_over(forwarded, entry, time);
@@ -376,7 +398,7 @@ impl Completer {
                 } else {
                     Clock {
                         translated: time,
-                        raw: times::raw_time(entry.signal),
+                        raw: signals::raw_time(entry.signal),
                         window: entry.submit..=observed,
                         frequency,
                         agent_frequency,
@@ -455,7 +477,7 @@ impl Completer {
         self.stop();
         self.lanes.clear();
         for (queue, _) in self.queues.drain() {
-            writers::remove(queue);
+            packet_origins::remove(queue);
         }
         self.active.clear();
         self.agents.clear();
@@ -483,7 +505,7 @@ fn fill(lane: &mut Lane, store: &mut Vec<SignalHandle>, count: usize) {
             Some(signal) => lane.completing.give(signal),
             None => {
                 if lane.completing.spare() == 0 {
-                    report::lost(
+                    diagnostics::lost(
                         "HSA makes no more signals: dispatches are recorded without their times until some are complete",
                     );
                     lane.shared.starved.store(true, Ordering::Release);

@@ -5,7 +5,7 @@
 //! producer takes it for its next entries, so that in the steady state nothing is allocated. There is no lock; the
 //! producer's work for an entry is bounded.
 
-use super::sync::{
+use super::atomics::{
     Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, Track, UnsafeCell,
 };
 use std::mem::MaybeUninit;

@@ -1,8 +1,9 @@
 //! The trace file while it is written: a mapped window that moves through the file ([`tracefile::format`]). What was
 //! appended stays when the process is killed.
 
-use crate::journal::{self, Event};
-use crate::{host, report};
+use crate::support::diagnostics;
+use crate::support::run_log::{self, Event};
+use crate::sys::files;
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, TryLockError};
@@ -50,8 +51,8 @@ enum Length {
 
 /// Holds the window's place in the file: room on the disk, and then a mapping.
 fn map(file: &File, start: u64) -> io::Result<MmapMut> {
-    host::reserve(file, start, WINDOW)?;
-    host::map(file, start, WINDOW as usize)
+    files::reserve(file, start, WINDOW)?;
+    files::map(file, start, WINDOW as usize)
 }
 
 /// Whether a lock failed because the file system has none (Lustre without `-o flock`, some NFS). Then a trace is written
@@ -77,14 +78,14 @@ impl TraceFile {
             return Err(io::Error::other("it is there and is no regular file"));
         }
         std::fs::create_dir_all(directory)?;
-        let mut made = crate::place::hidden_file(directory)?;
+        let mut made = crate::output::atomic_file::hidden_file(directory)?;
         made.write_all(&header.page())?;
         // Held while this process writes.
         match made.as_file().try_lock() {
             Err(TryLockError::Error(error)) if has_no_locks(&error) => {}
             locked => locked?,
         }
-        let mapped = host::map(made.as_file(), 0, HEADER_SIZE)?;
+        let mapped = files::map(made.as_file(), 0, HEADER_SIZE)?;
         // Two processes that begin at the same moment: one after the other.
         let directory = File::open(directory)?;
         match directory.lock() {
@@ -94,11 +95,11 @@ impl TraceFile {
         let mut path = path.to_owned();
         let is_locked = |old: File| matches!(old.try_lock(), Err(TryLockError::WouldBlock));
         let is_written = File::open(&path).is_ok_and(is_locked);
-        if is_written || journal::has_file(Event::Traced, &path) {
+        if is_written || run_log::has_path(Event::Traced, &path) {
             let mut name = path.clone().into_os_string();
             name.push(format!(".{}", std::process::id()));
-            if !journal::is_kept() {
-                report::lost(format_args!(
+            if !run_log::is_kept() {
+                diagnostics::lost(format_args!(
                     "another process is writing the trace {}: this one goes to {} (%p in DEVPROF_TRACE gives each process its own)",
                     path.display(),
                     name.display()
@@ -107,7 +108,7 @@ impl TraceFile {
             path = name.into();
         }
         let file = made.persist(&path).map_err(|error| error.error)?;
-        journal::note_file(Event::Traced, &path);
+        run_log::append_path(Event::Traced, &path);
         Ok(TraceFile {
             path,
             file,
@@ -132,7 +133,7 @@ impl TraceFile {
             };
             self.length = match self.file.metadata() {
                 Ok(data) if data.len() < mapped => {
-                    report::lost(format_args!(
+                    diagnostics::lost(format_args!(
                         "the trace {} was cut to {} bytes while it is written: nothing is recorded from now on",
                         self.path.display(),
                         data.len()
@@ -185,7 +186,7 @@ impl TraceFile {
             }
             Err(error) => {
                 self.full_since = Some(Instant::now());
-                report::lost(format_args!(
+                diagnostics::lost(format_args!(
                     "cannot extend the trace {}: {error}; records are dropped until there is room, the file has their number",
                     self.path.display()
                 ));
@@ -256,7 +257,7 @@ impl TraceFile {
             return;
         }
         if let Err(error) = self.file.set_len(self.at) {
-            report::lost(format_args!(
+            diagnostics::lost(format_args!(
                 "cannot cut the trace {} to its length: {error}; readers see unwritten space at its end",
                 self.path.display()
             ));

@@ -7,7 +7,9 @@
 //! that records the call and calls HIP's.
 
 use super::calls;
-use crate::{entry, hsa};
+use crate::gpu::hsa::hip;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
 use std::ffi::{CStr, c_void};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -49,14 +51,13 @@ const NOT_INITIALIZED: i32 = 3;
 /// What the slot of `symbol` holds from now on; `None`, and the slot as it was, while there is no HIP.
 #[cold]
 fn resolve(symbol: &CStr, real: &AtomicPtr<()>, slot: &AtomicPtr<()>, recorded: P) -> Option<P> {
-    let function = catch_unwind(|| hsa::hip_function(symbol)).ok()??;
+    let function = catch_unwind(|| hip::function(symbol)).ok()??;
     // Before the slot: whoever finds `recorded` there finds the function here.
     real.store(function.cast(), Ordering::Release);
-    let target = if entry::is_tracing() {
-        recorded
-    } else {
-        function
-    };
+    let is_tracing = guarded(Cost::Counters, false, || {
+        !settings().disabled && settings().trace.is_some()
+    });
+    let target = if is_tracing { recorded } else { function };
     slot.store(target.cast(), Ordering::Release);
     Some(target)
 }

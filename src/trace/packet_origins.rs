@@ -2,8 +2,8 @@
 //! hands the packet on later, perhaps on the thread that rings for another packet behind it.
 
 use super::{calls, clock};
-use crate::host;
-use crate::registry::Registry;
+use crate::support::registry::Registry;
+use crate::sys::threads;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What is known of a packet before it is written.
@@ -22,7 +22,7 @@ impl Writer {
     pub fn now() -> Writer {
         Writer {
             correlation: calls::current(),
-            thread: host::thread_id(),
+            thread: threads::thread_id(),
             time: clock::now(),
         }
     }
@@ -132,7 +132,7 @@ mod tests {
         reserved(0x1000, 9, 1);
         assert_eq!(
             writers.of(9).map(|writer| writer.thread),
-            Some(host::thread_id())
+            Some(threads::thread_id())
         );
         reserved(0x2000, 1, 1);
         remove(0x1000);

@@ -1,29 +1,31 @@
-//! Whether the completion thread looks at a queue. The launching thread has it look, the completion thread ends it by
-//! itself after a while, and no entry may be left that neither thinks of.
+//! Whether the completion thread polls a queue. The launching thread schedules the queue, the completion thread unschedules
+//! it after a while without entries. No entry may be left in a queue that is not scheduled.
 
-use super::sync::{AtomicBool, Ordering};
+use super::atomics::{AtomicBool, Ordering};
 
-/// Whether a queue is on the list of those that are looked at, or about to be.
-pub struct Attention(AtomicBool);
+/// Whether a queue is on the list of those that are polled, or is about to be.
+pub struct PollFlag(AtomicBool);
 
-impl Default for Attention {
-    fn default() -> Attention {
-        Attention(AtomicBool::new(false))
+impl Default for PollFlag {
+    fn default() -> PollFlag {
+        PollFlag(AtomicBool::new(false))
     }
 }
 
-impl Attention {
-    /// Entries were pushed. True: the caller has to put the queue on the list; false: whoever takes it off will see them.
+impl PollFlag {
+    /// Entries were pushed. If true is returned, the caller must add the queue to the list. Otherwise the queue is on it,
+    /// and the thread that removes it will see the entries.
     ///
-    /// A swap, though it is mostly on the list: a load would need a fence before it, which takes four times as long.
+    /// This is a swap although the queue is usually on the list: a load would need a fence, which takes four times as
+    /// long.
     #[inline]
-    pub fn demand(&self) -> bool {
+    pub fn try_schedule(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }
 
-    /// The queue is taken off the list. What was pushed before a [`demand`](Attention::demand) that was answered with
-    /// false is seen from now on.
-    pub fn end(&self) {
+    /// The queue is removed from the list. Entries that were pushed before a [`try_schedule`](PollFlag::try_schedule) that
+    /// returned false are visible from now on.
+    pub fn unschedule(&self) {
         self.0.swap(false, Ordering::AcqRel);
     }
 }
@@ -39,14 +41,14 @@ mod loom_tests {
     #[test]
     fn no_entry_is_left_on_a_queue_that_nobody_looks_at() {
         loom::model(|| {
-            let shared = Arc::new((Attention::default(), AtomicUsize::new(0)));
+            let shared = Arc::new((PollFlag::default(), AtomicUsize::new(0)));
             let (mut entries, mut pushed) = fifo(1);
             let launching = shared.clone();
             let launches = loom::thread::spawn(move || {
                 let (attention, activated) = &*launching;
                 for n in 0..2 {
                     entries.push(n);
-                    if attention.demand() {
+                    if attention.try_schedule() {
                         activated.fetch_add(1, Ordering::AcqRel);
                     }
                 }
@@ -59,8 +61,8 @@ mod loom_tests {
                 listed |= new > 0;
                 if listed {
                     while pushed.pop().is_some() {}
-                    attention.end();
-                    listed = !pushed.is_empty() && attention.demand();
+                    attention.unschedule();
+                    listed = !pushed.is_empty() && attention.try_schedule();
                 }
             }
             launches.join().unwrap();

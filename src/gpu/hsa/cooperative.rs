@@ -4,8 +4,8 @@
 
 use super::api::loaded_api;
 use super::types::*;
-use crate::support::sync::lock;
 use crate::support::diagnostics;
+use crate::support::sync::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 

@@ -12,8 +12,8 @@
 //! room in the queue underneath and wakes up in just that moment.
 
 use super::types::*;
-use crate::support::sync::lock;
 use crate::support::registry::Registry;
+use crate::support::sync::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 

@@ -111,7 +111,7 @@ impl Runtime for Hsa {
         agent: AgentId,
         pieces: &[Range<u64>],
         limit: Duration,
-        take: &mut dyn FnMut(usize, Result<&[u8], Error>),
+        take: Take,
     ) -> Result<(), Error> {
         self.with_staging(agent, |staging| staging.copy(pieces, limit, take))
     }

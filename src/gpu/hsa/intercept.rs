@@ -3,17 +3,16 @@
 
 use super::api::loaded_api;
 use super::cooperative;
-use super::saved_api_table::{SavedTables, saved};
 use super::queue_functions::{ENGINE_COMPUTE, Hooks, QueueCreateDesc};
-use super::types::DispatchTime;
-use super::tables::{ApiTable, PacketWriter, QueueCreate};
+use super::saved_api_table::{SavedTables, saved};
+use super::tables::{ApiTable, PacketWriter, QueueCreate, tables};
 use super::types::*;
 use super::{doorbell, query, tool_hooks};
-use crate::support::panic_guard::{Cost, guarded};
-use crate::support::sync::lock;
 use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::lock;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -204,8 +203,7 @@ unsafe extern "C" fn amd_queue_create(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.create?)))
-    else {
+    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.create?))) else {
         return Status::ERROR;
     };
     if descs.is_null() {
@@ -299,8 +297,7 @@ unsafe extern "C" fn counted_queue_acquire(
     flags: u64,
     queue: *mut *mut QueueHead,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?)))
-    else {
+    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?))) else {
         return Status::ERROR;
     };
     if queue.is_null() || kind > QUEUE_TYPE_SINGLE {
@@ -394,9 +391,8 @@ unsafe extern "C" fn intercept_create(
 
 /// Whether a tool that ROCr loaded before devprof makes the queues.
 fn another_tool_creates_queues() -> bool {
-    loaded_api().is_ok_and(|api| {
-        !tool_hooks::rocr_creates_queues(api.hsa_agent_get_info as *const c_void)
-    })
+    loaded_api()
+        .is_ok_and(|api| !tool_hooks::rocr_creates_queues(api.hsa_agent_get_info as *const c_void))
 }
 
 /// Has a queue traced; as an error what HSA says where it is no intercept queue.
@@ -415,9 +411,8 @@ unsafe fn register(
             batch: Vec::with_capacity(BATCH),
         }));
         // SAFETY: the box lives as long as the queue.
-        let status = unsafe {
-            (saved.amd.hsa_amd_queue_intercept_register)(queue, packets, data.cast())
-        };
+        let status =
+            unsafe { (saved.amd.hsa_amd_queue_intercept_register)(queue, packets, data.cast()) };
         if status != Status::SUCCESS {
             // SAFETY: the handler was not taken.
             drop(unsafe { Box::from_raw(data) });
@@ -571,8 +566,7 @@ unsafe extern "C" fn get_dispatch_time(
         return Status::ERROR;
     };
     // SAFETY: the program's arguments.
-    let status =
-        unsafe { (saved.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
+    let status = unsafe { (saved.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
     let mut kernel = None;
     if status == Status::SUCCESS {
         report(Event::DispatchTimeRead {

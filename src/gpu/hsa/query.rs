@@ -1,8 +1,8 @@
 //! Agents, loaded segments and symbols.
 
 use super::api::{Api, check, failed};
-use crate::gpu::runtime::Error;
 use super::types::*;
+use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
 use std::ffi::c_void;
 

@@ -5,10 +5,10 @@
 //! own behind it. Only the producer may write to a queue with a single producer. There the drain waits until all packets
 //! are taken, and the last ones may still run.
 
-use super::api::{Api, check, failed};
-use crate::gpu::runtime::Error;
+use super::api::{Api, check};
 use super::cooperative;
 use super::types::*;
+use crate::gpu::runtime::Error;
 use crate::support::sync::lock;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -314,12 +314,7 @@ impl Queue {
 ///
 /// # Safety
 /// The queue is alive, and the slot of `index` is free and reserved by the caller.
-unsafe fn put_barrier(
-    api: &Api,
-    queue: *const QueueHead,
-    index: u64,
-    signal: SignalHandle,
-) {
+pub unsafe fn put_barrier(api: &Api, queue: *const QueueHead, index: u64, signal: SignalHandle) {
     // SAFETY: the caller's promise. A packet's slot in the ring has 64 bytes, aligned to them. What is in it was taken, and
     // its header says so until the new one is written, last.
     unsafe {

@@ -46,9 +46,8 @@ pub fn destroy(signal: SignalHandle) {
 pub fn dispatch_time(agent: AgentHandle, signal: SignalHandle) -> Option<DispatchTime> {
     let mut time = DispatchTime::default();
     // SAFETY: the agent and the signal are HSA's, `time` is to be written.
-    let status = unsafe {
-        (saved()?.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, &raw mut time)
-    };
+    let status =
+        unsafe { (saved()?.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, &raw mut time) };
     (status == Status::SUCCESS).then_some(time)
 }
 

@@ -6,10 +6,10 @@
 //! bypass the GPU's caches.
 
 use super::api::{Api, check, failed};
-use crate::gpu::runtime::Error;
 use super::hip;
 use super::types::*;
 use super::write_back::WriteBack;
+use crate::gpu::runtime::{Error, Take};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Staging {
         &mut self,
         pieces: &[Range<u64>],
         limit: Duration,
-        take: &mut dyn FnMut(usize, Result<&[u8], Error>),
+        take: Take,
     ) -> Result<(), Error> {
         let mut first = 0;
         while first < pieces.len() {

@@ -1,7 +1,7 @@
 //! HSA's types and constants, by their names in this crate. [`hsa_abi`] documents them.
 
 pub use hsa_abi::{
-    AgentHandle, ExecutableHandle, LoadedCodeObjectHandle, LoaderTable, PoolHandle,
+    AgentHandle, DispatchTime, ExecutableHandle, LoadedCodeObjectHandle, LoaderTable, PoolHandle,
     Queue as QueueHead, QueueErrorCallback, SignalHandle, SignalValue, Status, SymbolHandle,
 };
 pub use hsa_abi::{

@@ -4,10 +4,10 @@
 //! devprof's own, has the command processor write back all that is dirty, whichever queue it came from, and drop what is
 //! clean, so that kernels see what was copied to the device.
 
-use super::api::{Api, check, failed};
-use crate::gpu::runtime::Error;
+use super::api::{Api, check};
 use super::queues;
 use super::types::*;
+use crate::gpu::runtime::Error;
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before it looks at the clock.
