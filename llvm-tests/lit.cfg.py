@@ -6,7 +6,9 @@ import os
 import lit.formats
 
 target = lit_config.params["target"]
-inputs = os.path.join(os.path.dirname(__file__), "Inputs")
+tests = os.path.dirname(os.path.abspath(__file__))
+repo = os.path.dirname(tests)
+inputs = os.path.join(tests, "Inputs")
 llvm23 = "/usr/lib/llvm-23"
 llvm22 = "/usr/lib/llvm-22"
 device_rt = "/lib/amdgcn-amd-amdhsa/libclang_rt.profile.a"
@@ -16,7 +18,7 @@ config.name = "devprof"
 config.test_format = lit.formats.ShTest()
 config.suffixes = [".hip", ".c", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
-config.test_source_root = os.path.dirname(__file__)
+config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
 
 # Where the tests run: in the root of tools/rocm-env, on the GPU model, or with the parameter `gpu` on this machine's GPU
@@ -50,8 +52,7 @@ else:
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
     config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
-    here = os.path.abspath(os.path.dirname(__file__)) + "/"
-    above = [path[:at] for path in (here, os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
+    above = [path[:at] for path in (tests + "/", os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
     if all(os.stat(path).st_mode & 0o001 for path in above):
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -81,7 +82,7 @@ config.substitutions += [
     # The file is a module, loaded by name; --offload-device-only links no profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),
-    ("%device_rt_build", os.path.join(os.path.dirname(__file__), "..", "tools", "device-rt", "build")),
+    ("%device_rt_build", os.path.join(repo, "tools", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     # The runtime. As an archive it comes before the toolchain's libraries; -u takes it into programs in which
     # nothing asks for it (instrumented host code does).
@@ -94,7 +95,7 @@ config.substitutions += [
     # The command line.
     (r"%devprof\b", os.path.join(target, "release", "devprof")),
     # What a report says; readers of HTML and LCOV that are not ours come with it.
-    ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(os.path.dirname(__file__), "cli", "Inputs", "report.py")),
+    ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(tests, "cli", "Inputs", "report.py")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),
     ("%profdata", "llvm-profdata"),
     # A line a function, of `llvm-profdata show --all-functions --counts`: name: [function count, block counts…].
@@ -105,8 +106,18 @@ config.substitutions += [
     ("%trace", "python3 " + os.path.join(inputs, "trace.py")),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
     ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
+    # How a program ends, in words; a program for another user; what tools/rocm-env preloads.
+    ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
+    ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
+    ("%{preloaded}", os.environ.get("LD_PRELOAD", "")),
+    # A program of HSA's on AMD's ROCr with the GPU model, and on the simulator of tools/hsa-sim.
+    ("%on_rocr", "env"),
+    ("%on_sim", "env -u LD_PRELOAD LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
+    ("%sim_dir", os.path.join(target, "hsa-sim")),
+    ("%fixtures", os.path.join(repo, "fixtures")),
     ("%inputs", inputs),
     ("%target", target),
+    (r"%repo\b", repo),
     ("%{long}", 300 * "a"),
 ]
 if arch != "gfx1100":

@@ -13,21 +13,21 @@ WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
 # Name, the test that has its source, the source files when the test is split into several, flags.
 PROGRAMS = [
-    ("branch -O0", "branch.hip", [], PGO + EXACT + ["-O0"]),
-    ("branch -O3", "branch.hip", [], PGO + EXACT + ["-O3"]),
-    ("coverage", "coverage.hip", [], PGO + EXACT + ["-O1"]),
-    ("device functions -O0", "device-functions.hip", [], PGO + EXACT + ["-O0"]),
-    ("device functions -O3", "device-functions.hip", [], PGO + EXACT + ["-O3"]),
-    ("IR level", "ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("nothing launched", "nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
-    ("partial groups", "partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
-    ("sampling", "sampling.hip", [], PGO + ["-O2"]),
-    ("select", "select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("several kernels", "several-kernels.hip", [], PGO + EXACT + ["-O2"]),
-    ("translation units", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
-    ("translation units RDC", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
-    ("unused image", "unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
-    ("wave64", "wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
+    ("branch -O0", "drain/branch.hip", [], PGO + EXACT + ["-O0"]),
+    ("branch -O3", "drain/branch.hip", [], PGO + EXACT + ["-O3"]),
+    ("coverage", "formats/coverage.hip", [], PGO + EXACT + ["-O1"]),
+    ("device functions -O0", "drain/device-functions.hip", [], PGO + EXACT + ["-O0"]),
+    ("device functions -O3", "drain/device-functions.hip", [], PGO + EXACT + ["-O3"]),
+    ("IR level", "formats/ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("nothing launched", "drain/nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
+    ("partial groups", "drain/partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
+    ("sampling", "drain/sampling.hip", [], PGO + ["-O2"]),
+    ("select", "formats/select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("several kernels", "drain/several-kernels.hip", [], PGO + EXACT + ["-O2"]),
+    ("translation units", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
+    ("translation units RDC", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
+    ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
+    ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
 # Left out because LLVM's runtime is known to lose counts in them, which their own tests hold devprof to: programs
 # that collect and launch again, whose kernels run at exit, whose modules go, and where only one side is instrumented.

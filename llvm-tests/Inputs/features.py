@@ -14,7 +14,7 @@ USES = {
     # ROCr's model mode and the GPU model: one GPU of a known kind, no interrupts, programs that fit it.
     "model": r"%on_rocr|HSA_MODEL|--model|%\{preloaded\}|gpu-model|HSA_ENABLE_INTERRUPT|\bdemo\b|frozen\.so",
     # The HSA simulator.
-    "sim": r"%on_sim|%sim_headers|hsa-sim",
+    "sim": r"%on_sim|%sim_dir|hsa-sim",
     # Root rights: mounts, other users' files.
     "root": r"mounts|chown|unshare|setpriv",
     # Other users can reach the checkout: it is in no directory that is closed to them, as /root is.

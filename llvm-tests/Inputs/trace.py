@@ -6,8 +6,8 @@
 #   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --queues FILE   a line a queue: dispatches, and which of them have times. --clocks tells times of the
 #                            agent's clock apart; --sequence wants the dispatches' LDS sizes to count from 0 modulo 1000
-#                            within each queue (trace/packets.h); --fleet, agents, queues, threads and kernels to be
-#                            those that trace/fleet.c wrote; --finished N, at least so many that have ended
+#                            within each queue (packets.h); --fleet, agents, queues, threads and kernels to be
+#                            those that trace/Inputs/all-gpus.c wrote; --finished N, at least so many that have ended
 #
 # What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
 # that its call's thread did not submit between the call's start and its end, or whose queue or kernel is another

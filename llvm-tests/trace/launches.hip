@@ -2,28 +2,28 @@
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: %hip_cxx -O2 %s -o %t/p -lamdhip64
-// RUN: bash %S/same --hip %t/one %devprof_so %t/p one > %t/one.out
+// RUN: bash %S/Inputs/same --hip %t/one %devprof_so %t/p one > %t/one.out
 // RUN: %trace --queues %t/one.trace >> %t/one.out
 // RUN: FileCheck %s --check-prefix=ONE < %t/one.out
-// RUN: bash %S/same --hip %t/streams %devprof_so %t/p streams > %t/streams.out
+// RUN: bash %S/Inputs/same --hip %t/streams %devprof_so %t/p streams > %t/streams.out
 // RUN: %trace --queues %t/streams.trace >> %t/streams.out
 // RUN: FileCheck %s --check-prefix=STREAMS < %t/streams.out
-// RUN: bash %S/same --hip %t/graph %devprof_so %t/p graph > %t/graph.out
+// RUN: bash %S/Inputs/same --hip %t/graph %devprof_so %t/p graph > %t/graph.out
 // RUN: %trace --queues %t/graph.trace >> %t/graph.out
 // RUN: FileCheck %s --check-prefix=GRAPH < %t/graph.out
-// RUN: bash %S/same --hip %t/threads %devprof_so %t/p threads > %t/threads.out
+// RUN: bash %S/Inputs/same --hip %t/threads %devprof_so %t/p threads > %t/threads.out
 // RUN: %trace --queues %t/threads.trace >> %t/threads.out
 // RUN: FileCheck %s --check-prefix=THREADS < %t/threads.out
-// RUN: bash %S/same --hip %t/copies %devprof_so %t/p copies > %t/copies.out
+// RUN: bash %S/Inputs/same --hip %t/copies %devprof_so %t/p copies > %t/copies.out
 // RUN: %trace --queues %t/copies.trace >> %t/copies.out
 // RUN: FileCheck %s --check-prefix=COPIES < %t/copies.out
-// RUN: bash %S/same --hip %t/events %devprof_so %t/p events > %t/events.out
+// RUN: bash %S/Inputs/same --hip %t/events %devprof_so %t/p events > %t/events.out
 // RUN: %trace --queues %t/events.trace >> %t/events.out
 // RUN: FileCheck %s --check-prefix=EVENTS < %t/events.out
-// RUN: bash %S/same --hip %t/early %devprof_so %t/p early > %t/early.out
+// RUN: bash %S/Inputs/same --hip %t/early %devprof_so %t/p early > %t/early.out
 // RUN: %trace --queues %t/early.trace >> %t/early.out
 // RUN: FileCheck %s --check-prefix=EARLY < %t/early.out
-// RUN: bash %S/same --hip %t/leave %devprof_so %t/p leave > %t/leave.out
+// RUN: bash %S/Inputs/same --hip %t/leave %devprof_so %t/p leave > %t/leave.out
 // RUN: %trace --queues %t/leave.trace >> %t/leave.out
 // RUN: FileCheck %s --check-prefix=LEAVE < %t/leave.out
 #include <hip/hip_runtime.h>
