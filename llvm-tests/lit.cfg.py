@@ -105,7 +105,7 @@ config.substitutions += [
     # A trace as lines; --calls and --summary: see there.
     ("%trace", "python3 " + os.path.join(inputs, "trace.py")),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
-    ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
+    ("%corrupt", "python3 " + os.path.join(inputs, "corrupt.py")),
     # How a program ends, in words; a program for another user; what tools/rocm-env preloads.
     ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
     ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),

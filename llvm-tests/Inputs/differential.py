@@ -1,6 +1,6 @@
-# differential.py TESTS DEVPROF COMPILER…: builds and runs the programs of the other tests twice, with LLVM's own
-# collector and with devprof's archive before it, and compares what llvm-profdata shows of the device's profiles.
-# Functions that both report must agree in hash and counts; one that only one of them reports must be explained here.
+# differential.py TESTS DEVPROF COMPILER…: builds and runs programs of other tests twice, with LLVM's own collector and
+# with devprof's archive linked before it, and compares what llvm-profdata shows of the device profiles. Functions that
+# both report must have the same hash and counts. Each function that only one of them reports must be explained here.
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ EXACT = ["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"]
 PGO = ["-fprofile-instr-generate", "-fcoverage-mapping"]
 WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
-# Name, the test that has its source, the source files when the test is split into several, flags.
+# Name, the test that contains the source, the source files if the test is split, flags.
 PROGRAMS = [
     ("branch -O0", "drain/branch.hip", [], PGO + EXACT + ["-O0"]),
     ("branch -O3", "drain/branch.hip", [], PGO + EXACT + ["-O3"]),
@@ -29,15 +29,16 @@ PROGRAMS = [
     ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
     ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
-# Left out because LLVM's runtime is known to lose counts in them, which their own tests hold devprof to: programs
-# that collect and launch again, whose kernels run at exit, whose modules go, and where only one side is instrumented.
+# Not included are programs for which LLVM's runtime is known to lose counts, which their own tests check for devprof:
+# those that collect and launch again, whose kernels run at exit, that unload modules, or in which only host or device
+# code is instrumented.
 
-# Programs that crash with LLVM's runtime: how, why.
+# Programs that crash with LLVM's runtime: exit status, reason.
 CRASHES = {
     "unused image": (-11, "its drain reads the sections of an image that HIP has not loaded"),
 }
 
-# (program, function) that one runtime alone reports: why.
+# (program, function) that only one runtime reports: reason.
 RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
 DEVICE_LIBRARY = [
     "__assert_fail",
@@ -98,7 +99,7 @@ def profile(program, kind, compiled, libraries):
         print(f"{name}: ends with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
     functions = counts.read("llvm-profdata", files) if files else {}
-    # IR-level names of local functions begin with the source's path.
+    # IR-level names of local functions start with the source's path.
     return {name.rpartition("/")[2]: found for name, found in functions.items()}
 
 

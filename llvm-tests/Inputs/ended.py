@@ -1,4 +1,4 @@
-# ended.py COMMAND…: runs it and prints how it ended, as wait(2) has it, with its time to the next second.
+# ended.py COMMAND…: runs the command and prints its exit status or signal, and whether it ended within a minute.
 import signal
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-// What the programs of this directory share. They print what a runtime tells, without what may differ between two
-// runs: the same text is wanted from ROCr and from the simulator.
+// Shared by the test programs that use HSA. They print what the runtime returns, without what can differ between two
+// runs: the output on ROCr and on the simulator must be the same.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
         }                                                                                \
     } while (0)
 
-// A call whose status is the point.
+// A call whose status is printed.
 #define STATUS(call) printf("%s: %#x\n", #call, (unsigned)(call))
 
 static hsa_agent_t cpu, gpu;

@@ -1,14 +1,14 @@
-// What the HSA programs of this directory share: queues that are written to in every way HSA allows.
+// Shared by the HSA programs that write packets: queues that are used in every way that HSA allows.
 //
-// Each dispatch says in its LDS size which one of its queue it is (modulo 1000), so that a trace shows whether each is
-// there once and in order; and the kernel counts its work-items, so that the program itself knows how many ran.
+// The LDS size of each dispatch is its number in its queue (modulo 1000), so that a trace shows whether each dispatch is
+// there once and in order. The kernel counts its work-items, so that the program knows how many ran.
 #pragma once
 
 #include "hsa.h"
 #include <pthread.h>
 #include <sched.h>
 
-// Packets of a queue are numbered in the order in which they are written.
+// A queue's packets are numbered in the order in which they are written.
 struct lane {
     hsa_queue_t *queue;
     uint64_t dispatches;
@@ -56,7 +56,7 @@ static inline void await(hsa_signal_t signal) {
         ;
 }
 
-// Waits until `count` packets from `index` on fit into the ring.
+// Waits until the ring has free slots for `count` packets from `index` on.
 static inline void room(hsa_queue_t *queue, uint64_t index, uint64_t count) {
     while (index + count - hsa_queue_load_read_index_scacquire(queue) > queue->size)
         sched_yield();
@@ -89,7 +89,7 @@ static inline void put_dispatch(hsa_queue_t *queue, uint64_t index, uint64_t num
     put(queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier));
 }
 
-// One dispatch, rung for.
+// One dispatch, with a doorbell ring.
 static inline void dispatch(struct lane *lane, hsa_signal_t done, bool barrier) {
     uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
     room(lane->queue, index, 1);
@@ -108,7 +108,7 @@ static inline void wait_for(struct lane *lane, int type, const hsa_signal_t *on,
     ring(lane->queue, index);
 }
 
-// Waits until all packets that a queue has now are done.
+// Waits until all packets that are now in the queue are complete.
 static inline void drain(struct lane *lane) {
     hsa_signal_t done = signal_of(1);
     wait_for(lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
@@ -116,7 +116,7 @@ static inline void drain(struct lane *lane) {
     CHECK(hsa_signal_destroy(done));
 }
 
-// How many dispatches ran, as the kernel itself counted: its entry's count is one a work-item.
+// How many dispatches ran, as counted by the kernel: its entry counts one per work-item.
 static inline uint64_t ran(void) {
     uint64_t from = symbol_u64(code, "__profc_branch", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
     CHECK(hsa_memory_copy(counted, (void *)from, 16));

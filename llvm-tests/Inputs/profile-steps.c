@@ -1,16 +1,16 @@
-// program CODE-OBJECT [STEP…]: has a code object loaded and takes steps, in their order:
-//   set=NAME         __llvm_profile_set_filename; set: with null
-//   env=NAME         LLVM_PROFILE_FILE from now on; env: unset
-//   tmp=NAME         TMPDIR from now on
+// profile-steps CODE-OBJECT [STEP…]: does the steps in this order:
+//   set=NAME         __llvm_profile_set_filename(NAME); set: with null
+//   env=NAME         sets LLVM_PROFILE_FILE; env: removes it
+//   tmp=NAME         sets TMPDIR
 //   initialize       __llvm_profile_initialize_file
 //   directory=NAME   chdir
-//   collect          the devices' counters
-//   fork             goes on in a child, and ends as that does; before load
-//   load             starts HSA and loads the code object; load=FILE: another one, to which the next steps belong
-//   unload           destroys it
+//   collect          collects the devices' counters
+//   fork             continues in a child, and exits with its status; only before load
+//   load             initializes HSA and loads the code object; load=FILE: another one, for the next steps
+//   unload           destroys the code object
 //   count=N          adds N to the counters of the fixture's functions
-//   tell             says its process id
-//   memory=N         no more than N bytes more; memory: as many as there are
+//   pid              prints the process id
+//   memory=N         allows N more bytes of address space; memory: no limit
 #include "hsa.h"
 #include <dlfcn.h>
 #include <sys/resource.h>
@@ -59,7 +59,7 @@ static void limit_memory(const char *more) {
 
 static int collect(void) {
     int (*function)(void) = __llvm_profile_hip_collect_device_data;
-    // Of a library that is preloaded.
+    // From a preloaded library.
     if (!function)
         *(void **)&function = dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data");
     return function();
@@ -93,7 +93,7 @@ static void step(const char *code_object, char *what) {
         count(strtoull(value, NULL, 0));
     else if (!strcmp(what, "memory"))
         limit_memory(value);
-    else if (!strcmp(what, "tell"))
+    else if (!strcmp(what, "pid"))
         printf("%d\n", getpid());
     else if (!strcmp(what, "fork")) {
         int status;

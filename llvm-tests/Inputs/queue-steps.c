@@ -1,19 +1,19 @@
-// steps CODE_OBJECT STEP...: does one step after the other on the first GPU, and prints what it finds out.
+// queue-steps CODE_OBJECT STEP...: does the steps in this order on the first GPU, and prints results.
 //
 //     load            loads the code object (hsa_executable_freeze is the last call)
 //     unload          destroys it
 //     run             runs its kernel `branch` with 64 work-items; the packet releases to agent scope only, as HIP's do
 //     start           the same, without waiting for it
-//     own             as run, and prints the times that HSA has for the completion signal
-//     queue           from now on a new queue of hsa_queue_create; there is one when it is needed first
-//     cooperative     a cooperative one; `leave` gives it back
-//     amd             one of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
-//     leave           the queue is destroyed, or released
-//     collect, reset  devprof's functions; prints what they return
+//     own             like run, and prints the times that HSA returns for the completion signal
+//     queue           uses a new queue of hsa_queue_create from here on; the first one is created on first use
+//     cooperative     uses a new cooperative queue
+//     amd             uses a new queue of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
+//     leave           destroys or releases the queue
+//     collect, reset  calls devprof's function and prints its result
 //     sleep=MS        waits
-//     count           prints how often the kernel ran, as the device's memory has it
-//     down, up        hsa_shut_down, and hsa_init with a new queue
-//     env=NAME=VALUE  changes the environment
+//     count           prints how often the kernel ran, as counted in the device's memory
+//     down, up        hsa_shut_down; hsa_init with a new queue
+//     env=NAME=VALUE  sets an environment variable
 //     term, quit      raise(SIGTERM), _exit
 #include "packets.h"
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ static uint64_t launch(hsa_queue_t *queue, hsa_signal_t done) {
     return index;
 }
 
-// What `run` and the like use; created when it is needed.
+// The queue of `run` and the like; created on first use.
 static hsa_queue_t *queue;
 static hsa_status_t (*leave)(hsa_queue_t *);
 
@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "barrier")) {
-            // The same signal, completed by a packet that is no kernel.
+            // The same signal, completed by a packet that is not a kernel.
             struct lane lane = {the_queue(), 0};
             hsa_amd_profiling_dispatch_time_t time = {0};
             hsa_signal_store_screlease(shared, 1);
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "signal")) {
-            // Another one, which gets the handle of the old one.
+            // Another signal with the handle of the old one.
             uint64_t old = shared.handle;
             CHECK(hsa_signal_destroy(shared));
             int tries = 0;

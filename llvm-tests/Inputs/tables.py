@@ -1,5 +1,5 @@
-# tables.py NUMBER: assembly of a code object with that many profile tables, one a translation unit as clang makes them,
-# each with a function of its own: f<n>, which has counted to n * 2^32 + 1.
+# tables.py NUMBER: prints the assembly of a code object with that many profile tables, one per translation unit as
+# clang makes them, each with its own function f<n>, whose count is n * 2^32 + 1.
 import hashlib
 import sys
 

@@ -1,5 +1,5 @@
-// A process that exits while other threads collect ends as it would without devprof; what had run before
-// is in its files, and nothing is said to be lost.
+// A process that exits while other threads collect ends as it would without devprof. What ran before is in its files,
+// and no loss is reported.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
@@ -21,7 +21,7 @@ extern "C" int __llvm_profile_hip_collect_device_data();
 __global__ void kernel(int *out) { out[threadIdx.x] = 1; }
 
 int main() {
-    // Ends a run that waits for ever.
+    // Ends a run that hangs.
     alarm(100);
 #ifdef ARCHIVE
     auto *collect = __llvm_profile_hip_collect_device_data;

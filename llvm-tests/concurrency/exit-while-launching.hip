@@ -1,6 +1,6 @@
-// A program that exits while other threads launch: it ends, its file is whole, and has all that was launched before it
-// began to end, 300 launches of 64 threads. How it ends is HIP's business, which dies under its threads without devprof,
-// too.
+// A program that exits while other threads launch: it ends, its file is complete, and has all that was launched before
+// the exit began, 300 launches of 64 threads. The exit status is HIP's: without devprof, too, HIP can crash while the
+// threads are running.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain

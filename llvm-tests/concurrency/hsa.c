@@ -1,7 +1,6 @@
-// Threads of a program without HIP that load, run and destroy executables while others collect and another one
-// initialises HSA and shuts it down in turns; HSA that goes down for good, again and again (in ROCr's model mode
-// once: it cannot be initialised again), while others collect: every
-// sum is exact, nothing is said to be lost, nobody waits for ever.
+// Threads of a program without HIP load, run and destroy executables while others collect and another one initializes
+// HSA and shuts it down in turn. HSA is shut down completely, again and again, while others collect (once in ROCr's
+// model mode, where it cannot be initialized again). Every sum is exact, no loss is reported, and nothing hangs.
 //
 // REQUIRES: gfx1100, model, sim
 // RUN: rm -rf %t && mkdir %t && cd %t
@@ -111,7 +110,7 @@ static void *look(void *unused) {
 }
 
 int main(int argc, char **argv) {
-    // Ends a run that waits for ever.
+    // Ends a run that hangs.
     alarm(300);
     profiles = argv[2];
     bytes = read_file(argv[3], &size);

@@ -1,5 +1,5 @@
-// 64 threads, every second of which takes a branch, count 64 and 32 at every optimization level; the entry is
-// uniform, the branch is not.
+// 64 threads, of which every second one takes a branch: the counts are 64 and 32 at every optimization level. The
+// entry is uniform, the branch is not.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 %s -o a %devprof_a && ./a

@@ -1,5 +1,5 @@
-// A collect call writes what was counted so far; later launches are in the same file when the program has ended, and
-// counted once.
+// A collect call writes what has been counted so far. Later launches are in the same file at exit, and are counted
+// once.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a

@@ -1,5 +1,4 @@
-// A collect call before the first launch, with nothing there to collect, succeeds and spoils nothing: the counts at
-// exit are complete.
+// A collect call before the first launch, when there is nothing to collect, succeeds. The counts at exit are complete.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a

@@ -1,5 +1,5 @@
-// Device functions that are no kernels have counts of their own, inlined or not: all records of the device's data section
-// are in the file. LLVM 23's own runtime, where host and device are instrumented, takes those of kernels alone.
+// Device functions that are not kernels have their own counts, inlined or not: the file has all records of the
+// device's data section. If host and device are instrumented, LLVM 23's runtime only copies the kernels' records.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 %s -o a %devprof_a && ./a

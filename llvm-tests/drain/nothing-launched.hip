@@ -1,4 +1,4 @@
-// A program that has kernels and launches none leaves the host's file and no device file, also when it uses HIP.
+// A program that has kernels but launches none writes the host's file and no device file, even if it uses HIP.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a

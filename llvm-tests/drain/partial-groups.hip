@@ -1,4 +1,4 @@
-// A 3-D grid that is no multiple of its groups: 10 × 7 × 3 threads in groups of 4 × 4 × 2 count 210.
+// A 3-D grid whose size is not a multiple of the group size: 10 × 7 × 3 threads in groups of 4 × 4 × 2 count 210.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 -fno-offload-uniform-block %s -o a %devprof_a && ./a
@@ -24,6 +24,6 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// The entry; z == 2; both conditions; the right one evaluated, and true.
+// The entry; z == 2; both conditions; the right-hand one evaluated and true.
 // CHECK:     {{^}}_Z4gridPi: [210, 70, 18, 42, 18]{{$}}
 // CHECK-NOT: {{.}}

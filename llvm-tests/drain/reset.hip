@@ -1,7 +1,7 @@
-// __llvm_profile_reset_counters sets the device's counters back, too, where the program is linked with --wrap; what was
-// counted before is in no file that is written after. A module that was unloaded before is reset with the rest, and a
-// kernel that still runs is waited for. LLVM 23's own function knows only the host's counters. devprof_reset_counters is
-// for the devices alone.
+// __llvm_profile_reset_counters also resets the device's counters if the program is linked with --wrap: no file that
+// is written later has counts from before the reset. Modules that were unloaded before are reset, too, and running
+// kernels are waited for. LLVM 23's own function only resets the host's counters. devprof_reset_counters only resets
+// the devices'.
 //
 // REQUIRES: llvm-runtime, sim
 // RUN: rm -rf %t && split-file %s %t && cd %t
@@ -12,7 +12,7 @@
 // RUN: %counts a.profraw | FileCheck %s --check-prefix=HOST
 // RUN: ls | grep -c profraw | FileCheck %s --check-prefix=FILES
 //
-// The uniform counters are set back as well: 3 waves counted in the second launch.
+// The uniform counters are reset, too: 3 waves counted in the second launch.
 // RUN: %profraw gfx1100.a.profraw > raw && %profraw gfx1100.1.a.profraw >> raw && FileCheck %s --check-prefix=UNIFORM < raw
 //
 // CHECK:      {{^}}_Z6beforePi: [0, 0]{{$}}
@@ -24,8 +24,8 @@
 // UNIFORM-DAG: record {{.}}: counters [96, 40] uniform [96, 32] wave size 32
 // UNIFORM-DAG: record {{.}}: counters [0] uniform [0] wave size 32
 //
-// A program of pure HSA, on ROCr and on the simulator, whose host cannot use the addresses of the GPU's memory. The
-// kernel before the reset still runs when the reset is called.
+// A program that uses HSA directly, on ROCr and on the simulator, where the host cannot access the GPU's memory. The
+// kernel launched before the reset is still running when the reset is called.
 // RUN: mkdir pure && split-file %inputs/hsa-queue-program pure && cd pure
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
 // RUN: %clang -O1 -Wall -I%inputs host.c -o a -lhsa-runtime64
@@ -37,12 +37,12 @@
 // PURE:        reset: 0
 // PURE-COUNTS: {{^}}entry: [64, 640]{{$}}
 //
-// A pool keeps what was added to it before the reset, of the device as of the host.
+// A pool keeps what was added to it before the reset, for the device and for the host.
 // RUN: env LLVM_PROFILE_FILE=pool-%m.profraw ./a
 // RUN: %counts gfx1100.pool-*.profraw | FileCheck %s --check-prefix=POOL
 // POOL: {{^}}_Z6kernelPi: [160, 80]{{$}}
 //
-// The devices alone: of the host's counts none is lost.
+// Only the devices are reset: no count of the host is lost.
 // RUN: %hip_cxx %pgo %exact -O2 main.hip -o alone -DRESET=devprof_reset_counters %devprof_a
 // RUN: env LLVM_PROFILE_FILE=alone.profraw ./alone
 // RUN: %counts gfx1100.alone.profraw gfx1100.1.alone.profraw | FileCheck %s
@@ -56,7 +56,7 @@
 // BYTES-DAG: {{^}}_Z6kernelPi: [1]{{$}}
 // BYTES-DAG: {{^}}_Z6beforePi: [0]{{$}}
 //
-// LLVM's own runtime: the device's counts are those of both launches.
+// LLVM's own runtime: the device's counts include both launches.
 // RUN: %hip_cxx %pgo %exact -O2 main.hip -o llvm
 // RUN: env LLVM_PROFILE_FILE=llvm.profraw ./llvm
 // RUN: %counts gfx1100.llvm.profraw | FileCheck %s --check-prefix=LLVM

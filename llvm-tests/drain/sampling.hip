@@ -1,5 +1,5 @@
-// Without the flag that turns sampling off clang counts one block in eight: by the block's number in the whole grid,
-// whatever direction the grid extends in.
+// Unless sampling is turned off, clang counts one block in eight, by the block's linear number in the grid, whichever
+// dimensions the grid has.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo -O2 %s -o a %devprof_a && ./a

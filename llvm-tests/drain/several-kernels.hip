@@ -1,4 +1,4 @@
-// Every kernel of a program counts for itself, over all its launches; one that is never launched counts 0.
+// Every kernel of a program has its own counts, summed over its launches. A kernel that is never launched has 0.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a

@@ -1,6 +1,6 @@
-// With DEVPROF_SNAPSHOT_MS the files are never much older than that, and whole at any instant: one process is read in a
-// loop while it launches and is killed at moments that nobody chose, 12 times; each count grows only, and has what was
-// launched half a second before (many times a snapshot's age on a machine with nothing else to do).
+// With DEVPROF_SNAPSHOT_MS the files are at most slightly older than that, and complete at every moment. A process is
+// read in a loop while it launches, and killed at a random moment, 12 times. Counts never decrease and include what
+// was launched half a second before (many times a snapshot's age on an idle machine).
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
@@ -10,12 +10,13 @@
 // RUN: %{watch} 4 env DEVPROF_SNAPSHOT_MS=5 ./linked launch | FileCheck %s
 // CHECK: whole and new enough
 //
-// A snapshot in which nothing has changed writes nothing; one in which something has writes.
+// A snapshot only writes if a count has changed.
 // RUN: rm -f gfx1100*
 // RUN: env DEVPROF_SNAPSHOT_MS=2 %preload ./plain idle
 //
-// Modules that come and go under snapshots: each launch is counted once. HIP lets some of them go later, so that several
-// are loaded at once, and one file has all of them. What the device writes when a function first runs is in files that were begun before.
+// Modules that are loaded and unloaded under snapshots: each launch is counted once. HIP unloads some of them later,
+// so several are loaded at once, and one file has all of them. The wave size, which the device writes when a function
+// first runs, also gets into files that were started before.
 // RUN: rm -f gfx1100*
 // RUN: %hip_cxx %device_pgo %exact -O2 %module -DMODULE %s -o module.hsaco
 // RUN: %hip_cxx -O2 -DHOST %s -o host
@@ -28,7 +29,7 @@
 // MODULES: {{^}}_Z6kernelPi: [320000]{{$}}
 // RECORD: record 0: {{.*}} wave size 32
 //
-// What is no number is said.
+// A value that is not a number is reported.
 // RUN: env DEVPROF_SNAPSHOT_MS=soon %preload ./plain once 2>&1 | FileCheck %s --check-prefix=BAD
 // RUN: env DEVPROF_SNAPSHOT_MS=0 %preload ./plain once 2>&1 | FileCheck %s --check-prefix=BAD
 // BAD: devprof: DEVPROF_SNAPSHOT_MS={{soon|0}} is no number of milliseconds; no snapshots are made
@@ -50,7 +51,7 @@ static void launch(int *out) {
 }
 #endif
 
-// What was launched until when, for whoever looks after the program was killed.
+// How many launches were complete at which time, for the reader after the kill.
 static void note(unsigned long launches) {
     static int file = open("progress", O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
     timespec now;
@@ -59,7 +60,7 @@ static void note(unsigned long launches) {
     (void)!write(file, entry, sizeof entry);
 }
 
-// When, for an inode may be used again.
+// The time, because an inode can be reused.
 static unsigned long written() {
     usleep(500000);
     struct stat file;
@@ -81,7 +82,7 @@ int main(int, char **argv) {
         if (written() != first)
             return 3;
         launch(out);
-        // On a machine that has much else to do a snapshot waits for its turn.
+        // On a busy machine a snapshot may be delayed.
         for (int tries = 0; tries < 20; tries++)
             if (written() != first)
                 return 0;

@@ -1,4 +1,4 @@
-// Waves of 64 lanes: a group of 96 threads is one whole wave and a half one, and only the whole one is uniform.
+// Waves of 64 lanes: a group of 96 threads is one full and one half wave, and only the full wave is uniform.
 //
 // REQUIRES: wave32
 // RUN: rm -rf %t && mkdir %t && cd %t

@@ -1,5 +1,5 @@
-// A process that forks, in every order of fork, exec and the first use of the GPU: nobody crashes or hangs, nobody
-// writes what another one has counted, and who uses the GPU is drained. With snapshots, too.
+// A process that forks, in every order of fork, exec and the first use of the GPU: no process crashes or hangs, none
+// writes what another one has counted, and each that uses the GPU is drained. The same with snapshots.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
@@ -11,7 +11,7 @@
 // RUN: FileCheck %s < linked.out
 // RUN: not grep ^devprof: linked.err
 //
-// The parent launches 64 threads, and 128 after its child has ended; a child 1,000.
+// The parent launches 64 threads, and 128 after its child has ended; a child launches 1,000.
 // CHECK:      after-exit: child: exit 7
 // CHECK-NEXT: {{^}}_Z6kernelPi: [192]{{$}}
 // CHECK-NEXT: {{^}}1{{$}}
@@ -36,8 +36,8 @@
 // RUN: ./bare after-exit | FileCheck %s --check-prefix=BARE
 // BARE: after-exit: child: exit 7
 //
-// LLVM 23's runtime: a child that forked after the first use dies in its exit handlers; a child and its parent that
-// both use the GPU have one file, with %p, too.
+// LLVM 23's runtime: a child that forked after the first use crashes in its exit handlers; a child and its parent that
+// both use the GPU write one file, even with %p.
 // RUN: %hip_cxx %pgo -O2 %exact %s -o llvm
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=l1/%%p ./llvm after-exit | FileCheck %s --check-prefix=LLVM-AFTER %}
 // RUN: env LLVM_PROFILE_FILE=l2/%%p ./llvm before-both
@@ -58,7 +58,8 @@ static void launch(int threads) {
     CHECK(hipDeviceSynchronize());
 }
 
-// Forks before or after the parent's first launch; the child uses the GPU itself, or goes on as its own program, or ends.
+// Forks before or after the parent's first launch. The child uses the GPU itself, executes this program again, or
+// exits.
 int main(int, char **argv) {
     std::string kind = argv[1];
     if (kind == "child") {

@@ -1,5 +1,6 @@
-// At exit devprof waits for HIP's streams. HIP takes note of the end of a wait in a handler on a thread of ROCr's; a
-// process that exits while that still runs dies in it (one of six runs did, before devprof waited for the handlers).
+// At exit devprof waits for HIP's streams. HIP handles the end of a wait in a handler on one of ROCr's threads. A
+// process that exits while the handler runs crashes in it (one of six runs did before devprof waited for the
+// handlers).
 
 // RUN: %hip_cxx %pgo %exact %s -o %t %devprof_a
 // RUN: env LLVM_PROFILE_FILE=%t.profraw MALLOC_PERTURB_=85 bash -euc 'for n in {1..60}; do %t; done'

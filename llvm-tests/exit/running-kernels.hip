@@ -1,6 +1,6 @@
-// Kernels that still run when the program ends, on streams that nobody waited for, are counted to their end: on the null
-// stream, on a blocking and on a non-blocking one. At the limit that the user has set this is said, and what is there is
-// written. LLVM 23's own runtime waits for no non-blocking stream.
+// Kernels that are still running when the program exits, on streams that the program does not wait for, are counted to
+// their end: on the null stream, on a blocking and on a non-blocking one. If the user's timeout is reached, this is
+// reported, and what is complete is written. LLVM 23's own runtime does not wait for non-blocking streams.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a

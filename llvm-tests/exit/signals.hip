@@ -1,6 +1,6 @@
-// However a program ends, what its kernels have counted is there, and its parent sees the end that it would have seen.
+// However a program ends, its kernels' counts are saved, and its parent sees the same exit status as without devprof.
 //
-// By a signal with its default action, abort, an uncaught exception, quick_exit: without being asked for.
+// A signal with its default action, abort, an uncaught exception, quick_exit: always.
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
@@ -29,7 +29,7 @@
 // CHECK-NEXT: in time
 // CHECK-NEXT: [64]
 //
-// By _exit, by a fault, by SIGKILL: what the last snapshot has.
+// _exit, a fault, SIGKILL: the counts of the last snapshot.
 // RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=s-$kind DEVPROF_SNAPSHOT_MS=5 %preload ./plain $kind; %counts gfx1100.s-$kind; done' > snapshot.out 2> snapshot.err
 // RUN: FileCheck %s --check-prefix=SNAPSHOT < snapshot.out
 // RUN: not grep ^devprof: snapshot.err
@@ -44,8 +44,8 @@
 // SNAPSHOT-NEXT: in time
 // SNAPSHOT-NEXT: [64]
 //
-// A handler that the program has, whether it was there first or came later; one that hands on to what was there before;
-// a signal that is ignored; a second program that is started: all as without devprof. So with DEVPROF_SIGNALS=0.
+// The program's own handler, installed before or after devprof's; a handler that calls the previous one; an ignored
+// signal; another program started by exec: all behave as without devprof. The same with DEVPROF_SIGNALS=0.
 // RUN: bash -euc 'for kind in own-first own-later chained ignored exec; do %ended env LLVM_PROFILE_FILE=$kind %preload ./plain $kind; done' | FileCheck %s --check-prefix=OTHERS
 // RUN: %counts gfx1100.chained | FileCheck %s --check-prefix=CHAINED
 // RUN: %ended env LLVM_PROFILE_FILE=off DEVPROF_SIGNALS=0 %preload ./plain term | FileCheck %s --check-prefix=OFF
@@ -66,8 +66,8 @@
 // CHAINED: {{^}}_Z6kernelPi: [64]{{$}}
 // OFF: signal SIGTERM
 //
-// Where the thread that gets the signal holds a lock that the drain needs, the program dies all the same, and it is
-// said that counts are lost.
+// If the thread that receives the signal holds a lock that the drain needs, the program still ends, and the lost
+// counts are reported.
 // RUN: %ended env LLVM_PROFILE_FILE=locked DEVPROF_SYNC_MS=300 %preload ./plain locked > locked.out 2> locked.err
 // RUN: FileCheck %s --check-prefix=LOCKED < locked.out
 // RUN: FileCheck %s --check-prefix=SAID < locked.err
@@ -75,14 +75,14 @@
 // LOCKED-NEXT: in time
 // SAID: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that got it may hold a lock that a drain needs
 //
-// A child that forked when HIP was in use dies at once, and writes nothing.
+// A child that was forked while HIP was in use ends at once and writes nothing.
 // RUN: %ended env LLVM_PROFILE_FILE=fork-%%p %preload ./plain fork 2> fork.err | FileCheck %s --check-prefix=FORK
 // RUN: not grep ^devprof: fork.err
 // RUN: ls | grep -c gfx1100.fork | FileCheck %s --check-prefix=ONE
 // FORK: exit 0
 // ONE: {{^}}1{{$}}
 //
-// LLVM 23's runtime writes nothing of the device in any of these cases.
+// LLVM 23's runtime writes no device profile in any of these cases.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
 // RUN: %if llvm-runtime %{ bash -euc 'for kind in abort throw term int hup quick_exit _exit segv kill; do %ended env LLVM_PROFILE_FILE=llvm-$kind ./llvm $kind; done' | FileCheck %s --check-prefix=LLVM %}
 // RUN: not bash -c 'ls gfx1100*llvm-*'
@@ -126,7 +126,7 @@ static void chained(int signal, siginfo_t *info, void *context) {
     _exit(6);
 }
 
-// The mask of caught signals has none that this program does not catch.
+// The mask of caught signals only has those that this program catches.
 static int caught() {
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
@@ -141,7 +141,7 @@ int main(int, char **argv) {
     const char *kind = argv[1];
     if (is(kind, "caught"))
         return caught();
-    // Whoever runs the tests may ignore it.
+    // The caller of the tests may ignore it.
     signal(SIGINT, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     if (is(kind, "own-first"))

@@ -1,5 +1,5 @@
-// clang 22 writes raw version 10, reads no device runtime by itself and increments inline: its code objects are
-// drained too, and llvm-profdata 22 reads the file.
+// clang 22 writes raw version 10, does not link the device runtime by itself, and increments inline. Its code objects
+// are drained, too, and llvm-profdata 22 reads the file.
 //
 // REQUIRES: debian
 // RUN: rm -rf %t && mkdir %t && cd %t

@@ -1,5 +1,4 @@
-// llvm-cov says which lines of a kernel ran, and how often: from the merged profile and the code object, which is in
-// the program.
+// llvm-cov shows which lines of a kernel ran, and how often, from the merged profile and the program's code object.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O1 %s -o a %devprof_a && ./a

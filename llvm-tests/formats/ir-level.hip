@@ -1,5 +1,5 @@
-// IR-level profiles (-fprofile-generate) go the whole way round: written, merged, fed back with -fprofile-use, and
-// the device's code then has its branch weights.
+// IR-level profiles (-fprofile-generate) make the full round trip: written, merged, and fed back with -fprofile-use.
+// The device's code then has branch weights.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a && env LLVM_PROFILE_FILE=a.profraw ./a

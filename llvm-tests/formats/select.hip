@@ -1,5 +1,5 @@
-// IR-level instrumentation counts a select by adding its condition, which differs from lane to lane: the counts are
-// of the lanes for which it holds, not of the first lane's value times all lanes.
+// IR-level instrumentation counts a select by adding its condition, which differs between lanes: the count is the
+// number of lanes whose condition holds, not the first lane's value times the number of lanes.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a && env LLVM_PROFILE_FILE=a.profraw ./a
@@ -23,6 +23,6 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// The entry, and how often the select's condition (clang's: the low bit is 0; i is 0) held.
+// The entry, and how often the select's condition held (clang's condition: the low bit is 0; i is 0).
 // CHECK: {{^}}_Z17all_but_the_firstPi: [64, 1]{{$}}
 // CHECK: {{^}}_Z3oddPi: [64, 32]{{$}}

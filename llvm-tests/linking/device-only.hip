@@ -1,5 +1,5 @@
-// Only the device's code is instrumented: the shared library saves its counts without any flag, as a preloaded
-// library and as an HSA tool; the archive needs to be asked for.
+// Only the device's code is instrumented: the shared library saves its counts without any flag, preloaded and as an
+// HSA tool; the archive must be linked explicitly.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a

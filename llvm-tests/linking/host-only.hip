@@ -1,5 +1,5 @@
-// Only the host's code is instrumented: the program ends as it should, with the host's counts and no device file, and
-// nothing more was loaded than without devprof. With LLVM 23's own runtime it aborts.
+// Only the host's code is instrumented: the program exits normally, with the host's counts and no device file, and
+// devprof causes nothing more to be loaded. With LLVM 23's own runtime it aborts.
 //
 // REQUIRES: llvm-runtime, model
 // RUN: rm -rf %t && mkdir %t && cd %t
@@ -7,10 +7,10 @@
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES
 // RUN: %counts default.profraw | FileCheck %s
 //
-// RUN: %clang -shared -fPIC -O1 -Wall %inputs/frozen.c -o frozen.so
-// RUN: %hip_cxx -O2 %s -o plain && bash -c 'LD_PRELOAD=$PWD/frozen.so:$LD_PRELOAD ./plain 2>&1 | grep executables' > plain.err
-// RUN: bash -c 'LD_PRELOAD=$PWD/frozen.so:$LD_PRELOAD ./a 2>&1 | grep executables' > a.err && diff plain.err a.err
-// RUN: env LLVM_PROFILE_FILE=preload.profraw bash -c 'LD_PRELOAD=%devprof_so:$PWD/frozen.so:$LD_PRELOAD ./plain 2>&1 | grep executables' > preload.err
+// RUN: %clang -shared -fPIC -O1 -Wall %inputs/executables.c -o executables.so
+// RUN: %hip_cxx -O2 %s -o plain && bash -c 'LD_PRELOAD=$PWD/executables.so:$LD_PRELOAD ./plain 2>&1 | grep executables' > plain.err
+// RUN: bash -c 'LD_PRELOAD=$PWD/executables.so:$LD_PRELOAD ./a 2>&1 | grep executables' > a.err && diff plain.err a.err
+// RUN: env LLVM_PROFILE_FILE=preload.profraw bash -c 'LD_PRELOAD=%devprof_so:$PWD/executables.so:$LD_PRELOAD ./plain 2>&1 | grep executables' > preload.err
 // RUN: diff plain.err preload.err && not ls gfx1100.preload.profraw
 //
 // RUN: %hip_cxx %host_pgo -O2 %s -o llvm && env LLVM_PROFILE_FILE=llvm.profraw bash -c './llvm; echo status $?' 2>&1 | FileCheck %s --check-prefix=LLVM

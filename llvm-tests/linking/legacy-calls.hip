@@ -1,5 +1,5 @@
-// Objects compiled for the runtime before LLVM 23's register their variables and modules: they link, the calls do no
-// harm whatever they are given, and the counts are what they are without them.
+// Objects that were compiled for the runtime before LLVM 23's register their variables and modules: they link, the
+// calls are harmless with any arguments, and the counts are the same as without them.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a

@@ -1,5 +1,5 @@
-// A program without any GPU code is none of devprof's business: linked in or preloaded, it loads no HSA and no HIP,
-// starts no thread, prints nothing and writes nothing.
+// In a program without GPU code devprof does nothing: linked in or preloaded, it does not load HSA or HIP, starts no
+// thread, prints nothing and writes nothing.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O2 -fprofile-instr-generate -fcoverage-mapping %s -o a %take_devprof %devprof_a

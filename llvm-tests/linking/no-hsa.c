@@ -1,4 +1,4 @@
-// On a machine without any HSA or HIP library an instrumented program with devprof in it runs as ever.
+// On a machine without HSA and HIP libraries an instrumented program that is linked with devprof runs as usual.
 //
 // REQUIRES: debian, root
 // RUN: rm -rf %t && mkdir %t && cd %t

@@ -1,5 +1,5 @@
-// The device's files stand where LLVM_PROFILE_FILE says, or what the compiler was told: directories made, patterns
-// expanded, the architecture before the file's name. Beside that, what LLVM's own runtime does. All patterns:
+// The device's files are where LLVM_PROFILE_FILE or the compiler specifies: directories are created, patterns are
+// expanded, and the architecture precedes the file's name. Compared with LLVM's own runtime. All patterns:
 // file-names.test.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
@@ -9,7 +9,7 @@
 // RUN: ls new/deep | FileCheck %s --check-prefix=PID
 // RUN: ls -a . new new/deep | FileCheck %s --check-prefix=REST
 //
-// A pool: host and device are each merged over both runs. LLVM's runtime writes the device's file anew.
+// A pool: host and device are each merged over both runs. LLVM's runtime overwrites the device's file.
 // RUN: env LLVM_PROFILE_FILE=pool/%%m.profraw ./a && env LLVM_PROFILE_FILE=pool/%%m.profraw ./a
 // RUN: ls -A pool | FileCheck %s --check-prefix=POOL
 // RUN: %counts pool/gfx1100.*.profraw | FileCheck %s --check-prefix=TWICE
@@ -17,12 +17,12 @@
 // RUN: ls -A llvm-pool | FileCheck %s --check-prefix=POOL
 // RUN: %counts llvm-pool/gfx1100.*.profraw | FileCheck %s --check-prefix=ONCE
 //
-// What the compiler was told.
+// The name from the compiler.
 // RUN: %hip_cxx -fprofile-generate=made %exact -O2 %s -o b %devprof_a && ./b && ./b
 // RUN: ls -A made | FileCheck %s --check-prefix=MADE
 // RUN: %counts made/gfx1100.*.profraw | FileCheck %s --check-prefix=TWICE
 //
-// To nowhere. LLVM's runtime makes a file beside /dev/null.
+// /dev/null. LLVM's runtime creates a file next to /dev/null.
 // RUN: mkdir null && mknod null/null c 1 3
 // RUN: env LLVM_PROFILE_FILE=null/null ./a 2>&1 | FileCheck %s --allow-empty --check-prefix=SILENT
 // RUN: ls -A null | FileCheck %s --check-prefix=NULL
@@ -37,7 +37,7 @@ int main() {
     CHECK(hipDeviceSynchronize());
 }
 
-// As LLVM's host runtime, devprof knows no %%.
+// Like LLVM's host runtime, devprof does not support %%.
 // PID:      {{^}}[[PID:[0-9]+]]-100.profraw{{$}}
 // PID-NEXT: {{^}}gfx1100.[[PID]]-100.profraw{{$}}
 // PID-NOT:  {{.}}

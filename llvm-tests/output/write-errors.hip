@@ -1,13 +1,13 @@
-// Where the file cannot be written that is said, the collect call returns -1, the program ends as it would without
-// devprof, and no file with a profile's name is left half written.
+// If the file cannot be written, this is reported, the collect call returns -1, the program ends as it would without
+// devprof, and no incomplete file with a profile's name is left.
 //
 // REQUIRES: debian, root
 // RUN: rm -rf %t && mkdir %t && cd %t && mkdir dir && touch file
 // RUN: %clang -O2 %inputs/mounts.c -o mounts
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 //
-// A directory that is a file; one that cannot be written; a full disk; a disk that becomes full while writing; a name
-// that is too long.
+// A directory that is a file; one that is read-only; a full disk; a disk that becomes full while the file is written;
+// a name that is too long.
 // RUN: env LLVM_PROFILE_FILE=file/x.profraw ./a 2>&1 | FileCheck %s
 // RUN: ./mounts readonly=dir -- env LLVM_PROFILE_FILE=dir/x.profraw ./a 2>&1 | FileCheck %s
 // RUN: ./mounts full=dir -- sh -c 'LLVM_PROFILE_FILE=dir/x.profraw ./a 2>&1; ls -A dir' | FileCheck %s --check-prefixes=CHECK,FULL
@@ -15,25 +15,25 @@
 // RUN: env LLVM_PROFILE_FILE=%{long}.profraw ./a 2>&1 | FileCheck %s
 // RUN: ls -A . dir | FileCheck %s --check-prefix=LEFT
 //
-// The file of an earlier run stays as it was. LLVM's runtime leaves a piece of the new one.
+// The file of an earlier run stays unchanged. LLVM's runtime leaves a part of the new one.
 // RUN: %hip_cxx %pgo %exact -O1 -DNO_COLLECT %s -o llvm
 // RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./a; wc -c dir/gfx1100.x' > out 2>&1
 // RUN: FileCheck %s --check-prefixes=CHECK,OLD < out
 // RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./llvm; wc -c dir/gfx1100.x' > out 2>&1
 // RUN: %if llvm-runtime %{ FileCheck %s --check-prefix=LLVM-OLD < out %}
 //
-// The same without a collect call, in the shared library: the exit status stays.
+// The same without a collect call, with the shared library: the exit status stays the same.
 // RUN: %hip_cxx %device_pgo %exact -O1 -DNO_COLLECT %s -o b
 // RUN: env LLVM_PROFILE_FILE=file/x.profraw %preload ./b 2>&1 | FileCheck %s --check-prefix=EXIT
 //
-// Continuous mode is not for devices: one warning, and the file is written.
+// Continuous mode is not supported for devices: one warning, and the file is written.
 // RUN: env LLVM_PROFILE_FILE=c%%c.profraw ./a 2>&1 | FileCheck %s --check-prefix=CONTINUOUS
 // RUN: ls | FileCheck %s --check-prefix=CONTINUOUS-FILE
 #include "check.h"
 
 extern "C" int __llvm_profile_hip_collect_device_data(void);
 
-// Enough functions that their profile is larger than a page.
+// Enough functions to make the profile larger than a page.
 template <int N> __global__ void kernel(int *out) { out[threadIdx.x] = N; }
 
 template <int... N> struct numbers {};

@@ -1,4 +1,4 @@
-// The shared library in a program that has LLVM's own collector, which writes a file of the same name and with fewer
+// The shared library in a program that has LLVM's own collector, which writes a file with the same name and fewer
 // records: the complete one is left.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t

@@ -8,8 +8,8 @@
 // RUN: diff -u %t.rocr %t.sim
 // RUN: FileCheck %s < %t.sim
 //
-// What is loaded, and what bad calls get: agents, pools, symbols, the loader extension. The GPU of ROCr's model mode
-// has a large BAR.
+// What is loaded, and the status of invalid calls: agents, pools, symbols, the loader extension. The GPU of ROCr's
+// model mode has a large BAR.
 //
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd
@@ -89,7 +89,7 @@ static hsa_status_t loaded(hsa_executable_t executable, hsa_loaded_code_object_t
     CHECK(loader.hsa_ven_amd_loader_loaded_code_object_get_info(object, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI, uri));
     hsa_status_t has_memory = loader.hsa_ven_amd_loader_loaded_code_object_get_info(object, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE, &memory);
     hsa_status_t has_size = loader.hsa_ven_amd_loader_loaded_code_object_get_info(object, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_SIZE, &memory_size);
-    // Process id and addresses differ from run to run.
+    // The process id and the addresses differ between runs.
     char here[64], text[8192] = "";
     uri[length] = 0;
     snprintf(here, sizeof here, "memory://%d#offset=0x%lx&", getpid(), memory);
@@ -164,7 +164,7 @@ static void *destroy(void *unused) {
     return unused;
 }
 
-// For the first executable it is shown; another one is destroyed meanwhile.
+// Printed for the first executable; another one is destroyed at the same time.
 static hsa_status_t destroy_meanwhile(hsa_executable_t executable, void *data) {
     (void)executable;
     pthread_create(data, NULL, destroy, NULL);
@@ -236,7 +236,7 @@ int main(int argc, char **argv) {
     CHECK(loader.hsa_ven_amd_loader_executable_iterate_loaded_code_objects(second, loaded, NULL));
     CHECK(hsa_code_object_reader_destroy(reader));
 
-    // Bad calls.
+    // Invalid calls.
     hsa_executable_symbol_t found;
     hsa_signal_t none = {0};
     hsa_queue_t *queue;

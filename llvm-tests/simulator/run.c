@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     unsigned *out = (unsigned *)(memory + 4096);
     *(void **)memory = out;
 
-    // A kernel behind a barrier that waits for the host.
+    // A kernel after a barrier that waits for the host.
     hsa_signal_t gate = new_signal(1), done = new_signal(2), told = new_signal(1);
     uint64_t before, after;
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &before));
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
     printf("queue: read %lu, write %lu\n", hsa_queue_load_read_index_scacquire(queue), hsa_queue_load_write_index_relaxed(queue));
 
     // The counters, by a copy that waits for a signal.
-    // ROCr's model mode copies to no memory but HSA's own.
+    // ROCr's model mode only copies to HSA's own memory.
     uint64_t *counters = host_memory(4096), *plain = host_memory(4096);
     const char *names[] = {"__profc__Z6halvedj", "__profc_branch", "__profc_loop"};
     hsa_signal_t first = new_signal(1), copied = new_signal(3);
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
         printf(" %lu", counters[n]);
     printf("\nthe same at once: %d\n", memcmp(counters, plain, 48) == 0);
 
-    // Device memory and back.
+    // To device memory and back.
     void *device;
     CHECK(hsa_amd_memory_pool_allocate(pool_of(gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED), 100000, 0, &device));
     hsa_amd_pointer_info_t info = {.size = sizeof info};
@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
     printf("any: %u", hsa_amd_signal_wait_any(2, both, conditions, values, UINT64_MAX, HSA_WAIT_STATE_BLOCKED, &satisfying));
     printf(", %ld\n", satisfying);
 
-    // A second argument: the program ends with everything loaded.
+    // With a second argument the program ends with everything loaded.
     if (argc > 2)
         return 0;
     CHECK(hsa_queue_destroy(queue));

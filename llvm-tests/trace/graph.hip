@@ -1,6 +1,6 @@
-// A graph that is launched is one API call, which owns the dispatches of all its nodes; the calls by which it was
-// captured launched nothing. Most packets are written while the queue is full, and reach ROCr's hooks on another thread.
-// A second run counts the same.
+// The launch of a graph is one API call, to which the dispatches of all its nodes belong. The calls that were captured
+// launched nothing. Most packets are written while the queue is full, and reach ROCr's hooks on another thread. A
+// second run has the same counts.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a

@@ -1,4 +1,4 @@
-// HIP programs under a trace: the same output, and every kernel recorded once.
+// HIP programs under a trace: the same output, and every kernel is recorded once.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: %hip_cxx -O2 %s -o %t/p -lamdhip64
@@ -140,7 +140,7 @@ int main(int, char **argv) {
         printf("wrong: %d\n", wrong);
         launch(1, nullptr);
     } else if (!strcmp(what, "events")) {
-        // ROCr's model mode has no clock of the GPU's: the times are 0 (see times.test).
+        // ROCr's model mode has no GPU clock: the times are 0 (see times.test).
         // EVENTS: waited: 0 0 0, elapsed: 0 0
         // EVENTS: added: 30
         // EVENTS: exit: 0

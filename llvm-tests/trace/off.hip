@@ -1,6 +1,6 @@
-// Without DEVPROF_TRACE nothing is traced, and HIP's functions are called directly: the return address that a call
-// reaches HIP with is the program's own. With it, the recording function's. A trace that cannot be made leaves the
-// program as it was, after a message.
+// Without DEVPROF_TRACE nothing is traced, and HIP's functions are called directly: a call reaches HIP with the
+// program's return address. With it, the return address is in the recording function. If a trace cannot be created,
+// this is reported and the program runs as without.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O1 -shared -fPIC -DNEXT -x c %s -o next.so

@@ -1,11 +1,11 @@
-// Several processes and one DEVPROF_TRACE: one that finds another writing the trace writes beside it and says so, and
-// both are whole; with %p each has its own, and nothing is said. A child that forked after HIP was used says and writes
-// nothing, and its parent's trace goes on.
+// Several processes with the same DEVPROF_TRACE: a process that finds that another one is writing the trace writes a
+// file next to it and reports this, and both files are complete. With %p each process has its own file, and nothing is
+// reported. A child that was forked after HIP was used writes and reports nothing, and its parent's trace continues.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a
 //
-// A child that starts this program again while the parent's trace is open.
+// A child that executes this program again while the parent's trace is open.
 // RUN: %preload DEVPROF_TRACE=x.trace ./a exec > exec.out 2> exec.err
 // RUN: FileCheck %s --check-prefix=BESIDE < exec.err
 // RUN: ls | grep -c '^x[.]trace' | FileCheck %s --check-prefix=TWO
@@ -20,19 +20,19 @@
 // BOTH: calls=100 dispatches=100 without-call=0
 // BOTH: dropped=0 closed=1
 //
-// Afterwards the name is free again.
+// Afterwards the name can be used again.
 // RUN: %preload DEVPROF_TRACE=x.trace ./a alone > alone.out 2> alone.err
 // RUN: not grep ^devprof: alone.err
 // RUN: ls | grep -c '^x[.]trace' | FileCheck %s --check-prefix=TWO
 //
-// A child that forked before HIP was used, and its parent, with %p.
+// A child that was forked before HIP was used, and its parent, with %p.
 // RUN: %preload DEVPROF_TRACE=%%p.trace ./a before > before.out 2> before.err
 // RUN: not grep ^devprof: before.err
 // RUN: bash -c 'ls | grep -c "^[0-9]*[.]trace"' | FileCheck %s --check-prefix=TWO
 // RUN: bash -c 'for trace in [0-9]*.trace; do %trace --summary $trace || exit; done' | FileCheck %s --check-prefix=FORKED
 // FORKED-COUNT-2: calls=100 dispatches=100 without-call=0
 //
-// A child that forked afterwards, in the middle of the parent's launches, and makes a call.
+// A child that was forked afterwards, between the parent's launches, and makes a call.
 // RUN: %preload DEVPROF_TRACE=y.trace ./a after > after.out 2> after.err
 // RUN: not grep ^devprof: after.err
 // RUN: ls | grep '^y' | FileCheck %s --check-prefix=ONE
@@ -60,7 +60,7 @@ static void forked(void (*child)(char *), char *program) {
     int status = 1;
     if (pid == 0) {
         child(program);
-        // HIP's exit handlers would be the parent's.
+        // HIP's exit handlers are the parent's.
         _exit(0);
     }
     printf("child %d\n", pid);
@@ -73,13 +73,13 @@ static void again(char *program) {
     _exit(1);
 }
 
-// A call that HIP answers by itself, and that the parent's trace would have.
+// A call that HIP answers without a launch, and that the parent's trace would record.
 static void empty_copy(char *) { char byte = 0; _exit(hipMemcpy(&byte, &byte, 0, hipMemcpyHostToHost)); }
 
 int main(int, char **argv) {
     int *out, right = 100;
     if (!strcmp(argv[1], "before")) {
-        // The child is this program from here on, and has a parent that waits.
+        // From here on the child runs this program, and its parent waits for it.
         pid_t pid = fork();
         int status;
         if (pid && (waitpid(pid, &status, 0) != pid || status != 0))

@@ -1,6 +1,7 @@
-// Threads that launch at the same time, on their own streams and on one, and end: every call is recorded once, and
-// every dispatch belongs to the call, and so to the thread, that made it, also where another thread rang the doorbell.
-// A second run counts the same. devprof as HSA's tool only does not see the calls, and marks every dispatch.
+// Threads that launch at the same time, on their own streams and on a shared one, and exit: every call is recorded
+// once, and every dispatch belongs to the call that made it, and so to its thread, even if another thread rang the
+// doorbell. A second run has the same counts. Loaded as HSA's tool only, devprof does not observe the calls, and marks
+// every dispatch.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a -pthread
@@ -12,7 +13,7 @@
 // CHECK-NEXT: hipMemcpy calls=1 dispatches=1 each=1..1
 // CHECK-NEXT: hipMemset calls=16 dispatches=16 each=1..1
 //
-// The threads' own ids, with what each has launched.
+// The threads' own ids, with what each of them launched.
 // RUN: sort threads > threads.told
 // RUN: %trace x.trace | sed -En 's/^dispatch .* thread=([0-9]+) .*/thread \1/p' | sort | uniq -c > threads.counted
 // RUN: sed -E 's/^ *([0-9]+) (.*)/\2 launched \1/' threads.counted | sort | diff threads.told -

@@ -1,4 +1,5 @@
-// Somebody empties the trace while the program runs: that is said once, the program goes on, and nothing more is written.
+// Another process truncates the trace while the program runs: this is reported once, the program continues, and
+// nothing more is written.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a
@@ -24,7 +25,7 @@ int main(int, char **argv) {
     CHECK(hipHostMalloc((void **)&out, sizeof *out, 0));
     *out = 0;
     launch(out, 100);
-    // Not while records are being written: then nothing can help.
+    // Not while records are being written: writing to a part of the mapping that was cut off raises SIGBUS.
     usleep(500 * 1000);
     if (truncate(argv[1], 0))
         return 1;

@@ -1,5 +1,5 @@
-// Launches through functions that the program asked HIP or the loader for: devprof does not see these calls. Their
-// dispatches are recorded all the same, between those of calls that it sees, and marked. The program ends without
+// Launches through function pointers that the program got from HIP or the loader: devprof does not observe these
+// calls. Their dispatches are recorded, between those of calls that it observes, and marked. The program exits without
 // waiting for the last of them.
 //
 // RUN: rm -rf %t && mkdir %t && cd %t

@@ -1,6 +1,6 @@
-# watch.py TIMES COMMAND…: starts the program that often, reads its profile in a loop while it runs, and kills it at a
-# random moment. Its profile must be whole whenever it is read, its count must never fall, and must have what was
-# launched half a second before.
+# watch.py TIMES COMMAND…: runs the program TIMES times, reads its profile in a loop while it runs, and kills it at a
+# random moment. The profile must be complete at every read, its count must never decrease, and it must have all
+# launches up to half a second before the kill.
 import os
 import random
 import signal
@@ -14,7 +14,7 @@ import counts
 
 FILE = "gfx1100.default.profraw"
 AGE = 500_000_000  # ns
-THREADS = 64  # a launch
+THREADS = 64  # per launch
 
 
 def whole():

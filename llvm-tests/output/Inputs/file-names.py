@@ -1,16 +1,17 @@
-# table.py LIBRARY CODE-OBJECT: where LLVM's host runtime writes to, and where devprof does, a line a case; ends with 1
-# when a device's file is not <dir>/gfx1100.<name of LLVM's>.
+# file-names.py LIBRARY CODE-OBJECT: prints, one line per case, where LLVM's host runtime writes to and where devprof
+# does. Exits with 1 if a device's file is not <dir>/gfx1100.<name of LLVM's>.
 #
-# The programs, in the current directory, are program.c, with host instrumentation: "plain", and others that were told a
-# name when they were compiled. Those in archive/ are linked with devprof, those in preloaded/ have LIBRARY preloaded.
+# The programs in the current directory are built from profile-steps.c, with host instrumentation: "plain", and others
+# that have a name from the compiler. Those in archive/ are linked with devprof, those in preloaded/ have LIBRARY
+# preloaded.
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-# Each case: environment, steps of program.c. Where LLVM writes no host file, or devprof means to differ: the device's
-# name, with {0}, {1}… for the process ids that were told. A step "@NAME" chooses the program.
+# Each case: environment, steps of profile-steps.c. If LLVM writes no host file, or devprof differs on purpose: the
+# device file's name, with {0}, {1}… for the printed process ids. A step "@NAME" selects the program.
 ENVIRONMENT = [
     ("a.profraw",),
     ("d/e/a.profraw",),
@@ -37,12 +38,13 @@ ENVIRONMENT = [
     ("%3%m.x",),
     ("x%",),
     ("x%p%",),
-    # LLVM warns and takes its default.
+    # LLVM prints a warning and uses its default.
     ("%m%m.x",),
     ("%m.%2m.x",),
     ("%c%c.x",),
     ("%tx",),
-    # LLVM's host runtime writes nothing for these: a directory; %c in a program that was compiled without support for it.
+    # LLVM's host runtime writes nothing for a directory, and for %c in a program that was compiled without support for
+    # it.
     ("d/", "d/gfx1100.default.profraw"),
     ("c%c.x", "gfx1100.c.x"),
 ]
@@ -51,15 +53,15 @@ CASES = [({"LLVM_PROFILE_FILE": row[0]}, [], *row[1:]) for row in ENVIRONMENT] +
     ({"LLVM_PROFILE_FILE": "%tx", "TMPDIR": "here"}, []),
     ({"LLVM_PROFILE_FILE": "%tx", "TMPDIR": "here"}, ["tmp=there"]),
     ({"LLVM_PROFILE_FILE": "a"}, ["env=b"]),
-    # LLVM makes directories when the program starts.
+    # LLVM creates directories when the program starts.
     ({"LLVM_PROFILE_FILE": "a/b"}, ["directory=sub"], "sub/a/gfx1100.b"),
     # LLVM expands %p when the program starts.
-    ({"LLVM_PROFILE_FILE": "%p"}, ["tell", "fork", "tell"], "gfx1100.{1}"),
+    ({"LLVM_PROFILE_FILE": "%p"}, ["pid", "fork", "pid"], "gfx1100.{1}"),
 ]
-# What the program and its compiler say, with what is left of it where the library is preloaded: the environment's name.
+# The names from the program and its compiler, and the result if the library is preloaded: the name of the environment.
 HIDDEN = [
     ({}, ["@named"], None, "gfx1100.default.profraw"),
-    ({}, ["@named", "tell", "fork", "tell"], "named/gfx1100.{1}.x", "gfx1100.default.profraw"),
+    ({}, ["@named", "pid", "fork", "pid"], "named/gfx1100.{1}.x", "gfx1100.default.profraw"),
     ({"LLVM_PROFILE_FILE": ""}, ["@named"], None, "gfx1100.default.profraw"),
     ({}, ["@generate"], None, "gfx1100.default.profraw"),
     ({}, ["@context"], None, "gfx1100.default.profraw"),
@@ -106,8 +108,8 @@ def run(kind, environment, steps, wanted):
     os.makedirs(work + "/sub")
     program = next((step[1:] for step in steps if step[0] == "@"), "plain")
     steps = [step for step in steps if step[0] != "@"]
-    if "tell" not in steps:
-        steps.insert(0, "tell")
+    if "pid" not in steps:
+        steps.insert(0, "pid")
     place = steps.index("fork") + 1 if "fork" in steps else 0
     steps.insert(place, "load")
     clean = {key: value for key, value in os.environ.items() if key != "TMPDIR"}

@@ -1,5 +1,5 @@
-# large.py RESULT: the assembly source of a code object whose one function has a million counters, each of which has
-# counted 7; tables and records as clang 23 makes them.
+# large.py RESULT: writes the assembly of a code object with one function of a million counters, each of which is 7;
+# tables and records as clang 23 generates them.
 import hashlib
 import sys
 

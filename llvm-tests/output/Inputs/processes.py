@@ -1,6 +1,7 @@
-# processes.py PROGRAM CODE-OBJECT PATTERN [killed]: 64 processes at once write their counters to PATTERN, process n having
-# counted n + 1 times. All the while the files are read: each must be whole and of whole processes. With "killed" every
-# second process collects again and again, until it is killed, at some moment of its work. Prints what the files add up to.
+# processes.py PROGRAM CODE-OBJECT PATTERN [killed]: 64 processes at the same time write their counters to PATTERN;
+# process n has counted n + 1 times. Meanwhile the files are read: each must be complete and contain complete processes
+# only. With "killed" every second process collects repeatedly until it is killed at a random moment. Prints the sum of
+# the files.
 import glob
 import os
 import random
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 
-MANY = 1 << 32  # So much does each collect of a process that is killed.
+MANY = 1 << 32  # Each collect call of a process that is killed adds this.
 program, code_object, pattern = map(os.path.abspath, sys.argv[1:4])
 kill = sys.argv[4:] == ["killed"]
 seen = [0]
@@ -61,7 +62,7 @@ reader.start()
 processes = [start(n) for n in range(64)]
 if kill:
     victims = processes[1::2]
-    # They have begun to write when there is a file.
+    # They have started to write when there is a file.
     while not files():
         time.sleep(0.01)
     random.seed(5)

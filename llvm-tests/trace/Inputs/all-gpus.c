@@ -1,11 +1,12 @@
-// All GPUs at once: each has two queues for one thread and one for two, and each thread writes to queues of three GPUs.
+// All GPUs at once: each has two queues for one thread and one for two threads, and each thread writes to queues of
+// three GPUs.
 //
-// A dispatch says what a trace must tell of it: its grid's x is the GPU's place in HSA's order of agents plus 64 times
-// the number of the GPU's queue, y the number of the thread that wrote it, z 1; the LDS size counts a queue's dispatches
-// modulo 1000, and the kernel is `branch` where that is even, `loop` where it is odd. The kernel counts its work-items
-// itself.
+// The fields of a dispatch identify it in the trace: the grid's x is the GPU's index in HSA's order of agents plus 64
+// times the number of the GPU's queue, y is the number of the thread that wrote it, z is 1. The LDS size counts the
+// queue's dispatches modulo 1000, and the kernel is `branch` if that is even, `loop` if it is odd. The kernel counts its
+// work-items itself.
 //
-//     fleet CODE_OBJECT DISPATCHES
+//     all-gpus CODE_OBJECT DISPATCHES
 #include "packets.h"
 
 enum { GPUS = 8, QUEUES = 3, SHARED = 2 };
@@ -80,7 +81,7 @@ int main(int argc, char **argv) {
     hsa_agent_t agents[GPUS];
     for (int n = 0; n < count; ++n) {
         struct gpu *own = &gpus[n];
-        // What packets.h and hsa.h make they make for this GPU.
+        // For this GPU, what packets.h and hsa.h create.
         agents[n] = gpu = own->agent;
         own->code = load(bytes, size);
         own->kernels[0] = symbol_u64(own->code, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);

@@ -1,6 +1,6 @@
-// Preloaded behind libdevprof.so: counts what the calling thread allocates, and what libdevprof.so itself does on any
-// thread. Whether a call comes from there is told by its return address: the runtime is linked with its own standard
-// library, and calls malloc itself.
+// Preloaded after libdevprof.so: counts the allocations of the calling thread, and those of libdevprof.so on any
+// thread. The return address shows whether a call comes from libdevprof.so, which is linked with its own standard
+// library and calls malloc itself.
 #define _GNU_SOURCE
 #include <link.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 static uintptr_t first, last;
 static uint64_t by_devprof;
-// In the static TLS block: reaching it must not allocate.
+// In the static TLS block, because accessing it must not allocate.
 static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t here;
 
 uint64_t allocations_here(void) { return here; }

@@ -1,6 +1,6 @@
-// Writes TOTAL dispatches into a queue of SIZE packets, BATCH at a time with one ring of the doorbell; the first batch
-// has FIRST. Without room it waits.
-// With MEMORY set it says how much memory it has at the end, of its own and of mapped files, and the most it ever had.
+// Writes TOTAL dispatches into a queue of SIZE packets, BATCH at a time with one doorbell ring per batch; the first
+// batch has FIRST. Waits while the queue is full. If MEMORY is set, prints its memory use at the end, private and of
+// mapped files, and the peak.
 //
 //     batches CODE_OBJECT SIZE BATCH TOTAL [FIRST]
 #include "packets.h"

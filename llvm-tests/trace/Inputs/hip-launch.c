@@ -1,5 +1,5 @@
-// HIP as far as devprof sees it: a launch is a function of the library behind it in the order of symbol search, which
-// writes a packet on the calling thread. Here the kernel is the function that writes, and the stream what it gets.
+// HIP as far as devprof uses it: a launch is a function of the next library in symbol search order, which writes a
+// packet on the calling thread. Here the kernel argument is the function that writes, and the stream is its argument.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
-// A tool for HSA_TOOLS_LIB, to be named before devprof: the third signal that is made after its start is interrupted by a
-// signal of the operating system, whose handler calls exit. devprof makes its signals while it has the trace locked.
+// A tool for HSA_TOOLS_LIB, to be named before devprof: a signal of the operating system, whose handler calls exit,
+// interrupts the creation of the third HSA signal after the tool's start. devprof creates its signals while it holds
+// the lock of the trace.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>

@@ -1,5 +1,5 @@
-// Queues used in the ways that HSA allows and that a tool between could spoil. A scenario a run; each prints what it
-// saw, which must be the same with a tool and without.
+// Uses queues in the ways that HSA allows and that a tool in between could break. One scenario per run. Each prints
+// what it sees, which must be the same with a tool and without.
 //
 //     packets CODE_OBJECT SCENARIO
 #include "packets.h"
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-// The whole queue is full of packets that wait for a signal, which the thread that wrote them sets afterwards.
+// The queue is full of packets that wait for a signal, which the thread that wrote them sets afterwards.
 static void gate(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t closed = signal_of(1);
@@ -25,7 +25,7 @@ static void gate(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// Own completion signals: one a dispatch, one for several, none.
+// The program's own completion signals: one per dispatch, one for several, none.
 static void signals(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t shared = signal_of(100);
@@ -36,7 +36,7 @@ static void signals(void) {
         dispatch(&lane, shared, false);
         dispatch(&lane, no_signal, true);
         await(own);
-        // The signal is the program's again: a tool that touches it later spoils what is stored now.
+        // The signal is the program's again: a tool that accesses it later overwrites what is stored now.
         hsa_signal_store_screlease(own, 77);
         last = hsa_signal_load_scacquire(own);
         CHECK(hsa_signal_destroy(own));
@@ -94,7 +94,7 @@ static void threads(void) {
     CHECK(hsa_queue_destroy(shared_queue));
 }
 
-// A queue goes while its last packets wait for what never comes; another is made and used.
+// A queue is destroyed while its last packets wait for a signal that is never set; another queue is created and used.
 static void destroyed(void) {
     for (int round = 0; round < 3; ++round) {
         struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
@@ -136,7 +136,7 @@ static void vendor(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// A packet of a type and, if it is vendor-specific, a format that no one knows, with a completion signal.
+// A packet with an unassigned type or, if it is vendor-specific, an unassigned format, with a completion signal.
 static void put_strange(struct lane *lane, int type, int format, hsa_signal_t done) {
     uint64_t packet[8] = {(uint64_t)format << 16, 0, 0, 0, 0, 0, 0, done.handle};
     uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
@@ -145,8 +145,8 @@ static void put_strange(struct lane *lane, int type, int format, hsa_signal_t do
     ring(lane->queue, index);
 }
 
-// Types of packets that no one knows yet, and gfx1250's dispatch in clusters (hsa_amd_ext_kernel_dispatch_packet_t:
-// 3 by 2 by 1 clusters of 2 by 1 by 4 workgroups), which the simulator completes where it runs no kernels.
+// Unassigned packet types, and gfx1250's dispatch in clusters (hsa_amd_ext_kernel_dispatch_packet_t: 3 by 2 by 1
+// clusters of 2 by 1 by 4 workgroups), which the simulator completes if it does not run kernels.
 static void unknown(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t done = signal_of(5 * 40);
@@ -176,7 +176,7 @@ static void unknown(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// Formats that cannot be run, behind a barrier that never opens.
+// Formats that cannot be run, after a barrier that never opens.
 static void strange(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t never = signal_of(1), done = signal_of(100);
@@ -213,7 +213,7 @@ static void left(const char *how) {
     exit(4);
 }
 
-// A child that never touches HSA, and one that ends by itself.
+// A child that never uses HSA, and one that exits by itself.
 static void forks(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     some(&lane, 50);
@@ -257,7 +257,7 @@ static void *wait_each_round(void *data) {
     return data;
 }
 
-// Threads and a handler wait for the same dispatch's signal, which is destroyed as soon as they are through.
+// Threads and a handler wait for the signal of the same dispatch, which is destroyed as soon as they have returned.
 static void waiters(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
     pthread_barrier_init(&round_begins, NULL, WAITERS + 1);
@@ -295,7 +295,7 @@ static bool next_link(hsa_signal_value_t value, void *data) {
     return chained.dispatches < 20 * 31;
 }
 
-// The handler of a dispatch's signal, on HSA's own thread, writes the next dispatches, into a full queue.
+// The handler of a dispatch's signal, on HSA's own thread, writes the next dispatches into a full queue.
 static void chain(void) {
     chained.queue = queue_of(64, HSA_QUEUE_TYPE_MULTI);
     awaited = signal_of(1);
@@ -308,7 +308,7 @@ static void chain(void) {
     CHECK(hsa_queue_destroy(chained.queue));
 }
 
-// One producer, who sets the write index: before the packets are written, and after.
+// A single producer, which sets the write index before it writes the packets, and after.
 static void stored(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     for (int n = 0; n < 100; ++n) {
@@ -327,7 +327,7 @@ static void stored(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// How often the threads whose names begin with devprof have gone to sleep.
+// How often the threads whose names start with devprof have gone to sleep.
 static long sleeps(void) {
     long all = 0;
     DIR *threads = opendir("/proc/self/task");
@@ -348,7 +348,7 @@ static long sleeps(void) {
     return all;
 }
 
-// A quiet time, in which nobody has anything to do.
+// An idle period.
 static void quiet(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     some(&lane, 100);
@@ -363,7 +363,7 @@ static void quiet(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// Somebody else in the process, a library for one, initialises HSA and shuts it down again: it stays alive.
+// Other code in the process, for example a library, initializes HSA and shuts it down again: HSA stays initialized.
 static void counted_down(void) {
     struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     some(&lane, 50);
@@ -382,7 +382,7 @@ static void counted_down(void) {
     CHECK(hsa_queue_destroy(lane.queue));
 }
 
-// HSA is shut down with a queue that was not destroyed, and comes again; signals may then be where doorbells were.
+// HSA is shut down while a queue exists, and initialized again; signals may then be at the addresses of doorbells.
 static const char *code_object;
 
 static void again(void) {

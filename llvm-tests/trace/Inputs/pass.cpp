@@ -1,7 +1,7 @@
-// A tool for HSA_TOOLS_LIB that makes every queue an intercept queue and passes every packet on: what an intercept
-// queue of ROCr does by itself, with devprof nowhere near. On stderr, for PASS_VERBOSE: each batch. With -DWATCH it makes
-// none, but says when the program makes and destroys one; with -DLIVE it calls what ROCr's tables have by then, where
-// other tools put their functions in.
+// A tool for HSA_TOOLS_LIB that makes every queue an intercept queue and passes every packet on: shows what ROCr's
+// intercept queues do by themselves, without devprof. If PASS_VERBOSE is set, it prints each batch on stderr. With
+// -DWATCH it creates no intercept queue, but prints when the program creates and destroys a queue. With -DLIVE it
+// calls the functions in ROCr's current tables, where other tools install theirs.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>

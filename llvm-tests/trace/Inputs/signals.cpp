@@ -1,5 +1,5 @@
-// A tool for HSA_TOOLS_LIB, named before devprof and so below it: counts the signals that devprof makes and those that
-// all others make, and says on stderr when HSA is shut down how many of each are there.
+// A tool for HSA_TOOLS_LIB that is named before devprof, and so is called by it: counts the signals that devprof
+// creates and those of all others, and prints on stderr how many of each exist when HSA is shut down.
 #define AMD_INTERNAL_BUILD
 #include <dlfcn.h>
 #include <hsa/hsa.h>
@@ -11,7 +11,7 @@
 
 static AmdExtTable amd_ext;
 static CoreApiTable core;
-// Not destroyed: HSA is shut down after this library's destructors.
+// Not destroyed, because HSA is shut down after this library's destructors.
 static std::mutex &lock = *new std::mutex;
 static std::map<uint64_t, int> &owners = *new std::map<uint64_t, int>;
 static long made[2], destroyed[2];

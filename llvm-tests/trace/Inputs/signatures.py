@@ -17,7 +17,7 @@ print("""#define __HIP_PLATFORM_AMD__
 #include <type_traits>
 #include <hip/hip_runtime_api.h>
 #include <hip/hip_ext.h>
-// Enumerations are taken for u32.
+// Enumerations are treated as u32.
 template <class Wanted> struct integer {
     template <class T> static constexpr bool is =
         sizeof(T) == sizeof(Wanted) && (std::is_enum_v<T> ? std::is_same_v<Wanted, uint32_t>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-# For traces that are too long to be held in memory (trace.py has all other checks):
+# For traces that are too large for memory (trace.py has all other checks):
 #
-#   soak.py trace FILE          reads the trace of one queue that batches.c wrote to, a record at a time, as
-#                               src/tracefile/format.rs documents it: each dispatch is there once, in order, by the
-#                               program's own numbers (packets.h), and has times inside of what the host saw
-#   soak.py csv FILE            counts the lines of an export, whose Dispatch_Id must count from 1 and whose times must
-#                               go forward
+#   soak.py trace FILE          reads the trace of one queue that batches.c wrote to, record by record, as
+#                               src/tracefile/format.rs documents it: each dispatch is there once, in order of the
+#                               program's own numbers (packets.h), and its times are inside the host's times
+#   soak.py csv FILE            counts the lines of an export, in which Dispatch_Id must count from 1 and times must
+#                               increase
 #   soak.py memory MOST CMD...  runs a command, which may use MOST MiB
 import csv
 import mmap

@@ -1,9 +1,10 @@
-// What a launch calls in the steady state: two threads make dispatches in queues of their own, by HSA or by API calls
-// (hip-launch.c), ten thousand of which some wait until their queues are full. Then it is counted, for a hundred thousand
-// more, what they and all of libdevprof.so allocate (allocations.c), and which functions the simulator is called for.
+// What a launch calls in the steady state: two threads make dispatches in their own queues, by HSA or by API calls
+// (hip-launch.c). During the first ten thousand the queues are full at times. Then, for a hundred thousand more, the
+// program counts the allocations of these threads and of libdevprof.so (allocations.c), and the simulator's functions
+// that are called.
 //
-// They come in blocks, and behind each the threads wait until the trace has it: how far the recording falls behind on a
-// busy machine is not the question here.
+// The threads launch in blocks, and after each block wait until the trace has it. How far recording falls behind on a
+// busy machine is not tested here.
 //
 //     steady CODE_OBJECT hsa|hip
 #define _GNU_SOURCE
@@ -12,11 +13,10 @@
 
 enum { THREADS = 2, SIZE = 1024, WARM = 10000 / THREADS, COUNTED = 100000 / THREADS, BLOCK = 250 };
 
-// Nothing is allocated for a launch. What is allowed is for something else: on a launching thread, that a queue which was
-// idle is told of; in the thread that records, some for each of its rounds.
+// The permitted number of allocations: on the launching threads, and in libdevprof.so.
 enum { MOST_LAUNCHING = 0, MOST = 0 };
 
-// API calls of a thread that may wait to be recorded until it makes more.
+// API calls of a thread that may wait to be recorded until the thread makes more.
 enum { CALLS_BEHIND = 256 };
 
 struct dim3 {
@@ -31,7 +31,7 @@ static pthread_barrier_t turn, block;
 static uint64_t (*here)(void), (*by_devprof)(void), (*calls)(const char *);
 static uint64_t launching;
 
-// Of the last it is known how often: that calls are counted.
+// The expected number of the last one is known, which shows that calls are counted.
 static const char *functions[] = {"hsa_signal_create", "hsa_amd_signal_create", "hsa_signal_destroy",
                                   "hsa_amd_signal_async_handler", "hsa_amd_memory_pool_allocate", "hsa_signal_store_screlease"};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
@@ -54,7 +54,7 @@ static void finish(struct lane *lane, uint64_t calls_of_nothing, hsa_signal_t do
     wait_for(lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
     await(done);
     pthread_barrier_wait(&block);
-    // The header's first counter, of records. Both threads have made as many.
+    // The header's first counter, of records. Both threads have made the same number.
     uint64_t recorded, made = lane->dispatches;
     if (hip)
         made += lane->dispatches + calls_of_nothing - CALLS_BEHIND;
@@ -68,7 +68,8 @@ static void finish(struct lane *lane, uint64_t calls_of_nothing, hsa_signal_t do
 static void *work(void *data) {
     struct lane *lane = data;
     hsa_signal_t done = signal_of(1);
-    // A full queue that waits, and more calls than are recorded meanwhile: both leave memory for all that comes.
+    // A full queue, and more calls than are recorded meanwhile: both allocate memory that is enough for all that
+    // follows.
     struct dim3 one = {1, 1, 1};
     uint64_t burst = hip ? 20000 : 0;
     for (uint64_t n = 0; n < burst; ++n)
@@ -107,7 +108,7 @@ int main(int argc, char **argv) {
     calls = dlsym(RTLD_DEFAULT, "hsa_sim_calls");
     int (*plan)(const char *) = dlsym(RTLD_DEFAULT, "hsa_sim_plan");
     begin(argv[1]);
-    // No fault: the simulator counts calls.
+    // Not a fault: the simulator counts calls.
     plan("");
     trace = open(getenv("DEVPROF_TRACE"), O_RDONLY);
     pthread_barrier_init(&turn, NULL, THREADS + 1);

@@ -1,6 +1,6 @@
-// What hsa_amd_profiling_get_dispatch_time tells for the program's own signals: kernels one after the other, some with a
-// signal that the next one has again, and a signal that a barrier packet has after the kernel. On stdout whether the
-// times can be right; in the file TIMES, if there is one, the times of each kernel.
+// The times that hsa_amd_profiling_get_dispatch_time returns for the program's own signals: kernels one after the
+// other, some with a signal that the next one reuses, and a signal of a barrier packet after the kernel. Prints on
+// stdout whether the times are plausible, and writes the times of each kernel to the file TIMES, if it is named.
 //
 //     times CODE_OBJECT [TIMES]
 #include "packets.h"

@@ -1,4 +1,4 @@
-# spoil.py KIND MODULE RESULT: makes a code object whose profile tables, records or names lie, from a good one.
+# corrupt.py KIND MODULE RESULT: makes a code object with corrupt profile tables, records or names from a valid one.
 import struct
 import sys
 
@@ -78,10 +78,10 @@ KINDS = {
     # The first record: the counter pointer at 16, the number of counters at 56.
     "counter-pointer": lambda m: m.patch("__llvm_prf_data", 16, "<q", 1 << 40),
     "counter-number": lambda m: m.patch("__llvm_prf_data", 56, "<I", 0x40000000),
-    # Two sizes come before the bytes; the second 0 says that they are not compressed.
+    # Two sizes come before the bytes; the second is 0, which means that they are not compressed.
     "not-utf8": lambda m: m.patch("__llvm_prf_names", 0, "3s", b"\x01\x00\xff"),
     "names-size": lambda m: m.patch("__llvm_prf_names", 0, "2s", b"\x7f\x7f"),
-    # Nothing else than the build id, behind the note's 16 bytes of head and name: another build.
+    # Only changes the build id, after the note's 16 bytes of header and name: another build.
     "build-id": lambda m: m.patch(".note.gnu.build-id", 16, "20s", bytes(20)),
 }
 
