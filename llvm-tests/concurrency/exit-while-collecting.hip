@@ -1,7 +1,6 @@
 // A process that exits while other threads collect ends as it would without devprof. What ran before is in its files,
 // and no loss is reported.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 // RUN: %hip_cxx %device_pgo %exact -O2 -DARCHIVE %s -o b %take_devprof %devprof_a
 // RUN: sh -ec 'for n in 1 2 3 4 5; do LLVM_PROFILE_FILE=preload/$n.profraw %preload ./a; done' 2> said

@@ -2,7 +2,6 @@
 // the exit began, 300 launches of 64 threads. The exit status is HIP's: without devprof, too, HIP can crash while the
 // threads are running.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for n in {1..6}; do rm -f gfx*; %ended %preload ./plain; %counts gfx1100.default.profraw; done' > preload.out 2> preload.err

@@ -3,7 +3,6 @@
 // model mode, where it cannot be initialized again). Every sum is exact, no loss is reported, and nothing hangs.
 //
 // REQUIRES: gfx1100, model, sim
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs %s -o a -lhsa-runtime64
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs -DARCHIVE %s -o b %devprof_a -lhsa-runtime64
 //

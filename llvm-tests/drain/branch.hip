@@ -1,7 +1,6 @@
 // 64 threads, of which every second one takes a branch: the counts are 64 and 32 at every optimization level. The
 // entry is uniform, the branch is not.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 // RUN: %profraw gfx1100.default.profraw | FileCheck %s --check-prefix=RAW

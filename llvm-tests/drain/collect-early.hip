@@ -1,6 +1,5 @@
 // A collect call before the first launch, when there is nothing to collect, succeeds. The counts at exit are complete.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES
 // RUN: %counts gfx1100.default.profraw | FileCheck %s

@@ -1,7 +1,6 @@
 // Device functions that are not kernels have their own counts, inlined or not: the file has all records of the
 // device's data section. If host and device are instrumented, LLVM 23's runtime only copies the kernels' records.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 // RUN: %hip_cxx %pgo %exact -O3 %s -o a %devprof_a && ./a

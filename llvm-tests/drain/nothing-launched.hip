@@ -1,6 +1,5 @@
 // A program that has kernels but launches none writes the host's file and no device file, even if it uses HIP.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
 // RUN: ./a 2>&1 | FileCheck %s --allow-empty
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES

@@ -1,6 +1,5 @@
 // A 3-D grid whose size is not a multiple of the group size: 10 × 7 × 3 threads in groups of 4 × 4 × 2 count 210.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 -fno-offload-uniform-block %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 #include "check.h"

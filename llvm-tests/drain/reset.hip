@@ -4,7 +4,7 @@
 // the devices'.
 //
 // REQUIRES: llvm-runtime, sim
-// RUN: rm -rf %t && split-file %s %t && cd %t
+// RUN: split-file %s .
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
 // RUN: %hip_cxx %pgo %exact -O2 main.hip -o a -Wl,--wrap=__llvm_profile_reset_counters %devprof_a
 // RUN: env LLVM_PROFILE_FILE=a.profraw ./a 2> err && count 0 < err

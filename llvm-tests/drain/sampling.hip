@@ -1,7 +1,6 @@
 // Unless sampling is turned off, clang counts one block in eight, by the block's linear number in the grid, whichever
 // dimensions the grid has.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo -O2 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 // RUN: %hip_cxx %pgo -O2 -Xarch_device -mllvm=--offload-pgo-sampling=1 %s -o a %devprof_a && ./a

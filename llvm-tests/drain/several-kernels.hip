@@ -1,6 +1,5 @@
 // Every kernel of a program has its own counts, summed over its launches. A kernel that is never launched has 0.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 #include "check.h"

@@ -2,7 +2,6 @@
 // read in a loop while it launches, and killed at a random moment, 12 times. Counts never decrease and include what
 // was launched half a second before (many times a snapshot's age on an idle machine).
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // DEFINE: %{watch} = python3 %S/Inputs/watch.py

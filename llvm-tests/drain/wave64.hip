@@ -1,7 +1,6 @@
 // Waves of 64 lanes: a group of 96 threads is one full and one half wave, and only the full wave is uniform.
 //
 // REQUIRES: wave32
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O0 -mwavefrontsize64 -Xoffload-compiler -mwavefrontsize64 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 // RUN: %profraw gfx1100.default.profraw | FileCheck %s --check-prefix=RAW

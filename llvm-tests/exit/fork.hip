@@ -1,7 +1,6 @@
 // A process that forks, in every order of fork, exec and the first use of the GPU: no process crashes or hangs, none
 // writes what another one has counted, and each that uses the GPU is drained. The same with snapshots.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for kind in after-exit after-_exit after-exec before-both before-child before-exec; do %preload LLVM_PROFILE_FILE=$kind/%%p ./plain $kind; %counts $kind/gfx1100.*; ls $kind | grep -c gfx; done' > preload.out 2> preload.err

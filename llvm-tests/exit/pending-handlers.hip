@@ -2,8 +2,8 @@
 // process that exits while the handler runs crashes in it (one of six runs did before devprof waited for the
 // handlers).
 
-// RUN: %hip_cxx %pgo %exact %s -o %t %devprof_a
-// RUN: env LLVM_PROFILE_FILE=%t.profraw MALLOC_PERTURB_=85 bash -euc 'for n in {1..60}; do %t; done'
+// RUN: %hip_cxx %pgo %exact %s -o a %devprof_a
+// RUN: env MALLOC_PERTURB_=85 bash -euc 'for n in {1..60}; do ./a; done'
 
 #include "check.h"
 

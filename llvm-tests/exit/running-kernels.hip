@@ -2,7 +2,6 @@
 // their end: on the null stream, on a blocking and on a non-blocking one. If the user's timeout is reached, this is
 // reported, and what is complete is written. LLVM 23's own runtime does not wait for non-blocking streams.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o b
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm

@@ -2,7 +2,6 @@
 // are drained, too, and llvm-profdata 22 reads the file.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx22 %pgo -fprofile-update=atomic -O2 %device_rt22 %s -o a %take_devprof %devprof_a && ./a
 // RUN: %profraw gfx1100.default.profraw | FileCheck %s --check-prefix=RAW
 // RUN: %counts22 gfx1100.default.profraw | FileCheck %s

@@ -1,6 +1,5 @@
 // llvm-cov shows which lines of a kernel ran, and how often, from the merged profile and the program's code object.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O1 %s -o a %devprof_a && ./a
 // RUN: %profdata merge gfx1100.default.profraw -o a.profdata
 // RUN: llvm-objdump --offloading a > extracted && mv a.0.hip-amdgcn-amd-amdhsa--gfx1100 a.co

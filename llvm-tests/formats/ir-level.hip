@@ -1,7 +1,6 @@
 // IR-level profiles (-fprofile-generate) make the full round trip: written, merged, and fed back with -fprofile-use.
 // The device's code then has branch weights.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a && env LLVM_PROFILE_FILE=a.profraw ./a
 // RUN: %profraw gfx1100.a.profraw | FileCheck %s --check-prefix=RAW
 // RUN: %counts gfx1100.a.profraw | FileCheck %s --check-prefix=COUNTS

@@ -1,7 +1,6 @@
 // IR-level instrumentation counts a select by adding its condition, which differs between lanes: the count is the
 // number of lanes whose condition holds, not the first lane's value times the number of lanes.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a && env LLVM_PROFILE_FILE=a.profraw ./a
 // RUN: %counts gfx1100.a.profraw | FileCheck %s
 #include "check.h"

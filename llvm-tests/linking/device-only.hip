@@ -1,7 +1,6 @@
 // Only the device's code is instrumented: the shared library saves its counts without any flag, preloaded and as an
 // HSA tool; the archive must be linked explicitly.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 // RUN: env LLVM_PROFILE_FILE=none.profraw ./a
 // RUN: env LLVM_PROFILE_FILE=preload.profraw %preload ./a

@@ -2,7 +2,6 @@
 // devprof causes nothing more to be loaded. With LLVM 23's own runtime it aborts.
 //
 // REQUIRES: llvm-runtime, model
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %host_pgo -O2 %s -o a %devprof_a && ./a
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES
 // RUN: %counts default.profraw | FileCheck %s

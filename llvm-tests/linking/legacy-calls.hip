@@ -1,7 +1,6 @@
 // Objects that were compiled for the runtime before LLVM 23's register their variables and modules: they link, the
 // calls are harmless with any arguments, and the counts are the same as without them.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 #include "check.h"

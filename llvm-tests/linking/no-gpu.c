@@ -1,7 +1,6 @@
 // In a program without GPU code devprof does nothing: linked in or preloaded, it does not load HSA or HIP, starts no
 // thread, prints nothing and writes nothing.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O2 -fprofile-instr-generate -fcoverage-mapping %s -o a %take_devprof %devprof_a
 // RUN: ./a > out 2>&1 && FileCheck %s < out
 // RUN: %clang -O2 %s -o b && %preload ./b > out 2>&1 && FileCheck %s < out

@@ -2,7 +2,6 @@
 // expanded, and the architecture precedes the file's name. Compared with LLVM's own runtime. All patterns:
 // file-names.test.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
 // RUN: env LLVM_PROFILE_FILE=new/deep/%%p-100%%%%.profraw ./a

@@ -2,7 +2,7 @@
 // devprof, and no incomplete file with a profile's name is left.
 //
 // REQUIRES: debian, root
-// RUN: rm -rf %t && mkdir %t && cd %t && mkdir dir && touch file
+// RUN: mkdir dir && touch file
 // RUN: %clang -O2 %inputs/mounts.c -o mounts
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o a %take_devprof %devprof_a
 //

@@ -1,7 +1,6 @@
 // The shared library in a program that has LLVM's own collector, which writes a file with the same name and fewer
 // records: the complete one is left.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a
 // RUN: env LLVM_PROFILE_FILE=preload.profraw %preload ./a
 // RUN: %counts gfx1100.preload.profraw | FileCheck %s

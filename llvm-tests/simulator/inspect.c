@@ -1,12 +1,12 @@
 // REQUIRES: gfx1100, model, sim
-// RUN: %clang -O1 -Wall -I%inputs %s -o %t -lhsa-runtime64
-// RUN: %on_rocr %t %fixtures/counted.raw11.co > %t.rocr
-// RUN: %on_sim HSA_SIM_BAR=large %t %fixtures/counted.raw11.co > %t.sim
-// RUN: diff -u %t.rocr %t.sim
-// RUN: %on_rocr %t %fixtures/counted.raw10.co > %t.rocr
-// RUN: %on_sim HSA_SIM_BAR=large %t %fixtures/counted.raw10.co > %t.sim
-// RUN: diff -u %t.rocr %t.sim
-// RUN: FileCheck %s < %t.sim
+// RUN: %clang -O1 -Wall -I%inputs %s -o a -lhsa-runtime64
+// RUN: %on_rocr ./a %fixtures/counted.raw11.co > rocr
+// RUN: %on_sim HSA_SIM_BAR=large ./a %fixtures/counted.raw11.co > sim
+// RUN: diff -u rocr sim
+// RUN: %on_rocr ./a %fixtures/counted.raw10.co > rocr
+// RUN: %on_sim HSA_SIM_BAR=large ./a %fixtures/counted.raw10.co > sim
+// RUN: diff -u rocr sim
+// RUN: FileCheck %s < sim
 //
 // What is loaded, and the status of invalid calls: agents, pools, symbols, the loader extension. The GPU of ROCr's
 // model mode has a large BAR.

@@ -1,8 +1,8 @@
 // REQUIRES: gfx1100, model, sim
-// RUN: %clang -O1 -Wall -I%inputs %s -o %t -lhsa-runtime64
-// RUN: %on_rocr %t %fixtures/counted.raw11.co > %t.rocr
-// RUN: %on_sim %t %fixtures/counted.raw11.co > %t.sim
-// RUN: diff -u %t.rocr %t.sim && FileCheck %s < %t.sim
+// RUN: %clang -O1 -Wall -I%inputs %s -o a -lhsa-runtime64
+// RUN: %on_rocr ./a %fixtures/counted.raw11.co > rocr
+// RUN: %on_sim ./a %fixtures/counted.raw11.co > sim
+// RUN: diff -u rocr sim && FileCheck %s < sim
 //
 // Signals, queues, kernels, barriers, handlers, copies.
 //

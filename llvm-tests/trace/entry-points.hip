@@ -11,7 +11,6 @@
 // node has its arguments), and copies of arrays, which use image instructions.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: nm -D --defined-only %devprof_so | sed -En 's/.* T ((_Z[0-9]+)?hip)/\1/p' | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread

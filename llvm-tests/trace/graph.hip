@@ -2,7 +2,6 @@
 // launched nothing. Most packets are written while the queue is full, and reach ROCr's hooks on another thread. A
 // second run has the same counts.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a
 // RUN: %preload DEVPROF_TRACE=one.trace ./a
 // RUN: %trace --summary one.trace > one && FileCheck %s < one

@@ -2,7 +2,6 @@
 // program's return address. With it, the return address is in the recording function. If a trace cannot be created,
 // this is reported and the program runs as without.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %clang -O1 -shared -fPIC -DNEXT -x c %s -o next.so
 // RUN: %hip_cxx -O2 %s -o a -Wl,-rpath,%t ./next.so
 // RUN: %preload ./a | FileCheck %s --check-prefix=OFF

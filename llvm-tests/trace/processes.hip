@@ -2,7 +2,6 @@
 // file next to it and reports this, and both files are complete. With %p each process has its own file, and nothing is
 // reported. A child that was forked after HIP was used writes and reports nothing, and its parent's trace continues.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a
 //
 // A child that executes this program again while the parent's trace is open.

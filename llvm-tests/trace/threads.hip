@@ -3,7 +3,6 @@
 // doorbell. A second run has the same counts. Loaded as HSA's tool only, devprof does not observe the calls, and marks
 // every dispatch.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a -pthread
 // RUN: %preload DEVPROF_TRACE=x.trace ./a > threads
 // RUN: %trace --summary x.trace > summary && FileCheck %s < summary

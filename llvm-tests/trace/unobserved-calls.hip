@@ -2,7 +2,6 @@
 // calls. Their dispatches are recorded, between those of calls that it observes, and marked. The program exits without
 // waiting for the last of them.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -O2 %s -o a
 // RUN: ./a > alone
 // RUN: %preload DEVPROF_TRACE=x.trace ./a > traced && diff alone traced
