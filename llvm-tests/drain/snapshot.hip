@@ -31,7 +31,7 @@
 // A value that is not a number is reported.
 // RUN: env DEVPROF_SNAPSHOT_MS=soon %preload ./plain once 2>&1 | FileCheck %s --check-prefix=BAD
 // RUN: env DEVPROF_SNAPSHOT_MS=0 %preload ./plain once 2>&1 | FileCheck %s --check-prefix=BAD
-// BAD: devprof: DEVPROF_SNAPSHOT_MS={{soon|0}} is no number of milliseconds; no snapshots are made
+// BAD: devprof: DEVPROF_SNAPSHOT_MS={{soon|0}}: not a valid number of milliseconds; snapshots disabled
 #include "check.h"
 #include <fcntl.h>
 #include <string.h>
