@@ -1,6 +1,8 @@
 //! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and counted;
 //! the rest is collected all the same.
 
+#![forbid(unsafe_code)]
+
 mod build_id;
 mod cache;
 mod code_object;

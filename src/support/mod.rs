@@ -1,5 +1,7 @@
 //! What every layer needs: memory, locks, settings, messages, a guard against panics.
 
+#![forbid(unsafe_code)]
+
 pub mod alloc;
 pub mod diagnostics;
 pub mod environment;
