@@ -13,7 +13,7 @@ struct Repository {
 }
 
 impl Repository {
-    /// `example` and `test` are the scripts behind the README's last two commands.
+    /// `example` and `test` are what tools/example/run and tools/test do.
     fn new(readme: &str, example: &str, test: &str) -> Repository {
         let repository = Repository {
             dir: tempfile::tempdir().expect("a directory"),
