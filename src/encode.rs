@@ -434,7 +434,7 @@ mod tests {
 
     /// Random sections of either version: what is written reads back as what the device had. DEVPROF_ENCODED names a
     /// directory for some of the profiles, each with the lines that llvm-profdata has to make of it
-    /// (llvm-tests/encoder.test).
+    /// (llvm-tests/peer/encoder.test).
     #[test]
     fn what_is_written_reads_back() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,6 +1,6 @@
-# differential.py TESTS DEVPROF COMPILER…: builds and runs the programs of the other tests twice, with LLVM's own
-# collector and with devprof's archive before it, and compares what llvm-profdata shows of the device's profiles.
-# Functions that both report must agree in hash and counts; one that only one of them reports must be explained here.
+# differential.py TESTS DEVPROF COMPILER…: builds and runs programs of other tests twice, with LLVM's own collector and
+# with devprof's archive linked before it, and compares what llvm-profdata shows of the device profiles. Functions that
+# both report must have the same hash and counts. Each function that only one of them reports must be explained here.
 import os
 import subprocess
 import sys
@@ -11,33 +11,34 @@ EXACT = ["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"]
 PGO = ["-fprofile-instr-generate", "-fcoverage-mapping"]
 WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
-# Name, the test that has its source, the source files when the test is split into several, flags.
+# Name, the test that contains the source, the source files if the test is split, flags.
 PROGRAMS = [
-    ("branch -O0", "branch.hip", [], PGO + EXACT + ["-O0"]),
-    ("branch -O3", "branch.hip", [], PGO + EXACT + ["-O3"]),
-    ("coverage", "coverage.hip", [], PGO + EXACT + ["-O1"]),
-    ("device functions -O0", "device-functions.hip", [], PGO + EXACT + ["-O0"]),
-    ("device functions -O3", "device-functions.hip", [], PGO + EXACT + ["-O3"]),
-    ("IR level", "ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("nothing launched", "nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
-    ("partial groups", "partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
-    ("sampling", "sampling.hip", [], PGO + ["-O2"]),
-    ("select", "select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("several kernels", "several-kernels.hip", [], PGO + EXACT + ["-O2"]),
-    ("translation units", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
-    ("translation units RDC", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
-    ("unused image", "unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
-    ("wave64", "wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
+    ("branch -O0", "drain/branch.hip", [], PGO + EXACT + ["-O0"]),
+    ("branch -O3", "drain/branch.hip", [], PGO + EXACT + ["-O3"]),
+    ("coverage", "formats/coverage.hip", [], PGO + EXACT + ["-O1"]),
+    ("device functions -O0", "drain/device-functions.hip", [], PGO + EXACT + ["-O0"]),
+    ("device functions -O3", "drain/device-functions.hip", [], PGO + EXACT + ["-O3"]),
+    ("IR level", "formats/ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("nothing launched", "drain/nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
+    ("partial groups", "drain/partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
+    ("sampling", "drain/sampling.hip", [], PGO + ["-O2"]),
+    ("select", "formats/select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("several kernels", "drain/several-kernels.hip", [], PGO + EXACT + ["-O2"]),
+    ("translation units", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
+    ("translation units RDC", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
+    ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
+    ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
-# Left out because LLVM's runtime is known to lose counts in them, which their own tests hold devprof to: programs
-# that collect and launch again, whose kernels run at exit, whose modules go, and where only one side is instrumented.
+# Not included are programs for which LLVM's runtime is known to lose counts, which their own tests check for devprof:
+# those that collect and launch again, whose kernels run at exit, that unload modules, or in which only host or device
+# code is instrumented.
 
-# Programs that crash with LLVM's runtime: how, why.
+# Programs that crash with LLVM's runtime: exit status, reason.
 CRASHES = {
     "unused image": (-11, "its drain reads the sections of an image that HIP has not loaded"),
 }
 
-# (program, function) that one runtime alone reports: why.
+# (program, function) that only one runtime reports: reason.
 RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
 DEVICE_LIBRARY = [
     "__assert_fail",
@@ -98,7 +99,7 @@ def profile(program, kind, compiled, libraries):
         print(f"{name}: ends with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
     functions = counts.read("llvm-profdata", files) if files else {}
-    # IR-level names of local functions begin with the source's path.
+    # IR-level names of local functions start with the source's path.
     return {name.rpartition("/")[2]: found for name, found in functions.items()}
 
 

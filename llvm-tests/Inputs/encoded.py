@@ -1,4 +1,4 @@
-# encoded.py DIR: what llvm-profdata 22 and 23 say of DIR/N.raw10 and DIR/N.raw11 is what DIR/N.expected has.
+# encoded.py DIR: checks that llvm-profdata 22 and 23 read from DIR/N.raw10 and DIR/N.raw11 what DIR/N.expected has.
 import glob
 import sys
 

@@ -1,5 +1,5 @@
-# Prints a raw profile as it is: header, then each record with its counters, without llvm-profdata's help. Tests use
-# it for what llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
+# Prints a raw profile without llvm-profdata: the header, then each record with its counters. For what llvm-profdata
+# does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
 import struct
 import sys
 
@@ -52,7 +52,8 @@ def show(raw):
             _, _, counter_ptr, uniform_ptr, _, _, _, count, *_, wave_size, _ = record
         else:
             _, _, counter_ptr, _, _, _, count, *_ = record
-        # A record's pointers are relative to the record, the deltas are the sections' distance from the first.
+        # A record's pointers are relative to the record; the deltas are the distances of the sections from the first
+        # record.
         at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
         values = list(struct.unpack_from(f"<{count}Q", raw, at))
         line = f"record {i}: counters {values}"

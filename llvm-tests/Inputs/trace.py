@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-# Reads a trace as src/tracefile/format.rs documents it, apart from devprof's own reader, and prints what is in it:
+# Reads a trace as src/tracefile/format.rs documents it, without devprof's own reader, and prints its contents:
 #
-#   trace.py FILE            a line a record
-#   trace.py --calls FILE    a line an API call in the order of their ids: name, status, the program's kernels
-#   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
-#   trace.py --queues FILE   a line a queue: dispatches, and which of them have times. --clocks tells times of the
-#                            agent's clock apart; --sequence wants the dispatches' LDS sizes to count from 0 modulo 1000
-#                            within each queue (trace/packets.h); --fleet, agents, queues, threads and kernels to be
-#                            those that trace/fleet.c wrote; --finished N, at least so many that have ended
+#   trace.py FILE            one line per record
+#   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
+#   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
+#   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
+#                            are of the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
+#                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
+#                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
+#                            ended
 #
-# What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
-# that its call's thread did not submit between the call's start and its end, or whose queue or kernel is another
-# agent's, times that go backwards or lie outside of what the host saw, kernels of a queue that start in another order
-# than the packets.
+# Errors are what no trace may have: a wrong checksum, a duplicate id, a missing name or call, a dispatch that its call's
+# thread did not submit between the call's start and end, a queue or kernel of another agent, times that decrease or lie
+# outside of the host's times, kernels of a queue that start in another order than the packets.
 import argparse
 import collections
 import struct
@@ -123,7 +123,7 @@ class Trace:
         for dispatch in sorted(self.dispatches.values()):
             queues.setdefault(dispatch.queue, []).append(dispatch)
         for dispatches in queues.values():
-            # Times that were moved into what the host saw prove nothing, and two clocks cannot be compared.
+            # Times that were clamped to the host's prove nothing, and two clocks cannot be compared.
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
                 if one.flags & 3 == next.flags & 3:
@@ -181,7 +181,7 @@ def print_summary(trace):
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
 
 
-def check_fleet(trace):
+def check_all_gpus(trace):
     queues, threads = {}, {}
     for d in trace.dispatches.values():
         queue = queues.setdefault((d.agent, d.gx // 64), d.queue)
@@ -202,11 +202,11 @@ def print_queues(trace):
         states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
         told = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
         ended += len(states) - told.get("unfinished", 0)
-        # Which of the two clocks a machine's own allows is its own affair.
+        # Which of the two clocks is used depends on the machine.
         timed = sum(told.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
         print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in told.items()), sep="")
-    if options.fleet:
-        check_fleet(trace)
+    if options.all_gpus:
+        check_all_gpus(trace)
     names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())
     print("kernels:", *(f"{name} {names[name]}" for name in sorted(names)))
     counts = trace.counts
@@ -221,7 +221,7 @@ for name in ["calls", "summary", "queues"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")
-parser.add_argument("--fleet", action="store_true")
+parser.add_argument("--all-gpus", action="store_true")
 parser.add_argument("--finished", type=int, default=0)
 options = parser.parse_args()
 (options.print or print_records)(Trace(options.path))

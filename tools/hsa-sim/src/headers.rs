@@ -1,5 +1,5 @@
 //! A C++ program that compiles only if this crate's constants, layouts, tables and signatures are those of AMD's
-//! headers. `llvm-tests/hsa/abi.test` compiles it.
+//! headers. `llvm-tests/simulator/abi.test` compiles it.
 
 use crate::abi::{CONSTANTS, LAYOUTS};
 use crate::api::{self, SHAPES};

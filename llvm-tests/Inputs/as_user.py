@@ -1,0 +1,12 @@
+# as_user.py ID COMMAND…: runs the command as the user with this id, which has no name.
+import os
+import sys
+
+user = int(sys.argv[1])
+os.setgroups([])
+os.setgid(user)
+os.setuid(user)
+# lit's own directory, which this user cannot write. HIP crashes if it cannot write compiler output.
+for name in "TMPDIR", "TMP", "TEMP", "TEMPDIR":
+    os.environ.pop(name, None)
+os.execvp(sys.argv[2], sys.argv[2:])
