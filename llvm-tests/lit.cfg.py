@@ -2,21 +2,22 @@
 # directory) and, on a GPU, `gpu` (the settings from gpu.py).
 import json
 import os
-
-import lit.formats
+import sys
 
 target = lit_config.params["target"]
 tests = os.path.dirname(os.path.abspath(__file__))
 repo = os.path.dirname(tests)
 inputs = os.path.join(tests, "Inputs")
+sys.path.append(inputs)
+import split_test
+
 llvm23 = "/usr/lib/llvm-23"
 llvm22 = "/usr/lib/llvm-22"
 device_rt = "/lib/amdgcn-amd-amdhsa/libclang_rt.profile.a"
 device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode"
 
 config.name = "devprof"
-# Each test starts in an empty directory.
-config.test_format = lit.formats.ShTest(preamble_commands=["rm -rf %t", "mkdir %t", "cd %t"])
+config.test_format = split_test.SplitTest()
 config.suffixes = [".hip", ".c", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
 config.test_source_root = tests

@@ -19,11 +19,11 @@ class CodeObject:
         return self.bytes[at : self.bytes.index(0, at)].decode()
 
     def offset(self, address):
-        """Where in the file a loaded address lies."""
+        """The file offset of a loaded address."""
         for _, kind, flags, start, offset, size, *_ in self.sections.values():
             if flags & 2 and kind != 8 and start <= address < start + size:
                 return offset + address - start
-        sys.exit(f"spoil.py: {address:#x} is in no section")
+        sys.exit(f"corrupt.py: {address:#x} is in no section")
 
     def symbols(self, table=".dynsym", strings=".dynstr"):
         """(name, offset of the symbol, address, size) of a table's symbols."""
@@ -40,14 +40,14 @@ class CodeObject:
         """Changes the n-th word of every table: the addend of its relocation."""
         relocations, done = self.sections[".rela.dyn"], 0
         for at in range(relocations[4], relocations[4] + relocations[5], 24):
-            place, info, addend = struct.unpack_from("<QQq", self.bytes, at)
-            if any(place == address + 8 * n for _, address in self.tables()):
+            target, info, addend = struct.unpack_from("<QQq", self.bytes, at)
+            if any(target == address + 8 * n for _, address in self.tables()):
                 if info != RELATIVE64:
-                    sys.exit(f"spoil.py: relocation {info:#x} in a table")
+                    sys.exit(f"corrupt.py: relocation {info:#x} in a table")
                 struct.pack_into("<Q", self.bytes, at + 16, change(addend) & (1 << 64) - 1)
                 done += 1
         if done != len(self.tables()) or not done:
-            sys.exit(f"spoil.py: {done} of {len(self.tables())} tables changed")
+            sys.exit(f"corrupt.py: {done} of {len(self.tables())} tables changed")
 
     def patch(self, section, at, layout, value):
         struct.pack_into(layout, self.bytes, self.sections[section][4] + at, value)

@@ -73,7 +73,7 @@ def wrong(text):
 
 
 def objects(program):
-    """Compiles a program's sources into a directory of its own."""
+    """Compiles a program's sources into its own directory."""
     name, test, files, flags = program
     directory = os.path.abspath(name.replace(" ", "_"))
     os.makedirs(directory)
@@ -86,7 +86,7 @@ def objects(program):
 
 
 def profile(program, kind, compiled, libraries):
-    """Links and runs a program in a directory of its own; its device functions."""
+    """Links and runs a program in its own directory; its device functions."""
     name, _, _, flags = program
     directory = os.path.join(name.replace(" ", "_"), kind)
     os.makedirs(directory)
@@ -94,9 +94,9 @@ def profile(program, kind, compiled, libraries):
     ran = subprocess.run(["./a"], cwd=directory, env=os.environ | {"LLVM_PROFILE_FILE": "x.profraw"})
     expected, why = CRASHES.get(name, (0, "")) if kind == "llvm" else (0, "")
     if ran.returncode != expected:
-        wrong(f"{name}: with {kind} it ends with {ran.returncode}")
+        wrong(f"{name}: with {kind} the program exits with {ran.returncode}")
     elif why:
-        print(f"{name}: ends with {expected} with LLVM: {why}")
+        print(f"{name}: exits with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
     functions = counts.read("llvm-profdata", files) if files else {}
     # IR-level names of local functions start with the source's path.
@@ -106,23 +106,23 @@ def profile(program, kind, compiled, libraries):
 for program in PROGRAMS:
     name = program[0]
     compiled = objects(program)
-    theirs = profile(program, "llvm", compiled, [])
-    ours = profile(program, "devprof", compiled, [devprof])
-    for function in sorted(theirs.keys() | ours.keys()):
-        if function not in theirs:
+    with_llvm = profile(program, "llvm", compiled, [])
+    with_devprof = profile(program, "devprof", compiled, [devprof])
+    for function in sorted(with_llvm.keys() | with_devprof.keys()):
+        if function not in with_llvm:
             if (name, function) in ONLY_DEVPROF:
                 print(f"{name}: {function} only with devprof: {ONLY_DEVPROF.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {ours[function][1]} only with devprof")
-        elif function not in ours:
+                wrong(f"{name}: {function} {with_devprof[function][1]} only with devprof")
+        elif function not in with_devprof:
             if (name, function) in ONLY_LLVM:
                 print(f"{name}: {function} only with LLVM: {ONLY_LLVM.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {theirs[function][1]} only with LLVM")
-        elif ours[function] != theirs[function]:
-            wrong(f"{name}: {function} is {ours[function]} with devprof, {theirs[function]} with LLVM")
+                wrong(f"{name}: {function} {with_llvm[function][1]} only with LLVM")
+        elif with_devprof[function] != with_llvm[function]:
+            wrong(f"{name}: {function} is {with_devprof[function]} with devprof, {with_llvm[function]} with LLVM")
         else:
-            print(f"{name}: {function} {ours[function][1]} with both")
+            print(f"{name}: {function} {with_devprof[function][1]} with both")
 for name, function in ONLY_DEVPROF.keys() | ONLY_LLVM.keys():
     wrong(f"{name}: {function} is explained, but both report it or none does")
 sys.exit(bad != 0)

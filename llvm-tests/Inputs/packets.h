@@ -9,7 +9,7 @@
 #include <sched.h>
 
 // A queue's packets are numbered in the order in which they are written.
-struct lane {
+struct test_queue {
     hsa_queue_t *queue;
     uint64_t dispatches;
 };
@@ -57,7 +57,7 @@ static inline void await(hsa_signal_t signal) {
 }
 
 // Waits until the ring has free slots for `count` packets from `index` on.
-static inline void room(hsa_queue_t *queue, uint64_t index, uint64_t count) {
+static inline void wait_for_slots(hsa_queue_t *queue, uint64_t index, uint64_t count) {
     while (index + count - hsa_queue_load_read_index_scacquire(queue) > queue->size)
         sched_yield();
 }
@@ -90,28 +90,28 @@ static inline void put_dispatch(hsa_queue_t *queue, uint64_t index, uint64_t num
 }
 
 // One dispatch, with a doorbell ring.
-static inline void dispatch(struct lane *lane, hsa_signal_t done, bool barrier) {
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
-    room(lane->queue, index, 1);
-    put_dispatch(lane->queue, index, lane->dispatches++, done, barrier);
-    ring(lane->queue, index);
+static inline void dispatch(struct test_queue *q, hsa_signal_t done, bool barrier) {
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
+    wait_for_slots(q->queue, index, 1);
+    put_dispatch(q->queue, index, q->dispatches++, done, barrier);
+    ring(q->queue, index);
 }
 
-static inline void wait_for(struct lane *lane, int type, const hsa_signal_t *on, int count, hsa_signal_t done) {
+static inline void wait_for(struct test_queue *q, int type, const hsa_signal_t *on, int count, hsa_signal_t done) {
     hsa_barrier_and_packet_t packet = {0};
     for (int n = 0; n < count; ++n)
         packet.dep_signal[n] = on[n];
     packet.completion_signal = done;
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
-    room(lane->queue, index, 1);
-    put(lane->queue, index, &packet, header_of(type, true));
-    ring(lane->queue, index);
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
+    wait_for_slots(q->queue, index, 1);
+    put(q->queue, index, &packet, header_of(type, true));
+    ring(q->queue, index);
 }
 
 // Waits until all packets that are now in the queue are complete.
-static inline void drain(struct lane *lane) {
+static inline void drain(struct test_queue *q) {
     hsa_signal_t done = signal_of(1);
-    wait_for(lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
+    wait_for(q, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
     await(done);
     CHECK(hsa_signal_destroy(done));
 }

@@ -111,10 +111,10 @@ int main(int argc, char **argv) {
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "barrier")) {
             // The same signal, completed by a packet that is not a kernel.
-            struct lane lane = {the_queue(), 0};
+            struct test_queue q = {the_queue(), 0};
             hsa_amd_profiling_dispatch_time_t time = {0};
             hsa_signal_store_screlease(shared, 1);
-            wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, shared);
+            wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, shared);
             await(shared);
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);

@@ -53,8 +53,8 @@ class Trace:
         self.frequency, self.started = struct.unpack_from("<QQ", data, 24)
         require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "the header's checksum")
         self.counts = {}
-        for place, name in enumerate(COUNTS):
-            value, check = struct.unpack_from("<QQ", data, 128 + 16 * place)
+        for index, name in enumerate(COUNTS):
+            value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
             require(value ^ check == 2**64 - 1, f"the counter {name}")
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
@@ -80,7 +80,7 @@ class Trace:
 
     def text(self, ident):
         length, value = self.texts.get(ident, (-1, b""))
-        require(length == len(value), f"the text {ident} is not whole")
+        require(length == len(value), f"the text {ident} is incomplete")
         return value.decode()
 
     def take(self, kind, flags, ident, record):
@@ -197,14 +197,14 @@ def print_queues(trace):
     ended = 0
     for queue, dispatches in trace.of_queue.items():
         if options.sequence:
-            for place, dispatch in enumerate(dispatches):
-                require(dispatch.lds == place % 1000, f"dispatch {dispatch.id} of queue {queue} is number {place}")
+            for number, dispatch in enumerate(dispatches):
+                require(dispatch.lds == number % 1000, f"dispatch {dispatch.id} of queue {queue} is number {number}")
         states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
-        told = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
-        ended += len(states) - told.get("unfinished", 0)
+        numbers = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
+        ended += len(states) - numbers.get("unfinished", 0)
         # Which of the two clocks is used depends on the machine.
-        timed = sum(told.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
-        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in told.items()), sep="")
+        timed = sum(numbers.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
+        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in numbers.items()), sep="")
     if options.all_gpus:
         check_all_gpus(trace)
     names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())

@@ -3,9 +3,9 @@
 //
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 // RUN: %hip_cxx %device_pgo %exact -O2 -DARCHIVE %s -o b %take_devprof %devprof_a
-// RUN: sh -ec 'for n in 1 2 3 4 5; do LLVM_PROFILE_FILE=preload/$n.profraw %preload ./a; done' 2> said
-// RUN: sh -ec 'for n in 1 2 3 4 5; do LLVM_PROFILE_FILE=archive/$n.profraw ./b; done' 2>> said
-// RUN: not grep ^devprof: said
+// RUN: sh -ec 'for n in 1 2 3 4 5; do LLVM_PROFILE_FILE=preload/$n.profraw %preload ./a; done' 2> messages
+// RUN: sh -ec 'for n in 1 2 3 4 5; do LLVM_PROFILE_FILE=archive/$n.profraw ./b; done' 2>> messages
+// RUN: not grep ^devprof: messages
 // RUN: sh -ec 'for f in preload/*.profraw archive/*.profraw; do %counts $f; done' | FileCheck %s
 //
 // CHECK-COUNT-10: {{^}}_Z6kernelPi: [100]{{$}}

@@ -8,8 +8,8 @@
 // RUN: sed 's/.*\[\(.*\)\]/\1/' preload.out | awk '/^[0-9]/ { n += $1 >= 19200 } /in time/ { n++ } END { exit n != 12 }'
 // RUN: bash -euc 'for n in {1..6}; do rm -f gfx*; %ended env DEVPROF_SNAPSHOT_MS=1 ./linked; %counts gfx1100.default.profraw; done' > linked.out 2> linked.err
 // RUN: sed 's/.*\[\(.*\)\]/\1/' linked.out | awk '/^[0-9]/ { n += $1 >= 19200 } /in time/ { n++ } END { exit n != 12 }'
-// RUN: bash -c 'cat preload.err linked.err' | FileCheck %s --check-prefix=SAID --allow-empty
-// SAID-NOT: {{^}}devprof:
+// RUN: bash -c 'cat preload.err linked.err' | FileCheck %s --check-prefix=MESSAGE --allow-empty
+// MESSAGE-NOT: {{^}}devprof:
 //
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm
 // RUN: bash -euc 'for n in {1..6}; do rm -f gfx*; %ended ./llvm; %counts gfx1100*.profraw || true; done' > llvm.out 2> llvm.err

@@ -6,25 +6,25 @@
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs %s -o a -lhsa-runtime64
 // RUN: %clang -O2 -Wall -I%inputs -I%S/Inputs -DARCHIVE %s -o b %devprof_a -lhsa-runtime64
 //
-// RUN: %on_rocr LLVM_PROFILE_FILE=rocr/x.profraw %preload ./a beside rocr %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_rocr LLVM_PROFILE_FILE=rocr/x.profraw %preload ./a together rocr %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts rocr/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_rocr LLVM_PROFILE_FILE=rocr-archive/x.profraw ./b beside rocr-archive %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_rocr LLVM_PROFILE_FILE=rocr-archive/x.profraw ./b together rocr-archive %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts rocr-archive/gfx1100*.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=sim/x.profraw LD_PRELOAD=%devprof_so ./a beside sim %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_sim LLVM_PROFILE_FILE=sim/x.profraw LD_PRELOAD=%devprof_so ./a together sim %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts sim/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=traced/x.profraw DEVPROF_TRACE=trace LD_PRELOAD=%devprof_so ./a beside traced %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_sim LLVM_PROFILE_FILE=traced/x.profraw DEVPROF_TRACE=trace LD_PRELOAD=%devprof_so ./a together traced %fixtures/counted.raw11.co 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts traced/gfx1100.x.profraw | FileCheck %s
 //
-// RUN: %on_rocr LLVM_PROFILE_FILE=down-rocr/x.profraw %preload ./a down down-rocr %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_rocr LLVM_PROFILE_FILE=down-rocr/x.profraw %preload ./a down down-rocr %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-rocr/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=down-sim/x.profraw LD_PRELOAD=%devprof_so ./a down down-sim %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_sim LLVM_PROFILE_FILE=down-sim/x.profraw LD_PRELOAD=%devprof_so ./a down down-sim %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-sim/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_rocr LLVM_PROFILE_FILE=down-archive/x.profraw ./b down down-archive %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_rocr LLVM_PROFILE_FILE=down-archive/x.profraw ./b down down-archive %fixtures/counted.raw11.co 1 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-archive/gfx1100.x.profraw | FileCheck %s
-// RUN: %on_sim LLVM_PROFILE_FILE=down-both/x.profraw LD_PRELOAD=%devprof_so ./b down down-both %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=SAID
+// RUN: %on_sim LLVM_PROFILE_FILE=down-both/x.profraw LD_PRELOAD=%devprof_so ./b down down-both %fixtures/counted.raw11.co 20 2>&1 | FileCheck %s --allow-empty --check-prefix=MESSAGE
 // RUN: %counts down-both/gfx1100.x.profraw | FileCheck %s
 //
-// SAID-NOT: {{^devprof:|hsa_}}
+// MESSAGE-NOT: {{^devprof:|hsa_}}
 //
 // Sixty rounds.
 // CHECK:     {{^}}_Z6halvedj: [960, 960]{{$}}
@@ -88,13 +88,13 @@ static void *collect_all(void *unused) {
 #endif
     while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
         if (collect()) {
-            fprintf(stderr, "devprof: a collect lost something\n");
+            fprintf(stderr, "devprof: a collect call failed\n");
             _exit(1);
         }
     return unused;
 }
 
-static void *hold_and_let_go(void *unused) {
+static void *init_and_shut_down(void *unused) {
     while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
         CHECK(hsa_init());
         CHECK(hsa_shut_down());
@@ -102,7 +102,7 @@ static void *hold_and_let_go(void *unused) {
     return unused;
 }
 
-static void *look(void *unused) {
+static void *check_files(void *unused) {
     while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
         check_profiles(profiles);
     return unused;
@@ -113,14 +113,14 @@ int main(int argc, char **argv) {
     alarm(300);
     profiles = argv[2];
     bytes = read_file(argv[3], &size);
-    int beside = !strcmp(argv[1], "beside"), count = 15;
+    int together = !strcmp(argv[1], "together"), count = 15;
     pthread_t threads[9];
-    void *(*others[])(void *) = {look, collect_all, collect_all, collect_all, hold_and_let_go};
-    if (beside)
+    void *(*others[])(void *) = {check_files, collect_all, collect_all, collect_all, init_and_shut_down};
+    if (together)
         start();
-    for (int n = 0; n < 4 + beside; n++)
+    for (int n = 0; n < 4 + together; n++)
         pthread_create(&threads[n], NULL, others[n], NULL);
-    if (beside) {
+    if (together) {
         for (int n = 5; n < 9; n++)
             pthread_create(&threads[n], NULL, rounds, &count);
         for (int n = 5; n < 9; n++)
@@ -135,6 +135,6 @@ int main(int argc, char **argv) {
         }
     }
     __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
-    for (int n = 0; n < 4 + beside; n++)
+    for (int n = 0; n < 4 + together; n++)
         pthread_join(threads[n], NULL);
 }

@@ -4,7 +4,6 @@
 // the devices'.
 //
 // REQUIRES: llvm-runtime, sim
-// RUN: split-file %s .
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
 // RUN: %hip_cxx %pgo %exact -O2 main.hip -o a -Wl,--wrap=__llvm_profile_reset_counters %devprof_a
 // RUN: env LLVM_PROFILE_FILE=a.profraw ./a 2> err && count 0 < err
@@ -26,9 +25,9 @@
 //
 // A program that uses HSA directly, on ROCr and on the simulator, where the host cannot access the GPU's memory. The
 // kernel launched before the reset is still running when the reset is called.
-// RUN: mkdir pure && split-file %inputs/hsa-queue-program pure && cd pure
-// RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco
-// RUN: %clang -O1 -Wall -I%inputs host.c -o a -lhsa-runtime64
+// RUN: mkdir hsa && cd hsa
+// RUN: %hip_cxx %device_pgo %exact -O2 %module %inputs/hsa-queue-program/module.hip -o module.hsaco
+// RUN: %clang -O1 -Wall -I%inputs %inputs/hsa-queue-program/host.c -o a -lhsa-runtime64
 // RUN: env LLVM_PROFILE_FILE=rocr.profraw %preload ./a reset 2000 | FileCheck %s --check-prefix=PURE
 // RUN: %counts gfx1100.rocr.profraw | FileCheck %s --check-prefix=PURE-COUNTS
 // RUN: env LLVM_PROFILE_FILE=sim.profraw %on_sim LD_PRELOAD=%devprof_so ./a reset 2000 | FileCheck %s --check-prefix=PURE

@@ -7,7 +7,7 @@
 // DEFINE: %{watch} = python3 %S/Inputs/watch.py
 // RUN: %{watch} 8 env DEVPROF_SNAPSHOT_MS=2 %preload ./plain launch | FileCheck %s
 // RUN: %{watch} 4 env DEVPROF_SNAPSHOT_MS=5 ./linked launch | FileCheck %s
-// CHECK: whole and new enough
+// CHECK: complete and recent
 //
 // A snapshot only writes if a count has changed.
 // RUN: rm -f gfx1100*

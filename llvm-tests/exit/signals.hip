@@ -60,7 +60,7 @@
 // OTHERS-NEXT: in time
 // OTHERS-NEXT: exit 5
 // OTHERS-NEXT: in time
-// OTHERS-NEXT: SigCgt none of ours
+// OTHERS-NEXT: SigCgt no signal of this program
 // OTHERS-NEXT: exit 0
 // CHAINED: {{^}}_Z6kernelPi: [64]{{$}}
 // OFF: signal SIGTERM
@@ -69,10 +69,10 @@
 // counts are reported.
 // RUN: %ended env LLVM_PROFILE_FILE=locked DEVPROF_SYNC_MS=300 %preload ./plain locked > locked.out 2> locked.err
 // RUN: FileCheck %s --check-prefix=LOCKED < locked.out
-// RUN: FileCheck %s --check-prefix=SAID < locked.err
+// RUN: FileCheck %s --check-prefix=MESSAGE < locked.err
 // LOCKED:      signal SIGABRT
 // LOCKED-NEXT: in time
-// SAID: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that got it may hold a lock that a drain needs
+// MESSAGE: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that got it may hold a lock that a drain needs
 //
 // A child that was forked while HIP was in use ends at once and writes nothing.
 // RUN: %ended env LLVM_PROFILE_FILE=fork-%%p %preload ./plain fork 2> fork.err | FileCheck %s --check-prefix=FORK
@@ -132,7 +132,7 @@ static int caught() {
     unsigned long long mask = ~0ull;
     while (fgets(line, sizeof line, status))
         sscanf(line, "SigCgt: %llx", &mask);
-    printf("SigCgt %s\n", mask & (1 << (SIGTERM - 1) | 1 << (SIGABRT - 1)) ? "ours" : "none of ours");
+    printf("SigCgt %s\n", mask & (1 << (SIGTERM - 1) | 1 << (SIGABRT - 1)) ? "a signal of this program" : "no signal of this program");
     return 0;
 }
 
@@ -163,7 +163,7 @@ int main(int, char **argv) {
     if (is(kind, "abort"))
         abort();
     if (is(kind, "throw"))
-        throw std::runtime_error("nobody catches this");
+        throw std::runtime_error("uncaught");
     if (is(kind, "int") || is(kind, "hup"))
         kill(getpid(), is(kind, "int") ? SIGINT : SIGHUP);
     if (is(kind, "term") || is(kind, "chained") || is(kind, "ignored") || is(kind, "own-first") || is(kind, "own-later"))

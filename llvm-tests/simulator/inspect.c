@@ -14,8 +14,8 @@
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd
 // CHECK: variable __llvm_profile_sections of 56 bytes
-// CHECK: during the iteration: 0 gone
-// CHECK: after it: 1 gone
+// CHECK: during the iteration: 0 destroyed
+// CHECK: after it: 1 destroyed
 #include "hsa.h"
 #include <pthread.h>
 
@@ -155,12 +155,12 @@ static hsa_status_t executable_handle(hsa_executable_t executable, void *data) {
     return HSA_STATUS_SUCCESS;
 }
 
-static hsa_executable_t going;
-static int gone;
+static hsa_executable_t destroyed;
+static int done;
 
 static void *destroy(void *unused) {
-    CHECK(hsa_executable_destroy(going));
-    __atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+    CHECK(hsa_executable_destroy(destroyed));
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
     return unused;
 }
 
@@ -169,7 +169,7 @@ static hsa_status_t destroy_meanwhile(hsa_executable_t executable, void *data) {
     (void)executable;
     pthread_create(data, NULL, destroy, NULL);
     usleep(100 * 1000);
-    printf("during the iteration: %d gone\n", __atomic_load_n(&gone, __ATOMIC_ACQUIRE));
+    printf("during the iteration: %d destroyed\n", __atomic_load_n(&done, __ATOMIC_ACQUIRE));
     return HSA_STATUS_INFO_BREAK;
 }
 
@@ -254,10 +254,10 @@ int main(int argc, char **argv) {
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &third));
     STATUS(hsa_executable_load_agent_code_object(third, gpu, reader, NULL, NULL));
     pthread_t thread;
-    going = second;
+    destroyed = second;
     STATUS(loader.hsa_ven_amd_loader_iterate_executables(destroy_meanwhile, &thread));
     pthread_join(thread, NULL);
-    printf("after it: %d gone\n", gone);
+    printf("after it: %d destroyed\n", done);
     CHECK(hsa_executable_destroy(executable));
     executables = 0;
     CHECK(loader.hsa_ven_amd_loader_iterate_executables(executable_handle, &executables));

@@ -60,9 +60,9 @@ static hsa_signal_value_t wait(hsa_signal_t signal) {
 }
 
 static bool handler(hsa_signal_value_t value, void *data) {
-    hsa_signal_t *told = data;
+    hsa_signal_t *handled = data;
     printf("handler: %ld\n", value);
-    hsa_signal_subtract_screlease(*told, 1);
+    hsa_signal_subtract_screlease(*handled, 1);
     return false;
 }
 
@@ -100,17 +100,17 @@ int main(int argc, char **argv) {
     *(void **)memory = out;
 
     // A kernel after a barrier that waits for the host.
-    hsa_signal_t gate = new_signal(1), done = new_signal(2), told = new_signal(1);
+    hsa_signal_t gate = new_signal(1), done = new_signal(2), handled = new_signal(1);
     uint64_t before, after;
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &before));
-    CHECK(hsa_amd_signal_async_handler(done, HSA_SIGNAL_CONDITION_LT, 1, handler, &told));
+    CHECK(hsa_amd_signal_async_handler(done, HSA_SIGNAL_CONDITION_LT, 1, handler, &handled));
     barrier(gate, done, HSA_PACKET_TYPE_BARRIER_AND);
     dispatch(executable, "branch.kd", memory, done);
     usleep(20000);
-    printf("behind the gate: %ld, %u\n", hsa_signal_load_scacquire(done), out[5]);
+    printf("after the gate: %ld, %u\n", hsa_signal_load_scacquire(done), out[5]);
     hsa_signal_store_screlease(gate, 0);
     wait(done);
-    wait(told);
+    wait(handled);
     printf("done: %ld\n", hsa_signal_load_scacquire(done));
     numbers("branch", out);
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
     printf("done: %ld %ld\n", wait(second), wait(third));
     numbers("loop", out);
     CHECK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &after));
-    printf("time goes on: %d\n", before < after);
+    printf("time increases: %d\n", before < after);
     printf("queue: read %lu, write %lu\n", hsa_queue_load_read_index_scacquire(queue), hsa_queue_load_write_index_relaxed(queue));
 
     // The counters, by a copy that waits for a signal.

@@ -6,13 +6,13 @@
 //
 // A child that executes this program again while the parent's trace is open.
 // RUN: %preload DEVPROF_TRACE=x.trace ./a exec > exec.out 2> exec.err
-// RUN: FileCheck %s --check-prefix=BESIDE < exec.err
+// RUN: FileCheck %s --check-prefix=OTHER-FILE < exec.err
 // RUN: ls | grep -c '^x[.]trace' | FileCheck %s --check-prefix=TWO
 // RUN: bash -c 'ls x.trace.$(sed -n "s/^child //p" exec.out)'
 // RUN: bash -c 'for trace in x.trace*; do %trace --summary $trace || exit; done' > exec.traces
 // RUN: FileCheck %s --check-prefix=BOTH < exec.traces
-// BESIDE: devprof: another process is writing the trace x.trace: this one goes to x.trace.{{[0-9]+}} (%p in DEVPROF_TRACE gives each process its own)
-// BESIDE-NOT: {{^}}devprof:
+// OTHER-FILE: devprof: another process is writing the trace x.trace: this one goes to x.trace.{{[0-9]+}} (%p in DEVPROF_TRACE gives each process its own)
+// OTHER-FILE-NOT: {{^}}devprof:
 // TWO: {{^}}2{{$}}
 // BOTH: calls=200 dispatches=200 without-call=0
 // BOTH: dropped=0 closed=1
@@ -35,11 +35,11 @@
 // RUN: %preload DEVPROF_TRACE=y.trace ./a after > after.out 2> after.err
 // RUN: not grep ^devprof: after.err
 // RUN: ls | grep '^y' | FileCheck %s --check-prefix=ONE
-// RUN: %trace --summary y.trace | FileCheck %s --check-prefix=GOES-ON
+// RUN: %trace --summary y.trace | FileCheck %s --check-prefix=CONTINUES
 // ONE: y.trace
 // ONE-NOT: {{.}}
-// GOES-ON: calls=200 dispatches=200 without-call=0
-// GOES-ON: threads=1 dropped=0 closed=1
+// CONTINUES: calls=200 dispatches=200 without-call=0
+// CONTINUES: threads=1 dropped=0 closed=1
 #include "check.h"
 #include <string.h>
 #include <sys/wait.h>
@@ -64,7 +64,7 @@ static void forked(void (*child)(char *), char *program) {
     }
     printf("child %d\n", pid);
     if (waitpid(pid, &status, 0) != pid || status != 0)
-        printf("the child ends with %d\n", status), exit(1);
+        printf("the child exited with %d\n", status), exit(1);
 }
 
 static void again(char *program) {

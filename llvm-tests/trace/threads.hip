@@ -13,9 +13,9 @@
 // CHECK-NEXT: hipMemset calls=16 dispatches=16 each=1..1
 //
 // The threads' own ids, with what each of them launched.
-// RUN: sort threads > threads.told
+// RUN: sort threads > threads.printed
 // RUN: %trace x.trace | sed -En 's/^dispatch .* thread=([0-9]+) .*/thread \1/p' | sort | uniq -c > threads.counted
-// RUN: sed -E 's/^ *([0-9]+) (.*)/\2 launched \1/' threads.counted | sort | diff threads.told -
+// RUN: sed -E 's/^ *([0-9]+) (.*)/\2 launched \1/' threads.counted | sort | diff threads.printed -
 //
 // RUN: %preload DEVPROF_TRACE=again.trace ./a
 // RUN: %trace --summary again.trace | diff summary -

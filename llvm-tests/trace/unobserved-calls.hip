@@ -38,17 +38,17 @@ int main() {
     CHECK(hipHostMalloc((void **)&out, sizeof *out, 0));
     *out = 0;
     void *arguments[] = {&out};
-    auto *told = (Launch *)NULL, *found = (Launch *)NULL;
-    CHECK(hipGetProcAddress("hipLaunchKernel", (void **)&told, 60000, 0, NULL));
-    found = (Launch *)dlsym(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD), "hipLaunchKernel");
+    auto *from_hip = (Launch *)NULL, *from_dlsym = (Launch *)NULL;
+    CHECK(hipGetProcAddress("hipLaunchKernel", (void **)&from_hip, 60000, 0, NULL));
+    from_dlsym = (Launch *)dlsym(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD), "hipLaunchKernel");
     add<<<1, 1>>>(out);
-    CHECK(told((const void *)add, 1, 1, arguments, 0, NULL));
+    CHECK(from_hip((const void *)add, 1, 1, arguments, 0, NULL));
     add<<<1, 1>>>(out);
-    CHECK(found((const void *)add, 1, 1, arguments, 0, NULL));
+    CHECK(from_dlsym((const void *)add, 1, 1, arguments, 0, NULL));
     add<<<1, 1>>>(out);
     CHECK(hipDeviceSynchronize());
     printf("added: %d\n", *out);
     for (int n = 0; n < 8; n++)
-        CHECK(told((const void *)add, 1, 1, arguments, 0, NULL));
+        CHECK(from_hip((const void *)add, 1, 1, arguments, 0, NULL));
     return 0;
 }

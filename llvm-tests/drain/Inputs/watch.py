@@ -17,8 +17,8 @@ AGE = 500_000_000  # ns
 THREADS = 64  # per launch
 
 
-def whole():
-    """The count of the one record's one counter; fails when the file is not one whole profile."""
+def read_count():
+    """The count of the only counter; fails if the file is not one complete profile."""
     with open(FILE, "rb") as file:
         raw = file.read()
     magic, version, ids, data, before, counters, after, bitmap, after_bitmap, uniform, after_uniform, _, names = (
@@ -49,12 +49,12 @@ for n in range(times):
     try:
         begin = time.monotonic()
         while not (os.path.exists(FILE) and os.path.exists("progress")):
-            assert process.poll() is None and time.monotonic() < begin + 120, "no snapshot comes"
+            assert process.poll() is None and time.monotonic() < begin + 120, "no snapshot is written"
             time.sleep(0.001)
         end = time.monotonic() + random.uniform(0, 2)
         last = reads = 0
         while time.monotonic() < end:
-            count = whole()
+            count = read_count()
             assert count >= last, (seed, count, last)
             last, reads = count, reads + 1
             time.sleep(random.uniform(0, 0.002))
@@ -66,4 +66,4 @@ for n in range(times):
     [(_, [count])] = counts.read("llvm-profdata", [FILE]).values()
     print(f"read {reads} times; {count // THREADS} of {progress()[-1][0]} launches, {done} before the last half second")
     assert count >= THREADS * done, (seed, count, done)
-print("whole and new enough")
+print("complete and recent")

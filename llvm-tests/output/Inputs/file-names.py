@@ -110,8 +110,8 @@ def run(kind, environment, steps, wanted):
     steps = [step for step in steps if step[0] != "@"]
     if "pid" not in steps:
         steps.insert(0, "pid")
-    place = steps.index("fork") + 1 if "fork" in steps else 0
-    steps.insert(place, "load")
+    first = steps.index("fork") + 1 if "fork" in steps else 0
+    steps.insert(first, "load")
     clean = {key: value for key, value in os.environ.items() if key != "TMPDIR"}
     done = subprocess.run(
         [os.path.join("..", kind, program), code_object, *steps],
@@ -129,8 +129,8 @@ def run(kind, environment, steps, wanted):
         directory, name = os.path.split(host[0])
         wanted = os.path.join(directory, "gfx1100." + name)
     elif wanted is not None:
-        told = [line for line in done.stdout.splitlines() if line.isdigit()]
-        wanted = wanted.format(*told)
+        ids = [line for line in done.stdout.splitlines() if line.isdigit()]
+        wanted = wanted.format(*ids)
     return host, device, wanted
 
 

@@ -19,14 +19,14 @@ seen = [0]
 
 
 def counters(path):
-    """The six counters of the fixture, or why the file is not whole."""
+    """The six counters of the fixture, or exits if the file is incomplete."""
     with open(path, "rb") as file:
         raw = file.read()
     magic, version, ids, records, _, number, *_ = header = struct.unpack_from("<19Q", raw)
     start = 8 * len(header) + ids + 72 * records
     names = start + 2 * 8 * number
     if magic != 0xFF6C70726F667281 or number != 6 or len(raw) != names + (header[12] + 7) // 8 * 8:
-        sys.exit(f"{path}: not whole")
+        sys.exit(f"{path}: incomplete")
     values = struct.unpack_from("<6Q", raw, start)
     if len(set(values)) != 1:
         sys.exit(f"{path}: a mixture: {values}")

@@ -37,7 +37,7 @@ static hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t 
 }
 
 static hsa_status_t destroyed(hsa_executable_t executable) {
-    printf("tool: an executable goes\n");
+    printf("tool: an executable is destroyed\n");
     return core.hsa_executable_destroy_fn(executable);
 }
 

@@ -13,44 +13,44 @@ enum { GPUS = 8, QUEUES = 3, SHARED = 2 };
 
 static struct gpu {
     hsa_agent_t agent;
-    uint32_t place;
+    uint32_t number;
     hsa_executable_t code;
     uint64_t kernels[2];
-    struct lane lanes[QUEUES];
+    struct test_queue queues[QUEUES];
 } gpus[GPUS];
 
 static int count;
 static uint64_t total;
 
 static hsa_status_t find_gpus(hsa_agent_t agent, void *data) {
-    uint32_t *place = data;
+    uint32_t *number = data;
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
     if (type == HSA_DEVICE_TYPE_GPU && count < GPUS) {
         gpus[count].agent = agent;
-        gpus[count++].place = *place;
+        gpus[count++].number = *number;
     }
-    ++*place;
+    ++*number;
     return HSA_STATUS_SUCCESS;
 }
 
 static void write_to(struct gpu *to, int queue, int thread, hsa_signal_t done) {
-    struct lane *lane = &to->lanes[queue];
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
-    room(lane->queue, index, 1);
+    struct test_queue *q = &to->queues[queue];
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
+    wait_for_slots(q->queue, index, 1);
     hsa_kernel_dispatch_packet_t packet = {0};
     packet.setup = 3;
     packet.workgroup_size_x = 64;
     packet.workgroup_size_y = packet.workgroup_size_z = 1;
-    packet.grid_size_x = to->place + 64 * queue;
+    packet.grid_size_x = to->number + 64 * queue;
     packet.grid_size_y = thread;
     packet.grid_size_z = 1;
     packet.group_segment_size = index % 1000;
     packet.kernel_object = to->kernels[index % 1000 % 2];
     packet.kernarg_address = arguments;
     packet.completion_signal = done;
-    put(lane->queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, index % 4));
-    ring(lane->queue, index);
+    put(q->queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, index % 4));
+    ring(q->queue, index);
 }
 
 static void *work(void *data) {
@@ -74,8 +74,8 @@ int main(int argc, char **argv) {
         return 2;
     total = strtoul(argv[2], NULL, 0);
     begin(argv[1]);
-    uint32_t place = 0;
-    CHECK(hsa_iterate_agents(find_gpus, &place));
+    uint32_t number = 0;
+    CHECK(hsa_iterate_agents(find_gpus, &number));
     size_t size;
     void *bytes = read_file(argv[1], &size);
     hsa_agent_t agents[GPUS];
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
         own->kernels[0] = symbol_u64(own->code, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
         own->kernels[1] = symbol_u64(own->code, "loop.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
         for (int queue = 0; queue < QUEUES; ++queue)
-            own->lanes[queue].queue = queue_of(64, queue == SHARED ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
+            own->queues[queue].queue = queue_of(64, queue == SHARED ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
     }
     CHECK(hsa_amd_agents_allow_access(count, agents, NULL, arguments));
     CHECK(hsa_amd_agents_allow_access(count, agents, NULL, counted));
@@ -98,8 +98,8 @@ int main(int argc, char **argv) {
         pthread_join(threads[n], NULL);
     for (int n = 0; n < count; ++n) {
         for (int queue = 0; queue < QUEUES; ++queue) {
-            drain(&gpus[n].lanes[queue]);
-            CHECK(hsa_queue_destroy(gpus[n].lanes[queue].queue));
+            drain(&gpus[n].queues[queue]);
+            CHECK(hsa_queue_destroy(gpus[n].queues[queue].queue));
         }
         gpu = gpus[n].agent;
         uint64_t items = 0;

@@ -20,21 +20,21 @@ int main(int argc, char **argv) {
     begin(argv[1]);
     uint64_t batch = strtoul(argv[3], NULL, 0), total = strtoul(argv[4], NULL, 0);
     uint64_t first = argc > 5 ? strtoul(argv[5], NULL, 0) : batch;
-    struct lane lane = {queue_of(strtoul(argv[2], NULL, 0), HSA_QUEUE_TYPE_SINGLE), 0};
-    while (lane.dispatches < total) {
-        uint64_t count = lane.dispatches ? batch : first;
-        if (count > total - lane.dispatches)
-            count = total - lane.dispatches;
-        uint64_t index = hsa_queue_add_write_index_relaxed(lane.queue, count);
-        room(lane.queue, index, count);
+    struct test_queue q = {queue_of(strtoul(argv[2], NULL, 0), HSA_QUEUE_TYPE_SINGLE), 0};
+    while (q.dispatches < total) {
+        uint64_t count = q.dispatches ? batch : first;
+        if (count > total - q.dispatches)
+            count = total - q.dispatches;
+        uint64_t index = hsa_queue_add_write_index_relaxed(q.queue, count);
+        wait_for_slots(q.queue, index, count);
         for (uint64_t n = 0; n < count; ++n)
-            put_dispatch(lane.queue, index + n, lane.dispatches++, no_signal, true);
-        ring(lane.queue, index + count - 1);
+            put_dispatch(q.queue, index + n, q.dispatches++, no_signal, true);
+        ring(q.queue, index + count - 1);
     }
-    drain(&lane);
+    drain(&q);
     printf("ran: %lu of %lu\n", ran(), total);
     if (getenv("MEMORY"))
         print_memory();
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
     end();
 }

@@ -9,32 +9,32 @@
 
 // The queue is full of packets that wait for a signal, which the thread that wrote them sets afterwards.
 static void gate(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t closed = signal_of(1);
     for (int round = 0; round < 3; ++round) {
         hsa_signal_store_screlease(closed, 1);
-        wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &closed, 1, no_signal);
+        wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, &closed, 1, no_signal);
         hsa_signal_t done = signal_of(63);
         for (int n = 0; n < 63; ++n)
-            dispatch(&lane, done, n % 2);
+            dispatch(&q, done, n % 2);
         hsa_signal_store_screlease(closed, 0);
         await(done);
         CHECK(hsa_signal_destroy(done));
     }
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // The program's own completion signals: one per dispatch, one for several, none.
 static void signals(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t shared = signal_of(100);
     hsa_signal_value_t last = 0;
     for (int n = 0; n < 100; ++n) {
         hsa_signal_t own = signal_of(1);
-        dispatch(&lane, own, true);
-        dispatch(&lane, shared, false);
-        dispatch(&lane, no_signal, true);
+        dispatch(&q, own, true);
+        dispatch(&q, shared, false);
+        dispatch(&q, no_signal, true);
         await(own);
         // The signal is the program's again: a tool that accesses it later overwrites what is stored now.
         hsa_signal_store_screlease(own, 77);
@@ -42,14 +42,14 @@ static void signals(void) {
         CHECK(hsa_signal_destroy(own));
     }
     await(shared);
-    drain(&lane);
+    drain(&q);
     printf("ran: %lu, %ld, %ld\n", ran(), hsa_signal_load_scacquire(shared), last);
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // Queues that wait for each other's kernels.
 static void across(void) {
-    struct lane a = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0}, b = {queue_of(128, HSA_QUEUE_TYPE_MULTI), 0};
+    struct test_queue a = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0}, b = {queue_of(128, HSA_QUEUE_TYPE_MULTI), 0};
     hsa_signal_t turn[2] = {no_signal, no_signal};
     for (int n = 0; n < 40; ++n) {
         hsa_signal_t from_a = signal_of(1), from_b = signal_of(1);
@@ -73,7 +73,7 @@ static hsa_queue_t *shared_queue;
 static void *produce(void *data) {
     for (int n = 0; n < 250; ++n) {
         uint64_t index = hsa_queue_add_write_index_scacq_screl(shared_queue, 1);
-        room(shared_queue, index, 1);
+        wait_for_slots(shared_queue, index, 1);
         put_dispatch(shared_queue, index, index, *(hsa_signal_t *)data, n % 2);
         ring(shared_queue, index);
     }
@@ -97,22 +97,22 @@ static void threads(void) {
 // A queue is destroyed while its last packets wait for a signal that is never set; another queue is created and used.
 static void destroyed(void) {
     for (int round = 0; round < 3; ++round) {
-        struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+        struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
         hsa_signal_t never = signal_of(1);
         for (int n = 0; n < 20; ++n)
-            dispatch(&lane, no_signal, true);
-        drain(&lane);
-        wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
+            dispatch(&q, no_signal, true);
+        drain(&q);
+        wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
         for (int n = 0; n < 5; ++n)
-            dispatch(&lane, no_signal, true);
-        CHECK(hsa_queue_destroy(lane.queue));
+            dispatch(&q, no_signal, true);
+        CHECK(hsa_queue_destroy(q.queue));
     }
     printf("ran: %lu\n", ran());
 }
 
 // AMD's barrier-value packets, which are vendor-specific.
 static void vendor(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t value = signal_of(1), done = signal_of(2);
     for (int n = 0; n < 2; ++n) {
         hsa_amd_barrier_value_packet_t packet = {0};
@@ -122,89 +122,89 @@ static void vendor(void) {
         packet.mask = 0xff;
         packet.cond = HSA_SIGNAL_CONDITION_EQ;
         packet.completion_signal = done;
-        uint64_t index = hsa_queue_add_write_index_scacq_screl(lane.queue, 1);
-        put(lane.queue, index, &packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
-        ring(lane.queue, index);
-        dispatch(&lane, no_signal, true);
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
+        put(q.queue, index, &packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
+        ring(q.queue, index);
+        dispatch(&q, no_signal, true);
     }
     usleep(10000);
     printf("before: %ld\n", hsa_signal_load_scacquire(done));
     hsa_signal_store_screlease(value, 7);
     await(done);
-    drain(&lane);
+    drain(&q);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // A packet with an unassigned type or, if it is vendor-specific, an unassigned format, with a completion signal.
-static void put_strange(struct lane *lane, int type, int format, hsa_signal_t done) {
+static void put_unassigned(struct test_queue *q, int type, int format, hsa_signal_t done) {
     uint64_t packet[8] = {(uint64_t)format << 16, 0, 0, 0, 0, 0, 0, done.handle};
-    uint64_t index = hsa_queue_add_write_index_scacq_screl(lane->queue, 1);
-    room(lane->queue, index, 1);
-    put(lane->queue, index, packet, header_of(type, true));
-    ring(lane->queue, index);
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(q->queue, 1);
+    wait_for_slots(q->queue, index, 1);
+    put(q->queue, index, packet, header_of(type, true));
+    ring(q->queue, index);
 }
 
 // Unassigned packet types, and gfx1250's dispatch in clusters (hsa_amd_ext_kernel_dispatch_packet_t: 3 by 2 by 1
 // clusters of 2 by 1 by 4 workgroups), which the simulator completes if it does not run kernels.
 static void unknown(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t done = signal_of(5 * 40);
     for (int n = 0; n < 40; ++n) {
-        put_strange(&lane, 6, 0, done);
-        put_strange(&lane, 255, 0, done);
-        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, done);
-        dispatch(&lane, n % 2 ? done : no_signal, true);
+        put_unassigned(&q, 6, 0, done);
+        put_unassigned(&q, 255, 0, done);
+        put_unassigned(&q, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, done);
+        dispatch(&q, n % 2 ? done : no_signal, true);
         if (n % 2 == 0)
-            put_strange(&lane, 200, 0, done);
+            put_unassigned(&q, 200, 0, done);
         uint64_t packet[8] = {3ul << 16 | 64ul << 32 | 2ul << 48,
                               1 | 3ul << 32,
                               2 | 1 << 16 | 2ul << 32 | 1ul << 40 | 4ul << 48,
-                              lane.dispatches++ << 32,
+                              q.dispatches++ << 32,
                               kernel_object,
                               (uint64_t)arguments,
                               0,
                               done.handle};
-        uint64_t index = hsa_queue_add_write_index_scacq_screl(lane.queue, 1);
-        room(lane.queue, index, 1);
-        put(lane.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
-        ring(lane.queue, index);
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
+        wait_for_slots(q.queue, index, 1);
+        put(q.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
+        ring(q.queue, index);
     }
     await(done);
-    drain(&lane);
+    drain(&q);
     printf("done: %ld\n", hsa_signal_load_scacquire(done));
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // Formats that cannot be run, after a barrier that never opens.
-static void strange(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+static void invalid(void) {
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t never = signal_of(1), done = signal_of(100);
-    dispatch(&lane, no_signal, true);
-    drain(&lane);
-    wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
+    dispatch(&q, no_signal, true);
+    drain(&q);
+    wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, &never, 1, no_signal);
     for (int n = 0; n < 10; ++n) {
-        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, n % 2 ? done : no_signal);
-        put_strange(&lane, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 255, done);
-        dispatch(&lane, no_signal, true);
+        put_unassigned(&q, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 77, n % 2 ? done : no_signal);
+        put_unassigned(&q, HSA_PACKET_TYPE_VENDOR_SPECIFIC, 255, done);
+        dispatch(&q, no_signal, true);
     }
     usleep(10000);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
-static void some(struct lane *lane, int count) {
+static void some(struct test_queue *q, int count) {
     for (int n = 0; n < count; ++n)
-        dispatch(lane, no_signal, true);
+        dispatch(q, no_signal, true);
 }
 
 // The program ends in the middle of its work.
-static void left(const char *how) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    some(&lane, 300);
-    drain(&lane);
+static void leave(const char *how) {
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&q, 300);
+    drain(&q);
     usleep(100000);
-    some(&lane, 40);
+    some(&q, 40);
     printf("left\n");
     if (!strcmp(how, "_exit"))
         _exit(3);
@@ -215,9 +215,9 @@ static void left(const char *how) {
 
 // A child that never uses HSA, and one that exits by itself.
 static void forks(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    some(&lane, 50);
-    drain(&lane);
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&q, 50);
+    drain(&q);
     for (int n = 0; n < 2; ++n) {
         fflush(stdout);
         pid_t child = fork();
@@ -230,10 +230,10 @@ static void forks(void) {
         waitpid(child, &status, 0);
         printf("child: %d\n", WEXITSTATUS(status));
     }
-    some(&lane, 50);
-    drain(&lane);
+    some(&q, 50);
+    drain(&q);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 enum { WAITERS = 3, ROUNDS = 150 };
@@ -259,7 +259,7 @@ static void *wait_each_round(void *data) {
 
 // Threads and a handler wait for the signal of the same dispatch, which is destroyed as soon as they have returned.
 static void waiters(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
     pthread_barrier_init(&round_begins, NULL, WAITERS + 1);
     pthread_barrier_init(&round_ends, NULL, WAITERS + 1);
     pthread_t threads[WAITERS];
@@ -270,7 +270,7 @@ static void waiters(void) {
         CHECK(hsa_amd_signal_async_handler(awaited, HSA_SIGNAL_CONDITION_LT, 1, handle, NULL));
         if (n % 2)
             pthread_barrier_wait(&round_begins);
-        dispatch(&lane, awaited, n % 3);
+        dispatch(&q, awaited, n % 3);
         if (n % 2 == 0)
             pthread_barrier_wait(&round_begins);
         pthread_barrier_wait(&round_ends);
@@ -281,10 +281,10 @@ static void waiters(void) {
     for (int n = 0; n < WAITERS; ++n)
         pthread_join(threads[n], NULL);
     printf("ran: %lu, handled: %d, woken: %d\n", ran(), handled, woken);
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
-static struct lane chained;
+static struct test_queue chained;
 
 static bool next_link(hsa_signal_value_t value, void *data) {
     (void)value, (void)data;
@@ -310,21 +310,21 @@ static void chain(void) {
 
 // A single producer, which sets the write index before it writes the packets, and after.
 static void stored(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     for (int n = 0; n < 100; ++n) {
-        uint64_t index = hsa_queue_load_write_index_relaxed(lane.queue), count = n % 7 + 1;
-        room(lane.queue, index, count);
+        uint64_t index = hsa_queue_load_write_index_relaxed(q.queue), count = n % 7 + 1;
+        wait_for_slots(q.queue, index, count);
         if (n % 2)
-            hsa_queue_store_write_index_screlease(lane.queue, index + count);
+            hsa_queue_store_write_index_screlease(q.queue, index + count);
         for (uint64_t k = 0; k < count; ++k)
-            put_dispatch(lane.queue, index + k, lane.dispatches++, no_signal, k % 2);
-        if (n % 2 == 0 && hsa_queue_cas_write_index_scacq_screl(lane.queue, index, index + count) != index)
+            put_dispatch(q.queue, index + k, q.dispatches++, no_signal, k % 2);
+        if (n % 2 == 0 && hsa_queue_cas_write_index_scacq_screl(q.queue, index, index + count) != index)
             exit(1);
-        hsa_signal_store_relaxed(lane.queue->doorbell_signal, index + count - 1);
+        hsa_signal_store_relaxed(q.queue->doorbell_signal, index + count - 1);
     }
-    drain(&lane);
+    drain(&q);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // How often the threads whose names start with devprof have gone to sleep.
@@ -335,10 +335,10 @@ static long sleeps(void) {
         char name[300], line[128];
         snprintf(name, sizeof name, "/proc/self/task/%s/status", thread->d_name);
         FILE *file = fopen(name, "r");
-        bool ours = false;
+        bool is_devprof = false;
         while (file && fgets(line, sizeof line, file)) {
-            ours |= !strncmp(line, "Name:\tdevprof", 13);
-            if (ours && !strncmp(line, "voluntary_ctxt_switches:", 24))
+            is_devprof |= !strncmp(line, "Name:\tdevprof", 13);
+            if (is_devprof && !strncmp(line, "voluntary_ctxt_switches:", 24))
                 all += atol(line + 24);
         }
         if (file)
@@ -350,36 +350,36 @@ static long sleeps(void) {
 
 // An idle period.
 static void quiet(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    some(&lane, 100);
-    drain(&lane);
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&q, 100);
+    drain(&q);
     usleep(300000);
     long before = sleeps();
     usleep(300000);
     printf("woke up: %ld\n", sleeps() - before);
-    some(&lane, 100);
-    drain(&lane);
+    some(&q, 100);
+    drain(&q);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // Other code in the process, for example a library, initializes HSA and shuts it down again: HSA stays initialized.
-static void counted_down(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    some(&lane, 50);
+static void nested(void) {
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&q, 50);
     for (int n = 0; n < 3; ++n) {
         CHECK(hsa_init());
-        some(&lane, 10);
+        some(&q, 10);
         CHECK(hsa_shut_down());
-        some(&lane, 10);
+        some(&q, 10);
     }
-    struct lane late = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
+    struct test_queue late = {queue_of(64, HSA_QUEUE_TYPE_MULTI), 0};
     some(&late, 40);
     drain(&late);
-    drain(&lane);
+    drain(&q);
     printf("ran: %lu\n", ran());
     CHECK(hsa_queue_destroy(late.queue));
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 // HSA is shut down while a queue exists, and initialized again; signals may then be at the addresses of doorbells.
@@ -387,9 +387,9 @@ static const char *code_object;
 
 static void again(void) {
     for (int round = 0; round < 3; ++round) {
-        struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-        some(&lane, 100);
-        drain(&lane);
+        struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+        some(&q, 100);
+        drain(&q);
         printf("ran: %lu\n", ran());
         end();
         begin(code_object);
@@ -410,11 +410,11 @@ static void again(void) {
 
 // 100 dispatches.
 static void plain(void) {
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    some(&lane, 100);
-    drain(&lane);
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    some(&q, 100);
+    drain(&q);
     printf("ran: %lu\n", ran());
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
 }
 
 int main(int argc, char **argv) {
@@ -426,7 +426,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
-                     {"unknown", unknown},     {"strange", strange}, {"counted", counted_down}, {"again", again},
+                     {"unknown", unknown},     {"invalid", invalid}, {"counted", nested}, {"again", again},
                      {"waiters", waiters},     {"chain", chain},     {"stored", stored},     {"quiet", quiet}};
     begin(code_object = argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
@@ -435,5 +435,5 @@ int main(int argc, char **argv) {
             end();
             return 0;
         }
-    left(what);
+    leave(what);
 }

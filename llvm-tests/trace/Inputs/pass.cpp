@@ -22,7 +22,7 @@ static void pass(const void *packets, uint64_t count, uint64_t index, void *data
         if (inside < 64ul * queue->size)
             fprintf(stderr, "pass: %lu packets from %lu, in the ring\n", count, index);
         else
-            fprintf(stderr, "pass: %lu packets from %lu, a copy with room for %zu\n", count, index,
+            fprintf(stderr, "pass: %lu packets from %lu, a copy with capacity for %zu\n", count, index,
                     malloc_usable_size(const_cast<void *>(packets)) / 64);
     }
     writer(packets, count);

@@ -35,13 +35,13 @@ template <class... Wanted> struct arguments {
 rows = re.findall(r'^    (hip\w+)(?: = "\w+" is "(\w+)")?\((.*)\);$', table, re.M)
 functions = table[table.index("functions! {") :].count(";\n")
 if len(rows) != functions:
-    sys.exit(f"{len(rows)} of {functions} rows are understood")
-for name, called, ours in rows:
+    sys.exit(f"{len(rows)} of {functions} rows can be parsed")
+for name, called, types in rows:
     name = called or name
     declared = re.search(rf"^(?:extern \"C\" )?hipError_t {name}\(([^;{{]*)\)\s*;", text, re.M)
     if not declared:
         sys.exit(f"{name} is in none of {sys.argv[2:]}")
-    theirs = re.sub(r"\s*__dparm\([^()]*\)", "", declared[1])
-    wanted = ", ".join(KINDS[kind] for kind in re.findall(r": (\w+)", ours))
-    print(f"constexpr hipError_t (*the_{called and 'cpp_'}{name})({theirs}) = {name};")
+    declared_types = re.sub(r"\s*__dparm\([^()]*\)", "", declared[1])
+    wanted = ", ".join(KINDS[kind] for kind in re.findall(r": (\w+)", types))
+    print(f"constexpr hipError_t (*the_{called and 'cpp_'}{name})({declared_types}) = {name};")
     print(f'static_assert(arguments<{wanted}>::are(the_{called and "cpp_"}{name}), "{name}");')

@@ -42,7 +42,7 @@ def trace(path):
                 continue
             submit, start, end, observed = fields[5:9]
             if ident != dispatches + 1 or fields[-2] != dispatches % 1000:
-                fail(f"dispatch {ident} with LDS size {fields[-2]} at the place of dispatch {dispatches + 1}")
+                fail(f"dispatch {ident} with LDS size {fields[-2]} instead of dispatch {dispatches + 1}")
             if not last <= start or not submit <= start <= end <= observed or flags & 3 > 1:
                 fail(f"dispatch {ident}: flags {flags}, times {submit} {start} {end} {observed}, the last began at {last}")
             dispatches, last = dispatches + 1, start

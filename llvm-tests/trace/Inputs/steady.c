@@ -36,28 +36,28 @@ static const char *functions[] = {"hsa_signal_create", "hsa_amd_signal_create", 
                                   "hsa_amd_signal_async_handler", "hsa_amd_memory_pool_allocate", "hsa_signal_store_screlease"};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-static void launch(void *lane) { dispatch(lane, no_signal, true); }
+static void launch(void *q) { dispatch(q, no_signal, true); }
 
-static void launch_nothing(void *lane) { (void)lane; }
+static void launch_nothing(void *q) { (void)q; }
 
-static void launches(struct lane *lane, int number) {
+static void launches(struct test_queue *q, int number) {
     struct dim3 one = {1, 1, 1};
     for (int n = 0; n < number; ++n)
         if (hip)
-            hipLaunchKernel(launch, one, one, NULL, 0, lane);
+            hipLaunchKernel(launch, one, one, NULL, 0, q);
         else
-            launch(lane);
+            launch(q);
 }
 
-static void finish(struct lane *lane, uint64_t calls_of_nothing, hsa_signal_t done) {
+static void finish(struct test_queue *q, uint64_t calls_of_nothing, hsa_signal_t done) {
     hsa_signal_store_relaxed(done, 1);
-    wait_for(lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
+    wait_for(q, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
     await(done);
     pthread_barrier_wait(&block);
     // The header's first counter, of records. Both threads have made the same number.
-    uint64_t recorded, made = lane->dispatches;
+    uint64_t recorded, made = q->dispatches;
     if (hip)
-        made += lane->dispatches + calls_of_nothing - CALLS_BEHIND;
+        made += q->dispatches + calls_of_nothing - CALLS_BEHIND;
     do {
         usleep(100);
         if (pread(trace, &recorded, 8, 128) != 8)
@@ -66,7 +66,7 @@ static void finish(struct lane *lane, uint64_t calls_of_nothing, hsa_signal_t do
 }
 
 static void *work(void *data) {
-    struct lane *lane = data;
+    struct test_queue *q = data;
     hsa_signal_t done = signal_of(1);
     // A full queue, and more calls than are recorded meanwhile: both allocate memory that is enough for all that
     // follows.
@@ -75,21 +75,21 @@ static void *work(void *data) {
     for (uint64_t n = 0; n < burst; ++n)
         hipLaunchKernel(launch_nothing, one, one, NULL, 0, NULL);
     hsa_signal_t closed = signal_of(1);
-    wait_for(lane, HSA_PACKET_TYPE_BARRIER_AND, &closed, 1, no_signal);
-    launches(lane, SIZE - 2);
+    wait_for(q, HSA_PACKET_TYPE_BARRIER_AND, &closed, 1, no_signal);
+    launches(q, SIZE - 2);
     hsa_signal_store_screlease(closed, 0);
-    launches(lane, WARM - SIZE + 2 - 2 * BLOCK);
-    finish(lane, burst, done);
+    launches(q, WARM - SIZE + 2 - 2 * BLOCK);
+    finish(q, burst, done);
     for (int n = 0; n < 2; ++n) {
-        launches(lane, BLOCK);
-        finish(lane, burst, done);
+        launches(q, BLOCK);
+        finish(q, burst, done);
     }
     pthread_barrier_wait(&turn);
     pthread_barrier_wait(&turn);
     uint64_t before = here();
     for (int n = 0; n < COUNTED / BLOCK; ++n) {
-        launches(lane, BLOCK);
-        finish(lane, burst, done);
+        launches(q, BLOCK);
+        finish(q, burst, done);
     }
     __atomic_fetch_add(&launching, here() - before, __ATOMIC_RELAXED);
     pthread_barrier_wait(&turn);
@@ -113,11 +113,11 @@ int main(int argc, char **argv) {
     trace = open(getenv("DEVPROF_TRACE"), O_RDONLY);
     pthread_barrier_init(&turn, NULL, THREADS + 1);
     pthread_barrier_init(&block, NULL, THREADS);
-    struct lane lanes[THREADS];
+    struct test_queue queues[THREADS];
     pthread_t threads[THREADS];
     for (int n = 0; n < THREADS; ++n) {
-        lanes[n] = (struct lane){queue_of(SIZE, HSA_QUEUE_TYPE_SINGLE), 0};
-        pthread_create(&threads[n], NULL, work, &lanes[n]);
+        queues[n] = (struct test_queue){queue_of(SIZE, HSA_QUEUE_TYPE_SINGLE), 0};
+        pthread_create(&threads[n], NULL, work, &queues[n]);
     }
     pthread_barrier_wait(&turn);
     printf("before: %s\n", by_devprof() ? "libdevprof.so has allocated" : "nothing allocated by libdevprof.so");
@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
     pthread_barrier_wait(&turn);
     for (int n = 0; n < THREADS; ++n) {
         pthread_join(threads[n], NULL);
-        CHECK(hsa_queue_destroy(lanes[n].queue));
+        CHECK(hsa_queue_destroy(queues[n].queue));
     }
     end();
 }

@@ -25,15 +25,15 @@ int main(int argc, char **argv) {
         return 2;
     begin(argv[1]);
     FILE *file = argc > 2 ? fopen(argv[2], "w") : NULL;
-    struct lane lane = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
-    CHECK(hsa_amd_profiling_set_profiler_enabled(lane.queue, 1));
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    CHECK(hsa_amd_profiling_set_profiler_enabled(q.queue, 1));
     hsa_signal_t shared = signal_of(1);
     uint64_t last = clock_now();
     int inside = 0, ran_for = 0, reused = 0;
     for (int n = 0; n < KERNELS; ++n) {
         hsa_signal_t own = n % 2 ? shared : signal_of(1);
         hsa_signal_store_screlease(own, 1);
-        dispatch(&lane, own, true);
+        dispatch(&q, own, true);
         await(own);
         hsa_amd_profiling_dispatch_time_t time = time_of(own);
         uint64_t now = clock_now();
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
         last = now;
         if (n % 4 == 0) {
             hsa_signal_store_screlease(own, 1);
-            wait_for(&lane, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, own);
+            wait_for(&q, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, own);
             await(own);
             time = time_of(own);
             now = clock_now();
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
             CHECK(hsa_signal_destroy(own));
     }
     printf("ran: %lu, inside: %d, some time: %d, barriers: %d\n", ran(), inside, ran_for, reused);
-    CHECK(hsa_queue_destroy(lane.queue));
+    CHECK(hsa_queue_destroy(q.queue));
     if (file)
         fclose(file);
     end();

@@ -1,14 +1,3 @@
-Split into its two files by the tests: a module, and a program that loads and runs it by HSA alone.
-
-#--- module.hip
-#include <hip/hip_runtime.h>
-extern "C" __global__ void entry(int *out) {
-    int i = threadIdx.x;
-    if (i < 16)
-        out[i] = i;
-}
-
-#--- host.c
 // With the argument "down" it shuts HSA down before it exits.
 #include <fcntl.h>
 #include <hsa/hsa.h>

@@ -1,13 +1,3 @@
-Split into its two files by the tests: a module, and a program of pure HSA that runs it and ends without any wait.
-
-#--- module.hip
-#include <hip/hip_runtime.h>
-extern "C" __global__ void entry(int *out, int n) {
-    for (int i = 0; i < n; i++)
-        atomicAdd(out, i);
-}
-
-#--- host.c
 // a HOW N: runs kernels of N loop iterations and exits without waiting. If DOWN is set, HSA is shut down before.
 #include "hsa.h"
 #include <dlfcn.h>

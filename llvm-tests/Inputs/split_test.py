@@ -1,0 +1,14 @@
+"""The format of the tests, a module because lit sends it to its worker processes."""
+import re
+
+import lit.formats
+
+
+class SplitTest(lit.formats.ShTest):
+    """A ShTest that starts in its own directory, %t: empty, or with the parts of a file for split-file."""
+
+    def execute(self, test, lit_config):
+        with open(test.getSourcePath()) as file:
+            has_parts = re.search(r"(?m)^(#|//)--- ", file.read())
+        self.preamble_commands = ["rm -rf %t", "split-file %s %t" if has_parts else "mkdir %t", "cd %t"]
+        return super().execute(test, lit_config)
