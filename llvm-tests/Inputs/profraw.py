@@ -20,7 +20,7 @@ def fail(text):
 def show(raw):
     """Prints the profile at the start of raw and returns its length."""
     if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
-        fail("no raw profile of 64 bits")
+        fail("not a 64-bit raw profile")
     version = struct.unpack_from("<Q", raw, 8)[0]
     number = version & 0xFFFFFFFF
     if number not in HEADERS:
@@ -44,7 +44,7 @@ def show(raw):
         names += 8 * h["uniform_counters"] + h["padding_after_uniform_counters"]
     length = names + (h["names"] + 7) // 8 * 8
     if length > len(raw):
-        fail(f"{len(raw)} bytes, its header says {length}")
+        fail(f"{len(raw)} bytes, {length} according to its header")
     print("records", h["data"])
     for i in range(h["data"]):
         record = struct.unpack_from(RECORDS[number], raw, data + i * size)

@@ -35,7 +35,7 @@ struct desc {
 static void *function(const char *name) {
     void *found = dlsym(RTLD_DEFAULT, name);
     if (!found) {
-        printf("%s: not there\n", name);
+        printf("%s: not found\n", name);
         exit(1);
     }
     return found;

@@ -1,4 +1,4 @@
-"""The format of the tests, a module because lit sends it to its worker processes."""
+"""The format of the tests. It is a module because lit's worker processes import it."""
 import re
 
 import lit.formats

@@ -47,15 +47,15 @@ class Trace:
     def __init__(self, path):
         with open(path, "rb") as file:
             data = file.read()
-        require(data[:8] == b"DEVPROFT", "no trace")
+        require(data[:8] == b"DEVPROFT", "not a trace")
         version, header, size, self.pid = struct.unpack_from("<4I", data, 8)
-        require((version, header, size) == (1, 4096, 128), "of another version")
+        require((version, header, size) == (1, 4096, 128), "unsupported version")
         self.frequency, self.started = struct.unpack_from("<QQ", data, 24)
-        require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "the header's checksum")
+        require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "wrong checksum of the header")
         self.counts = {}
         for index, name in enumerate(COUNTS):
             value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
-            require(value ^ check == 2**64 - 1, f"the counter {name}")
+            require(value ^ check == 2**64 - 1, f"the counter {name} is corrupt")
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
@@ -65,7 +65,7 @@ class Trace:
             if not any(record):
                 continue
             crc, kind, flags, ident = struct.unpack_from("<IHHQ", record)
-            require(crc == zlib.crc32(record[4:]), f"the checksum of the record at {at}")
+            require(crc == zlib.crc32(record[4:]), f"wrong checksum of the record at {at}")
             self.take(kind, flags, ident, record)
             self.records += 1
         # A writer that was killed has not counted its last records.
@@ -75,7 +75,7 @@ class Trace:
         self.of_queue, self.of_call = self.by_queue(), self.by_call()
 
     def once(self, what, ident, value):
-        require(ident not in what, f"the id {ident} twice: {value}")
+        require(ident not in what, f"duplicate id {ident}: {value}")
         what[ident] = value
 
     def text(self, ident):
@@ -101,7 +101,7 @@ class Trace:
         elif kind == CALL:
             start, end, thread, name, status = unpack("QQIIi", record)
             call = Call(ident, flags, start, end, thread, self.text(name), status)
-            require(0 < start <= end, f"times: {call}")
+            require(0 < start <= end, f"invalid times: {call}")
             self.once(self.calls, ident, call)
         elif kind == DISPATCH:
             dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
@@ -109,11 +109,11 @@ class Trace:
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
             agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
             require(agents == 2 * [dispatch.agent], f"agents {agents}: {dispatch}")
-            require(dispatch.start <= dispatch.end, f"times: {dispatch}")
-            require((dispatch.call == 0) == bool(flags & 8), f"the flag of calls: {dispatch}")
+            require(dispatch.start <= dispatch.end, f"invalid times: {dispatch}")
+            require((dispatch.call == 0) == bool(flags & 8), f"wrong call flag: {dispatch}")
             if flags & 3 < 2:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
-                require(times, f"times: {dispatch}")
+                require(times, f"invalid times: {dispatch}")
             self.once(self.dispatches, ident, dispatch)
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
@@ -127,7 +127,7 @@ class Trace:
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
                 if one.flags & 3 == next.flags & 3:
-                    require(one.start <= next.start, f"order: {one} {next}")
+                    require(one.start <= next.start, f"wrong order: {one} {next}")
         return queues
 
     def by_call(self):
@@ -140,7 +140,7 @@ class Trace:
             require(call or not self.counts["closed"], f"no call: {dispatch}")
             if call:
                 inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
-                require(inside, f"not of its call: {dispatch} {call}")
+                require(inside, f"outside of its call: {dispatch} {call}")
             owned[dispatch.call].append(dispatch)
         return owned
 
@@ -187,9 +187,9 @@ def check_all_gpus(trace):
         queue = queues.setdefault((d.agent, d.gx // 64), d.queue)
         written = d.gx % 64, queue, threads.setdefault(d.gy, d.thread), ["branch", "loop"][d.lds % 2], 1
         recorded = d.agent, d.queue, d.thread, trace.kernels.get(d.kernel), d.gz
-        require(recorded == written, f"written as {written}: {d}")
+        require(recorded == written, f"the program wrote {written}: {d}")
     for found in queues, threads:
-        require(len(set(found.values())) == len(found), f"two are one: {found}")
+        require(len(set(found.values())) == len(found), f"duplicate ids: {found}")
     print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
 
 

@@ -107,7 +107,7 @@ static void segments(void) {
     hsa_ven_amd_loader_segment_descriptor_t all[16];
     printf("%zu segments\n", number);
     size_t wrong = number + 1;
-    printf("a wrong number: %#x\n", loader.hsa_ven_amd_loader_query_segment_descriptors(all, &wrong));
+    printf("an invalid number: %#x\n", loader.hsa_ven_amd_loader_query_segment_descriptors(all, &wrong));
     CHECK(loader.hsa_ven_amd_loader_query_segment_descriptors(all, &number));
     for (size_t n = 0; n < number; ++n) {
         hsa_executable_t executable;

@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
     printf(" %ld", hsa_signal_cas_scacquire(signal, 7, 9));
     printf(" %ld", hsa_signal_cas_relaxed(signal, 7, 10));
     printf(" %ld\n", hsa_signal_load_relaxed(signal));
-    printf("a wait in vain: %ld\n", hsa_signal_wait_relaxed(signal, HSA_SIGNAL_CONDITION_EQ, 0, 1000000, HSA_WAIT_STATE_BLOCKED));
+    printf("a wait that times out: %ld\n", hsa_signal_wait_relaxed(signal, HSA_SIGNAL_CONDITION_EQ, 0, 1000000, HSA_WAIT_STATE_BLOCKED));
     CHECK(hsa_signal_destroy(signal));
 
     size_t size;

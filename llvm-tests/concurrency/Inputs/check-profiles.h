@@ -35,7 +35,7 @@ static inline void check_profiles(const char *directory) {
         while (at < size && (part = profile_size(bytes + at, size - at)))
             at += part;
         if (!size || at != size) {
-            fprintf(stderr, "%s is torn: %lu of %lu bytes\n", path, at, size);
+            fprintf(stderr, "%s is incomplete: %lu of %lu bytes\n", path, at, size);
             _exit(1);
         }
         fclose(file);

@@ -97,12 +97,12 @@ def files(directory):
 
 
 def shape(path):
-    """Without what is the program's own or the code object's own: signatures and build ids."""
+    """Replaces signatures and build ids, which differ between programs and code objects."""
     return re.sub(r"[0-9a-f]{40}", "ID", re.sub(r"\d{15,20}_(\d+)", r"SIGNATURE_\1", path))
 
 
-def run(kind, environment, steps, wanted):
-    """The host's file, the device's, and the one that is wanted."""
+def run(kind, environment, steps, expected):
+    """The host's file, the device's file, and the expected device file."""
     work = "work"
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work + "/sub")
@@ -124,33 +124,33 @@ def run(kind, environment, steps, wanted):
     host = [path for path in all if not os.path.basename(path).startswith("gfx")]
     device = [path for path in all if path not in host]
     if done.returncode != 0 or len(host) > 1:
-        return host, [f"status {done.returncode}", *device, done.stderr], wanted
-    if wanted is None and host:
+        return host, [f"status {done.returncode}", *device, done.stderr], expected
+    if expected is None and host:
         directory, name = os.path.split(host[0])
-        wanted = os.path.join(directory, "gfx1100." + name)
-    elif wanted is not None:
+        expected = os.path.join(directory, "gfx1100." + name)
+    elif expected is not None:
         ids = [line for line in done.stdout.splitlines() if line.isdigit()]
-        wanted = wanted.format(*ids)
-    return host, device, wanted
+        expected = expected.format(*ids)
+    return host, device, expected
 
 
 bad = 0
 
 
-def check(kind, environment, steps, wanted):
+def check(kind, environment, steps, expected):
     global bad
-    host, device, wanted = run(kind, environment, steps, wanted)
+    host, device, expected = run(kind, environment, steps, expected)
     programs = re.findall(r"\d{15,20}_", " ".join(host))
     own = not any(signature in path for signature in programs for path in device)
-    good = own and [shape(path) for path in device] == [shape(wanted or "?")]
+    good = own and [shape(path) for path in device] == [shape(expected or "?")]
     bad += not good
     case = " ".join([*(f"{key}='{value}'" for key, value in environment.items()), *steps])
-    print(f"{'' if good else 'WRONG: '}{kind}: {case}: host {host}, device {device}, wanted {wanted}")
+    print(f"{'' if good else 'WRONG: '}{kind}: {case}: host {host}, device {device}, expected {expected}")
 
 
-for environment, steps, *wanted in CASES:
+for environment, steps, *expected in CASES:
     for kind in ["archive", "preloaded"]:
-        check(kind, environment, steps, wanted[0] if wanted else None)
+        check(kind, environment, steps, expected[0] if expected else None)
 for environment, steps, archive, preloaded in HIDDEN:
     check("archive", environment, steps, archive)
     check("preloaded", environment, steps, preloaded)

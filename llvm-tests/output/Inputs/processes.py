@@ -29,7 +29,7 @@ def counters(path):
         sys.exit(f"{path}: incomplete")
     values = struct.unpack_from("<6Q", raw, start)
     if len(set(values)) != 1:
-        sys.exit(f"{path}: a mixture: {values}")
+        sys.exit(f"{path}: counts of different processes: {values}")
     return values[0]
 
 
@@ -37,7 +37,7 @@ def files():
     return [path for path in glob.glob(os.path.dirname(pattern) + "/**/gfx*", recursive=True)]
 
 
-def read_on(stop):
+def read_repeatedly(stop):
     while not stop.is_set():
         for path in files():
             counters(path)
@@ -55,7 +55,7 @@ def start(n):
 
 
 stop = threading.Event()
-reader = threading.Thread(target=read_on, args=[stop])
+reader = threading.Thread(target=read_repeatedly, args=[stop])
 failed = []
 threading.excepthook = lambda args: failed.append(args.exc_value)
 reader.start()
@@ -72,8 +72,8 @@ if kill:
         victim.send_signal(signal.SIGKILL)
 for n, process in enumerate(processes):
     status = process.wait()
-    wanted = -signal.SIGKILL if kill and n % 2 else 0
-    if status != wanted:
+    expected = -signal.SIGKILL if kill and n % 2 else 0
+    if status != expected:
         sys.exit(f"process {n}: status {status}")
 stop.set()
 reader.join()
@@ -81,6 +81,6 @@ if failed or not seen[0]:
     sys.exit(f"the reader: {failed}, {seen[0]} files read")
 total = [counters(path) for path in files()]
 print("files:", len(total))
-print("sum of those that ended:", sum(value % MANY for value in total))
-print("of the killed:", "some" if sum(value // MANY for value in total) else "none")
-print("left over:", "some" if glob.glob(os.path.dirname(pattern) + "/**/.devprof*", recursive=True) else "nothing")
+print("sum of complete processes:", sum(value % MANY for value in total))
+print("counts of killed processes:", "some" if sum(value // MANY for value in total) else "none")
+print("temporary files:", "some" if glob.glob(os.path.dirname(pattern) + "/**/.devprof*", recursive=True) else "none")

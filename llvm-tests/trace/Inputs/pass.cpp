@@ -32,7 +32,7 @@ static hsa_status_t create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t 
                            void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data, uint32_t private_size,
                            uint32_t group_size, hsa_queue_t **queue) {
 #ifdef WATCH
-    fprintf(stderr, "watch: a queue is made\n");
+    fprintf(stderr, "watch: a queue is created\n");
     return core.hsa_queue_create_fn(agent, size, type, callback, data, private_size, group_size, queue);
 #else
     hsa_status_t status = live->hsa_amd_queue_intercept_create_fn(agent, size, type, callback, data, private_size,

@@ -54,7 +54,7 @@ static hsa_status_t destroy(hsa_signal_t signal) {
 }
 
 static hsa_status_t shut_down() {
-    fprintf(stderr, "signals: devprof made %ld, %ld are left; others made %ld, %ld are left\n", made[1],
+    fprintf(stderr, "signals: devprof created %ld, %ld remain; others created %ld, %ld remain\n", made[1],
             made[1] - destroyed[1], made[0], made[0] - destroyed[0]);
     return core.hsa_shut_down_fn();
 }

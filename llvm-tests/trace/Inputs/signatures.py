@@ -1,6 +1,6 @@
-"""Prints a C++ program that compiles only if each function in src/trace/hip_calls.rs (the first argument) takes what
-HIP's headers (the other arguments) say: so many arguments, each a pointer, an integer of this size and sign, an
-enumeration or a structure of this size.
+"""Prints a C++ program that compiles only if each function in src/trace/hip_calls.rs (the first argument) has the
+signature in HIP's headers (the other arguments): as many arguments, each a pointer, an integer of the same size and
+sign, an enumeration, or a structure of the same size.
 """
 
 import re
