@@ -1,6 +1,14 @@
 //! The API tables (hsa_api_trace.h) through which ROCr's exported functions call, and which tools change.
 
-use crate::*;
+use crate::agent::*;
+use crate::executable::*;
+use crate::handle::*;
+use crate::memory::*;
+use crate::newer;
+use crate::queue::*;
+use crate::signal::*;
+use crate::status::Status;
+use crate::system::*;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Calls the macro `$callback` with all API tables, in the order of `HsaApiTableContainer`. Each has its name there, the
@@ -349,7 +357,7 @@ macro_rules! define {
         )*
 
         /// The types of HSA's functions.
-        #[allow(non_camel_case_types)]
+        #[expect(non_camel_case_types, reason = "the header's names")]
         pub mod function {
             use super::*;
             $(

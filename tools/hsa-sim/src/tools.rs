@@ -5,88 +5,19 @@
 //! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
 //! it. `HSA_SIM_TOOLS=registered` is that case.
 
-use crate::api::{self, TABLES};
-use crate::runtime::locked;
-use crate::settings::Settings;
-use hsa_abi::{API_TABLE_MAJOR_VERSION, API_TABLE_STEP_VERSION, ApiTable, TableVersion};
+use crate::settings::tools::ToolSettings;
+use crate::sync::locked;
+use hsa_abi::ApiTable;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 type OnLoad = unsafe extern "C" fn(*mut ApiTable, u64, u64, *const *const c_char) -> bool;
+
 type OnUnload = unsafe extern "C" fn();
 
 /// The version of the runtime that tools are told: ROCr's.
 const RUNTIME_VERSION: u64 = 1;
-
-/// What tools find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolSettings {
-    /// The libraries of `HSA_TOOLS_LIB` are skipped.
-    pub skipped: bool,
-    /// The major version of the table that tools get.
-    pub table_major: u32,
-    /// The `AmdExtTable` ends where ROCr 7.2.4's does.
-    pub older_table: bool,
-}
-
-impl ToolSettings {
-    /// Reads them from the environment.
-    pub fn from_env() -> Result<ToolSettings, String> {
-        let registered = match std::env::var("HSA_SIM_TOOLS").as_deref() {
-            Err(_) | Ok("load") => false,
-            Ok("registered") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TOOLS={other}: 'load' and 'registered' are known"
-                ));
-            }
-        };
-        let no_registration = std::env::var_os("HSA_TOOLS_DISABLE_REGISTER");
-        let skipped = registered
-            && no_registration.is_none_or(|value| value != "1")
-            && !first_version_tools(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
-        let table_major = match std::env::var("HSA_SIM_TABLE_MAJOR") {
-            Err(_) => API_TABLE_MAJOR_VERSION,
-            Ok(text) => text.parse().map_err(|_| {
-                format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
-            })?,
-        };
-        let older_table = match std::env::var("HSA_SIM_TABLE").as_deref() {
-            Err(_) | Ok("newest") => false,
-            Ok("rocr-7.2") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TABLE={other}: 'newest' and 'rocr-7.2' are known"
-                ));
-            }
-        };
-        Ok(ToolSettings {
-            skipped,
-            table_major,
-            older_table,
-        })
-    }
-}
-
-/// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for the tools of `HSA_TOOLS_LIB`. If the variable is not set,
-/// rocprofiler-sdk sets it to 0 when it registers. A number that is too large is an error of ROCr's hsa_init.
-fn first_version_tools(value: Option<String>) -> Result<bool, String> {
-    let Some(value) = value else {
-        return Ok(false);
-    };
-    if value.is_empty() {
-        return Ok(true);
-    }
-    if value.bytes().all(|byte| byte.is_ascii_digit()) {
-        let number: Result<i32, _> = value.parse();
-        return number.map(|number| number != 0).map_err(|_| {
-            format!("HSA_TOOLS_ROCPROFILER_V1_TOOLS={value}: the number is too large")
-        });
-    }
-    let off = ["off", "false", "no", "n", "f"];
-    Ok(!off.iter().any(|word| value.eq_ignore_ascii_case(word)))
-}
 
 /// How often an `OnLoad` was called.
 static ON_LOAD_CALLS: AtomicU64 = AtomicU64::new(0);
@@ -115,27 +46,6 @@ fn names(value: &str) -> Vec<String> {
     names
 }
 
-fn table() -> ApiTable {
-    let tables = TABLES.get();
-    // SAFETY: the places of a static's fields; nothing is read.
-    unsafe {
-        ApiTable {
-            version: TableVersion {
-                major: API_TABLE_MAJOR_VERSION,
-                minor: size_of::<ApiTable>() as u32,
-                step: API_TABLE_STEP_VERSION,
-                reserved: 0,
-            },
-            core: &raw mut (*tables).core,
-            amd_ext: &raw mut (*tables).amd_ext,
-            finalizer_ext: &raw mut (*tables).finalizer_ext,
-            image_ext: &raw mut (*tables).image_ext,
-            tools: &raw mut (*tables).tools,
-            pc_sampling_ext: &raw mut (*tables).pc_sampling_ext,
-        }
-    }
-}
-
 /// A function of a loaded library.
 fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a handle from dlopen that is not closed.
@@ -143,31 +53,15 @@ fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// The table that tools get. They may keep it.
-fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
-    static TABLE: Mutex<Option<usize>> = Mutex::new(None);
-    let mut shared = locked(&TABLE);
-    let table = *shared.get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
-    let table = table as *mut ApiTable;
-    // SAFETY: never freed, and changed only here, while no tool is loaded.
-    unsafe {
-        (*table).version.major = settings.table_major;
-        if settings.older_table {
-            (*TABLES.get()).amd_ext.version = api::amd_ext_7_2();
-        }
-    }
-    table
-}
-
 /// Loads the tools. A tool that cannot be loaded is reported on stderr and to the tools after it.
-pub fn load(settings: &Settings) {
-    if settings.tools.skipped {
+pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
+    if settings.skipped {
         return;
     }
     let Ok(value) = std::env::var("HSA_TOOLS_LIB") else {
         return;
     };
-    let table = shared_table(&settings.tools);
+    let table = table();
     let mut failed: Vec<CString> = Vec::new();
     for name in names(&value) {
         let Ok(c_name) = CString::new(name.as_str()) else {
@@ -204,7 +98,7 @@ pub fn load(settings: &Settings) {
 }
 
 /// Tells the tools to go, the last one first, and closes them.
-pub fn unload() {
+pub fn unload(reset_tables: impl FnOnce()) {
     let loaded = std::mem::take(&mut *locked(&LOADED));
     for &handle in loaded.iter().rev() {
         if let Some(function) = symbol(handle, c"OnUnload") {
@@ -212,7 +106,7 @@ pub fn unload() {
             unsafe { std::mem::transmute::<*mut c_void, OnUnload>(function)() };
         }
     }
-    TABLES.reset();
+    reset_tables();
     for handle in loaded {
         // SAFETY: opened by `load`, and told to go.
         unsafe { libc::dlclose(handle as *mut c_void) };
@@ -222,22 +116,6 @@ pub fn unload() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tools_are_asked_for_with_the_words_that_rocr_knows() {
-        let asked = |value: &str| first_version_tools(Some(value.into()));
-        assert_eq!(first_version_tools(None), Ok(false));
-        for off in ["0", "000", "off", "OFF", "False", "no", "N", "f"] {
-            assert_eq!(asked(off), Ok(false), "{off}");
-        }
-        for on in [
-            "", "1", "42", "on", "true", "offf", " 0", "-1", "yes", "nope",
-        ] {
-            assert_eq!(asked(on), Ok(true), "{on}");
-        }
-        assert_eq!(asked("2147483647"), Ok(true));
-        assert!(asked("2147483648").is_err());
-    }
 
     #[test]
     fn tools_stand_between_spaces_or_in_quotes() {

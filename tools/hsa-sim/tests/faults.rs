@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Every function that can fail, whether a drain calls it or not.
 fn functions() -> Vec<&'static str> {
-    hsa_sim::plan::fallible()
+    hsa_sim::faults::functions::fallible()
         // They have cases of their own.
         .filter(|name| !["hsa_init", "hsa_system_get_major_extension_table"].contains(name))
         .collect()

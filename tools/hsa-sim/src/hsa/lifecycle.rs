@@ -1,0 +1,80 @@
+//! Initialisation and shutdown of the runtime.
+
+use crate::copies;
+use crate::device::agents::Agents;
+use crate::executables::table::Executables;
+use crate::faults::injection;
+use crate::memory::allocations::Memory;
+use crate::queues::{cooperative, counted, lifetime, notifier};
+use crate::settings::Settings;
+use crate::settings::tools::ToolSettings;
+use crate::signals::pool::Signals;
+use crate::signals::{completion, handlers};
+use crate::state::{STATE, State};
+use crate::sync::locked;
+use hsa_abi::*;
+use std::sync::Mutex;
+
+/// Initialisation and shutdown call tools, which call back: they exclude each other with a lock of their own.
+static LIFE: Mutex<()> = Mutex::new(());
+
+/// `hsa_init` (hsa.h). After the first one, `load_tools` is called with the settings. Tools call HSA's functions from their
+/// `OnLoad`, also `hsa_init`.
+pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
+    let life = locked(&LIFE);
+    if let Some(state) = locked(&STATE).as_mut() {
+        if state.references == i32::MAX as u32 {
+            return Status::REFCOUNT_OVERFLOW;
+        }
+        state.references += 1;
+        return Status::SUCCESS;
+    }
+    let settings = match injection::from_env().and_then(|()| Settings::from_env()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("hsa-sim: {error}");
+            return Status::ERROR;
+        }
+    };
+    let tools = settings.tools;
+    *locked(&STATE) = Some(State {
+        references: 1,
+        agents: Agents::new(&settings),
+        memory: Memory::new(&settings),
+        signals: Signals::default(),
+        executables: Executables::default(),
+        settings,
+    });
+    drop(life);
+    load_tools(&tools);
+    Status::SUCCESS
+}
+
+/// `hsa_shut_down` (hsa.h). At the last one, `unload_tools` is called first: until it returns, tools may use everything.
+pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
+    {
+        let _life = locked(&LIFE);
+        let mut state = locked(&STATE);
+        let Some(state) = state.as_mut() else {
+            return Status::NOT_INITIALIZED;
+        };
+        if state.references > 1 {
+            state.references -= 1;
+            return Status::SUCCESS;
+        }
+    }
+    unload_tools();
+    let _life = locked(&LIFE);
+    let state = locked(&STATE).take();
+    cooperative::delete_all();
+    counted::clear();
+    notifier::set(None);
+    lifetime::stop_all();
+    completion::stop();
+    handlers::stop();
+    copies::stop();
+    if let Some(mut state) = state {
+        state.memory.free_all();
+    }
+    Status::SUCCESS
+}

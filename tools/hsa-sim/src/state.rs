@@ -1,0 +1,40 @@
+//! The state of the runtime between the first `hsa_init` and the last `hsa_shut_down`.
+
+use crate::device::agents::Agents;
+use crate::executables::table::Executables;
+use crate::memory::allocations::Memory;
+use crate::settings::Settings;
+use crate::signals::pool::Signals;
+use crate::sync::locked;
+use hsa_abi::*;
+use std::sync::Mutex;
+
+/// What there is while the runtime is initialised.
+pub struct State {
+    /// Calls of `hsa_init` without one of `hsa_shut_down`.
+    pub references: u32,
+    pub settings: Settings,
+    pub agents: Agents,
+    pub memory: Memory,
+    pub signals: Signals,
+    pub executables: Executables,
+}
+
+/// `None`: the runtime is not initialised.
+pub static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// Does `work` with the state, if the runtime is initialised. Nothing that calls the program may run in it.
+pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
+    match locked(&STATE).as_mut() {
+        Some(state) => work(state),
+        None => Err(Status::NOT_INITIALIZED),
+    }
+}
+
+impl State {
+    /// A new signal.
+    pub fn create_signal(&mut self, kind: i64, value: SignalValue) -> Result<SignalHandle, Status> {
+        self.signals
+            .create(&mut self.memory, &self.agents, kind, value)
+    }
+}
