@@ -1,5 +1,6 @@
-//! Copies: at once, or by the copy engine, a thread that does what has no dependency left, in the order of asking.
-//! Every copy is checked against what is allocated ([`crate::memory::Memory::check_copy`]).
+//! Copies: synchronous ones, and those of the copy engine. The engine is a thread that executes the copies whose
+//! dependencies are met, in the order of their requests. Every copy is checked against the allocations
+//! ([`crate::memory::allocations::Memory::check_copy`]).
 
 use crate::faults::plan::CopyFault;
 use crate::signals::{changes, pool};
@@ -16,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub struct Job {
-    /// Where the bytes are in this process.
+    /// Addresses in this process, not those that the program uses.
     pub to: usize,
     pub from: usize,
     pub size: usize,
@@ -38,14 +39,13 @@ static ENGINE: Mutex<Engine> = Mutex::new(Engine {
     stop: false,
 });
 
-/// Ends the process: on hardware it would have been a memory fault.
-fn fault(what: &str) -> ! {
+/// Ends the process because of a copy that would be a memory fault on hardware.
+fn die(what: &str) -> ! {
     eprintln!("hsa-sim: {what}");
     std::process::abort();
 }
 
-/// Copies between memory that others may use at the same time. Addresses that nobody has mapped end the process with
-/// SIGSEGV.
+/// Copies memory that other threads may use at the same time. Addresses that are not mapped end the process with SIGSEGV.
 ///
 /// # Safety
 /// Both ranges may be accessed.
@@ -72,7 +72,7 @@ unsafe fn bytes(to: usize, from: usize, size: usize) {
     }
 }
 
-/// Copies, with what the plan wants to go wrong.
+/// Copies, with the fault of the plan.
 ///
 /// # Safety
 /// Both ranges may be accessed.
@@ -91,11 +91,11 @@ pub unsafe fn transfer(to: usize, from: usize, size: usize, fault: Option<CopyFa
     }
 }
 
-/// Checks a copy. Gives the addresses of the target's and the source's bytes in this process.
+/// Checks a copy. Returns the addresses of the target's and the source's bytes in this process.
 pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Status> {
     let end = |start: usize| start.checked_add(size);
     let (Some(to_end), Some(from_end)) = (end(to), end(from)) else {
-        fault(&format!(
+        die(&format!(
             "a copy of {size:#x} bytes from {from:#x} to {to:#x} wraps around the address space"
         ));
     };
@@ -105,7 +105,7 @@ pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Stat
                 state.memory.host_address(to),
                 state.memory.host_address(from),
             )),
-            Err(what) => fault(&what),
+            Err(what) => die(&what),
         },
     )
 }
@@ -128,7 +128,7 @@ pub fn start(job: Job) -> Status {
         }
     }
     drop(engine);
-    changes::changed();
+    changes::notify();
     Status::SUCCESS
 }
 
@@ -143,33 +143,33 @@ fn run() {
                 return;
             }
             if !engine.jobs.is_empty() {
-                // A dependency may be changed without telling, by a kernel.
+                // A kernel changes a dependency without a notification.
                 idle = Duration::from_millis(1);
             }
             let next = engine.jobs.iter().position(|job| {
                 job.dependencies.iter().all(|&signal| {
-                    // SAFETY: signals that a copy depends on live until it is done, as HSA asks of the program.
-                    let signal = unsafe { pool::at(signal) };
+                    // SAFETY: signals that a copy depends on live until it is done, as HSA requires.
+                    let signal = unsafe { pool::get(signal) };
                     signal.is_none_or(|signal| signal.value.load(Acquire) == 0)
                 })
             });
             next.and_then(|n| engine.jobs.remove(n))
         };
         match ready {
-            Some(job) => carry_out(&job),
+            Some(job) => execute(&job),
             None => changes::wait_since(seen, idle),
         }
     }
 }
 
-fn carry_out(job: &Job) {
+fn execute(job: &Job) {
     let start = clock_ticks();
     if job.fault != Some(CopyFault::Error) {
-        // SAFETY: both ranges were checked when the copy was asked for, and the program keeps them until it is done.
+        // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
         unsafe { transfer(job.to, job.from, job.size, job.fault) };
     }
     // SAFETY: the program keeps the signal until the copy is done.
-    let Some(signal) = (unsafe { pool::at(job.completion) }) else {
+    let Some(signal) = (unsafe { pool::get(job.completion) }) else {
         return;
     };
     signal.start_ts.store(start, Release);
@@ -181,10 +181,10 @@ fn carry_out(job: &Job) {
             signal.value.fetch_sub(1, AcqRel);
         }
     }
-    changes::changed();
+    changes::notify();
 }
 
-/// Ends the thread; what was not copied by then never is.
+/// At shutdown: ends the thread. Copies that it has not executed are dropped.
 pub fn stop() {
     let thread = {
         let mut engine = locked(&ENGINE);
@@ -192,10 +192,10 @@ pub fn stop() {
         engine.jobs.clear();
         engine.thread.take()
     };
-    changes::changed();
+    changes::notify();
     if let Some(thread) = thread
         && thread.join().is_err()
     {
-        fault("internal error in the copy engine");
+        die("internal error in the copy engine");
     }
 }

@@ -1,4 +1,4 @@
-//! What functions return, and how they write results to the program's memory.
+//! The results of functions: statuses, and values that are written to the program's memory.
 
 use crate::faults::injection;
 use hsa_abi::*;
@@ -8,7 +8,7 @@ pub fn status(result: Result<(), Status>) -> Status {
     result.err().unwrap_or(Status::SUCCESS)
 }
 
-/// Writes a result, or the lie that the plan wants told instead.
+/// Writes a result, or the wrong value that the fault plan has for it.
 ///
 /// # Safety
 /// `to` is null or may be written.
@@ -25,7 +25,7 @@ pub unsafe fn put<T: Plain>(to: *mut T, value: T) -> Result<(), Status> {
 /// Writes a string attribute: bytes without a terminator.
 ///
 /// # Safety
-/// `to` has room for them.
+/// `to` is null or has memory for the bytes.
 pub unsafe fn put_bytes(to: *mut u8, bytes: &[u8]) -> Result<(), Status> {
     if to.is_null() {
         return Err(Status::INVALID_ARGUMENT);
@@ -41,7 +41,7 @@ pub unsafe fn put_bytes(to: *mut u8, bytes: &[u8]) -> Result<(), Status> {
     Ok(())
 }
 
-/// What an attribute can be, and what a lie makes of it.
+/// Types of attributes. A wrong value of the fault plan is converted to the type.
 pub trait Plain: Copy {
     fn from_u64(value: u64) -> Self;
 }

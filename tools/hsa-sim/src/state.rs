@@ -9,7 +9,7 @@ use crate::sync::locked;
 use hsa_abi::*;
 use std::sync::Mutex;
 
-/// What there is while the runtime is initialised.
+/// The objects of the initialised runtime.
 pub struct State {
     /// Calls of `hsa_init` without one of `hsa_shut_down`.
     pub references: u32,
@@ -23,7 +23,7 @@ pub struct State {
 /// `None`: the runtime is not initialised.
 pub static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// Does `work` with the state, if the runtime is initialised. Nothing that calls the program may run in it.
+/// Calls `work` with the state if the runtime is initialised. `work` must not call functions of the program.
 pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
     match locked(&STATE).as_mut() {
         Some(state) => work(state),

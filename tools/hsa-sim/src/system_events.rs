@@ -14,7 +14,7 @@ pub fn register(callback: SystemEventCallback, data: *mut c_void) {
     locked(&HANDLERS).push((callback, data as usize));
 }
 
-/// Tells the handlers of a memory fault. Whether there was one that took it.
+/// Reports a memory fault to the handlers. Returns whether one of them has handled it.
 pub fn memory_fault(agent: AgentHandle, virtual_address: u64) -> bool {
     let event = MemoryFault {
         event_type: 0,
@@ -24,7 +24,7 @@ pub fn memory_fault(agent: AgentHandle, virtual_address: u64) -> bool {
     };
     let handlers = locked(&HANDLERS).clone();
     handlers.into_iter().any(|(callback, data)| {
-        // SAFETY: the program registered the function for this; the event lives as long as the call.
+        // SAFETY: the program has registered the function for this; the event lives as long as the call.
         let status = unsafe { callback((&raw const event).cast(), data as *mut c_void) };
         status == Status::SUCCESS
     })

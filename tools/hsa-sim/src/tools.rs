@@ -1,9 +1,9 @@
-//! The tools interface: at the end of the first `hsa_init` the libraries that `HSA_TOOLS_LIB` names get the API tables
-//! (`OnLoad`), and at the last `hsa_shut_down` they are told to go (`OnUnload`) and are closed, as ROCr does it.
+//! The tools interface. As in ROCr, the first `hsa_init` loads the libraries of `HSA_TOOLS_LIB` and calls their `OnLoad`
+//! with the API tables. The last `hsa_shut_down` calls their `OnUnload` and closes them.
 //!
 //! A ROCr that is built with rocprofiler-register offers its tables to rocprofiler-sdk first. If a tool has registered
 //! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
-//! it. `HSA_SIM_TOOLS=registered` is that case.
+//! it. `HSA_SIM_TOOLS=registered` simulates this.
 
 use crate::settings::tools::ToolSettings;
 use crate::sync::locked;
@@ -16,22 +16,22 @@ type OnLoad = unsafe extern "C" fn(*mut ApiTable, u64, u64, *const *const c_char
 
 type OnUnload = unsafe extern "C" fn();
 
-/// The version of the runtime that tools are told: ROCr's.
+/// The version of the runtime that tools get: ROCr's.
 const RUNTIME_VERSION: u64 = 1;
 
-/// How often an `OnLoad` was called.
+/// The number of calls of an `OnLoad`.
 static ON_LOAD_CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// How often the `OnLoad` of a tool was called in this process.
+/// The number of calls of a tool's `OnLoad` in this process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_sim_on_load_calls() -> u64 {
     ON_LOAD_CALLS.load(Relaxed)
 }
 
-/// Handles of the tools that are loaded.
+/// The handles (`dlopen`) of the loaded tools.
 static LOADED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// The libraries of a value of HSA_TOOLS_LIB: names between spaces, and what is in double quotes is one name.
+/// The libraries in a value of `HSA_TOOLS_LIB`: names separated by spaces. Double quotes enclose a name with spaces.
 fn names(value: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut quoted = false;
@@ -53,7 +53,7 @@ fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Loads the tools. A tool that cannot be loaded is reported on stderr and to the tools after it.
+/// Loads the tools. A tool that cannot be loaded is reported on stderr and to the following tools.
 pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
     if settings.skipped {
         return;
@@ -67,7 +67,7 @@ pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
         let Ok(c_name) = CString::new(name.as_str()) else {
             continue;
         };
-        // SAFETY: the user named the library to be loaded here.
+        // SAFETY: the user has asked for this library.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             // SAFETY: dlerror gives a C string after a failure.
@@ -89,7 +89,7 @@ pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
         if loaded {
             locked(&LOADED).push(handle);
         } else {
-            eprintln!("hsa-sim: HSA_TOOLS_LIB: {name} has no OnLoad, or refused");
+            eprintln!("hsa-sim: HSA_TOOLS_LIB: {name} has no OnLoad, or its OnLoad returned false");
             failed.push(c_name);
             // SAFETY: the handle of the library that was just opened.
             unsafe { libc::dlclose(handle as *mut c_void) };
@@ -97,7 +97,7 @@ pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
     }
 }
 
-/// Tells the tools to go, the last one first, and closes them.
+/// Calls `OnUnload` of the tools, the last one first, and closes them.
 pub fn unload(reset_tables: impl FnOnce()) {
     let loaded = std::mem::take(&mut *locked(&LOADED));
     for &handle in loaded.iter().rev() {
@@ -108,7 +108,7 @@ pub fn unload(reset_tables: impl FnOnce()) {
     }
     reset_tables();
     for handle in loaded {
-        // SAFETY: opened by `load`, and told to go.
+        // SAFETY: opened by `load`; the tool's `OnUnload` has returned.
         unsafe { libc::dlclose(handle as *mut c_void) };
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_stand_between_spaces_or_in_quotes() {
+    fn names_are_separated_by_spaces_or_quoted() {
         assert_eq!(
             names("/a.so  \"/b c.so\" /d.so"),
             ["/a.so", "/b c.so", "/d.so"]

@@ -3,10 +3,10 @@
 use super::tables::*;
 use hsa_abi::*;
 
-/// The older names, which ROCr still exports, of functions in the table.
+/// Defines functions that call a function of the table under its newer name.
 macro_rules! older {
     ($($old:ident = $new:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {$(
-        /// The older name of the function that it calls.
+        /// Calls the function of the newer name.
         ///
         /// # Safety
         /// As HSA's specification says.

@@ -1,9 +1,8 @@
 //! The functions that the library exports, and the API tables that they call through.
 //!
-//! As in ROCr, what the library exports calls through the tables, so what a tool puts into a table is what every
-//! caller gets; and the tables hold functions that first ask the fault plan ([`crate::plan`]) and then do the work. A
-//! function whose type [`hsa_abi`] does not declare is not simulated: it is not exported, and a call through the table
-//! prints a message and fails.
+//! As in ROCr, exported functions call through the tables, so that all callers get the functions that a tool has put there.
+//! The tables' own functions apply the fault plan ([`crate::faults`]). A function whose type [`hsa_abi`] does not declare is
+//! not simulated: it is not exported, and a call through the table prints a message and fails.
 
 use crate::hsa::calls::call;
 use crate::settings::tools::ToolSettings;
@@ -80,7 +79,7 @@ macro_rules! entry {
 macro_rules! export {
     ($table:ident, $name:ident) => {};
     ($table:ident, $name:ident, $($arg:ident: $ty:ty),* => $ret:ty) => {
-        /// The function of HSA's of this name.
+        /// HSA's function of this name.
         ///
         /// # Safety
         /// As HSA's specification says.
@@ -153,7 +152,7 @@ pub fn amd_ext_7_2() -> TableVersion {
 
 fn table() -> ApiTable {
     let tables = TABLES.get();
-    // SAFETY: the places of a static's fields; nothing is read.
+    // SAFETY: addresses of fields of a static; nothing is read.
     unsafe {
         ApiTable {
             version: TableVersion {
@@ -172,13 +171,13 @@ fn table() -> ApiTable {
     }
 }
 
-/// The table that tools get. They may keep it.
+/// The table for tools, which may keep it.
 fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
     static TABLE: Mutex<Option<usize>> = Mutex::new(None);
     let mut shared = locked(&TABLE);
     let table = *shared.get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
     let table = table as *mut ApiTable;
-    // SAFETY: never freed, and changed only here, while no tool is loaded.
+    // SAFETY: never freed, and only changed here while no tool is loaded.
     unsafe {
         (*table).version.major = settings.table_major;
         if settings.older_table {
@@ -191,19 +190,19 @@ fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
 /// Tables that tools write to.
 pub struct Shared(UnsafeCell<Tables>);
 
-// SAFETY: tools write while they are loaded, inside hsa_init, as ROCr's tables ask of them; a reader of a pointer that
-// is being replaced gets the old or the new one.
+// SAFETY: tools write in their OnLoad, inside hsa_init, as ROCr requires. A concurrent reader of a pointer gets the old or
+// the new one.
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Where the tables lie.
+    /// The address of the tables.
     pub fn get(&self) -> *mut Tables {
         self.0.get()
     }
 
-    /// Puts the runtime's own functions back.
+    /// Restores the runtime's own functions.
     pub fn reset(&self) {
-        // SAFETY: called when the last tool has been told to go, under the runtime's lock.
+        // SAFETY: called at shutdown, when `OnUnload` of all tools has returned.
         unsafe { *self.get() = Tables::NEW };
     }
 }

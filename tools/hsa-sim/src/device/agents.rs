@@ -18,17 +18,17 @@ pub struct GpuAgent {
     pub l2: Option<Arc<L2>>,
 }
 
-/// All agents: number 0 is the CPU, the GPUs follow.
+/// All agents. Number 0 is the CPU, the GPUs follow.
 pub struct Agents {
     pub gpus: Vec<GpuAgent>,
 }
 
 impl Agents {
-    /// The agents that the settings ask for.
+    /// The agents of the settings.
     pub fn new(settings: &Settings) -> Agents {
         let gpus = settings.gpus.iter().map(|&target| GpuAgent {
             target,
-            // A GPU's addresses are the process's.
+            // The GPU uses the addresses of the process.
             gpu: Arc::new(Gpu::new(Memory::new(0))),
             l2: settings.write_back.then(Arc::default),
         });
@@ -37,7 +37,7 @@ impl Agents {
         }
     }
 
-    /// CPU and GPUs.
+    /// The number of agents.
     pub fn count(&self) -> usize {
         self.gpus.len() + 1
     }
@@ -66,7 +66,7 @@ pub fn handle(number: usize) -> AgentHandle {
     AgentHandle(AGENTS + number as u64)
 }
 
-/// Every GPU's number.
+/// The agent numbers of all GPUs.
 pub fn all_gpus(agents: &Agents) -> Vec<usize> {
     (1..agents.count()).collect()
 }

@@ -1,27 +1,27 @@
-//! The clocks of the system and of the GPUs. Both count the same time, so the times of dispatches are correct: the system's
-//! clock in nanoseconds, the GPUs' at 100 MHz.
+//! The clocks of the system and of the GPUs. The system's clock counts nanoseconds, the GPUs' clock counts the same time at
+//! 100 MHz. So the times of dispatches can be converted exactly.
 
 use gpu_model::exec::clock_ticks;
 use hsa_abi::ClockCounters;
 
-/// Ticks a second of the GPUs' clock.
+/// Ticks of the GPUs' clock per second.
 pub const GPU_FREQUENCY: u64 = 100_000_000;
 
-/// Ticks a second of the system's clock.
+/// Ticks of the system's clock per second.
 pub const SYSTEM_FREQUENCY: u64 = 1_000_000_000;
 
-/// The system's clock.
+/// The time of the system's clock, in ticks.
 pub fn system_ticks() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is a timespec to write to.
+    // SAFETY: `now` is a timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * SYSTEM_FREQUENCY + now.tv_nsec as u64
 }
 
-/// Both clocks now.
+/// The current time of both clocks.
 pub fn counters() -> ClockCounters {
     let system = system_ticks();
     ClockCounters {
@@ -32,6 +32,7 @@ pub fn counters() -> ClockCounters {
     }
 }
 
+/// Converts ticks of the GPUs' clock to ticks of the system's.
 pub fn to_system(gpu_ticks: u64) -> u64 {
     gpu_ticks * (SYSTEM_FREQUENCY / GPU_FREQUENCY)
 }

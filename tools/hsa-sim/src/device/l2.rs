@@ -1,13 +1,12 @@
 //! The write-back cache of a GPU, for its coarse-grained memory and its code objects (`HSA_SIM_L2=writeback`).
 //!
-//! Kernels read and write what is cached. Copies, and the host with a large BAR, see memory alone. A packet whose header
-//! asks for a release at system scope, on any queue of the agent, writes everything that is dirty to memory when it
-//! completes; one that asks for an acquire at system scope makes the clean bytes anew from memory before it starts. No
-//! other packet does either.
+//! Kernels read and write cached bytes. Copies, and the host with a large BAR, access memory only. A packet with a release
+//! fence at system scope, on any queue of the agent, writes all dirty bytes to memory when it completes. A packet with an
+//! acquire fence at system scope reads all clean bytes from memory again before it starts. Other packets do neither.
 //!
-//! The cache has all bytes of an allocation from the start, so a kernel without an acquire never sees what was copied to
-//! the device since: hardware may or may not have evicted it. A byte is dirty if it is not what it was when cache and
-//! memory were last the same. A fence costs a comparison of all memory that is cached.
+//! The cache contains all bytes of an allocation from the beginning. So a kernel without an acquire fence never sees bytes
+//! that were copied to the device since; on hardware it may see them after an eviction. A byte is dirty if it differs from
+//! the value that cache and memory last had in common. A fence compares all cached memory.
 
 use super::mapping::Mapping;
 use crate::sync::locked;
@@ -21,30 +20,30 @@ use std::sync::atomic::{
 /// The cache of an agent.
 #[derive(Debug, Default)]
 pub struct L2 {
-    /// By the address that programs use.
+    /// The cached allocations, by the address that programs use.
     lines: Mutex<BTreeMap<usize, Lines>>,
 }
 
-/// What is cached of an allocation.
+/// The cached bytes of an allocation.
 #[derive(Debug)]
 struct Lines {
-    /// Where the bytes in memory are.
+    /// The address of the bytes in memory.
     memory: usize,
-    /// What kernels see.
+    /// The bytes that kernels access.
     cached: Mapping,
-    /// What cache and memory both had when a byte was last written back or read.
+    /// The value of each byte when it was last written back or read from memory.
     synced: Mapping,
 }
 
 const WORD: usize = size_of::<u64>();
 
 impl L2 {
-    /// Caches an allocation of `size` bytes (a multiple of a page), all of them zero. Gives the address of what kernels
-    /// see.
+    /// Caches an allocation of `size` bytes (a multiple of a page), all of them zero. Returns the address of the bytes that
+    /// kernels access.
     ///
     /// # Safety
-    /// `memory` has the bytes until [`L2::remove`] is called for `base`, and others use them only in ways that allow for
-    /// concurrent atomic accesses.
+    /// `memory` is valid until [`L2::remove`] is called for `base`. All accesses to it are atomic, or allow concurrent atomic
+    /// accesses.
     pub unsafe fn insert(&self, base: usize, memory: usize, size: usize) -> Option<usize> {
         let lines = Lines {
             memory,
@@ -56,26 +55,26 @@ impl L2 {
         Some(kernels)
     }
 
-    /// Drops what is cached of an allocation, dirty or not.
+    /// Drops the cached bytes of an allocation, also dirty ones.
     pub fn remove(&self, base: usize) {
         locked(&self.lines).remove(&base);
     }
 
-    /// A release at system scope.
+    /// A release fence at system scope.
     pub fn write_back(&self) {
         for lines in locked(&self.lines).values() {
             lines.each(Lines::write_back);
         }
     }
 
-    /// An acquire at system scope.
+    /// An acquire fence at system scope.
     pub fn invalidate(&self) {
         for lines in locked(&self.lines).values() {
             lines.each(Lines::invalidate);
         }
     }
 
-    /// Makes the clean bytes of one allocation anew from memory.
+    /// Reads the clean bytes of one allocation from memory again.
     pub fn invalidate_allocation(&self, base: usize) {
         if let Some(lines) = locked(&self.lines).get(&base) {
             lines.each(Lines::invalidate);
@@ -83,25 +82,25 @@ impl L2 {
     }
 }
 
-/// Eight bytes in memory, as kernels see them, and as they were when both were the same.
+/// Eight bytes: in memory, in the cache, and their last common value.
 struct Word<'a> {
     memory: &'a AtomicU64,
     cached: &'a AtomicU64,
     synced: &'a AtomicU64,
 }
 
-/// All ones in each byte that is not the same.
+/// 0xff for each byte that differs, 0 for the others.
 fn different(a: u64, b: u64) -> u64 {
     let bytes = (a ^ b).to_le_bytes();
     u64::from_le_bytes(bytes.map(|byte| if byte == 0 { 0 } else { 0xff }))
 }
 
 impl Lines {
-    /// Does `work` for each word. Only called with the lock held.
+    /// Calls `work` for each word. The caller holds the lock.
     fn each(&self, work: fn(&Word)) {
         for at in (0..self.cached.size()).step_by(WORD) {
-            // SAFETY: inside three ranges of the same size, which live as long as `self` (see `L2::insert`), and page
-            // aligned. Everybody uses them by atomic accesses, or in ways that allow for these.
+            // SAFETY: inside three page-aligned ranges of the same size, which live as long as `self` (see `L2::insert`). All
+            // accesses are atomic, or allow concurrent atomic accesses.
             let word = |base: usize| unsafe { &*((base + at) as *const AtomicU64) };
             work(&Word {
                 memory: word(self.memory),
@@ -120,7 +119,7 @@ impl Lines {
         let address = word.memory.as_ptr().cast::<u8>();
         for (n, byte) in cached.to_le_bytes().into_iter().enumerate() {
             if dirty >> (8 * n) & 1 != 0 {
-                // SAFETY: a byte of the word. The others may be changed by a copy at this moment.
+                // SAFETY: a byte of the word. A copy may change the others at the same time.
                 unsafe { (*address.add(n).cast::<AtomicU8>()).store(byte, Release) };
             }
         }
@@ -136,7 +135,7 @@ impl Lines {
             }
             let dirty = different(cached, synced);
             let fresh = |old: u64| old & dirty | memory & !dirty;
-            // A kernel may write to it at this moment.
+            // A kernel may write to it at the same time.
             let changed = word
                 .cached
                 .compare_exchange(cached, fresh(cached), AcqRel, Relaxed);
@@ -154,10 +153,10 @@ mod tests {
     use crate::device::mapping::PAGE;
 
     #[test]
-    fn dirty_bytes_go_to_memory_and_clean_ones_come_from_it() {
+    fn fences_write_dirty_bytes_and_read_clean_ones() {
         let memory = Mapping::device(PAGE, true).expect("memory");
         let l2 = L2::default();
-        // SAFETY: removed below, before the memory goes.
+        // SAFETY: removed below, before the memory is unmapped.
         let kernels = unsafe { l2.insert(0x1000, memory.bytes(), PAGE) }.expect("memory");
         // SAFETY: the last word of each.
         let [of_memory, of_kernels] = [memory.bytes(), kernels]
@@ -185,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_kernels_write_at_the_same_time_is_lost() {
+    fn no_concurrent_write_of_a_kernel_is_lost() {
         let memory = Mapping::device(PAGE, true).expect("memory");
         let l2 = L2::default();
-        // SAFETY: removed with the cache, before the memory goes.
+        // SAFETY: removed below, before the memory is unmapped.
         let kernels = unsafe { l2.insert(0, memory.bytes(), PAGE) }.expect("memory");
         // SAFETY: the first word of each.
         let [of_memory, of_kernels] =

@@ -1,12 +1,12 @@
-//! The memory behind an allocation, and who can reach it.
+//! Mapped memory for allocations.
 //!
-//! Programs, kernels and copies name a byte by its address. On a GPU without a large BAR the host cannot use that
-//! address for the GPU's own memory: it is mapped without any right there, as the kernel driver does it. The bytes are
-//! then mapped a second time, at an address that only the simulator knows, for the model and for copies.
+//! Programs, kernels and copies use the same address for a byte. Without a large BAR, the host cannot access a GPU's memory
+//! at that address: like the kernel driver, the simulator maps it without any access right. The model and copies access the
+//! bytes through a second mapping, whose address the program does not know.
 
 use std::ffi::c_int;
 
-/// The granule and alignment of allocations.
+/// The granule and the alignment of allocations, in bytes.
 pub const PAGE: usize = 4096;
 
 /// Mapped memory. Unmapped when dropped.
@@ -14,7 +14,7 @@ pub const PAGE: usize = 4096;
 pub struct Mapping {
     address: usize,
     size: usize,
-    /// Where the bytes are; the address itself if the host can use it.
+    /// An address at which the bytes can be accessed: `address` if the host can access that.
     bytes: usize,
 }
 
@@ -29,7 +29,7 @@ impl Mapping {
         })
     }
 
-    /// Memory of a GPU. A forked child has none of it.
+    /// Memory of a GPU. A forked child does not inherit it.
     pub fn device(size: usize, host_accessible: bool) -> Option<Mapping> {
         if host_accessible {
             let memory = Mapping::host(size)?;
@@ -48,7 +48,7 @@ impl Mapping {
             size,
             bytes,
         };
-        // SAFETY: the new mapping, which nobody uses yet.
+        // SAFETY: the new mapping, which is not in use yet.
         let hidden = unsafe { libc::mprotect(address, size, libc::PROT_NONE) } == 0;
         not_in_children(memory.address, size);
         not_in_children(memory.bytes, size);
@@ -60,12 +60,12 @@ impl Mapping {
         self.address
     }
 
-    /// Bytes, in whole pages.
+    /// Bytes, a multiple of a page.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The address of the bytes in this process.
+    /// An address at which the simulator can access the bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -96,11 +96,11 @@ fn map(size: usize, sharing: c_int) -> Option<usize> {
 }
 
 fn unmap(base: usize, size: usize) {
-    // SAFETY: a mapping of this module, and its user has given it back.
+    // SAFETY: a mapping of this module that is not in use any more.
     unsafe { libc::munmap(base as *mut _, size) };
 }
 
-/// Without this, a child that a program forks would share the memory with its parent.
+/// Excludes the memory from forked children, which would share it with the parent.
 fn not_in_children(base: usize, size: usize) {
     // SAFETY: a mapping of this module; the advice changes nothing in this process. It cannot fail on such memory.
     unsafe { libc::madvise(base as *mut _, size, libc::MADV_DONTFORK) };
@@ -110,7 +110,7 @@ fn not_in_children(base: usize, size: usize) {
 mod tests {
     use super::*;
 
-    /// The rights of the mapping around an address, as the kernel has them.
+    /// The access rights of the mapping that contains an address.
     fn rights(address: usize) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
         let line = maps.lines().find(|line| {
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn the_host_reaches_the_bytes_of_a_gpu_only_with_a_large_bar() {
+    fn only_a_large_bar_gives_the_host_access_to_gpu_memory() {
         both_mappings_are_the_same_bytes_and_start_as_zeros();
         let hidden = Mapping::device(PAGE, false).expect("memory");
         assert_eq!(rights(hidden.address()), "---s");
         assert_eq!(rights(hidden.bytes()), "rw-s");
         let (address, bytes) = (hidden.address(), hidden.bytes());
         drop(hidden);
-        // Others may have mapped something there by now, but nobody else maps shared memory.
+        // Another thread may have mapped memory there, but not shared memory.
         for gone in [address, bytes] {
             assert!(!rights(gone).ends_with('s'));
         }

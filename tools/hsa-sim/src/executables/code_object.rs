@@ -1,5 +1,5 @@
-//! Code objects: ELF files of LLVM's AMDGPU target, as clang and lld 22 and 23 make them. Reads what is needed to load
-//! one: segments, relocations, symbols. ("User Guide for AMDGPU Backend", Code Object, Relocation Records.)
+//! Code objects: ELF files of LLVM's AMDGPU target, as clang and lld 22 and 23 write them. Reads what loading needs:
+//! segments, relocations and symbols ("User Guide for AMDGPU Backend", Code Object, Relocation Records).
 
 use goblin::elf::Elf;
 use goblin::elf::header::{EI_OSABI, ET_DYN};
@@ -29,7 +29,7 @@ mod relocation {
     pub const RELATIVE64: u32 = 13;
 }
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SymbolKind {
     /// A variable in writable or read-only memory.
@@ -38,19 +38,19 @@ pub enum SymbolKind {
     Kernel,
 }
 
-/// A symbol that the code object defines for others.
+/// A symbol that the code object exports.
 #[derive(Clone, Debug)]
 pub struct Defined {
     pub name: String,
     pub kind: SymbolKind,
-    /// Not global: another code object may define it too.
+    /// A weak symbol: another code object may define it, too.
     pub weak: bool,
     /// In the ELF file's address space.
     pub address: u64,
     pub size: u64,
 }
 
-/// A relocation, its symbol resolved as far as the code object itself can.
+/// A relocation, and its symbol as far as the code object itself defines it.
 #[derive(Clone, Debug)]
 struct Relocation {
     at: u64,
@@ -63,26 +63,26 @@ struct Relocation {
 enum Target {
     None,
     Here(u64),
-    /// Defined by somebody else; 0 if it is weak and nobody does.
+    /// Defined elsewhere. A weak symbol without a definition has the address 0.
     Named {
         name: String,
         weak: bool,
     },
 }
 
-/// A code object, read.
+/// The parts of a code object that loading needs.
 #[derive(Debug)]
 pub struct CodeObject {
     pub mach: u32,
-    /// What the loaded segments span, in the ELF file's address space.
+    /// The range of all loaded segments in the ELF file's address space.
     pub span: Range<u64>,
-    /// Where each segment begins, and its bytes in the file.
+    /// The address of each segment, and the range of its bytes in the file.
     segments: Vec<(u64, Range<usize>)>,
     relocations: Vec<Relocation>,
     pub symbols: Vec<Defined>,
 }
 
-/// More than any code object takes: a header that lies must not make us allocate without bound.
+/// Larger than any valid code object: bounds what a corrupt header can make the loader allocate.
 const MOST_BYTES: u64 = 4 << 30;
 
 impl CodeObject {
@@ -175,8 +175,8 @@ impl CodeObject {
         })
     }
 
-    /// The image of the segments as it is loaded at `base`: zeros, the file's bytes, relocated. `defined` has what
-    /// others define.
+    /// The relocated image of the segments for the load address `base`. `defined` has the addresses of symbols that are
+    /// defined elsewhere.
     pub fn image(
         &self,
         file: &[u8],
@@ -216,7 +216,7 @@ impl CodeObject {
                 relocation::REL64 => (value.wrapping_sub(place), 8),
                 relocation::RELATIVE64 => (delta.wrapping_add_signed(relocation.addend), 8),
                 other => {
-                    eprintln!("hsa-sim: relocation {other} is not known");
+                    eprintln!("hsa-sim: unknown relocation {other}");
                     return Err(Status::INVALID_CODE_OBJECT);
                 }
             };

@@ -1,6 +1,6 @@
 //! Kernel descriptors.
 
-/// What a kernel descriptor says.
+/// The fields of a kernel descriptor that symbols have as attributes: sizes in bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Kernel {
     pub group: u32,

@@ -88,7 +88,7 @@ pub fn load(
     for (n, page) in image.chunks(PAGE).enumerate() {
         // New memory is zero.
         if page.iter().any(|&byte| byte != 0) {
-            // SAFETY: the allocation has the image's size, and nobody knows it yet.
+            // SAFETY: the allocation is new and has the image's size.
             unsafe {
                 std::ptr::copy_nonoverlapping(page.as_ptr(), bytes.add(n * PAGE), page.len())
             };

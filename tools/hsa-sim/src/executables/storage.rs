@@ -1,15 +1,15 @@
-//! Where a code object comes from: a file or the program's memory.
+//! The source of a code object: a file or memory of the program.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Where a code object came from.
+/// The source of a code object.
 #[derive(Debug)]
 pub enum Storage {
     File {
         path: PathBuf,
         offset: usize,
-        /// The file's bytes at the time; they are where HSA says the code object is in memory.
+        /// A copy of the file's bytes. HSA's functions return its address as the storage of the code object.
         bytes: Vec<u8>,
     },
     Memory {
@@ -29,14 +29,14 @@ impl Storage {
         }
     }
 
-    /// Where the code object's bytes are in this process.
+    /// The range of the code object's bytes in this process.
     pub fn memory(&self) -> Range<usize> {
         let bytes = self.bytes();
         let base = bytes.as_ptr() as usize;
         base..base + bytes.len()
     }
 
-    /// As `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI` has it.
+    /// The value of `HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI`.
     pub fn uri(&self) -> String {
         match self {
             Storage::File {

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Held while somebody looks at all executables: none is made or destroyed meanwhile, as in ROCr.
-pub static ALL: Mutex<()> = Mutex::new(());
+/// Held during an iteration over all executables: as in ROCr, none is created or destroyed meanwhile.
+pub static ITERATION: Mutex<()> = Mutex::new(());
 
 /// A code object that is loaded on an agent.
 pub struct Loaded {
@@ -18,12 +18,12 @@ pub struct Loaded {
     pub executable: ExecutableHandle,
     pub agent: usize,
     pub storage: Arc<Storage>,
-    /// Where it lies.
+    /// Its addresses in the agent's memory.
     pub range: Range<u64>,
-    /// The image as it was loaded, in the host's memory: what the loader extension gives as the host's address. What
-    /// kernels write does not get here.
+    /// The host's copy of the image at load time: the loader extension returns its addresses. Kernels do not write to
+    /// it.
     pub shadow: Vec<u8>,
-    /// Load address minus address in the file.
+    /// The load address minus the address in the file.
     pub delta: i64,
     pub uri: String,
 }
@@ -32,7 +32,7 @@ pub struct ExecutableState {
     pub frozen: bool,
     pub profile: u32,
     pub rounding: u32,
-    /// By agent; `None` for those of all agents.
+    /// Addresses of variables that the program has defined, by agent (`None`: for all agents) and name.
     pub defined: HashMap<(Option<usize>, String), u64>,
     pub loaded: Vec<Loaded>,
     pub symbols: Vec<SymbolHandle>,
@@ -51,28 +51,28 @@ pub struct SymbolState {
 pub struct Executables {
     pub all: BTreeMap<ExecutableHandle, ExecutableState>,
     pub symbols: HashMap<SymbolHandle, SymbolState>,
-    /// The executables of loaded code objects.
+    /// The executable of each loaded code object.
     pub owners: HashMap<LoadedCodeObjectHandle, ExecutableHandle>,
     pub readers: HashMap<ReaderHandle, Arc<Storage>>,
 }
 
 impl Executables {
-    /// Executables that the program has not destroyed.
+    /// The number of executables that are not destroyed.
     pub fn live(&self) -> u64 {
         self.all.len() as u64
     }
 
-    /// Readers that the program has not destroyed.
+    /// The number of readers that are not destroyed.
     pub fn live_readers(&self) -> u64 {
         self.readers.len() as u64
     }
 
-    /// The executables, in the order of their making.
+    /// The executables in the order of creation.
     pub fn handles(&self) -> Vec<ExecutableHandle> {
         self.all.keys().copied().collect()
     }
 
-    /// Every loaded code object, in the order of executables and loading.
+    /// All loaded code objects, in the order of executables and of loading.
     pub fn loaded(&self) -> impl Iterator<Item = &Loaded> {
         self.all.values().flat_map(|executable| &executable.loaded)
     }
@@ -105,7 +105,7 @@ impl Executables {
     }
 }
 
-/// A number that no other object of this process has.
+/// A new number for a handle, unique in the process.
 pub fn new_handle() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0x5151_0000_0000);
     NEXT.fetch_add(16, Relaxed)

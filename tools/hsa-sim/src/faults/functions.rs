@@ -2,32 +2,34 @@
 
 use hsa_abi::*;
 
-/// The pseudo-function of kernel packets.
+/// The name for kernel packets.
 pub const DISPATCH: &str = "dispatch";
 
+/// The functions that copy.
 pub const COPIES: &[&str] = &[
     "hsa_memory_copy",
     "hsa_amd_memory_async_copy",
     "hsa_amd_memory_async_copy_on_engine",
 ];
 
-/// How a function's result comes back, as far as faults care.
+/// The kind of a function's result.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// A status, so it can fail.
+    /// A status: the function can fail.
     Status,
-    /// A value, which can be a lie.
+    /// A value, which the plan can replace.
     Value,
     Nothing,
 }
 
-/// What a function may return.
+/// The types of results.
 pub trait Returned: Copy {
+    /// The kind of the type.
     const KIND: Kind;
     /// The result of a call that fails with `status`.
     fn failed(status: Status) -> Option<Self>;
-    /// The result as a lie has it.
-    fn lie(value: u64) -> Option<Self>;
+    /// The result for a value of the plan.
+    fn replaced(value: u64) -> Option<Self>;
 }
 
 impl Returned for Status {
@@ -35,7 +37,7 @@ impl Returned for Status {
     fn failed(status: Status) -> Option<Status> {
         Some(status)
     }
-    fn lie(_: u64) -> Option<Status> {
+    fn replaced(_: u64) -> Option<Status> {
         None
     }
 }
@@ -45,7 +47,7 @@ impl Returned for u32 {
     fn failed(_: Status) -> Option<u32> {
         None
     }
-    fn lie(_: u64) -> Option<u32> {
+    fn replaced(_: u64) -> Option<u32> {
         None
     }
 }
@@ -55,7 +57,7 @@ impl Returned for i64 {
     fn failed(_: Status) -> Option<i64> {
         None
     }
-    fn lie(value: u64) -> Option<i64> {
+    fn replaced(value: u64) -> Option<i64> {
         Some(value as i64)
     }
 }
@@ -65,7 +67,7 @@ impl Returned for u64 {
     fn failed(_: Status) -> Option<u64> {
         None
     }
-    fn lie(value: u64) -> Option<u64> {
+    fn replaced(value: u64) -> Option<u64> {
         Some(value)
     }
 }
@@ -75,7 +77,7 @@ impl Returned for () {
     fn failed(_: Status) -> Option<()> {
         None
     }
-    fn lie(_: u64) -> Option<()> {
+    fn replaced(_: u64) -> Option<()> {
         None
     }
 }
@@ -98,6 +100,7 @@ macro_rules! kinds {
 
 api_tables! { kinds }
 
+/// The kind of a function's result. `None`: the function is unknown or not simulated.
 pub fn kind(function: &str) -> Option<Kind> {
     if function == DISPATCH {
         return Some(Kind::Nothing);
@@ -118,7 +121,8 @@ pub fn fallible() -> impl Iterator<Item = &'static str> {
     functions.chain(LOADER_FUNCTIONS.iter().copied())
 }
 
-pub fn tells(function: &str) -> bool {
+/// Whether a function writes values to memory that the plan can replace.
+pub fn writes_values(function: &str) -> bool {
     function.ends_with("_get_info")
         || function.ends_with("_get_info_alt")
         || matches!(

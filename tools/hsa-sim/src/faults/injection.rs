@@ -9,21 +9,22 @@ use std::sync::{Mutex, MutexGuard};
 
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 
-/// Whether calls are counted at all: without a plan a call costs no lock.
-static COUNTING: AtomicBool = AtomicBool::new(false);
+/// Whether there is a plan. Without one, a call takes no lock.
+static HAS_PLAN: AtomicBool = AtomicBool::new(false);
 
 fn plan() -> MutexGuard<'static, Option<Plan>> {
     locked(&PLAN)
 }
 
+/// Sets the plan and resets the counts of calls.
 pub fn set(text: &str) -> Result<(), Error> {
     let parsed = Plan::parse(text)?;
     *plan() = Some(parsed);
-    COUNTING.store(true, Release);
+    HAS_PLAN.store(true, Release);
     Ok(())
 }
 
-/// Takes the plan of the environment, once, when the runtime is first initialised.
+/// Sets the plan of the environment at the first initialisation of the runtime.
 pub fn from_env() -> Result<(), String> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if TAKEN.swap(true, Relaxed) {
@@ -40,14 +41,14 @@ pub fn from_env() -> Result<(), String> {
             .map_err(|error| format!("HSA_SIM_PLAN_FILE={}: {error}", path.display()))
             .and_then(|text| set(&text).map_err(|error| error.to_string())),
     };
-    // A plan that is wrong stays wrong: the next hsa_init must not go on without it.
+    // The next hsa_init has to report the error again.
     if taken.is_err() {
         TAKEN.store(false, Relaxed);
     }
     taken
 }
 
-/// What the call in progress on this thread does wrong.
+/// The faults of the call that this thread executes.
 #[derive(Clone, Copy, Default)]
 struct Current {
     lie: Option<u64>,
@@ -58,14 +59,14 @@ thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { lie: None, copy: None }) };
 }
 
-/// Does a call as the plan wants it.
+/// Calls `work` with the faults that the plan has for this call of `function`. `objects` loads or unloads code objects.
 #[inline]
 pub fn call<R: Returned>(
     function: &'static str,
     objects: &dyn Fn(ObjectFault),
     work: impl FnOnce() -> R,
 ) -> R {
-    if !COUNTING.load(Acquire) {
+    if !HAS_PLAN.load(Acquire) {
         return work();
     }
     faulty(function, objects, work)
@@ -93,7 +94,7 @@ fn faulty<R: Returned>(
             Action::Lie(value) => current.lie = Some(value),
             Action::Copy(fault) => current.copy = Some(fault),
             Action::Dispatch(_) => {
-                eprintln!("hsa-sim: {function} is no dispatch");
+                eprintln!("hsa-sim: {function} is not a dispatch");
                 std::process::abort();
             }
             Action::Object(fault) => objects(fault),
@@ -102,17 +103,17 @@ fn faulty<R: Returned>(
     let before = CURRENT.replace(current);
     let result = work();
     CURRENT.set(before);
-    current.lie.and_then(R::lie).unwrap_or(result)
+    current.lie.and_then(R::replaced).unwrap_or(result)
 }
 
-/// What goes wrong with the copy that this thread is asked for.
+/// The fault of the copy that this thread has been asked for.
 pub fn copy_fault() -> Option<CopyFault> {
     CURRENT.get().copy
 }
 
-/// What goes wrong with the next kernel packet.
+/// Counts a kernel packet, and returns its faults.
 pub fn dispatch_faults() -> Vec<DispatchFault> {
-    if !COUNTING.load(Acquire) {
+    if !HAS_PLAN.load(Acquire) {
         return Vec::new();
     }
     let actions = plan()
@@ -126,7 +127,7 @@ pub fn dispatch_faults() -> Vec<DispatchFault> {
     faults.collect()
 }
 
-/// The lie that is to be told once by the call in progress.
+/// The value that the current call has to return instead of a correct one. It is only returned once.
 pub fn take_lie() -> Option<u64> {
     let mut current = CURRENT.get();
     let lie = current.lie.take();
@@ -134,13 +135,13 @@ pub fn take_lie() -> Option<u64> {
     lie
 }
 
-/// Removes the plan. Calls are not counted any more.
+/// Removes the plan. Calls are no longer counted.
 pub fn clear() {
-    COUNTING.store(false, Release);
+    HAS_PLAN.store(false, Release);
     *plan() = None;
 }
 
-/// How often a function was called since the plan was set.
+/// The number of calls of a function since the plan was set.
 pub fn calls(function: &str) -> u64 {
     let calls = plan()
         .as_ref()

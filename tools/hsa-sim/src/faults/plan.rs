@@ -1,12 +1,12 @@
-//! The fault plan's text: which call of which function has which fault.
+//! Reads the text of a fault plan.
 
-use super::functions::{COPIES, DISPATCH, Kind, kind, tells};
+use super::functions::{COPIES, DISPATCH, Kind, kind, writes_values};
 use hsa_abi::Status;
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What a fault does.
+/// The action of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Fail(Status),
@@ -17,7 +17,7 @@ pub enum Action {
     Object(ObjectFault),
 }
 
-/// What happens to code objects before a call.
+/// A change of code objects before a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectFault {
     /// The code object in this file is loaded on the first GPU agent.
@@ -26,39 +26,44 @@ pub enum ObjectFault {
     Unload(usize),
 }
 
-/// What goes wrong with a copy.
+/// The fault of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFault {
     /// Only so many bytes are copied.
     Short(usize),
-    /// From this byte on they are inverted.
+    /// The bytes from this offset on are inverted.
     Torn(usize),
-    /// It fails on its way.
+    /// Its completion signal becomes negative, and nothing is copied.
     Error,
-    /// Its completion is not told.
+    /// Its completion signal does not change.
     Drop,
 }
 
-/// What goes wrong with a kernel packet.
+/// The fault of a kernel packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchFault {
-    /// It takes so much longer.
+    /// It runs so much longer.
     Block(Duration),
-    /// Its completion is not told.
+    /// Its completion signal does not change.
     Drop,
-    /// It completes with an error.
+    /// Its completion signal becomes negative.
     Error,
-    /// Its completion is told so much later.
+    /// Its completion signal changes so much later.
     Late(Duration),
+    /// Its completion signal gets wrong times.
     Times(WrongTimes),
 }
 
-/// How the times of a kernel are wrong.
+/// The kind of wrong times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongTimes {
+    /// The start is after the end.
     Swapped,
+    /// A second too early.
     Before,
+    /// An hour too late.
     After,
+    /// Both are 0.
     Zero,
 }
 
@@ -98,14 +103,14 @@ struct Fault {
     action: Action,
 }
 
-/// A plan and how far it has come.
+/// A plan, and the number of calls of each function.
 #[derive(Debug, Default)]
 pub struct Plan {
     faults: HashMap<String, Vec<Fault>>,
     pub calls: HashMap<&'static str, u64>,
 }
 
-/// Why a plan is none.
+/// An error in the text of a plan.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Error {
     line: usize,
@@ -126,7 +131,7 @@ fn number(text: &str) -> Result<u64, String> {
             None => text.parse(),
         },
     };
-    parsed.map_err(|_| format!("'{text}' is no number"))
+    parsed.map_err(|_| format!("'{text}' is not a number"))
 }
 
 fn status(text: &str) -> Result<Status, String> {
@@ -181,7 +186,7 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
         }
         "block" => Action::Block(millis(word("the time")?)?),
         "lie" => {
-            unable(matches!(kind, Kind::Value) || tells(&function))?;
+            unable(matches!(kind, Kind::Value) || writes_values(&function))?;
             Action::Lie(number(word("the value")?)?)
         }
         "short" => {
@@ -223,6 +228,7 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
 }
 
 impl Plan {
+    /// Reads a plan.
     pub fn parse(text: &str) -> Result<Plan, Error> {
         let mut plan = Plan::default();
         for (n, line) in text.lines().enumerate() {
@@ -235,7 +241,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Counts a call and gives what goes wrong with it.
+    /// Counts a call and returns its actions.
     pub fn count(&mut self, function: &'static str) -> Vec<Action> {
         let calls = self.calls.entry(function).or_default();
         *calls += 1;
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_an_error_that_says_where() {
+    fn errors_have_the_line() {
         for (text, line, what) in [
             (
                 "hsa_memory_kopy 1 fail 1",
@@ -302,7 +308,7 @@ mod tests {
                 1,
                 "unknown status 'ERROR_NO_SUCH'",
             ),
-            ("hsa_memory_copy x fail 1", 1, "'x' is no number"),
+            ("hsa_memory_copy x fail 1", 1, "'x' is not a number"),
             ("hsa_memory_copy 0 fail 1", 1, "calls are counted from 1"),
             ("hsa_memory_copy 1 fail", 1, "the status is missing"),
             ("hsa_memory_copy 1 fail 1 now", 1, "unknown word 'now'"),

@@ -6,7 +6,7 @@ use crate::device::agents::handle;
 use crate::device::clock;
 use crate::faults::injection;
 use crate::memory::pools::POOL_BYTES;
-use crate::queues::create::{LEAST_PACKETS, MOST_PACKETS};
+use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
 use crate::results::{put, put_bytes, status};
 use crate::state::with;
 use hsa_abi::*;
@@ -22,7 +22,7 @@ pub unsafe fn hsa_iterate_agents(callback: AgentCallback, data: *mut c_void) -> 
     unsafe { visit(all, callback, data) }
 }
 
-/// A name in a field of 64 bytes.
+/// A name in 64 bytes, zero-padded.
 fn name64(text: &str) -> [u8; 64] {
     let mut name = [0; 64];
     name[..text.len()].copy_from_slice(text.as_bytes());
@@ -92,8 +92,8 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_GRID_MAX_SIZE => put(value.cast(), gpu_only(u32::MAX)),
             HSA_AGENT_INFO_FBARRIER_MAX_SIZE => put(value.cast(), gpu_only(32)),
             HSA_AGENT_INFO_QUEUES_MAX => put(value.cast(), gpu_only(128)),
-            HSA_AGENT_INFO_QUEUE_MIN_SIZE => put(value.cast(), gpu_only(LEAST_PACKETS)),
-            HSA_AGENT_INFO_QUEUE_MAX_SIZE => put(value.cast(), gpu_only(MOST_PACKETS)),
+            HSA_AGENT_INFO_QUEUE_MIN_SIZE => put(value.cast(), gpu_only(MIN_PACKETS)),
+            HSA_AGENT_INFO_QUEUE_MAX_SIZE => put(value.cast(), gpu_only(MAX_PACKETS)),
             HSA_AGENT_INFO_QUEUE_TYPE => put(value.cast(), HSA_QUEUE_TYPE_MULTI),
             HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => {
                 put(value.cast(), number as u32)
@@ -149,7 +149,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     })
 }
 
-/// See `hsa.h`. No cache is simulated.
+/// See `hsa.h`. The simulator reports no caches.
 ///
 /// # Safety
 /// Always sound.

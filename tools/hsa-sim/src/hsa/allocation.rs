@@ -60,19 +60,19 @@ fn free(base: *mut c_void, refused: Status) -> Status {
             .free(&state.agents, base as usize, Kind::Pool)
             .ok_or(refused)
     });
-    let told = callbacks.map(|callbacks| {
+    let result = callbacks.map(|callbacks| {
         for (callback, data) in callbacks {
-            // SAFETY: registered by the program for this address.
+            // SAFETY: the program has registered the function for this address.
             unsafe { callback(base, data as *mut c_void) };
         }
     });
-    status(told)
+    status(result)
 }
 
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// Nothing uses the memory any more.
+/// The memory is not in use any more.
 pub unsafe fn hsa_amd_memory_pool_free(base: *mut c_void) -> Status {
     free(base, Status::INVALID_ALLOCATION)
 }
@@ -106,13 +106,13 @@ pub unsafe fn hsa_memory_allocate(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// Nothing uses the memory any more.
+/// The memory is not in use any more.
 pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
     free(base, Status::INVALID_ALLOCATION)
 }
 
-/// See `hsa_ext_amd.h`. As in ROCr, the CPU may be in the list for memory that it cannot reach: that is no error, and it
-/// changes nothing.
+/// See `hsa_ext_amd.h`. As in ROCr, it is not an error if the CPU is in the list and cannot access the memory. The CPU is
+/// ignored.
 ///
 /// # Safety
 /// `agents` has `count` handles.
@@ -139,7 +139,7 @@ pub unsafe fn hsa_amd_agents_allow_access(
     }))
 }
 
-/// See `hsa.h`: registering is a hint, and pageable memory needs a lock to be used by a GPU here.
+/// See `hsa.h`. This is a hint without an effect: GPUs can only use pageable memory that is locked.
 ///
 /// # Safety
 /// Always sound.
@@ -158,7 +158,7 @@ pub unsafe fn hsa_memory_deregister(_: *mut c_void, _: usize) -> Status {
     status(with(|_| Ok(())))
 }
 
-/// See `hsa.h`: all of a process's memory is one here, so ownership moves nothing.
+/// See `hsa.h`. Ownership has no effect here.
 ///
 /// # Safety
 /// Always sound.

@@ -1,4 +1,4 @@
-//! How functions are called: with the faults of the plan, and with a list of handles for a callback.
+//! Calls of HSA's functions and of callbacks.
 
 use super::planned_objects;
 use crate::faults::functions::Returned;
@@ -6,16 +6,16 @@ use crate::faults::injection;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// Does a call, with the faults that the plan has for it.
+/// Calls a function, with the faults that the plan has for this call.
 #[inline]
 pub fn call<R: Returned>(function: &'static str, work: impl FnOnce() -> R) -> R {
     injection::call(function, &planned_objects::apply, work)
 }
 
-/// Calls `callback` for each handle; the first status that is not success ends it.
+/// Calls `callback` for each handle, until one returns another status than success.
 ///
 /// # Safety
-/// As the function's that has the callback.
+/// The callback may be called with these handles and `data`.
 pub unsafe fn visit<H>(
     handles: Result<Vec<H>, Status>,
     callback: unsafe extern "C" fn(H, *mut c_void) -> Status,

@@ -5,7 +5,8 @@ use crate::queues::block;
 use crate::state::with;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Sets another plan and counts from 0 again; null: no plan. 0, or -1 when the text is no plan, which is said.
+/// Replaces the fault plan and resets the counts of calls; null: removes the plan. Returns 0, or -1 if the text is not a
+/// valid plan, which is reported on stderr.
 ///
 /// # Safety
 /// `text` is null or a C string.
@@ -26,7 +27,7 @@ pub unsafe extern "C" fn hsa_sim_plan(text: *const c_char) -> c_int {
     }
 }
 
-/// How often a function was called since the plan was set. An empty plan counts too.
+/// The number of calls of a function since the plan was set. Calls are also counted with an empty plan.
 ///
 /// # Safety
 /// `function` is a C string.
@@ -37,8 +38,8 @@ pub unsafe extern "C" fn hsa_sim_calls(function: *const c_char) -> u64 {
     injection::calls(&function)
 }
 
-/// What the program has and has not given back: 0 signals, 1 allocations from pools, 2 executables, 3 queues, 4 code
-/// object readers. For tests that look for leaks.
+/// The number of objects that the program has not destroyed: 0 signals, 1 allocations from pools, 2 executables, 3 queues,
+/// 4 code object readers. For tests that search for leaks.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_sim_live(what: u32) -> u64 {
     with(|state| {

@@ -20,7 +20,7 @@ pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize)
     }
     status(
         copies::check(to as usize, from as usize, size).map(|(to, from)| {
-            // SAFETY: the caller's promise, and checked as far as the runtime knows the memory.
+            // SAFETY: the caller's promise, and the runtime has checked the range where it knows the memory.
             unsafe { copies::transfer(to, from, size, injection::copy_fault()) };
         }),
     )

@@ -44,7 +44,7 @@ pub unsafe fn hsa_amd_counted_queue_acquire(
 /// See `hsa_ext_amd.h` of newer ROCr.
 ///
 /// # Safety
-/// The caller uses the queue no more.
+/// The caller does not use the queue any more.
 pub unsafe fn hsa_amd_counted_queue_release(queue: *mut Queue) -> Status {
     if let Err(status) = with(|_| Ok(())) {
         return status;

@@ -1,7 +1,7 @@
 //! Executables.
 
 use crate::executables::load::{destroy, load};
-use crate::executables::table::{ALL, ExecutableState, new_handle};
+use crate::executables::table::{ExecutableState, ITERATION, new_handle};
 use crate::results::{put, status};
 use crate::state::{State, with};
 use crate::sync::locked;
@@ -66,7 +66,7 @@ pub unsafe fn hsa_executable_create_alt(
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
         return Status::INVALID_ARGUMENT;
     }
-    let _all = locked(&ALL);
+    let _all = locked(&ITERATION);
     let created = with(|state| {
         let handle = ExecutableHandle(new_handle());
         state.executables.all.insert(
@@ -89,9 +89,9 @@ pub unsafe fn hsa_executable_create_alt(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// No kernel of it runs.
+/// None of its kernels is running.
 pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    let _all = locked(&ALL);
+    let _all = locked(&ITERATION);
     status(with(|state| {
         let State {
             executables,
@@ -251,7 +251,7 @@ pub unsafe fn hsa_executable_readonly_variable_define(
     unsafe { define(executable, Some(agent), name, address) }
 }
 
-/// See `hsa.h`. What could be wrong was refused when it was loaded.
+/// See `hsa.h`. Errors were reported when the code objects were loaded.
 ///
 /// # Safety
 /// `result` may be written.

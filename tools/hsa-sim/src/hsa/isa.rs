@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 const ISAS: u64 = 0x15a0_0000;
 
-/// The architecture that all of them run.
+/// The generic architecture, whose code runs on all targets.
 pub const GENERIC_ISA: IsaHandle = IsaHandle(ISAS + 0x100);
 
 const GENERIC: &str = "gfx11-generic";

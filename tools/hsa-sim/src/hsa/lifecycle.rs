@@ -15,11 +15,11 @@ use crate::sync::locked;
 use hsa_abi::*;
 use std::sync::Mutex;
 
-/// Initialisation and shutdown call tools, which call back: they exclude each other with a lock of their own.
+/// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
 static LIFE: Mutex<()> = Mutex::new(());
 
-/// `hsa_init` (hsa.h). After the first one, `load_tools` is called with the settings. Tools call HSA's functions from their
-/// `OnLoad`, also `hsa_init`.
+/// `hsa_init` (hsa.h). The first one calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
+/// including `hsa_init`.
 pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     let life = locked(&LIFE);
     if let Some(state) = locked(&STATE).as_mut() {
@@ -50,7 +50,8 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     Status::SUCCESS
 }
 
-/// `hsa_shut_down` (hsa.h). At the last one, `unload_tools` is called first: until it returns, tools may use everything.
+/// `hsa_shut_down` (hsa.h). The last one calls `unload_tools` at its beginning. Tools may call HSA's functions until that
+/// returns.
 pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
     {
         let _life = locked(&LIFE);

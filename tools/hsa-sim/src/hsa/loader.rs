@@ -1,4 +1,4 @@
-//! The extension `hsa_ven_amd_loader`, versions 1.00 to 1.03: what is loaded where.
+//! The extension `hsa_ven_amd_loader`, versions 1.00 to 1.03: code objects in agents' memory.
 
 use super::calls::{call, visit};
 use super::reader;
@@ -11,7 +11,7 @@ use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
-/// The minor version that is told. ROCr tells 0 too, and gives as much of the newest table as is asked for.
+/// The minor version that is reported. ROCr reports 0, too, and copies as much of the newest table as requested.
 pub const MINOR: u16 = 0;
 
 /// The table that `hsa_system_get_major_extension_table` copies.
@@ -31,7 +31,7 @@ pub fn size(minor: u16) -> Option<usize> {
     Some(functions * size_of::<usize>())
 }
 
-/// The code object that holds a device address.
+/// The code object that contains a device address.
 fn around(state: &State, address: u64) -> Option<&Loaded> {
     let mut all = state.executables.loaded();
     all.find(|loaded| loaded.range.contains(&address))
@@ -85,8 +85,8 @@ unsafe extern "C" fn query_segment_descriptors(
             Ok(all) => all,
             Err(status) => return status,
         };
-        // SAFETY: the caller's promise: null asks for the number, else there is room for the number given, and the
-        // number must be right.
+        // SAFETY: the caller's promise: null requests the number; otherwise there is memory for as many descriptors as
+        // `count` says, which must be the exact number.
         unsafe {
             if descriptors.is_null() {
                 return status(if *count == 0 {
@@ -230,7 +230,7 @@ unsafe extern "C" fn iterate_executables(
     data: *mut c_void,
 ) -> Status {
     call(LOADER_FUNCTIONS[6], || {
-        let _all = locked(&table::ALL);
+        let _all = locked(&table::ITERATION);
         let handles = with(|state| Ok(state.executables.handles()));
         // SAFETY: the caller's promise.
         unsafe { visit(handles, callback, data) }

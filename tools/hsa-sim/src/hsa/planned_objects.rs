@@ -1,4 +1,4 @@
-//! Loads and destroys code objects where the fault plan asks for it.
+//! The fault plan's actions `load` and `unload`.
 
 use super::executable::{
     hsa_executable_create_alt, hsa_executable_freeze, hsa_executable_load_agent_code_object,
@@ -11,7 +11,7 @@ use crate::faults::plan::ObjectFault;
 use crate::state::{State, with};
 use hsa_abi::*;
 
-/// Does what the plan asks for.
+/// Executes an action.
 pub fn apply(fault: ObjectFault) {
     match fault {
         ObjectFault::Load(path) => load_file(&path),
@@ -19,7 +19,7 @@ pub fn apply(fault: ObjectFault) {
     }
 }
 
-/// For the fault plan: loads a code object on the first GPU agent. What cannot be loaded is said.
+/// Loads a code object on the first GPU agent. Reports errors on stderr.
 fn load_file(path: &str) {
     let loaded = (|| {
         let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
@@ -31,7 +31,7 @@ fn load_file(path: &str) {
             offset: 0,
             bytes,
         };
-        // SAFETY: plain calls with places to write to.
+        // SAFETY: the functions write to local variables.
         let status = unsafe {
             let mut status = add_reader(storage, &mut reader);
             if status == Status::SUCCESS {
@@ -63,7 +63,7 @@ fn load_file(path: &str) {
     }
 }
 
-/// For the fault plan: destroys the n-th executable, counted from 1, in the order of their making.
+/// Destroys the n-th executable, counted from 1 in the order of creation. Reports an error on stderr.
 fn unload_nth(n: usize) {
     let unloaded = with(|state| {
         let handle = n

@@ -1,4 +1,4 @@
-//! What is known of a pointer: its allocation, the program's data for it, and callbacks for its deallocation.
+//! Information about pointers: the allocation, the program's data, and callbacks for the deallocation.
 
 use crate::device::agents;
 use crate::memory::allocations::{Allocation, Kind};
@@ -24,7 +24,7 @@ pub unsafe fn hsa_amd_pointer_info(
     let found = with(|state| {
         Ok(state
             .memory
-            .around(address as usize)
+            .containing(address as usize)
             .map(|(base, allocation)| {
                 let kind = match allocation.kind {
                     Kind::Locked => HSA_EXT_POINTER_TYPE_LOCKED,
@@ -42,7 +42,7 @@ pub unsafe fn hsa_amd_pointer_info(
                     size: size_of::<PointerInfo>() as u32,
                     kind,
                     agent_base: base as *mut c_void,
-                    // ROCr gives the agent's address also where the host cannot use it.
+                    // As in ROCr, also if the host cannot access this address.
                     host_base: base as *mut c_void,
                     bytes: allocation.size,
                     user_data: allocation.user_data as *mut c_void,
@@ -53,7 +53,7 @@ pub unsafe fn hsa_amd_pointer_info(
                 (info, users)
             }))
     });
-    let (mut told, users) = match found {
+    let (mut reported, users) = match found {
         Err(status) => return status,
         Ok(Some(found)) => found,
         Ok(None) => (
@@ -71,13 +71,13 @@ pub unsafe fn hsa_amd_pointer_info(
             Vec::new(),
         ),
     };
-    // SAFETY: the caller's promise: `info` has the size that it says, and no more is written; `count` and `agents`
-    // may be written if they are given, and `alloc` gives memory of the size asked for, or null.
+    // SAFETY: the caller's promise: `info` has the size in its field, and no more is written. `count` and `agents`
+    // are null or may be written, and `alloc` returns memory of the requested size, or null.
     unsafe {
-        let size = (*info).size.min(told.size);
-        told.size = size;
+        let size = (*info).size.min(reported.size);
+        reported.size = size;
         std::ptr::copy_nonoverlapping(
-            (&raw const told).cast::<u8>(),
+            (&raw const reported).cast::<u8>(),
             info.cast::<u8>(),
             size as usize,
         );
@@ -99,7 +99,7 @@ fn allocation(
     work: impl FnOnce(&mut Allocation) -> Result<(), Status>,
 ) -> Status {
     status(with(|state| {
-        let allocation = state.memory.around_mut(address as usize);
+        let allocation = state.memory.containing_mut(address as usize);
         work(allocation.ok_or(Status::INVALID_ARGUMENT)?)
     }))
 }

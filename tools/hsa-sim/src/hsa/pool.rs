@@ -1,4 +1,4 @@
-//! Memory pools and regions: what they are, and who may use them.
+//! Attributes of memory pools and regions, and agents' access to them.
 
 use super::calls::visit;
 use crate::device::mapping::PAGE;
@@ -131,7 +131,7 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     let found = with(|state| {
         let number = state.agents.number(agent)?;
         let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
-        // Without a large BAR the topology has no link from the CPU to the GPU's memory.
+        // Without a large BAR, the topology has no link from the CPU to the GPU's memory.
         let linked = number > 0 || !state.settings.small_bar;
         Ok((
             number,

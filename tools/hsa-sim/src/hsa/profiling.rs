@@ -9,7 +9,7 @@ use hsa_abi::*;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::Acquire;
 
-/// See `hsa_ext_amd.h`: a kernel's times are written only while this is on.
+/// See `hsa_ext_amd.h`. The times of kernels are only written while this is enabled.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
@@ -18,7 +18,7 @@ pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_in
     status(unsafe { super::queue::set_profiling(queue, on != 0) })
 }
 
-/// See `hsa_ext_amd.h`. Times of copies are always taken.
+/// See `hsa_ext_amd.h`. Copies always have times.
 ///
 /// # Safety
 /// Always sound.
@@ -35,7 +35,7 @@ unsafe fn times(signal: SignalHandle, time: *mut DispatchTime) -> Result<(), Sta
         return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
-    let signal = unsafe { pool::at(signal) }.ok_or(Status::INVALID_SIGNAL)?;
+    let signal = unsafe { pool::get(signal) }.ok_or(Status::INVALID_SIGNAL)?;
     let (start, end) = (signal.start_ts.load(Acquire), signal.end_ts.load(Acquire));
     let lie = injection::take_lie();
     // SAFETY: the caller's promise.

@@ -1,10 +1,10 @@
 //! Queues and their indexes.
 
 use crate::device::agents;
-use crate::queues::block::{Block, Work, amd, check, of_model, set_cu_mask};
-use crate::queues::counted::behind;
+use crate::queues::block::{Block, Work, check, indexes, model_queue, set_cu_mask};
+use crate::queues::counted::real_queue;
 use crate::queues::create::Request;
-use crate::queues::lifetime::{give_back, obtain};
+use crate::queues::lifetime::{obtain, release};
 use crate::queues::{block, cooperative, notifier};
 use crate::results::{put, status};
 use crate::state::with;
@@ -54,7 +54,7 @@ pub unsafe fn hsa_queue_create(
     }
 }
 
-/// See `hsa_api_trace.h`: called for each queue that is made.
+/// See `hsa_api_trace.h`: the callback is called for each new queue.
 ///
 /// # Safety
 /// As `hsa_api_trace.h` says.
@@ -76,7 +76,7 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
     cooperative::check(queue);
     // SAFETY: the caller's promise.
-    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { give_back(queue) }))
+    status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { release(queue) }))
 }
 
 /// See `hsa.h`.
@@ -85,12 +85,12 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 /// As `hsa.h` says.
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
-    status(unsafe { behind(queue) }.map(|queue| {
+    status(unsafe { real_queue(queue) }.map(|queue| {
         // SAFETY: checked above.
         let mut block = unsafe { &*queue.cast::<Block>() };
         if let Work::Intercept(interception) = &mut *locked(&block.work) {
             interception.inactivate();
-            // SAFETY: it lives as long as the one that the program has.
+            // SAFETY: it lives as long as the intercept queue.
             block = unsafe { &*interception.under().cast::<Block>() };
         }
         let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
@@ -106,7 +106,7 @@ pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *con
     if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
         return Status::INVALID_ARGUMENT;
     }
-    // SAFETY: the queue is checked, and the caller gives so many bits.
+    // SAFETY: the queue is checked, and the caller's mask has so many bits.
     status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
 }
 
@@ -119,8 +119,8 @@ pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut
         return Status::INVALID_ARGUMENT;
     }
     // SAFETY: the queue is checked, and the caller has memory for so many bits.
-    status(unsafe { behind(queue) }.map(|queue| unsafe {
-        let all = locked(&of_model(queue).cu_mask);
+    status(unsafe { real_queue(queue) }.map(|queue| unsafe {
+        let all = locked(&model_queue(queue).cu_mask);
         for n in 0..bits as usize / 32 {
             // There is one compute unit.
             let default = u32::from(all.is_empty() && n == 0);
@@ -129,7 +129,7 @@ pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut
     }))
 }
 
-/// See `hsa_ext_amd.h`. The model does all queues alike. Not for counted queues.
+/// See `hsa_ext_amd.h`. The model ignores priorities. Not for counted queues.
 ///
 /// # Safety
 /// As `hsa_ext_amd.h` says.
@@ -151,7 +151,7 @@ pub unsafe fn hsa_amd_queue_get_info(
     value: *mut c_void,
 ) -> Status {
     // SAFETY: the queue is checked first; the caller's promise: both attributes are u64.
-    status(unsafe { behind(queue) }.and_then(|queue| unsafe {
+    status(unsafe { real_queue(queue) }.and_then(|queue| unsafe {
         let block = &*queue.cast::<Block>();
         match attribute {
             HSA_AMD_QUEUE_INFO_AGENT => put(value.cast(), agents::handle(block.agent)),
@@ -163,16 +163,16 @@ pub unsafe fn hsa_amd_queue_get_info(
     }))
 }
 
-macro_rules! indices {
+macro_rules! index_functions {
     ($(fn $name:ident($($arg:ident),*) = $field:ident.$method:ident($($order:ident),*) $($map:ident)?;)*) => {$(
         /// See `hsa.h`.
         ///
         /// # Safety
         /// As `hsa.h` says.
-        pub unsafe fn $name(queue: *const Queue, $($arg: u64),*) -> indices!(@type $method) {
+        pub unsafe fn $name(queue: *const Queue, $($arg: u64),*) -> index_functions!(@type $method) {
             // SAFETY: the caller's promise.
-            let index = &unsafe { amd(queue) }.$field;
-            indices!(@result $method index.$method($($arg,)* $($order),*))
+            let index = &unsafe { indexes(queue) }.$field;
+            index_functions!(@result $method index.$method($($arg,)* $($order),*))
         }
     )*};
     (@type store) => { () };
@@ -181,7 +181,7 @@ macro_rules! indices {
     (@result $method:ident $result:expr) => { $result };
 }
 
-indices! {
+index_functions! {
     fn hsa_queue_load_read_index_scacquire() = read_dispatch_id.load(Acquire);
     fn hsa_queue_load_read_index_relaxed() = read_dispatch_id.load(Relaxed);
     fn hsa_queue_load_write_index_scacquire() = write_dispatch_id.load(Acquire);
@@ -200,12 +200,12 @@ indices! {
     fn hsa_queue_store_read_index_screlease(value) = read_dispatch_id.store(Release);
 }
 
-/// Turns the writing of kernels' times on or off.
+/// Enables or disables the times of kernels.
 ///
 /// # Safety
-/// `queue` is a queue of the program's, and lives.
+/// `queue` is a queue that is not destroyed.
 pub unsafe fn set_profiling(queue: *mut Queue, on: bool) -> Result<(), Status> {
     // SAFETY: the queue is checked.
-    unsafe { block::profile(behind(queue)?, on) };
+    unsafe { block::set_profiling(real_queue(queue)?, on) };
     Ok(())
 }

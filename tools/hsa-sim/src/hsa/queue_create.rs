@@ -1,6 +1,5 @@
-//! `hsa_amd_queue_create` of newer ROCr (HIP creates its queues with it from ROCm 10 on): queues as descriptors describe
-//! them. As in ROCr, it does not call the `hsa_queue_create` of the API table, so a tool that replaces only that one does
-//! not see these queues.
+//! `hsa_amd_queue_create` of newer ROCr, with which HIP creates its queues from ROCm 10 on. As in ROCr, it does not call the
+//! `hsa_queue_create` of the API table. So a tool that replaces only that function does not observe these queues.
 
 use crate::queues::create::Request;
 use crate::queues::{block, lifetime};
@@ -50,13 +49,13 @@ fn create(desc: &QueueCreateDesc, agent: AgentHandle) -> Result<*mut Queue, Stat
     };
     let queue = lifetime::obtain(&request)?.cast();
     if !desc.cu_mask.is_null() {
-        // SAFETY: the program gives so many bits, and the queue is new.
+        // SAFETY: the mask has so many bits, and the queue is new.
         unsafe { block::set_cu_mask(queue, desc.cu_mask_count, desc.cu_mask) };
     }
     Ok(queue)
 }
 
-/// See `hsa_ext_amd.h` of ROCm 10. What can be created is; the first error is the result.
+/// See `hsa_ext_amd.h` of ROCm 10. Creates all queues for which that is possible. The result is the first error.
 ///
 /// # Safety
 /// `descs` has `count` descriptors.

@@ -20,7 +20,7 @@ pub unsafe fn hsa_code_object_reader_create_from_file(
     unsafe { reader_of_file(file, 0, None, reader) }
 }
 
-/// A reader of a part of a file.
+/// Creates a reader of a part of a file.
 ///
 /// # Safety
 /// `reader` may be written.
@@ -73,7 +73,7 @@ pub unsafe fn hsa_code_object_reader_create_from_memory(
     unsafe { add_reader(Storage::Memory { base, size }, reader) }
 }
 
-/// Makes a reader.
+/// Creates a reader.
 ///
 /// # Safety
 /// `reader` may be written.

@@ -2,8 +2,8 @@
 
 use crate::queues::block;
 use crate::results::{put, status};
-use crate::signals::changes::{changed, holds, wait};
-use crate::signals::pool::{at, valid};
+use crate::signals::changes::{holds, notify, wait};
+use crate::signals::pool::{get, valid};
 use crate::state::with;
 use hsa_abi::*;
 use std::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
@@ -36,7 +36,7 @@ pub unsafe fn hsa_amd_signal_create(
     if signal.is_null() || (consumers > 0 && agents.is_null()) {
         return Status::INVALID_ARGUMENT;
     }
-    // HSA_AMD_SIGNAL_AMD_GPU_ONLY makes no difference here; HSA_AMD_SIGNAL_IPC is not simulated.
+    // HSA_AMD_SIGNAL_AMD_GPU_ONLY has no effect. HSA_AMD_SIGNAL_IPC is not simulated.
     if attributes & !1 != 0 {
         return Status::NOT_SUPPORTED;
     }
@@ -57,7 +57,7 @@ pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
     }
     status(with(|state| {
         // SAFETY: the caller's promise.
-        match unsafe { at(signal) } {
+        match unsafe { get(signal) } {
             Some(found) if found.kind == AMD_SIGNAL_KIND_USER => {
                 state.signals.destroy(signal);
                 Ok(())
@@ -82,31 +82,31 @@ macro_rules! loads {
 
 loads! { hsa_signal_load_relaxed hsa_signal_load_scacquire }
 
-/// A store: to a doorbell, it rings.
+/// Stores a value. A store to a doorbell rings its queue.
 ///
 /// # Safety
-/// As for [`at`].
-unsafe fn store(signal: SignalHandle, value: SignalValue, tell: bool) {
+/// As for [`get`].
+unsafe fn store(signal: SignalHandle, value: SignalValue, notifies: bool) {
     // SAFETY: the caller's promise.
     let found = unsafe { valid(signal) };
     found.value.store(value, Release);
     if found.kind == AMD_SIGNAL_KIND_DOORBELL {
-        // SAFETY: a doorbell has its queue, which lives as long as the doorbell.
+        // SAFETY: the queue of a doorbell lives as long as the doorbell.
         unsafe { block::ring(found.queue_ptr) };
-    } else if tell {
-        changed();
+    } else if notifies {
+        notify();
     }
 }
 
 macro_rules! stores {
-    ($($name:ident: $tell:literal)*) => {$(
+    ($($name:ident: $notifies:literal)*) => {$(
         /// See `hsa.h`.
         ///
         /// # Safety
         /// As `hsa.h` says.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
-            unsafe { store(signal, value, $tell) }
+            unsafe { store(signal, value, $notifies) }
         }
     )*};
 }
@@ -120,14 +120,14 @@ stores! {
 
 macro_rules! updates {
     ($($name:ident: $fetch:ident)*) => {$(
-        /// See `hsa.h`. As strong an order as any of its kind.
+        /// See `hsa.h`. The memory order is that of the strongest variant.
         ///
         /// # Safety
         /// As `hsa.h` says.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.$fetch(value, AcqRel);
-            changed();
+            notify();
         }
     )*};
 }
@@ -164,7 +164,7 @@ macro_rules! exchanges {
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) -> SignalValue {
             // SAFETY: the caller's promise.
             let old = unsafe { valid(signal) }.value.swap(value, AcqRel);
-            changed();
+            notify();
             old
         }
     )*};
@@ -191,7 +191,7 @@ macro_rules! compares {
             // SAFETY: the caller's promise.
             let of = &unsafe { valid(signal) }.value;
             let old = of.compare_exchange(expected, value, AcqRel, Acquire);
-            changed();
+            notify();
             old.unwrap_or_else(|old| old)
         }
     )*};
@@ -230,11 +230,11 @@ macro_rules! waits {
 
 waits! { hsa_signal_wait_relaxed hsa_signal_wait_scacquire }
 
-/// What a wait for several signals is given, checked.
+/// The signals, conditions and values of a wait for several signals.
 ///
 /// # Safety
 /// The three arrays have `count` elements.
-unsafe fn several<'a>(
+unsafe fn awaited<'a>(
     count: u32,
     signals: *const SignalHandle,
     conditions: *const u32,
@@ -243,7 +243,7 @@ unsafe fn several<'a>(
     (0..count as usize)
         .map(|n| {
             // SAFETY: the caller's promise.
-            unsafe { (at(*signals.add(n)), *conditions.add(n), *values.add(n)) }
+            unsafe { (get(*signals.add(n)), *conditions.add(n), *values.add(n)) }
         })
         .collect()
 }
@@ -262,7 +262,7 @@ pub unsafe fn hsa_amd_signal_wait_any(
     satisfying: *mut SignalValue,
 ) -> u32 {
     // SAFETY: the caller's promise.
-    let all = unsafe { several(count, signals, conditions, values) };
+    let all = unsafe { awaited(count, signals, conditions, values) };
     let met = wait(timeout, || {
         all.iter()
             .enumerate()
@@ -297,7 +297,7 @@ pub unsafe fn hsa_amd_signal_wait_all(
     satisfying: *mut SignalValue,
 ) -> u32 {
     // SAFETY: the caller's promise.
-    let all = unsafe { several(count, signals, conditions, values) };
+    let all = unsafe { awaited(count, signals, conditions, values) };
     let met = wait(timeout, || {
         let values = all.iter().map(|(signal, condition, compare)| {
             let value = signal.map_or(0, |signal| signal.value.load(Acquire));
@@ -308,7 +308,7 @@ pub unsafe fn hsa_amd_signal_wait_all(
     match met {
         Some(values) => {
             if !satisfying.is_null() {
-                // SAFETY: the caller's promise: room for as many values as there are signals.
+                // SAFETY: the caller's promise: memory for as many values as there are signals.
                 unsafe {
                     std::ptr::copy_nonoverlapping(values.as_ptr(), satisfying, values.len());
                 }
@@ -330,7 +330,7 @@ pub unsafe fn hsa_amd_signal_value_pointer(
     status(with(|_| Ok(())).and_then(|()| {
         // SAFETY: the caller's promise. A pointer has the size of usize.
         unsafe {
-            let found = at(signal).ok_or(Status::INVALID_ARGUMENT)?;
+            let found = get(signal).ok_or(Status::INVALID_ARGUMENT)?;
             put(value.cast(), found.value.as_ptr() as usize)
         }
     }))

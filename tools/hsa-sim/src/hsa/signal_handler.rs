@@ -1,7 +1,7 @@
 //! Asynchronous handlers of signals.
 
 use crate::signals::handlers::{self, Call, Handler};
-use crate::signals::pool::at;
+use crate::signals::pool::get;
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -25,7 +25,7 @@ pub unsafe fn hsa_amd_signal_async_handler(
     data: *mut c_void,
 ) -> Status {
     // SAFETY: the caller's promise.
-    if signal == SignalHandle(0) || unsafe { at(signal) }.is_none() {
+    if signal == SignalHandle(0) || unsafe { get(signal) }.is_none() {
         return Status::INVALID_SIGNAL;
     }
     if condition > HSA_SIGNAL_CONDITION_GTE {

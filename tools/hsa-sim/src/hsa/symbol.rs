@@ -113,7 +113,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION => {
                     of(!is_kernel)?;
-                    // As ROCr has it, though the variable is the agent's.
+                    // As in ROCr, although the variable is the agent's.
                     put(value.cast(), HSA_VARIABLE_ALLOCATION_PROGRAM)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT => {
@@ -129,7 +129,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
                     put(value.cast(), symbol.defined.size as u32)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => match symbol.defined.kind {
-                    // ROCr 7.2.4 has it the wrong way round, and programs live with that.
+                    // ROCr 7.2.4 returns the inverse, and programs depend on it.
                     SymbolKind::Variable { writable } => put(value.cast(), writable),
                     SymbolKind::Kernel => Err(Status::INVALID_ARGUMENT),
                 },

@@ -8,7 +8,7 @@ use crate::system_events;
 use hsa_abi::*;
 use std::ffi::{c_char, c_void};
 
-/// `HSA_SYSTEM_INFO_EXTENSIONS`: a bit for each extension there is.
+/// `HSA_SYSTEM_INFO_EXTENSIONS`: one bit for each supported extension.
 pub fn extensions() -> [u8; 128] {
     let mut bits = [0; 128];
     let n = usize::from(HSA_EXTENSION_AMD_LOADER);
@@ -49,7 +49,7 @@ pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status 
     })
 }
 
-/// Whether an extension with at least that version is there, and its own minor version.
+/// The minor version of an extension, if it is supported with this major version.
 fn supported(extension: u16, major: u16) -> Option<u16> {
     (extension == HSA_EXTENSION_AMD_LOADER && major == 1).then_some(loader::MINOR)
 }
@@ -179,7 +179,7 @@ pub unsafe fn hsa_system_get_major_extension_table(
     }
     let functions = &loader::TABLE;
     let length = length.min(size_of_val(functions));
-    // SAFETY: the caller's promise, and no more bytes than our table has.
+    // SAFETY: the caller's promise, and not more bytes than the table has.
     unsafe {
         std::ptr::copy_nonoverlapping((&raw const *functions).cast::<u8>(), table.cast(), length);
     }
@@ -216,7 +216,7 @@ pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Statu
     status(with(|_| Ok(())).and_then(|()| unsafe { put(text.cast(), name.as_ptr() as usize) }))
 }
 
-/// See `hsa_ext_amd.h`. Of the events, a kernel's memory fault happens here.
+/// See `hsa_ext_amd.h`. The only event that the simulator reports is the memory fault of a kernel.
 ///
 /// # Safety
 /// As `hsa_ext_amd.h` says.

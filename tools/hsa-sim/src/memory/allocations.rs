@@ -1,8 +1,8 @@
 //! Allocations, and which agents may use them.
 //!
-//! The addresses of GPUs' memory are addresses of this process. An agent may use what its GPU's registry has: its own pools'
-//! memory, and memory to which `hsa_amd_agents_allow_access`, a lock, or an allocation from a region gave it access. A
-//! kernel that accesses anything else faults.
+//! GPUs use the addresses of this process. A kernel can access the allocations that the registry of its GPU has, and faults
+//! otherwise: memory of the GPU's own pools, and memory that `hsa_amd_agents_allow_access`, a lock or an allocation from a
+//! region has made accessible.
 
 use super::pools::{COARSE, FINE};
 use crate::device::agents::Agents;
@@ -12,16 +12,16 @@ use hsa_abi::{DeallocationCallback, Status};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What an allocation is for.
+/// The purpose of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// From a pool or region.
+    /// The program has allocated it from a pool or region.
     Pool,
-    /// The program's own memory, locked.
+    /// The program's own memory, which it has locked.
     Locked,
     /// A loaded code object.
     Code,
-    /// The runtime's own: rings, signals.
+    /// The runtime's own memory, such as rings and signals.
     Runtime,
 }
 
@@ -30,15 +30,15 @@ pub type Callback = (DeallocationCallback, usize);
 /// An allocation.
 pub struct Allocation {
     pub size: usize,
-    /// `None`: the program's own memory.
+    /// `None`: it is the program's own memory.
     mapping: Option<Mapping>,
-    /// What the owner's kernels see, if its cache is not coherent.
+    /// If the owner's cache is not coherent: the address of the bytes that its kernels access.
     cached: Option<usize>,
     pub kind: Kind,
-    /// The agent that the memory belongs to.
+    /// The number of the agent that has the memory.
     pub owner: usize,
     pub flags: u32,
-    /// The GPUs (by agent number) that may use it.
+    /// The agent numbers of the GPUs that may use it.
     pub users: Vec<usize>,
     pub user_data: usize,
     pub callbacks: Vec<Callback>,
@@ -48,7 +48,7 @@ pub struct Allocation {
 pub struct Memory {
     all: BTreeMap<usize, Allocation>,
     watch: bool,
-    /// The host can use the addresses of GPUs' memory.
+    /// The host can access the memory of GPUs.
     large_bar: bool,
 }
 
@@ -78,7 +78,7 @@ impl Allocation {
         }
     }
 
-    /// Where the bytes of an address inside are.
+    /// The address at which the simulator accesses the bytes of an address in the allocation.
     fn host(&self, base: usize, address: usize) -> usize {
         let bytes = self.mapping.as_ref().map_or(base, Mapping::bytes);
         bytes + (address - base)
@@ -86,7 +86,7 @@ impl Allocation {
 }
 
 impl Memory {
-    /// Nothing is allocated.
+    /// Without allocations.
     pub fn new(settings: &Settings) -> Memory {
         Memory {
             all: BTreeMap::new(),
@@ -95,7 +95,7 @@ impl Memory {
         }
     }
 
-    /// Maps memory that `users` (GPUs by agent number) may use.
+    /// Allocates memory of the agent `owner` that the GPUs `users` (agent numbers) may use. Returns its address.
     pub fn allocate(
         &mut self,
         agents: &Agents,
@@ -116,7 +116,8 @@ impl Memory {
             .checked_sub(1)
             .and_then(|n| agents.gpus[n].l2.as_ref());
         let cached = match l2.filter(|_| kind == Kind::Code || flags & COARSE != 0) {
-            // SAFETY: `free` removes it before the mapping goes; copies and the host use it as the program sees fit.
+            // SAFETY: `free` removes it before it unmaps the memory. The program is responsible for races of copies and of
+            // the host.
             Some(l2) => Some(unsafe { l2.insert(base, mapping.bytes(), pages) }?),
             None => None,
         };
@@ -128,19 +129,19 @@ impl Memory {
 
     fn add(&mut self, agents: &Agents, base: usize, allocation: Allocation) {
         for &user in &allocation.users {
-            show(agents, user, base, &allocation);
+            grant(agents, user, base, &allocation);
         }
         self.all.insert(base, allocation);
     }
 
-    /// Takes an allocation of that kind away; the callbacks that want to know.
+    /// Frees the allocation at `base`, if it is of this kind. Returns the program's callbacks for that.
     pub fn free(&mut self, agents: &Agents, base: usize, kind: Kind) -> Option<Vec<Callback>> {
         if self.all.get(&base)?.kind != kind {
             return None;
         }
         let allocation = self.all.remove(&base)?;
         for &user in &allocation.users {
-            hide(agents, user, base, &allocation);
+            revoke(agents, user, base, &allocation);
         }
         if allocation.cached.is_some()
             && let Some(l2) = &agents.gpus[allocation.owner - 1].l2
@@ -150,7 +151,7 @@ impl Memory {
         Some(allocation.callbacks)
     }
 
-    /// After a code object is loaded: its kernels see it.
+    /// After a code object was written to memory: removes stale bytes from the cache of its agent.
     pub fn invalidate(&self, agents: &Agents, base: usize) {
         let owner = self.all.get(&base).map_or(0, |allocation| allocation.owner);
         if let Some(l2) = owner
@@ -161,37 +162,37 @@ impl Memory {
         }
     }
 
-    /// At shutdown, when no queue runs any more.
+    /// At shutdown, when all queues are stopped.
     pub fn free_all(&mut self) {
         self.all.clear();
     }
 
-    /// Where the bytes of an address are in this process: there, unless it is an address of a GPU's memory that the host
-    /// cannot use.
+    /// The address at which the simulator accesses the bytes of `address`. It differs for a GPU's memory that the host
+    /// cannot access.
     pub fn host_address(&self, address: usize) -> usize {
-        match self.around(address) {
+        match self.containing(address) {
             Some((base, allocation)) => allocation.host(base, address),
             None => address,
         }
     }
 
-    pub fn around(&self, address: usize) -> Option<(usize, &Allocation)> {
+    pub fn containing(&self, address: usize) -> Option<(usize, &Allocation)> {
         let (&base, allocation) = self.all.range(..=address).next_back()?;
         (address - base < allocation.size).then_some((base, allocation))
     }
 
-    /// The allocation that an address is in.
-    pub fn around_mut(&mut self, address: usize) -> Option<&mut Allocation> {
-        let (base, _) = self.around(address)?;
+    /// The allocation that contains an address.
+    pub fn containing_mut(&mut self, address: usize) -> Option<&mut Allocation> {
+        let (base, _) = self.containing(address)?;
         self.all.get_mut(&base)
     }
 
-    /// What the allocation at `base` is for.
+    /// The purpose of the allocation at `base`.
     pub fn kind(&self, base: usize) -> Option<Kind> {
         self.all.get(&base).map(|allocation| allocation.kind)
     }
 
-    /// Lets exactly `users` (GPUs by agent number) and the owner use an allocation from a pool.
+    /// Gives exactly the GPUs `users` (agent numbers) and the owner access to an allocation from a pool.
     pub fn allow_access(
         &mut self,
         agents: &Agents,
@@ -207,27 +208,27 @@ impl Memory {
         users.dedup();
         for &user in &allocation.users {
             if !users.contains(&user) {
-                hide(agents, user, base, allocation);
+                revoke(agents, user, base, allocation);
             }
         }
         for &user in &users {
             if !allocation.users.contains(&user) {
-                show(agents, user, base, allocation);
+                grant(agents, user, base, allocation);
             }
         }
         allocation.users = users;
         Some(())
     }
 
-    /// Locks the program's own memory for `users` (GPUs by agent number). Memory of a pool is locked by nature; memory that
-    /// is locked already is not locked again.
+    /// Locks the program's own memory for the GPUs `users` (agent numbers). Memory of a pool is always locked. Memory that is
+    /// already locked is an error.
     pub fn lock(
         &mut self,
         agents: &Agents,
         range: Range<usize>,
         users: Vec<usize>,
     ) -> Result<(), Status> {
-        match self.known(&range) {
+        match self.of_range(&range) {
             Ok(None) => {}
             Ok(Some(known)) if known.kind == Kind::Pool => return Ok(()),
             Ok(Some(_)) | Err(_) => return Err(Status::INVALID_ARGUMENT),
@@ -237,10 +238,10 @@ impl Memory {
         Ok(())
     }
 
-    /// What is known of all of `range`: `None` if nothing is, an error if it is inside an allocation in part only.
-    fn known(&self, range: &Range<usize>) -> Result<Option<&Allocation>, String> {
+    /// The allocation that contains `range`. `None`: it overlaps no allocation. An error: it is only partly in one.
+    fn of_range(&self, range: &Range<usize>) -> Result<Option<&Allocation>, String> {
         let text = |range: &Range<usize>| format!("{:#x} to {:#x}", range.start, range.end);
-        if let Some((base, allocation)) = self.around(range.start) {
+        if let Some((base, allocation)) = self.containing(range.start) {
             if range.end <= base + allocation.size {
                 return Ok(Some(allocation));
             }
@@ -260,14 +261,14 @@ impl Memory {
         }
     }
 
-    /// Checks a copy. What goes out of bounds here would be a memory fault of a GPU, or worse, so the caller ends the
-    /// process with the text.
+    /// Checks a copy. A copy out of bounds is a memory fault of a GPU or corrupts memory, so the caller has to end the process
+    /// with the error.
     pub fn check_copy(&self, to: Range<usize>, from: Range<usize>) -> Result<(), String> {
         let source = self
-            .known(&from)
+            .of_range(&from)
             .map_err(|what| format!("a copy's source {what}"))?;
         let target = self
-            .known(&to)
+            .of_range(&to)
             .map_err(|what| format!("a copy's target {what}"))?;
         let out = target.is_none_or(|target| target.owner == 0);
         let from_code = source.is_some_and(|source| source.kind == Kind::Code);
@@ -280,33 +281,33 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether all of a range is inside one allocation.
+    /// Whether one allocation contains a range.
     pub fn is_allocated(&self, range: &Range<usize>) -> bool {
-        matches!(self.known(range), Ok(Some(_)))
+        matches!(self.of_range(range), Ok(Some(_)))
     }
 
-    /// The number of allocations that the program made.
+    /// The number of allocations from pools.
     pub fn live(&self) -> u64 {
         let own = self.all.values().filter(|a| a.kind == Kind::Pool);
         own.count() as u64
     }
 }
 
-/// Bytes that GPUs can use of an allocation: whole pages, except of memory that the program has locked.
-fn reach(allocation: &Allocation) -> u64 {
+/// The bytes that GPUs can access. A multiple of a page, except for memory that the program has locked.
+fn accessible_bytes(allocation: &Allocation) -> u64 {
     match &allocation.mapping {
         Some(mapping) => mapping.size() as u64,
         None => allocation.size as u64,
     }
 }
 
-/// Makes an allocation known to a GPU.
-fn show(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
+/// Gives a GPU access to an allocation.
+fn grant(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
     let memory = agents.gpus[user - 1].gpu.memory();
-    let size = reach(allocation);
-    // SAFETY: the mapping, and what is cached of it, stay until `free` has taken it from the registry; that no kernel uses it then is what HSA
-    // asks of the program. It is only used through atomic accesses and copies of the program's own. A mapping with an
-    // address of its own for the bytes has only whole pages.
+    let size = accessible_bytes(allocation);
+    // SAFETY: the mapping and its cached bytes live until `free` has removed the allocation from the registry. HSA requires
+    // that no kernel uses it then. Accesses are atomic, or copies of the program. The size of a mapping with two addresses is
+    // a multiple of a page.
     unsafe {
         match &allocation.mapping {
             Some(mapping) => {
@@ -319,8 +320,8 @@ fn show(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
     }
 }
 
-/// Takes an allocation from a GPU.
-fn hide(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
+/// Revokes a GPU's access to an allocation.
+fn revoke(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
     let memory = agents.gpus[user - 1].gpu.memory();
-    memory.freed(base as u64, reach(allocation));
+    memory.freed(base as u64, accessible_bytes(allocation));
 }

@@ -3,7 +3,7 @@
 use crate::device::agents::Agents;
 use hsa_abi::*;
 
-/// The size of every pool of global memory.
+/// The size of each pool of global memory, in bytes.
 pub const POOL_BYTES: usize = 16 << 30;
 
 pub const GROUP_BYTES: usize = 64 << 10;
@@ -60,7 +60,7 @@ pub fn handles(agent: usize) -> Vec<PoolHandle> {
         .collect()
 }
 
-/// The agent's number and the pool's kind.
+/// The number of the agent that has a pool, and the kind of the pool.
 pub fn pool(agents: &Agents, handle: PoolHandle) -> Option<(usize, &'static PoolKind)> {
     let number = handle.0.checked_sub(POOLS)?;
     let agent = usize::try_from(number / 16).ok()?;

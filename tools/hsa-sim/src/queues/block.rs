@@ -1,4 +1,4 @@
-//! A queue of the runtime: its `amd_queue_t`, and what processes its packets.
+//! The memory of a queue: its `amd_queue_t`, and the runtime's own data.
 
 use super::interception::{self, Interception};
 use crate::signals::{changes, pool};
@@ -29,59 +29,59 @@ pub fn amd_queue(hsa_queue: Queue) -> AmdQueue {
     }
 }
 
-/// Makes a queue use the indexes of `shared`, see [`crate::counted`]. The address is stored in reserved words.
+/// Makes a queue use the indexes of `shared` (see [`super::counted`]). The address is stored in reserved words.
 pub fn share(queue: &mut AmdQueue, shared: *mut AmdQueue) {
     let address = shared as u64;
     queue.reserved1 = [0, address as u32, (address >> 32) as u32];
 }
 
-/// The queue whose indexes a queue uses; null: its own.
+/// The queue whose indexes a queue uses. Null: its own.
 pub fn shared(queue: &AmdQueue) -> *mut AmdQueue {
     let [_, low, high] = queue.reserved1;
     (u64::from(low) | u64::from(high) << 32) as *mut AmdQueue
 }
 
-/// A queue as the runtime has it. The program's `hsa_queue_t` is its first field.
+/// A queue with the runtime's own data. The program's `hsa_queue_t` is at its beginning.
 #[repr(C)]
 pub struct Block {
     pub amd: AmdQueue,
     pub agent: usize,
-    /// What does the packets.
+    /// What processes the packets.
     pub work: Mutex<Work>,
-    /// Kernels' times are written to their completion signals.
+    /// Whether the times of kernels are written to their completion signals.
     pub profiling: AtomicBool,
-    /// The compute units that it may use, a bit for each; empty for all.
+    /// One bit for each compute unit that kernels may use. Empty: all.
     pub cu_mask: Mutex<Vec<u32>>,
-    /// Of an intercept queue: the one underneath, and the signal that is rung for it by others than the program.
+    /// For an intercept queue: the queue underneath, and its [`Block::async_doorbell`].
     pub under: AtomicPtr<Block>,
     pub async_doorbell: AtomicU64,
-    /// Of the one underneath: the one that the program has.
+    /// For a queue underneath an intercept queue: the intercept queue.
     pub owner: AtomicPtr<Block>,
 }
 
 impl Block {
-    /// Of an intercept queue: the signal that is rung for it by others than the program. Null: it has none.
+    /// For an intercept queue: the signal that wakes it if the program does not ring its doorbell. Otherwise null.
     pub fn async_doorbell(&self) -> SignalHandle {
         SignalHandle(self.async_doorbell.load(Acquire))
     }
 }
 
-/// What happens to a queue's packets.
+/// What processes a queue's packets.
 pub enum Work {
     Model(gpu_model::queue::Queue),
     Intercept(Box<Interception>),
     Inactive,
 }
 
-/// The queues that there are, by address.
+/// The addresses of all queues.
 pub static ALL: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// How many queues the program has.
+/// The number of queues that are not destroyed.
 pub fn live() -> u64 {
     locked(&ALL).len() as u64
 }
 
-/// Whether this is a queue.
+/// An error if this is not the address of a queue.
 ///
 /// # Safety
 /// Always sound: the pointer is only compared.
@@ -95,7 +95,7 @@ pub unsafe fn check(queue: *const Queue) -> Result<(), Status> {
     }
 }
 
-/// Makes a queue unknown.
+/// Removes a queue from the list of all queues.
 pub fn forget(queue: *mut Queue) -> Result<(), Status> {
     let mut all = locked(&ALL);
     let n = all
@@ -106,7 +106,7 @@ pub fn forget(queue: *mut Queue) -> Result<(), Status> {
     Ok(())
 }
 
-/// A doorbell was stored to.
+/// Handles a store to a doorbell.
 ///
 /// # Safety
 /// `queue` is a doorbell's queue, and neither is destroyed during the call.
@@ -114,18 +114,18 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
     // SAFETY: the caller's promise.
     let block = unsafe { &*queue.cast::<Block>() };
     // SAFETY: the signal lives as long as the queue.
-    let async_doorbell = unsafe { pool::at(block.async_doorbell()) };
+    let async_doorbell = unsafe { pool::get(block.async_doorbell()) };
     if let Some(async_doorbell) = async_doorbell
         && interception::in_handler()
     {
         async_doorbell.value.store(0, Release);
-        changes::changed();
+        changes::notify();
         return;
     }
     let mut work = locked(&block.work);
     match &mut *work {
         Work::Model(model) => model.ring(),
-        // SAFETY: the lock is held, and the reference ends here.
+        // SAFETY: the lock is held, and no other reference to the interception is in use.
         Work::Intercept(interception) => unsafe {
             Interception::take(&raw mut **interception, &block.amd);
         },
@@ -133,25 +133,25 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
     }
 }
 
-/// The queue whose packets the model does: the one underneath an intercept queue.
+/// The queue whose packets the model processes: this one, or the one underneath an intercept queue.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn of_model<'a>(queue: *mut Queue) -> &'a Block {
-    // SAFETY: the caller's promise; the one underneath lives as long.
+pub unsafe fn model_queue<'a>(queue: *mut Queue) -> &'a Block {
+    // SAFETY: the caller's promise; the queue underneath lives as long.
     unsafe {
         let block = &*queue.cast::<Block>();
         block.under.load(Acquire).as_ref().unwrap_or(block)
     }
 }
 
-/// As [`set_profiling`].
+/// Enables or disables the times of kernels.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn profile(queue: *mut Queue, on: bool) {
+pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
     // SAFETY: the caller's promise.
-    unsafe { of_model(queue) }.profiling.store(on, Release);
+    unsafe { model_queue(queue) }.profiling.store(on, Release);
 }
 
 /// Sets the compute units that a queue may use. The model has one, and ignores it.
@@ -165,22 +165,22 @@ pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
         bits => unsafe { std::slice::from_raw_parts(mask, bits as usize / 32) }.to_vec(),
     };
     // SAFETY: the caller's promise.
-    *locked(unsafe { &of_model(queue).cu_mask }) = mask;
+    *locked(unsafe { &model_queue(queue).cu_mask }) = mask;
 }
 
-/// The indices of a queue.
+/// The queue that has the indexes of `queue`.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
-pub unsafe fn amd<'a>(queue: *const Queue) -> &'a AmdQueue {
-    // SAFETY: the caller's promise. A counted queue shares one that lives until shutdown.
+pub unsafe fn indexes<'a>(queue: *const Queue) -> &'a AmdQueue {
+    // SAFETY: the caller's promise. The queue of a counted queue's indexes lives until shutdown.
     unsafe {
         let own: &AmdQueue = &*queue.cast();
         shared(own).as_ref().unwrap_or(own)
     }
 }
 
-/// Rings the model of a queue underneath an intercept queue.
+/// Notifies the model of new packets in a queue underneath an intercept queue.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.

@@ -1,9 +1,9 @@
-//! Cooperative queues: each GPU agent has one. Whoever creates a queue of that kind gets it, and it is deleted when the
-//! last one has destroyed it.
+//! Cooperative queues. Each GPU agent has one: every creation of a cooperative queue returns it, and it is deleted when the
+//! last user has destroyed it.
 //!
-//! As in ROCr, an intercept queue around it owns the queue underneath as if it were one of its own: destroying the
-//! intercept queue deletes the agent's queue, while the agent still counts its users and keeps the pointer. What uses
-//! the queue after that reads freed memory in ROCr; here it ends the process.
+//! As in ROCr, an intercept queue owns the queue underneath. If that is the agent's cooperative queue, destroying the
+//! intercept queue deletes it, although the agent still counts its users and keeps the pointer. A use of the queue after
+//! that reads freed memory in ROCr. Here it ends the process.
 
 use super::block::Block;
 use super::create::{Request, create, start};
@@ -13,7 +13,7 @@ use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Packets of the ring, whatever size was asked for.
+/// The packets of the ring. The requested size is ignored.
 const PACKETS: u32 = 0x4000;
 
 /// An agent's queue.
@@ -26,13 +26,13 @@ struct Shared {
 #[derive(PartialEq, Eq)]
 enum State {
     Plain,
-    /// An intercept queue is around it.
+    /// It is underneath an intercept queue.
     Wrapped,
-    /// Deleted together with the intercept queue. Its memory stays, so that its address is given to no other queue.
+    /// Deleted together with the intercept queue. Its memory is kept, so that no other queue gets the address.
     Deleted,
 }
 
-/// The queues by the number of their agent.
+/// The queues by agent number.
 static ALL: Mutex<BTreeMap<usize, Shared>> = Mutex::new(BTreeMap::new());
 
 fn use_after_free(what: &str) -> ! {
@@ -43,7 +43,7 @@ fn use_after_free(what: &str) -> ! {
     std::process::abort();
 }
 
-/// The agent's queue, with one user more.
+/// The agent's queue, which gets one more user.
 pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
     let number = with(|state| state.agents.gpu(request.agent).map(|(number, _)| number))?;
     let mut all = locked(&ALL);
@@ -61,7 +61,7 @@ pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
         ..*request
     };
     let queue = create(&own, |state, block| {
-        // SAFETY: `create` gives its new block.
+        // SAFETY: `create` passes its new block.
         unsafe { start(state, block, &own) }
     })?;
     let shared = Shared {
@@ -73,7 +73,7 @@ pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
     Ok(queue)
 }
 
-/// Ends the process if this was the queue of an agent and is deleted.
+/// Ends the process if this is an agent's queue that is deleted.
 pub fn check(queue: *const Queue) {
     let all = locked(&ALL);
     let mut shared = all.values();
@@ -82,7 +82,7 @@ pub fn check(queue: *const Queue) {
     }
 }
 
-/// One user less. `None`: it is the queue of no agent. `Some(true)`: nobody uses it any more, so the caller destroys it.
+/// Removes a user. `None`: not an agent's queue. `Some(true)`: it has no users any more, and the caller has to destroy it.
 pub fn release(queue: *const Queue) -> Option<bool> {
     let mut all = locked(&ALL);
     let (&number, shared) = all
@@ -103,7 +103,7 @@ pub fn release(queue: *const Queue) -> Option<bool> {
     Some(true)
 }
 
-/// Notes that there is an intercept queue around a queue.
+/// Records that an intercept queue uses this queue.
 pub fn wrap(queue: *const Queue) {
     for shared in locked(&ALL).values_mut() {
         if shared.queue == queue as usize {
@@ -119,8 +119,8 @@ pub fn wrap(queue: *const Queue) {
     }
 }
 
-/// The intercept queue around a queue is destroyed. Whether that was the queue of an agent, which then stays where it is,
-/// deleted.
+/// Records that the intercept queue of this queue is destroyed. True: it is an agent's queue, which is deleted now but
+/// whose memory has to be kept.
 pub fn unwrap(queue: *const Queue) -> bool {
     let mut all = locked(&ALL);
     let mut shared = all.values_mut();

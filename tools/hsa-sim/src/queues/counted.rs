@@ -1,6 +1,6 @@
-//! Counted queues of newer ROCr (`hsa_amd_counted_queue_acquire`): each agent has a few hardware queues of each
-//! priority, and whoever acquires one gets an `hsa_queue_t` of its own that shares ring, doorbell and indexes with
-//! others. Hardware queues live until shutdown. As in ROCr, nothing of it calls the `hsa_queue_create` of the API table.
+//! Counted queues of newer ROCr (`hsa_amd_counted_queue_acquire`). Each agent has a few hardware queues of each priority.
+//! Each acquisition gives a new `hsa_queue_t`, which shares ring, doorbell and indexes with a hardware queue. Hardware queues
+//! live until shutdown. As in ROCr, none of this calls the `hsa_queue_create` of the API table.
 
 use super::block::{self, Block};
 use super::create::Request;
@@ -11,10 +11,10 @@ use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Hardware queues of an agent and a priority, unless `GPU_MAX_HW_QUEUES` says another number.
-const MOST: usize = 4;
+/// The maximum number of hardware queues of an agent and a priority, unless `GPU_MAX_HW_QUEUES` is set.
+const MAX_HARDWARE_QUEUES: usize = 4;
 
-/// Packets of a hardware queue, unless `HSA_COUNTED_QUEUE_SIZE` says another number.
+/// The packets of a hardware queue, unless `HSA_COUNTED_QUEUE_SIZE` is set.
 const PACKETS: u32 = 16_384;
 
 struct Hardware {
@@ -27,7 +27,7 @@ type Pool = (AgentHandle, u32);
 
 struct Counted {
     pools: BTreeMap<Pool, Vec<Hardware>>,
-    /// The queues that programs have: their pools and hardware queues.
+    /// The pool and the hardware queue of each acquired queue.
     handles: BTreeMap<usize, (Pool, usize)>,
 }
 
@@ -40,22 +40,26 @@ fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Whether a program has got this queue from `hsa_amd_counted_queue_acquire`.
+/// Whether `hsa_amd_counted_queue_acquire` has returned this queue.
 pub fn is_counted(queue: *const Queue) -> bool {
     locked(&COUNTED).handles.contains_key(&(queue as usize))
 }
 
 impl Counted {
-    /// A new hardware queue, or the one with the fewest users if there are enough.
+    /// A new hardware queue, or, if the maximum is reached, the one with the fewest users.
     fn hardware(&mut self, request: &Request, priority: u32) -> Result<&mut Hardware, Status> {
         let pool = self.pools.entry((request.agent, priority)).or_default();
-        if pool.len() >= number("GPU_MAX_HW_QUEUES").unwrap_or(MOST).max(1) {
+        if pool.len()
+            >= number("GPU_MAX_HW_QUEUES")
+                .unwrap_or(MAX_HARDWARE_QUEUES)
+                .max(1)
+        {
             let least = pool.iter_mut().min_by_key(|hardware| hardware.users);
             return least.ok_or(Status::OUT_OF_RESOURCES);
         }
         let queue = lifetime::obtain(request).map_err(|_| Status::OUT_OF_RESOURCES)?;
         // SAFETY: a new queue.
-        unsafe { block::profile(queue.cast(), true) };
+        unsafe { block::set_profiling(queue.cast(), true) };
         pool.push(Hardware {
             queue: queue as usize,
             users: 0,
@@ -64,22 +68,22 @@ impl Counted {
     }
 }
 
-/// At shutdown: the hardware queues are destroyed with all others.
+/// At shutdown: frees acquired queues. Hardware queues are destroyed with all other queues.
 pub fn clear() {
     let mut counted = locked(&COUNTED);
     counted.pools.clear();
     for (queue, _) in std::mem::take(&mut counted.handles) {
-        // SAFETY: made by `hsa_amd_counted_queue_acquire`, and in no list any more.
+        // SAFETY: allocated by `acquire`, and not in the list any more.
         drop(unsafe { Box::from_raw(queue as *mut AmdQueue) });
     }
 }
 
-/// The queue behind a pointer of the program's: that queue, or the hardware queue of a counted one.
+/// The queue with the runtime's data: `queue` itself, or the hardware queue of a counted queue.
 ///
 /// # Safety
-/// Always sound: the pointer is only compared, unless it is that of a counted queue.
-pub unsafe fn behind(queue: *mut Queue) -> Result<*mut Queue, Status> {
-    // Not under the runtime's lock: `counted` takes that under its own.
+/// Always sound: only a pointer to a counted queue is dereferenced.
+pub unsafe fn real_queue(queue: *mut Queue) -> Result<*mut Queue, Status> {
+    // Without the lock of the state: it is locked after COUNTED elsewhere.
     with(|_| Ok(()))?;
     // SAFETY: counted queues live until the program has released them.
     unsafe {
@@ -114,10 +118,10 @@ pub fn acquire(request: &Request, priority: u32) -> Result<*mut Queue, Status> {
     })
 }
 
-/// Releases a queue that [`acquire`] has given.
+/// Releases a queue that [`acquire`] has returned.
 ///
 /// # Safety
-/// The caller uses the queue no more.
+/// The caller does not use the queue any more.
 pub unsafe fn release(queue: *mut Queue) -> Status {
     let mut counted = locked(&COUNTED);
     let Some((pool, shared)) = counted.handles.remove(&(queue as usize)) else {
@@ -128,7 +132,7 @@ pub unsafe fn release(queue: *mut Queue) -> Status {
             hardware.users -= 1;
         }
     }
-    // SAFETY: made by `hsa_amd_counted_queue_acquire`, and removed from the list just now.
+    // SAFETY: allocated by `acquire`, and removed from the list above.
     drop(unsafe { Box::from_raw(queue.cast::<AmdQueue>()) });
     Status::SUCCESS
 }

@@ -11,33 +11,30 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Packets of the smallest and of the largest ring.
-pub const LEAST_PACKETS: u32 = 64;
+/// The packets of the smallest and of the largest ring.
+pub const MIN_PACKETS: u32 = 64;
 
-pub const MOST_PACKETS: u32 = 131_072;
+pub const MAX_PACKETS: u32 = 131_072;
 
 const PACKET: usize = 64;
 
-/// What a queue is made of.
+/// The parameters of a new queue.
 pub struct Request {
     pub agent: AgentHandle,
     pub size: u32,
     pub kind: u32,
     pub callback: Option<QueueErrorCallback>,
     pub data: *mut c_void,
-    /// Its number; `None`: a new one.
+    /// The queue's number. `None`: a new one.
     pub id: Option<u64>,
 }
 
-/// Makes a queue whose packets `work` does.
+/// Creates a queue. `work` creates what processes its packets.
 pub fn create(
     request: &Request,
     work: impl FnOnce(&mut State, *mut Block) -> Result<Work, Status>,
 ) -> Result<*mut Block, Status> {
-    if !request.size.is_power_of_two()
-        || request.size > MOST_PACKETS
-        || request.size < LEAST_PACKETS
-    {
+    if !request.size.is_power_of_two() || request.size > MAX_PACKETS || request.size < MIN_PACKETS {
         return Err(Status::INVALID_ARGUMENT);
     }
     with(|state| {
@@ -88,7 +85,7 @@ pub fn create(
                 state.memory.free(&state.agents, base, Kind::Runtime);
             }
         })?;
-        // SAFETY: just written; nobody else knows it yet.
+        // SAFETY: written above; no other thread has it.
         *locked(unsafe { &(*block).work }) = work;
         locked(&ALL).push(block as usize);
         Ok(block)
@@ -98,7 +95,7 @@ pub fn create(
 /// Starts the model on a queue's ring.
 ///
 /// # Safety
-/// `block` is a block that `create` has written.
+/// `create` has written `block`.
 pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Result<Work, Status> {
     // SAFETY: the caller's promise.
     let block = unsafe { &*block };

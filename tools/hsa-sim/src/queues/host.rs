@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
-/// What the model tells of a queue.
+/// The environment of a queue in the model.
 pub struct QueueHost {
     pub queue: usize,
     pub executes: bool,
@@ -26,7 +26,7 @@ pub struct QueueHost {
 
 impl Host for QueueHost {
     fn set_event(&self, _: u32) {
-        changes::changed();
+        changes::notify();
     }
 
     fn executes(&self) -> bool {
@@ -100,7 +100,7 @@ impl Host for QueueHost {
             return;
         }
         match self.callback {
-            // SAFETY: the program gave the function for this queue.
+            // SAFETY: the program has given the function for this queue.
             Some((callback, data)) => unsafe {
                 let owner = self.block().owner.load(Acquire);
                 let queue = if owner.is_null() {
@@ -110,7 +110,7 @@ impl Host for QueueHost {
                 };
                 callback(status, queue, data as *mut c_void);
             },
-            // Nobody can be told, and nobody shall wait for ever.
+            // The program cannot learn of the error and would wait forever.
             None => std::process::abort(),
         }
     }
@@ -118,12 +118,12 @@ impl Host for QueueHost {
 
 impl QueueHost {
     fn block(&self) -> &Block {
-        // SAFETY: the queue's block lives as long as the thread that does its packets.
+        // SAFETY: the queue's block lives as long as the thread that processes its packets.
         unsafe { &*(self.queue as *const Block) }
     }
 }
 
-/// Times of a kernel as a fault has them.
+/// The times of a kernel after a fault.
 fn wrong_times(how: WrongTimes, (start, end): (u64, u64)) -> (u64, u64) {
     match how {
         WrongTimes::Swapped => (end.max(start + 1), start),

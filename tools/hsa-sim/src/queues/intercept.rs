@@ -10,15 +10,15 @@ use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Release;
 
-/// The asynchronous doorbell when nobody has rung it.
+/// The value of the asynchronous doorbell until it rings.
 const SILENT: SignalValue = -1;
 
-/// The asynchronous doorbell was rung.
+/// The handler of the asynchronous doorbell.
 unsafe extern "C" fn rung(_: SignalValue, owner: *mut c_void) -> bool {
-    // SAFETY: the handler is forgotten before the queue is destroyed.
+    // SAFETY: the handler is removed before the queue is destroyed.
     unsafe {
         let block = &*owner.cast::<Block>();
-        if let Some(doorbell) = pool::at(block.async_doorbell()) {
+        if let Some(doorbell) = pool::get(block.async_doorbell()) {
             doorbell.value.store(SILENT, Release);
         }
         block::ring(owner.cast());
@@ -26,11 +26,11 @@ unsafe extern "C" fn rung(_: SignalValue, owner: *mut c_void) -> bool {
     true
 }
 
-/// Makes the program's side of an intercept queue. If that fails, `under` is still the caller's.
+/// Creates the program's side of an intercept queue. If that fails, the caller keeps `under`.
 fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status> {
     create(request, |state, owner| {
         let async_doorbell = state.create_signal(AMD_SIGNAL_KIND_USER, SILENT)?;
-        // SAFETY: both queues are new, and nobody else knows them yet.
+        // SAFETY: both queues are new, and no other thread has them.
         unsafe {
             (*owner).async_doorbell.store(async_doorbell.0, Release);
             (*owner).under.store(under, Release);
@@ -59,7 +59,7 @@ pub fn obtain(request: &mut Request) -> Result<*mut Block, Status> {
     request.size = queue.size;
     let owner = intercept(request, under).inspect_err(|_| {
         // SAFETY: obtained above. An error is impossible: it is a queue.
-        let _ = unsafe { lifetime::give_back(under.cast()) };
+        let _ = unsafe { lifetime::release(under.cast()) };
     })?;
     cooperative::wrap(under.cast());
     // SAFETY: created above.

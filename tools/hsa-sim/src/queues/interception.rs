@@ -1,17 +1,18 @@
-//! Intercept queues, as ROCr 7.2.4 has them where a tool can see it.
+//! The packets of intercept queues: everything that a tool can observe is as in ROCr 7.2.4.
 //!
-//! The program writes to a ring that no GPU reads. Whoever rings its doorbell has all the packets up to the first that
-//! is not yet written given to the handlers as one batch, the handler registered last first, under a lock of the queue;
-//! what comes out of them goes to a queue underneath. A batch that wraps around the end of the ring is a copy, another
-//! is the ring itself. Its packets become free for the program when the handlers are through with it.
+//! The program writes to a ring that no GPU reads. A store to its doorbell passes all packets up to the first one that is
+//! not yet written to the handlers, as one batch, under a lock of the queue. The handler that was registered last is called
+//! first. The packets that the handlers write go to a queue underneath. If a batch wraps around the end of the ring, the
+//! handlers get a copy, otherwise a pointer into the ring. The program can reuse the packets when the handlers return.
 //!
-//! What comes out of a batch goes underneath as a whole or not at all, unless it is larger than the queue. What has to
-//! wait has a barrier packet before it, whose completion signal wakes a thread that tries again; until then nothing
-//! more is taken, and the program's ring fills. A doorbell that a handler rings is left to that thread, too.
+//! The packets of a batch are submitted to the queue underneath all together or not at all, unless they are more than the
+//! queue can hold. If they have to wait, a barrier packet is submitted first. Its completion signal wakes a thread that
+//! tries again. Until then no packets are taken from the program's ring. If a handler rings a doorbell, that thread handles
+//! it, too.
 //!
-//! With `HSA_SIM_INTERCEPT=rocr-7.2.4` two faults of ROCr's end the process where ROCr writes over memory or fails an
-//! assertion: a batch of more than 256 packets that wraps around; and a batch for which there is no room, when the
-//! barrier packet of an earlier one lies where the queue underneath is read.
+//! With `HSA_SIM_INTERCEPT=rocr-7.2.4`, two bugs of ROCr end the process where ROCr corrupts memory or fails an assertion: a
+//! batch of more than 256 packets that wraps around; and a batch that has to wait while the barrier packet of an earlier one
+//! is at the read index of the queue underneath.
 
 use hsa_abi::*;
 use std::cell::Cell;
@@ -20,33 +21,33 @@ use std::sync::atomic::{AtomicU16, Ordering::Acquire, Ordering::Relaxed, Orderin
 
 type Packet = [u64; 8];
 
-/// Packets of ROCr 7.2.4's staging buffer.
+/// The packets in ROCr 7.2.4's staging buffer.
 const ROCR_STAGING: usize = 256;
 
-/// What stands between a ring and the queue underneath.
+/// What is between a program's ring and the queue underneath.
 pub struct Interception {
     /// The queue underneath, and the function that rings it.
     under: *mut AmdQueue,
     ring_under: unsafe fn(*mut AmdQueue),
     handlers: Vec<(PacketHandler, usize)>,
     next: u64,
-    /// Packets for which the ring underneath had no room.
+    /// Packets that wait because the ring underneath was full.
     overflow: Vec<Packet>,
-    /// Where underneath the last barrier packet is that wakes us.
+    /// The index of the last barrier packet that wakes this queue.
     retry: Option<u64>,
-    /// For batches that wrap around.
+    /// The copy of a batch that wraps around.
     staging: Vec<Packet>,
-    /// What goes underneath, kept for its memory: a launch allocates nothing here.
+    /// A buffer for the packets that are submitted, so that a launch does not allocate memory.
     copy: Vec<Packet>,
     async_doorbell: SignalHandle,
     active: bool,
     faulty: bool,
 }
 
-// SAFETY: the queue underneath is used under the lock of the queue that has this.
+// SAFETY: the queue underneath is only used under the lock of the queue that owns the interception.
 unsafe impl Send for Interception {}
 
-/// The handler in progress on this thread: whose packets, and how many handlers are still to come.
+/// The handler that runs on this thread: its interception, the number of handlers that follow, and the packets' index.
 #[derive(Clone, Copy)]
 struct Cursor {
     of: *mut Interception,
@@ -58,7 +59,7 @@ thread_local! {
     static CURSOR: Cell<Option<Cursor>> = const { Cell::new(None) };
 }
 
-/// Whether a handler is in progress on this thread.
+/// Whether a handler runs on this thread.
 pub fn in_handler() -> bool {
     CURSOR.get().is_some()
 }
@@ -74,8 +75,8 @@ fn die(what: &str) -> ! {
 }
 
 impl Interception {
-    /// Nothing is intercepted yet. `packets` is the size of the program's ring; `async_doorbell` is the signal that wakes
-    /// the queue when packets wait; `faulty`: with the faults of ROCr 7.2.4.
+    /// An interception without handlers. `packets` is the size of the program's ring. `async_doorbell` is the signal that
+    /// wakes the queue when packets wait. `faulty`: with the bugs of ROCr 7.2.4.
     ///
     /// # Safety
     /// The queue `under` lives as long as the result, and `ring_under` may be called for it.
@@ -106,21 +107,21 @@ impl Interception {
         self.under.cast()
     }
 
-    /// Adds a handler, which gets packets before those that were added earlier.
+    /// Adds a handler. It is called before the handlers that were added earlier.
     pub fn register(&mut self, handler: PacketHandler, data: usize) {
         self.handlers.push((handler, data));
     }
 
-    /// Takes no more packets.
+    /// Stops taking packets.
     pub fn inactivate(&mut self) {
         self.active = false;
     }
 
-    /// Takes the packets that the program has written.
+    /// Processes the packets that the program has written.
     ///
     /// # Safety
-    /// `this` is the interception of the queue that `amd` belongs to, and the caller has that queue's lock. No reference
-    /// to it is alive: the handlers' packet writer makes its own.
+    /// `this` is the interception of the queue that `amd` belongs to, and the caller has that queue's lock. The caller has no
+    /// reference to it: the packet writer of the handlers creates its own.
     pub unsafe fn take(this: *mut Interception, amd: &AmdQueue) {
         let queue = &amd.hsa_queue;
         let size = u64::from(queue.size);
@@ -176,7 +177,7 @@ impl Interception {
         amd.read_dispatch_id.store(next, Release);
     }
 
-    /// Gives packets to handler number `handlers - 1`, or to the queue underneath.
+    /// Passes packets to handler number `handlers - 1`, or to the queue underneath if `handlers` is 0.
     ///
     /// # Safety
     /// As for [`Interception::take`]; there are `count` packets.
@@ -193,7 +194,7 @@ impl Interception {
             handlers.checked_sub(1).map(|n| all[n])
         };
         let Some((handler, data)) = handler else {
-            // SAFETY: the caller's promise. They need not be aligned, so they are copied.
+            // SAFETY: the caller's promise. The packets may be unaligned, so they are copied.
             unsafe {
                 let mut copy = std::mem::take(&mut (*this).copy);
                 copy.clear();
@@ -228,7 +229,7 @@ impl Interception {
         CURSOR.set(before);
     }
 
-    /// Writes packets underneath, as many as there is room for. How many.
+    /// Writes as many packets as possible to the queue underneath. Returns their number.
     fn submit(&mut self, packets: &[Packet], again: bool) -> usize {
         // SAFETY: the queue underneath lives as long as the interception.
         let amd = unsafe { &*self.under };
@@ -282,13 +283,13 @@ impl Interception {
         taken
     }
 
-    /// Writes a packet underneath, where there is room.
+    /// Writes a packet to the queue underneath, whose slot is free.
     fn put(&self, index: u64, packet: &Packet) {
         // SAFETY: the queue underneath lives as long as the interception.
         let queue = unsafe { &(*self.under).hsa_queue };
         let slot = (index % u64::from(queue.size)) as usize;
         let at = queue.base_address as usize + slot * size_of::<Packet>();
-        // SAFETY: inside the ring; the slot is free, and the write index, stored later, makes it the model's.
+        // SAFETY: inside the ring; the slot is free, and the model reads it only after the store to the write index.
         unsafe {
             let bytes = packet.as_ptr().cast::<u8>();
             std::ptr::copy_nonoverlapping(bytes.add(2), (at + 2) as *mut u8, 62);
@@ -297,7 +298,7 @@ impl Interception {
     }
 }
 
-/// `amd_aql_intercept_marker_t`: the callback is its second word.
+/// Calls the callback of an `amd_aql_intercept_marker_t`, which is its second word.
 fn mark(packet: &Packet, queue: *mut Queue, index: u64) {
     if packet[1] != 0 {
         // SAFETY: the tool wrote a function of this type there (hsa_api_trace.h).
@@ -308,7 +309,7 @@ fn mark(packet: &Packet, queue: *mut Queue, index: u64) {
     }
 }
 
-/// The packet writer that handlers get.
+/// The packet writer for handlers.
 unsafe extern "C" fn write(packets: *const c_void, count: u64) {
     let Some(cursor) = CURSOR.get() else {
         die("the packet writer is called outside of its handler");

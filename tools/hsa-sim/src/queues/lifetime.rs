@@ -9,11 +9,11 @@ use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
 
-/// The queue that a program gets: a new one, or the agent's own if it is to be cooperative.
+/// A queue for a program: a new one, or the agent's cooperative queue.
 pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
     match request.kind {
         HSA_QUEUE_TYPE_MULTI | HSA_QUEUE_TYPE_SINGLE => create(request, |state, block| {
-            // SAFETY: `create` gives its new block.
+            // SAFETY: `create` passes its new block.
             unsafe { start(state, block, request) }
         }),
         HSA_QUEUE_TYPE_COOPERATIVE if !request.size.is_power_of_two() => {
@@ -24,11 +24,11 @@ pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
     }
 }
 
-/// Gives back what [`obtain`] or an intercept queue's creation gave.
+/// Releases a queue of [`obtain`] or an intercept queue.
 ///
 /// # Safety
-/// `queue` is a queue, and its user uses it no more.
-pub unsafe fn give_back(queue: *mut Queue) -> Result<(), Status> {
+/// `queue` is a queue that the caller does not use any more.
+pub unsafe fn release(queue: *mut Queue) -> Result<(), Status> {
     match cooperative::release(queue) {
         Some(false) => Ok(()),
         // SAFETY: the caller's promise.
@@ -36,30 +36,30 @@ pub unsafe fn give_back(queue: *mut Queue) -> Result<(), Status> {
     }
 }
 
-/// Stops a queue. Its memory stays.
+/// Stops a queue, but does not free its memory.
 ///
 /// # Safety
 /// `queue` is a queue.
 unsafe fn stop(queue: *mut Queue) -> Result<(), Status> {
     forget(queue)?;
-    // SAFETY: it was known, so it is a block of ours.
+    // SAFETY: it was in the list, so it is a block.
     let block = unsafe { &*queue.cast::<Block>() };
     let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
     drop(work);
     Ok(())
 }
 
-/// Stops a queue and gives its parts back.
+/// Stops a queue and frees it.
 ///
 /// # Safety
 /// `queue` is a queue, and nobody uses it any more.
 pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     forget(queue)?;
     let block = queue.cast::<Block>();
-    // SAFETY: it was in the list, so it is a block of ours.
+    // SAFETY: it was in the list, so it is a block.
     let async_doorbell = unsafe { (*block).async_doorbell() };
     if async_doorbell != SignalHandle(0) {
-        handlers::forget(async_doorbell);
+        handlers::remove(async_doorbell);
     }
     // SAFETY: as above.
     let work = std::mem::replace(&mut *locked(unsafe { &(*block).work }), Work::Inactive);
@@ -67,10 +67,10 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
         Work::Intercept(interception) => Some(interception.under()),
         _ => None,
     };
-    // Outside the runtime's lock: the model's thread may be calling the program, which may call us.
+    // Without the lock of the state: the model's thread may be calling the program, which may call the runtime.
     drop(work);
     if let Some(under) = under {
-        // SAFETY: only the interception used it, if it is not an agent's cooperative queue.
+        // SAFETY: only the interception used it, unless it is an agent's cooperative queue.
         unsafe {
             if cooperative::unwrap(under) {
                 stop(under)?;
@@ -100,7 +100,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
 /// At shutdown: stops the queues that the program has not destroyed.
 pub fn stop_all() {
     for queue in std::mem::take(&mut *locked(&ALL)) {
-        // SAFETY: a block that was not destroyed; its memory is still there.
+        // SAFETY: a block that is not destroyed, so its memory exists.
         let block = unsafe { &*(queue as *const Block) };
         let work = std::mem::replace(&mut *locked(&block.work), Work::Inactive);
         drop(work);

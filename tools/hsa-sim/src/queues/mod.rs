@@ -1,4 +1,4 @@
-//! Queues: their memory, who processes their packets, and the kinds of queues that ROCr has.
+//! Queues of all kinds that ROCr has.
 
 pub mod block;
 pub mod cooperative;

@@ -1,26 +1,26 @@
-//! The function of a tool that is called for each new queue.
+//! The callback of `hsa_amd_runtime_queue_create_register`.
 
 use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Who is told of new queues.
+/// The callback and its data.
 static NOTIFIER: Mutex<Option<(QueueNotifier, usize)>> = Mutex::new(None);
 
-/// Sets the function, or removes it.
+/// Sets or removes the callback.
 pub fn set(notifier: Option<(QueueNotifier, usize)>) {
     *locked(&NOTIFIER) = notifier;
 }
 
-/// Tells of a new queue.
+/// Calls the callback for a new queue.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime's.
 pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
     let notifier = *locked(&NOTIFIER);
     if let Some((callback, data)) = notifier {
-        // SAFETY: the program registered the function for this.
+        // SAFETY: the program has registered the function for this.
         unsafe { callback(queue, agent, data as *mut c_void) };
     }
 }

@@ -1,19 +1,19 @@
-//! What the environment asks for. A word that is not known is an error of `hsa_init`.
+//! Settings from the environment. An unknown value is an error of `hsa_init`.
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HSA_SIM_AGENTS` | the GPU agents: target names between commas, `gfx1100` unless set; `gfx1100*8` is eight of them, empty is none |
-//! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::plan`] |
-//! | `HSA_SIM_BAR` | `small`, unless set: the host cannot use the addresses of GPUs' memory, loaded code objects included (a load there is SIGSEGV), so a program has to copy; `large`: it can |
-//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, which only fences at system scope write back and invalidate, see [`crate::l2`]; `coherent`, unless set |
-//! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run`, unless set |
-//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: what meets one of the two faults of ROCr 7.2.4's intercept queues ends the process, see [`crate::intercept`]; `sound`, unless set |
-//! | `HSA_SIM_WATCH` | `segments`: a copy that reads from memory that HSA gave out and is not inside one loaded segment, or reads memory that HSA does not know at all, ends the process; `off`, unless set |
-//! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load`, unless set |
-//! | `HSA_SIM_TABLE_MAJOR` | the major version in the table that tools get, 3 unless set |
-//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` that tools get ends where ROCr 7.2.4's does (by the size in its version); `newest`, unless set: it goes on to `hsa_amd_queue_create`. The functions are exported in both cases |
-//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | ROCr's: hardware queues and their packets, see [`crate::counted`] |
-//! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | ROCr's: tool libraries, see [`crate::tools`] |
+//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
+//! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
+//! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access is SIGSEGV, and programs have to copy; `large`: it can |
+//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, which only fences at system scope write back and invalidate, see [`crate::device::l2`]; `coherent` (default) |
+//! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
+//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is ended, see [`crate::queues::interception`]; `sound` (default) |
+//! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object ends the process; `off` (default) |
+//! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
+//! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
+//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues and of their packets, see [`crate::queues::counted`] |
+//! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
 
 pub mod target;
 pub mod tools;
@@ -21,27 +21,27 @@ pub mod tools;
 use target::Target;
 use tools::ToolSettings;
 
-/// The environment's settings.
+/// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub gpus: Vec<&'static Target>,
-    /// Copies may only read inside loaded segments.
+    /// Copies to the host may only read loaded code objects.
     pub watch: bool,
-    /// The host cannot reach the GPUs' memory.
+    /// The host cannot access the GPUs' memory.
     pub small_bar: bool,
     /// GPUs have write-back caches.
     pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
-    /// Intercept queues have the faults of ROCr 7.2.4's.
+    /// Intercept queues have the bugs of ROCr 7.2.4's.
     pub faulty_intercept: bool,
     pub tools: ToolSettings,
 }
 
-const MOST_AGENTS: usize = 4096;
+const MAX_AGENTS: usize = 4096;
 
 impl Settings {
-    /// Reads them.
+    /// Reads the settings from the environment.
     pub fn from_env() -> Result<Settings, String> {
         let gpus = match std::env::var("HSA_SIM_AGENTS") {
             Ok(text) => agents(&text).map_err(|error| format!("HSA_SIM_AGENTS={text}: {error}"))?,
@@ -112,7 +112,7 @@ fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
                 name,
                 count
                     .parse()
-                    .map_err(|_| format!("'{count}' is no number"))?,
+                    .map_err(|_| format!("'{count}' is not a number"))?,
             ),
             None => (part, 1),
         };
@@ -120,8 +120,8 @@ fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
             let known: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
             format!("the model runs {}, not '{name}'", known.join(", "))
         })?;
-        if gpus.len() + count > MOST_AGENTS {
-            return Err(format!("more than {MOST_AGENTS} agents"));
+        if gpus.len() + count > MAX_AGENTS {
+            return Err(format!("more than {MAX_AGENTS} agents"));
         }
         gpus.extend(std::iter::repeat_n(target, count));
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_are_named_and_counted() {
+    fn agents_have_names_and_counts() {
         let names = |text: &str| {
             agents(text).map(|all| all.iter().map(|t| t.name).collect::<Vec<_>>().join(" "))
         };
@@ -144,7 +144,11 @@ mod tests {
         assert_eq!(names("").unwrap(), "");
         assert_eq!(names("gfx1100*0").unwrap(), "");
         assert!(names("gfx90a").unwrap_err().contains("not 'gfx90a'"));
-        assert!(names("gfx1100*x").unwrap_err().contains("'x' is no number"));
+        assert!(
+            names("gfx1100*x")
+                .unwrap_err()
+                .contains("'x' is not a number")
+        );
         assert!(names("gfx1100*5000").is_err());
     }
 }

@@ -10,11 +10,11 @@ pub struct Target {
     pub chip: u32,
 }
 
-/// `EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC`: code that runs on every target here.
+/// `EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC`: code for all targets of the model.
 pub const GENERIC_MACH: u32 = 0x54;
 
 impl Target {
-    /// What the model runs: these have gfx1100's instruction set.
+    /// The targets of the model: all have the instruction set of gfx1100.
     pub const ALL: &[Target] = &[
         Target {
             name: "gfx1100",

@@ -2,12 +2,12 @@
 
 use hsa_abi::API_TABLE_MAJOR_VERSION;
 
-/// What tools find.
+/// How tools are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolSettings {
     /// The libraries of `HSA_TOOLS_LIB` are skipped.
     pub skipped: bool,
-    /// The major version of the table that tools get.
+    /// The major version of the table for tools.
     pub table_major: u32,
     /// The `AmdExtTable` ends where ROCr 7.2.4's does.
     pub older_table: bool,
@@ -53,7 +53,7 @@ impl ToolSettings {
 }
 
 /// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for the tools of `HSA_TOOLS_LIB`. If the variable is not set,
-/// rocprofiler-sdk sets it to 0 when it registers. A number that is too large is an error of ROCr's hsa_init.
+/// rocprofiler-sdk sets it to 0 when it registers. As in ROCr, a number that is too large is an error of `hsa_init`.
 fn first_version_tools(value: Option<String>) -> Result<bool, String> {
     let Some(value) = value else {
         return Ok(false);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_asked_for_with_the_words_that_rocr_knows() {
+    fn values_are_read_as_in_rocr() {
         let asked = |value: &str| first_version_tools(Some(value.into()));
         assert_eq!(first_version_tools(None), Ok(false));
         for off in ["0", "000", "off", "OFF", "False", "no", "N", "f"] {

@@ -1,4 +1,4 @@
-//! Notifies threads that wait for a change of a signal.
+//! Notifications of changes, for threads that wait for signals.
 
 use crate::sync::locked;
 use hsa_abi::*;
@@ -12,13 +12,13 @@ static WAITERS: AtomicUsize = AtomicUsize::new(0);
 
 static BELL: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 
-/// Counts the changes that were told.
+/// The number of notifications so far.
 pub fn version() -> u64 {
     VERSION.load(SeqCst)
 }
 
-/// Tells whoever waits that something has changed.
-pub fn changed() {
+/// Notifies all waiting threads of a change.
+pub fn notify() {
     VERSION.fetch_add(1, SeqCst);
     if WAITERS.load(SeqCst) > 0 {
         drop(locked(&BELL.0));
@@ -26,7 +26,7 @@ pub fn changed() {
     }
 }
 
-/// Waits until something has changed since [`version`] was `seen`, but not longer than `most`.
+/// Waits for a notification after [`version`] returned `seen`, for at most `most`.
 pub fn wait_since(seen: u64, most: Duration) {
     WAITERS.fetch_add(1, SeqCst);
     let bell = locked(&BELL.0);
@@ -45,19 +45,19 @@ pub fn holds(condition: u32, value: SignalValue, compare: SignalValue) -> bool {
         HSA_SIGNAL_CONDITION_LT => value < compare,
         HSA_SIGNAL_CONDITION_GTE => value >= compare,
         _ => {
-            eprintln!("hsa-sim: {condition} is no signal condition");
+            eprintln!("hsa-sim: {condition} is not a signal condition");
             std::process::abort();
         }
     }
 }
 
-/// How long a wait looks at the value without sleeping.
+/// How long a wait polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(30);
 
-/// Kernels change signals without telling.
-pub const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// The interval of polls: kernels change signals without a notification.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Waits until `met` gives something, at most `timeout` ticks of the system's clock.
+/// Waits until `met` returns something, for at most `timeout` ticks of the system's clock.
 pub fn wait<T>(timeout: u64, met: impl Fn() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
@@ -73,7 +73,7 @@ pub fn wait<T>(timeout: u64, met: impl Fn() -> Option<T>) -> Option<T> {
         if waited < SPIN {
             std::thread::yield_now();
         } else {
-            wait_since(seen, left.min(LOOK_AGAIN));
+            wait_since(seen, left.min(POLL_INTERVAL));
         }
     }
 }
@@ -94,7 +94,7 @@ mod tests {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(5));
                 value.store(0, Relaxed);
-                changed();
+                notify();
             });
             assert_eq!(wait(u64::MAX, is_zero), Some(()));
         });

@@ -1,7 +1,7 @@
 //! Completes signals instead of the model: with an error, or late.
 
-use super::changes::changed;
-use super::pool::at;
+use super::changes::notify;
+use super::pool::get;
 use crate::sync::locked;
 use hsa_abi::SignalHandle;
 use std::sync::Mutex;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicI64, Ordering::AcqRel, Ordering::Release};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Completes a signal with an error.
+/// Completes a signal with an error: sets it to -1.
 pub fn fail(signal: SignalHandle, times: Option<(u64, u64)>) {
     complete(signal, times, |value| value.store(-1, Release));
 }
 
 fn complete(signal: SignalHandle, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI64)) {
-    // SAFETY: a signal of a packet; blocks of signals live until shutdown, which waits for those who come here late.
-    let Some(signal) = (unsafe { at(signal) }) else {
+    // SAFETY: a signal of a packet. Blocks of signals live until shutdown, which waits for late completions.
+    let Some(signal) = (unsafe { get(signal) }) else {
         return;
     };
     if let Some((start, end)) = times {
@@ -24,13 +24,13 @@ fn complete(signal: SignalHandle, times: Option<(u64, u64)>, how: impl FnOnce(&A
         signal.end_ts.store(end, Release);
     }
     how(&signal.value);
-    changed();
+    notify();
 }
 
-/// Threads that complete a signal late.
+/// The threads that complete signals late.
 static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Completes a signal after some time, if it is still there.
+/// Completes a signal after some time, unless it is destroyed by then.
 pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Duration) {
     let thread = std::thread::Builder::new()
         .name("hsa-sim late".into())
@@ -47,7 +47,7 @@ pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Du
             late.push(thread);
         }
         Err(error) => {
-            eprintln!("hsa-sim: no thread for a late completion: {error}");
+            eprintln!("hsa-sim: cannot start a thread for a late completion: {error}");
             std::process::abort();
         }
     }

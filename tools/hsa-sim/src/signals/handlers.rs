@@ -1,7 +1,7 @@
 //! Asynchronous handlers of signals, and the thread that calls them.
 
-use super::changes::{LOOK_AGAIN, changed, holds, version, wait_since};
-use super::pool::at;
+use super::changes::{POLL_INTERVAL, holds, notify, version, wait_since};
+use super::pool::get;
 use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::c_void;
@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering::Acquire;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Something that the events' thread does when a signal has changed, or at once.
+/// What the thread calls when a signal meets a condition, or as soon as possible.
 pub struct Handler {
-    /// `None`: at once.
+    /// The signal, the condition and the value to compare with. `None`: as soon as possible.
     pub on: Option<(SignalHandle, u32, SignalValue)>,
     pub call: Call,
 }
@@ -26,7 +26,7 @@ pub enum Call {
 #[derive(Default)]
 struct Events {
     handlers: Vec<Handler>,
-    /// The signal whose handler is being called.
+    /// The signal whose handler is running.
     running: Option<SignalHandle>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
@@ -57,11 +57,11 @@ pub fn add(handler: Handler) -> Status {
         }
     }
     drop(events);
-    changed();
+    notify();
     Status::SUCCESS
 }
 
-/// The events' thread.
+/// The thread that calls handlers.
 fn run() {
     loop {
         let seen = version();
@@ -72,14 +72,14 @@ fn run() {
                 return;
             }
             if !events.handlers.is_empty() {
-                idle = LOOK_AGAIN;
+                idle = POLL_INTERVAL;
             }
             let next = events.handlers.iter().enumerate().find_map(|(n, handler)| {
                 let Some((signal, condition, compare)) = handler.on else {
                     return Some((n, 0));
                 };
-                // SAFETY: a signal with a handler lives, as HSA asks of the program; a destroyed one is not called for.
-                let value = unsafe { at(signal) }?.value.load(Acquire);
+                // SAFETY: HSA requires that a signal with a handler is not destroyed. A destroyed one is skipped.
+                let value = unsafe { get(signal) }?.value.load(Acquire);
                 holds(condition, value, compare).then_some((n, value))
             });
             next.map(|(n, value)| {
@@ -91,7 +91,7 @@ fn run() {
         match ready {
             None => wait_since(seen, idle),
             Some((handler, value)) => match handler.call {
-                // SAFETY: the program registered the function with this argument.
+                // SAFETY: the program has registered the function with this argument.
                 Call::Function(function, data) => unsafe { function(data as *mut c_void) },
                 Call::Handler(function, data) => {
                     // SAFETY: as above.
@@ -107,8 +107,8 @@ fn run() {
     }
 }
 
-/// Removes the handlers of a signal and waits for the one that is being called, unless that is the caller.
-pub fn forget(signal: SignalHandle) {
+/// Removes the handlers of a signal and waits for one that is running, unless it is the caller.
+pub fn remove(signal: SignalHandle) {
     loop {
         let mut events = locked(&EVENTS);
         events
@@ -126,7 +126,7 @@ pub fn forget(signal: SignalHandle) {
     }
 }
 
-/// Ends the thread; what was not called by then never is.
+/// At shutdown: ends the thread. Handlers that it has not called are dropped.
 pub fn stop() {
     let thread = {
         let mut events = locked(&EVENTS);
@@ -134,12 +134,12 @@ pub fn stop() {
         events.handlers.clear();
         events.thread.take()
     };
-    changed();
+    notify();
     if let Some(thread) = thread
         && thread.thread().id() != std::thread::current().id()
         && thread.join().is_err()
     {
-        eprintln!("hsa-sim: internal error in the events' thread");
+        eprintln!("hsa-sim: internal error in the thread of handlers");
         std::process::abort();
     }
 }

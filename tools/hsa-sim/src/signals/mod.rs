@@ -1,4 +1,4 @@
-//! Signals: their memory, waits for their changes, and handlers that run when they change.
+//! Signals: memory, waits, completions and handlers.
 
 pub mod changes;
 pub mod completion;

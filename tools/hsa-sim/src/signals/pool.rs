@@ -6,23 +6,23 @@ use hsa_abi::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Signals that are not in use, and how many are.
+/// Signals that are not in use, and the number of those that are.
 #[derive(Default)]
 pub struct Signals {
     free: VecDeque<SignalHandle>,
     used: u64,
 }
 
-/// Bytes of a block of signals.
+/// The size of a block of signals, in bytes.
 const BLOCK: usize = 1 << 16;
 
 impl Signals {
-    /// Signals that the program has created and not destroyed.
+    /// The number of signals that are not destroyed.
     pub fn live(&self) -> u64 {
         self.used
     }
 
-    /// A new signal. `event_id` is not 0, so that the model tells of its changes.
+    /// A new signal. `event_id` is not 0, so that the model reports changes.
     pub fn create(
         &mut self,
         memory: &mut Memory,
@@ -40,7 +40,7 @@ impl Signals {
             self.free.extend(all.map(|at| SignalHandle(at as u64)));
         }
         let signal = self.free.pop_front().ok_or(Status::OUT_OF_RESOURCES)?;
-        // SAFETY: the place is aligned, in a block of ours, and used by nobody.
+        // SAFETY: aligned memory of a block, which is not in use.
         unsafe {
             (signal.0 as *mut AmdSignal).write(AmdSignal {
                 kind,
@@ -58,9 +58,9 @@ impl Signals {
         Ok(signal)
     }
 
-    /// Gives a signal back.
+    /// Destroys a signal.
     pub fn destroy(&mut self, signal: SignalHandle) {
-        // SAFETY: from `create`, and the program uses it no longer.
+        // SAFETY: from `create`, and the program does not use it any more.
         unsafe { (*(signal.0 as *mut AmdSignal)).kind = 0 };
         self.free.push_back(signal);
         self.used -= 1;
@@ -70,22 +70,22 @@ impl Signals {
 /// The signal of a handle; `None` for the null signal and for one that was destroyed.
 ///
 /// # Safety
-/// The handle is 0 or was given out by this runtime since it was initialised.
-pub unsafe fn at<'a>(signal: SignalHandle) -> Option<&'a AmdSignal> {
+/// The handle is 0 or from this runtime since its initialisation.
+pub unsafe fn get<'a>(signal: SignalHandle) -> Option<&'a AmdSignal> {
     // SAFETY: the caller's promise; blocks live until shutdown.
     unsafe { (signal.0 as *const AmdSignal).as_ref() }.filter(|signal| signal.kind != 0)
 }
 
-/// As [`at`], for functions without a status: a bad handle ends the process, as in ROCr.
+/// Like [`get`], for functions without a status: as in ROCr, an invalid handle ends the process.
 ///
 /// # Safety
-/// As for [`at`].
+/// As for [`get`].
 pub unsafe fn valid<'a>(signal: SignalHandle) -> &'a AmdSignal {
     // SAFETY: the caller's promise.
-    match unsafe { at(signal) } {
+    match unsafe { get(signal) } {
         Some(signal) => signal,
         None => {
-            eprintln!("hsa-sim: {:#x} is no signal", signal.0);
+            eprintln!("hsa-sim: {:#x} is not a signal", signal.0);
             std::process::abort();
         }
     }
