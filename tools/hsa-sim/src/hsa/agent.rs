@@ -32,7 +32,7 @@ fn name64(text: &str) -> [u8; 64] {
 /// See `hsa.h` and `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
@@ -45,7 +45,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     };
     let is_gpu = target.is_some();
     let gpu_only = |n: u32| if is_gpu { n } else { 0 };
-    // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the headers.
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
         match attribute {
             HSA_AGENT_INFO_NAME => match (target, injection::take_lie()) {

@@ -152,7 +152,7 @@ pub unsafe fn hsa_executable_freeze(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_executable_get_info(
     executable: ExecutableHandle,
     attribute: u32,

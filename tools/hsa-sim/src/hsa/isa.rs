@@ -66,7 +66,7 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Sta
 /// See `hsa.h`. There is one call convention, 0.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_isa_get_info(
     handle: IsaHandle,
     attribute: u32,
@@ -91,7 +91,7 @@ pub unsafe fn hsa_isa_get_info(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_isa_get_info_alt(
     handle: IsaHandle,
     attribute: u32,
@@ -102,7 +102,7 @@ pub unsafe fn hsa_isa_get_info_alt(
         Err(status) => return status,
     };
     let name = format!("{ISA_PREFIX}{name}\0");
-    // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
         match attribute {
             HSA_ISA_INFO_NAME_LENGTH => put(value.cast(), name.len() as u32),
@@ -170,7 +170,7 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_wavefront_get_info(
     wavefront: WavefrontHandle,
     attribute: u32,

@@ -16,12 +16,12 @@ use hsa_abi::*;
 use std::sync::Mutex;
 
 /// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
-static LIFE: Mutex<()> = Mutex::new(());
+static LIFECYCLE: Mutex<()> = Mutex::new(());
 
 /// `hsa_init` (hsa.h). The first one calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
 /// including `hsa_init`.
 pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
-    let life = locked(&LIFE);
+    let lifecycle = locked(&LIFECYCLE);
     if let Some(state) = locked(&STATE).as_mut() {
         if state.references == i32::MAX as u32 {
             return Status::REFCOUNT_OVERFLOW;
@@ -45,7 +45,7 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
         executables: Executables::default(),
         settings,
     });
-    drop(life);
+    drop(lifecycle);
     load_tools(&tools);
     Status::SUCCESS
 }
@@ -54,7 +54,7 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
 /// returns.
 pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
     {
-        let _life = locked(&LIFE);
+        let _lifecycle = locked(&LIFECYCLE);
         let mut state = locked(&STATE);
         let Some(state) = state.as_mut() else {
             return Status::NOT_INITIALIZED;
@@ -65,7 +65,7 @@ pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
         }
     }
     unload_tools();
-    let _life = locked(&LIFE);
+    let _lifecycle = locked(&LIFECYCLE);
     let state = locked(&STATE).take();
     cooperative::delete_all();
     counted::clear();

@@ -155,14 +155,14 @@ unsafe extern "C" fn loaded_code_object_get_info(
     call(LOADER_FUNCTIONS[4], || {
         status(with(|state| {
             let loaded = state.executables.code_object(object)?;
-            // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+            // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
             unsafe { info(loaded, attribute, value) }
         }))
     })
 }
 
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<(), Status> {
     let memory = loaded.storage.memory();
     // SAFETY: the caller's promise.

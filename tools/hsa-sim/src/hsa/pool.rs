@@ -42,7 +42,7 @@ pub unsafe fn hsa_agent_iterate_regions(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_memory_pool_get_info(
     handle: PoolHandle,
     attribute: u32,
@@ -56,7 +56,7 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
     let global = kind.segment == HSA_AMD_SEGMENT_GLOBAL;
     let size = if global { POOL_BYTES } else { GROUP_BYTES };
     let granule = if global { PAGE } else { 0 };
-    // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
         match attribute {
             HSA_AMD_MEMORY_POOL_INFO_SEGMENT => put(value.cast(), kind.segment),
@@ -84,7 +84,7 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_region_get_info(
     region: RegionHandle,
     attribute: u32,
@@ -121,7 +121,7 @@ pub unsafe fn hsa_region_get_info(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     agent: AgentHandle,
     handle: PoolHandle,

@@ -144,7 +144,7 @@ pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> St
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_amd_queue_get_info(
     queue: *mut Queue,
     attribute: u32,

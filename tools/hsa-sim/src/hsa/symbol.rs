@@ -64,7 +64,7 @@ pub unsafe fn hsa_executable_get_symbol(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_executable_symbol_get_info(
     symbol: SymbolHandle,
     attribute: u32,
@@ -82,7 +82,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 Err(Status::INVALID_ARGUMENT)
             }
         };
-        // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+        // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
         unsafe {
             match attribute {
                 HSA_EXECUTABLE_SYMBOL_INFO_TYPE => put(

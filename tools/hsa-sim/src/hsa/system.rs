@@ -19,12 +19,12 @@ pub fn extensions() -> [u8; 128] {
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `value` has room for the attribute.
+/// `value` has memory for the attribute.
 pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
     if let Err(status) = with(|_| Ok(())) {
         return status;
     }
-    // SAFETY: the caller's promise: room for the attribute's type, which each line below has from the header.
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
         match attribute {
             HSA_SYSTEM_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
@@ -142,7 +142,7 @@ pub unsafe fn hsa_agent_major_extension_supported(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `table` has room for the table of that version.
+/// `table` has memory for the table of that version.
 pub unsafe fn hsa_system_get_extension_table(
     extension: u16,
     major: u16,
@@ -161,7 +161,7 @@ pub unsafe fn hsa_system_get_extension_table(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// `table` has room for `length` bytes.
+/// `table` has memory for `length` bytes.
 pub unsafe fn hsa_system_get_major_extension_table(
     extension: u16,
     major: u16,

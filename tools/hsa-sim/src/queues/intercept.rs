@@ -70,7 +70,7 @@ pub fn obtain(request: &mut Request) -> Result<*mut Block, Status> {
         call: Call::Handler(rung, owner as usize),
     });
     if added != Status::SUCCESS {
-        // SAFETY: created above, and nobody else has it.
+        // SAFETY: created above, and no other thread has it.
         unsafe { lifetime::destroy(owner.cast()) }?;
         return Err(added);
     }

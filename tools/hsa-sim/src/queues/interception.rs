@@ -50,7 +50,7 @@ unsafe impl Send for Interception {}
 /// The handler that runs on this thread: its interception, the number of handlers that follow, and the packets' index.
 #[derive(Clone, Copy)]
 struct Cursor {
-    of: *mut Interception,
+    interception: *mut Interception,
     handlers: usize,
     index: u64,
 }
@@ -211,7 +211,7 @@ impl Interception {
             return;
         };
         let cursor = Cursor {
-            of: this,
+            interception: this,
             handlers: handlers - 1,
             index,
         };
@@ -318,7 +318,7 @@ unsafe extern "C" fn write(packets: *const c_void, count: u64) {
     // lock is held by the caller of `take`.
     unsafe {
         Interception::pass(
-            cursor.of,
+            cursor.interception,
             cursor.handlers,
             packets.cast(),
             count as usize,

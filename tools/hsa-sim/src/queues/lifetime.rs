@@ -52,7 +52,7 @@ unsafe fn stop(queue: *mut Queue) -> Result<(), Status> {
 /// Stops a queue and frees it.
 ///
 /// # Safety
-/// `queue` is a queue, and nobody uses it any more.
+/// `queue` is a queue, and it is not in use any more.
 pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
     forget(queue)?;
     let block = queue.cast::<Block>();

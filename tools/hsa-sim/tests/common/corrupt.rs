@@ -1,7 +1,7 @@
-//! Code objects that lie: real ones with one to four things changed in their tables, records, section
-//! bounds, symbols, names or headers. The simulator watches every copy and ends the process for one that leaves the
-//! loaded segments; nothing panics; each profile that is written can be read; and a good code object beside them is
-//! drained whole every time.
+//! Corrupt code objects: real ones with one to four changes in their tables, records, section bounds, symbols, names or
+//! headers. The simulator checks every copy, and ends the process if a copy leaves the loaded segments. Nothing may panic,
+//! every profile must be readable, and a valid code object that is loaded at the same time must always have a complete
+//! profile.
 
 use crate::common::{RAW10, RAW11, Session};
 use goblin::elf::Elf;
@@ -9,10 +9,10 @@ use goblin::elf::program_header::PT_LOAD;
 use hsa_abi::HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS;
 use std::ops::Range;
 
-/// Code objects that are loaded at once.
+/// The number of code objects that are loaded at the same time.
 const BATCH: usize = 20;
 
-/// Xorshift: the same every run.
+/// A xorshift generator, with the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -36,9 +36,9 @@ impl Random {
     }
 }
 
-/// Where in a code object's file the things are that a drain believes, or not.
-struct Places {
-    /// Addends of relocations: the tables' words.
+/// The offsets of data in a code object's file that a drain reads.
+struct Offsets {
+    /// The addends of relocations, which are the words of the tables.
     addends: Vec<usize>,
     symbols: Range<usize>,
     strings: Range<usize>,
@@ -46,12 +46,12 @@ struct Places {
     records: Range<usize>,
     record: usize,
     head: Range<usize>,
-    /// Where the string of the table's name begins, in the strings.
+    /// The offset of the table's name in the strings.
     table_name: u32,
 }
 
-impl Places {
-    fn of(file: &[u8], record: usize) -> Places {
+impl Offsets {
+    fn of(file: &[u8], record: usize) -> Offsets {
         let elf = Elf::parse(file).expect("a fixture");
         let section = |name: &str| {
             let mut all = elf.section_headers.iter();
@@ -66,7 +66,7 @@ impl Places {
             .find(|symbol| elf.dynstrtab.get_at(symbol.st_name) == Some("__llvm_profile_sections"));
         let headers = elf.program_headers.iter().filter(|h| h.p_type == PT_LOAD);
         assert_eq!(headers.count(), 4, "a fixture of lld");
-        Places {
+        Offsets {
             addends: relocations.step_by(24).map(|at| at + 16).collect(),
             symbols: section(".dynsym"),
             strings: section(".dynstr"),
@@ -79,7 +79,7 @@ impl Places {
     }
 }
 
-/// Numbers that code gets wrong.
+/// A number that triggers errors in arithmetic and bounds checks.
 fn hostile(random: &mut Random, near: u64) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -95,24 +95,24 @@ fn hostile(random: &mut Random, near: u64) -> u64 {
     }
 }
 
-fn mutate(file: &mut [u8], places: &Places, random: &mut Random) {
+fn mutate(file: &mut [u8], offsets: &Offsets, random: &mut Random) {
     let read = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("8"));
     let mut write = |at: usize, size: usize, value: u64| {
         file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
     };
     match random.below(8) {
-        // A word of a table: bounds that lie.
+        // A word of a table, such as the bounds of a section.
         0 | 1 => {
-            let at = random.of(&places.addends);
+            let at = random.of(&offsets.addends);
             let near = read(file, at);
             let mut write = |value: u64| file[at..at + 8].copy_from_slice(&value.to_le_bytes());
             write(hostile(random, near));
         }
         // A field of a record.
         2 | 3 => {
-            let records = places.records.len() / places.record;
-            let at = places.records.start + random.below(records) * places.record;
-            let at = at + 4 * random.below(places.record / 4 - 1);
+            let records = offsets.records.len() / offsets.record;
+            let at = offsets.records.start + random.below(records) * offsets.record;
+            let at = at + 4 * random.below(offsets.record / 4 - 1);
             let near = read(file, at);
             let size = random.of(&[2, 4, 8]);
             let value = hostile(random, near);
@@ -120,9 +120,9 @@ fn mutate(file: &mut [u8], places: &Places, random: &mut Random) {
         }
         // A symbol's name, address or size.
         4 => {
-            let symbol = places.symbols.start + 24 * random.below(places.symbols.len() / 24);
+            let symbol = offsets.symbols.start + 24 * random.below(offsets.symbols.len() / 24);
             match random.below(4) {
-                0 => write(symbol, 4, u64::from(places.table_name)),
+                0 => write(symbol, 4, u64::from(offsets.table_name)),
                 1 => write(symbol + 8, 8, random.next() % 0x6000),
                 2 => write(
                     symbol + 16,
@@ -138,22 +138,22 @@ fn mutate(file: &mut [u8], places: &Places, random: &mut Random) {
             }
         }
         // The strings of symbols, the names of functions, the headers.
-        5 => file[random.within(&places.strings)] = random.next() as u8,
-        6 => file[random.within(&places.names)] = random.next() as u8,
+        5 => file[random.within(&offsets.strings)] = random.next() as u8,
+        6 => file[random.within(&offsets.names)] = random.next() as u8,
         _ => {
-            let at = random.within(&places.head);
+            let at = random.within(&offsets.head);
             file[at] ^= 1 << random.below(8);
         }
     }
 }
 
-/// Drains `wanted` of them.
+/// Drains `wanted` corrupt code objects.
 pub fn drain(test: &str, wanted: usize, seed: u64) {
     let session = Session::start(test, &[("DEVPROF_SYNC_MS", "5000")]);
     let gpu = session.gpus[0];
     let originals = [
-        (RAW10, Places::of(RAW10, 64)),
-        (RAW11, Places::of(RAW11, 72)),
+        (RAW10, Offsets::of(RAW10, 64)),
+        (RAW11, Offsets::of(RAW11, 72)),
     ];
     let good = session.load(gpu, RAW11);
     session.run(good, gpu);
@@ -170,10 +170,10 @@ pub fn drain(test: &str, wanted: usize, seed: u64) {
         let mut files = Vec::new();
         let mut loaded = Vec::new();
         while loaded.len() < BATCH {
-            let (original, places) = &originals[random.below(2)];
+            let (original, offsets) = &originals[random.below(2)];
             let mut file = original.to_vec();
             for _ in 0..1 + random.below(4) {
-                mutate(&mut file, places, &mut random);
+                mutate(&mut file, offsets, &mut random);
             }
             match session.try_load(gpu, &file) {
                 Ok(executable) => loaded.push(executable),
@@ -181,25 +181,25 @@ pub fn drain(test: &str, wanted: usize, seed: u64) {
             }
             files.push(file);
         }
-        let (result, said) = session.collect();
+        let (result, stderr) = session.collect();
         assert!(
-            !said.contains("panicked") && !said.contains("internal error"),
-            "{said}"
+            !stderr.contains("panicked") && !stderr.contains("internal error"),
+            "{stderr}"
         );
         assert!(
-            said.lines().all(|line| line.starts_with("devprof: ")),
-            "{said}"
+            stderr.lines().all(|line| line.starts_with("devprof: ")),
+            "{stderr}"
         );
         assert!(result == 0 || result == -1);
         lost += usize::from(result == -1);
         let profiles = session.take_profiles();
-        let whole = profiles
+        let complete = profiles
             .iter()
             .filter(|(_, profile)| profile.is_fixture(1))
             .count();
         assert_eq!(
-            whole, 1,
-            "the good code object, after {drained}: {profiles:?}"
+            complete, 1,
+            "the valid code object, after {drained}: {profiles:?}"
         );
         kept += profiles.len() - 1;
         drained += loaded.len();
@@ -210,7 +210,7 @@ pub fn drain(test: &str, wanted: usize, seed: u64) {
     eprintln!(
         "{drained} drained, {refused} refused by the loader, {kept} with a profile, {lost} collects with a loss"
     );
-    // Most must have been believed far enough to matter, and most batches must have held a lie that was found.
+    // Most code objects must be valid enough to be drained, and most batches must have one whose corruption is detected.
     assert!(
         lost > wanted / BATCH / 2 && kept > wanted / 4,
         "the mutations are too weak or too strong"
