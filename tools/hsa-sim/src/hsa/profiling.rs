@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Acquire;
 /// See `hsa_ext_amd.h`. The times of kernels are only written while this is enabled.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_int) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(unsafe { super::queue::set_profiling(queue, on != 0) })
@@ -29,7 +29,7 @@ pub unsafe fn hsa_amd_profiling_async_copy_enable(_: bool) -> Status {
 /// The times in a completed signal.
 ///
 /// # Safety
-/// `signal` is a signal of the runtime's, `time` may be written.
+/// `signal` is a signal of the runtime, `time` may be written.
 unsafe fn times(signal: SignalHandle, time: *mut DispatchTime) -> Result<(), Status> {
     if time.is_null() {
         return Err(Status::INVALID_ARGUMENT);

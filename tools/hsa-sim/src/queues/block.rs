@@ -136,7 +136,7 @@ pub unsafe fn ring(queue: *mut AmdQueue) {
 /// The queue whose packets the model processes: this one, or the one underneath an intercept queue.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn model_queue<'a>(queue: *mut Queue) -> &'a Block {
     // SAFETY: the caller's promise; the queue underneath lives as long.
     unsafe {
@@ -148,7 +148,7 @@ pub unsafe fn model_queue<'a>(queue: *mut Queue) -> &'a Block {
 /// Enables or disables the times of kernels.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
     // SAFETY: the caller's promise.
     unsafe { model_queue(queue) }.profiling.store(on, Release);
@@ -157,7 +157,7 @@ pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
 /// Sets the compute units that a queue may use. The model has one, and ignores it.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's, and `mask` has `bits` bits.
+/// `queue` is a queue of the runtime, and `mask` has `bits` bits.
 pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
     let mask = match bits {
         0 => Vec::new(),
@@ -171,7 +171,7 @@ pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
 /// The queue that has the indexes of `queue`.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn indexes<'a>(queue: *const Queue) -> &'a AmdQueue {
     // SAFETY: the caller's promise. The queue of a counted queue's indexes lives until shutdown.
     unsafe {
@@ -183,7 +183,7 @@ pub unsafe fn indexes<'a>(queue: *const Queue) -> &'a AmdQueue {
 /// Notifies the model of new packets in a queue underneath an intercept queue.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn ring_model(queue: *mut AmdQueue) {
     // SAFETY: the caller's promise.
     let block = unsafe { &*queue.cast::<Block>() };

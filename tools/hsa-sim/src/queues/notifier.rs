@@ -16,7 +16,7 @@ pub fn set(notifier: Option<(QueueNotifier, usize)>) {
 /// Calls the callback for a new queue.
 ///
 /// # Safety
-/// `queue` is a queue of the runtime's.
+/// `queue` is a queue of the runtime.
 pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
     let notifier = *locked(&NOTIFIER);
     if let Some((callback, data)) = notifier {
