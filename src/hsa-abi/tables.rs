@@ -357,7 +357,7 @@ macro_rules! define {
         )*
 
         /// The types of HSA's functions.
-        #[expect(non_camel_case_types, reason = "the header's names")]
+        #[expect(non_camel_case_types)]
         pub mod function {
             use super::*;
             $(
