@@ -1,6 +1,7 @@
 //! The state of the runtime between the first `hsa_init` and the last `hsa_shut_down`.
 
 use crate::device::agents::Agents;
+use crate::executables::load;
 use crate::executables::table::Executables;
 use crate::memory::allocations::Memory;
 use crate::settings::Settings;
@@ -36,5 +37,29 @@ impl State {
     pub fn create_signal(&mut self, kind: i64, value: SignalValue) -> Result<SignalHandle, Status> {
         self.signals
             .create(&mut self.memory, &self.agents, kind, value)
+    }
+
+    /// Loads the code object of a reader on an agent.
+    pub fn load(
+        &mut self,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
+        reader: ReaderHandle,
+    ) -> Result<LoadedCodeObjectHandle, Status> {
+        let (memory, agents) = (&mut self.memory, &self.agents);
+        load::load(
+            &mut self.executables,
+            memory,
+            agents,
+            executable,
+            agent,
+            reader,
+        )
+    }
+
+    /// Destroys an executable and frees its code objects.
+    pub fn destroy_executable(&mut self, executable: ExecutableHandle) -> Result<(), Status> {
+        let (memory, agents) = (&mut self.memory, &self.agents);
+        load::destroy(&mut self.executables, memory, agents, executable)
     }
 }

@@ -113,9 +113,9 @@ fn each_action_has_its_effect() {
     let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session.run(executable, gpu);
     }));
-    let stderr = error.expect_err("the first kernel fails");
-    let stderr = stderr.downcast_ref::<String>().expect("a message");
-    assert!(stderr.contains("left: -1"), "{stderr}");
+    let message = error.expect_err("the first kernel fails");
+    let message = message.downcast_ref::<String>().expect("text");
+    assert!(message.contains("left: -1"), "{message}");
 
     // From the third call on.
     session.plan("hsa_amd_signal_create 3+ fail ERROR_OUT_OF_RESOURCES");

@@ -1,9 +1,8 @@
 //! Executables.
 
-use crate::executables::load::{destroy, load};
 use crate::executables::table::{ExecutableState, ITERATION, new_handle};
 use crate::results::{put, status};
-use crate::state::{State, with};
+use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
 use std::collections::HashMap;
@@ -66,7 +65,7 @@ pub unsafe fn hsa_executable_create_alt(
     if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
         return Status::INVALID_ARGUMENT;
     }
-    let _all = locked(&ITERATION);
+    let _iteration = locked(&ITERATION);
     let created = with(|state| {
         let handle = ExecutableHandle(new_handle());
         state.executables.all.insert(
@@ -91,16 +90,8 @@ pub unsafe fn hsa_executable_create_alt(
 /// # Safety
 /// None of its kernels is running.
 pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    let _all = locked(&ITERATION);
-    status(with(|state| {
-        let State {
-            executables,
-            memory,
-            agents,
-            ..
-        } = state;
-        destroy(executables, memory, agents, executable)
-    }))
+    let _iteration = locked(&ITERATION);
+    status(with(|state| state.destroy_executable(executable)))
 }
 
 /// See `hsa.h`.
@@ -114,15 +105,7 @@ pub unsafe fn hsa_executable_load_agent_code_object(
     _options: *const c_char,
     loaded: *mut LoadedCodeObjectHandle,
 ) -> Status {
-    let done = with(|state| {
-        let State {
-            executables,
-            memory,
-            agents,
-            ..
-        } = state;
-        load(executables, memory, agents, executable, agent, reader)
-    });
+    let done = with(|state| state.load(executable, agent, reader));
     status(done.map(|handle| {
         if !loaded.is_null() {
             // SAFETY: the caller's promise.

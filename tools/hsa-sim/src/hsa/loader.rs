@@ -230,7 +230,7 @@ unsafe extern "C" fn iterate_executables(
     data: *mut c_void,
 ) -> Status {
     call(LOADER_FUNCTIONS[6], || {
-        let _all = locked(&table::ITERATION);
+        let _iteration = locked(&table::ITERATION);
         let handles = with(|state| Ok(state.executables.handles()));
         // SAFETY: the caller's promise.
         unsafe { visit(handles, callback, data) }

@@ -5,10 +5,9 @@ use super::executable::{
 };
 use super::reader::{add_reader, hsa_code_object_reader_destroy};
 use crate::device::agents;
-use crate::executables::load::destroy;
 use crate::executables::storage::Storage;
 use crate::faults::plan::ObjectFault;
-use crate::state::{State, with};
+use crate::state::with;
 use hsa_abi::*;
 
 /// Executes an action.
@@ -70,15 +69,7 @@ fn unload_nth(n: usize) {
             .checked_sub(1)
             .and_then(|n| state.executables.handles().get(n).copied())
             .ok_or(Status::INVALID_EXECUTABLE)?;
-        {
-            let State {
-                executables,
-                memory,
-                agents,
-                ..
-            } = state;
-            destroy(executables, memory, agents, handle)
-        }
+        state.destroy_executable(handle)
     });
     if unloaded.is_err() {
         eprintln!("hsa-sim: the fault plan cannot unload executable {n}: there is none");
