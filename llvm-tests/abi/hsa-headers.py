@@ -1,9 +1,9 @@
 """Prints a C++ program that compiles only if the crate src/hsa-abi declares what AMD's headers declare: values of
 constants, sizes and offsets, types of functions. The argument is the crate's directory of sources.
 
-The program has the crate's structs in C++, so the compiler computes their layouts. Names in the headers come from the
-sources: constants have them; those of statuses are strings; the documentation of structs, fields and types starts with
-theirs in backquotes if they are not the same. Fields whose names start with "reserved" are not compared.
+The program declares the crate's structs in C++, so that the compiler computes their layouts. The names in the headers come
+from the sources: constants have the same names, those of statuses are strings, and the documentation of structs, types and
+fields starts with the name in backquotes if it is different. Fields whose names start with "reserved" are not compared.
 """
 
 import os
@@ -53,7 +53,7 @@ def fail(message):
 
 
 def read(directory):
-    """The text of the crate, without its tests and what ROCr 7.2 does not have."""
+    """The text of the crate without its tests and newer.rs, whose contents ROCr 7.2 does not have."""
     names = [name for name in sorted(os.listdir(directory)) if name.endswith(".rs") and name not in ("lib.rs", "newer.rs")]
     text = ""
     for name in names:

@@ -1,6 +1,7 @@
 //! Agents and instruction set architectures.
 
-use crate::{AgentHandle, CacheHandle, IsaHandle, Status, WavefrontHandle};
+use crate::handle::{AgentHandle, CacheHandle, IsaHandle, WavefrontHandle};
+use crate::status::Status;
 use std::ffi::c_void;
 
 constants! {

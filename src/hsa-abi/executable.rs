@@ -1,6 +1,7 @@
 //! Executables and their symbols.
 
-use crate::{AgentHandle, ExecutableHandle, Status, SymbolHandle};
+use crate::handle::{AgentHandle, ExecutableHandle, SymbolHandle};
+use crate::status::Status;
 use std::ffi::c_void;
 
 constants! {

@@ -1,12 +1,12 @@
 //! HSA's C interface as ROCr 7.2 declares it: constants, handles, layouts, function types and API tables. The runtime,
 //! the simulator (`tools/hsa-sim`) and `devprof demo` share it.
 //!
-//! Constants have the names of AMD's headers, which also specify what they mean; statuses are associated constants of
-//! [`Status`]. The documentation of a struct, a callback or a field starts with its name in the header if that name is
-//! different. A field whose name starts with `reserved` is reserved in the header, too, or of no use here.
+//! Constants have the names of AMD's headers, which also specify their meaning. Statuses are associated constants of
+//! [`Status`]. The documentation of a struct, a callback or a field starts with its name in the header if that is different.
+//! Fields whose names start with `reserved` are reserved in the header, or have no use here.
 //!
-//! `llvm-tests/abi` reads these sources and compiles a C++ program that checks values, layouts and function types against
-//! AMD's headers. [`newer`] is not checked: ROCr 7.2 does not have it.
+//! The test `llvm-tests/abi` compares values, layouts and function types with AMD's headers. It does not check [`newer`],
+//! whose contents ROCr 7.2 does not have.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,7 @@
 //! The extension `HSA_EXTENSION_AMD_LOADER` (hsa_ven_amd_loader.h), versions 1.00 to 1.03.
 
-use crate::{AgentHandle, ExecutableHandle, LoadedCodeObjectHandle, ReaderHandle, Status};
+use crate::handle::{AgentHandle, ExecutableHandle, LoadedCodeObjectHandle, ReaderHandle};
+use crate::status::Status;
 use std::ffi::{c_int, c_void};
 
 constants! {

@@ -1,6 +1,7 @@
 //! Memory regions, memory pools and pointers.
 
-use crate::{AgentHandle, PoolHandle, RegionHandle, Status};
+use crate::handle::{AgentHandle, PoolHandle, RegionHandle};
+use crate::status::Status;
 use std::ffi::c_void;
 
 constants! {

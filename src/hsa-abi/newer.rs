@@ -1,6 +1,6 @@
 //! What releases of ROCr after 7.2 have added (hsa_ext_amd.h of ROCm 10 and of the development branches).
 
-use crate::{Queue, QueueErrorCallback};
+use crate::queue::{Queue, QueueErrorCallback};
 use std::ffi::c_void;
 use std::mem::offset_of;
 

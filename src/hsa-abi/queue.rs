@@ -1,6 +1,7 @@
 //! Queues and the types of their packets.
 
-use crate::{AgentHandle, SignalHandle, Status};
+use crate::handle::{AgentHandle, SignalHandle};
+use crate::status::Status;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
 

@@ -1,6 +1,6 @@
 //! Signals and the times in them.
 
-use crate::AmdQueue;
+use crate::queue::AmdQueue;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 

@@ -1,6 +1,7 @@
 //! The system: clocks, versions, extensions and events.
 
-use crate::{AgentHandle, Status};
+use crate::handle::AgentHandle;
+use crate::status::Status;
 use std::ffi::c_void;
 
 constants! {

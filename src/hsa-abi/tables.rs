@@ -1,13 +1,21 @@
 //! The API tables (hsa_api_trace.h) through which ROCr's exported functions call, and which tools change.
 
-use crate::*;
+use crate::agent::*;
+use crate::executable::*;
+use crate::handle::*;
+use crate::memory::*;
+use crate::newer;
+use crate::queue::*;
+use crate::signal::*;
+use crate::status::Status;
+use crate::system::*;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Calls the macro `$callback` with all API tables, in the order of `HsaApiTableContainer`. Each has its name there, the
-/// type, the major version and the step, then its functions. Those of `prefix` are in every table of that major version
-/// that devprof accepts. Functions whose types devprof does not need have none here.
+/// Calls the macro `$callback` with all API tables, in the order of `HsaApiTableContainer`. A table has the name of its
+/// field there, its type, its major version and its step, and the list of its functions. All tables of this major version
+/// that devprof accepts have the functions of `prefix`. A function has no type here if devprof does not need it.
 ///
-/// The caller has imported this crate's types and `c_char`, `c_int` and `c_void`.
+/// The caller has to import this crate's types, `c_char`, `c_int` and `c_void`.
 #[macro_export]
 macro_rules! api_tables {
     ($callback:ident) => {

@@ -1,5 +1,4 @@
-//! Memory of GPUs: what the host can reach of it, with and without a large BAR, and that everybody else reaches all of
-//! it.
+//! Access of the host to GPUs' memory, with and without a large BAR. GPUs and copies always have access.
 
 mod common;
 
@@ -7,7 +6,7 @@ use common::{RAW11, Session, ok};
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// Whether a program may read a byte, without the signal if it may not.
+/// Whether the program can read a byte. Does not raise a signal.
 fn readable(address: *const c_void) -> bool {
     let mut pipe = [0; 2];
     // SAFETY: a pipe of this test's; the kernel checks the address.
@@ -21,7 +20,7 @@ fn readable(address: *const c_void) -> bool {
     }
 }
 
-/// What the runtime says of an allocation: its base for the host and for agents.
+/// The base addresses of an allocation for the host and for agents, from `hsa_amd_pointer_info`.
 fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     // SAFETY: a C struct of numbers and pointers, and one bool; the call writes no more than its size.
     unsafe {
@@ -40,7 +39,7 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     }
 }
 
-/// How an agent may use a pool, and how many links away it is.
+/// The access of an agent to a pool, and the number of links between them.
 fn access(session: &Session, agent: AgentHandle, pool: PoolHandle) -> [u32; 2] {
     [
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
@@ -71,7 +70,7 @@ fn host_accessible(session: &Session, region: PoolHandle) -> bool {
     reached
 }
 
-/// Where the loader extension says that the host has a device address.
+/// The host's address for a device address, from the loader extension.
 fn host_address(session: &Session, device: u64) -> *const c_void {
     type Query = unsafe extern "C" fn(u64, *mut *const c_void) -> Status;
     let mut query: Option<Query> = None;
@@ -94,10 +93,10 @@ const COARSE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED;
 const FINE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
 const EXTENDED: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED;
 
-/// More than a page, and no multiple of one.
+/// More than a page, but not a multiple of one.
 const SIZE: usize = 10_000;
 
-/// Fills, and copies from the host to one GPU, to another, and back.
+/// Fills memory and copies it from the host to one GPU, to another GPU, and back.
 fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host: *mut c_void) {
     let hsa = &session.hsa;
     // SAFETY: all three have SIZE bytes, and `host` is memory of the host.
@@ -135,7 +134,7 @@ fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host:
     }
 }
 
-/// Allocates and loads on both GPUs and uses everything. `large`: the host can read it.
+/// Allocates memory and loads code objects on both GPUs, and uses them. `large`: the host can read GPUs' memory.
 fn check(session: &Session, large: bool) {
     let hsa = &session.hsa;
     let (gpu, peer) = (session.gpus[0], session.gpus[1]);
@@ -154,7 +153,7 @@ fn check(session: &Session, large: bool) {
         let memory = session.allocate(pool, SIZE);
         let inside = memory.wrapping_byte_add(SIZE - 1);
         assert_eq!(readable(inside), large);
-        // The address is given all the same.
+        // The host's base address is reported in both cases.
         assert_eq!(bases(session, inside), (memory as usize, memory as usize));
         let agents = [session.cpu, gpu];
         // SAFETY: two handles, and memory of a pool.
@@ -169,7 +168,7 @@ fn check(session: &Session, large: bool) {
         let other = session.allocate(session.pool(peer, flags), SIZE);
         copy_around(session, memory, other, host);
         for memory in [memory, other] {
-            // SAFETY: nothing uses it any more.
+            // SAFETY: it is not in use any more.
             ok(unsafe { (hsa.hsa_amd_memory_pool_free)(memory) });
         }
     }
@@ -184,13 +183,13 @@ fn check(session: &Session, large: bool) {
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
     );
     assert_eq!(readable(counters as *const c_void), large);
-    // Kernels are read from there, and count there.
+    // Kernels run from there, and write their counters there.
     session.run(executable, gpu);
     let mut counts = [0u64; 2];
     // SAFETY: 16 bytes of a loaded variable.
     ok(unsafe { (hsa.hsa_memory_copy)((&raw mut counts).cast(), counters as *const c_void, 16) });
     assert_eq!(counts, [64, 16]);
-    // The host's address is that of the image as it was loaded.
+    // The host's address leads to the image at load time.
     let object: u64 = session.symbol(
         executable,
         gpu,
@@ -214,7 +213,7 @@ fn check(session: &Session, large: bool) {
 }
 
 #[test]
-fn the_host_has_no_use_of_gpu_addresses_unless_the_bar_is_large() {
+fn the_host_can_access_gpu_memory_only_with_a_large_bar() {
     let mut session = Session::start(
         "device_memory",
         &[("HSA_SIM_AGENTS", "gfx1100*2"), ("HSA_SIM_WATCH", "off")],

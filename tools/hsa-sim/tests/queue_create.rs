@@ -1,4 +1,4 @@
-//! The ways of newer ROCr to get a queue: descriptors, and queues that share the hardware's.
+//! Newer ROCr's functions that create queues: from descriptors, and queues that share a hardware queue.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn desc() -> QueueCreateDesc {
         priority: 1,
         callback: None,
         data: std::ptr::null_mut(),
-        // What fails must be set to null.
+        // If the creation fails, the runtime must set this to null.
         queue: std::ptr::dangling_mut(),
         cu_mask: std::ptr::null(),
         kind: HSA_QUEUE_TYPE_MULTI,
@@ -37,7 +37,7 @@ fn create(session: &Session, agent: AgentHandle, descs: &mut [QueueCreateDesc]) 
 }
 
 fn destroy(session: &Session, queue: *mut Queue) -> Status {
-    // SAFETY: nothing is in it; it may be no queue that can be destroyed.
+    // SAFETY: it is empty. The runtime checks whether it can be destroyed.
     unsafe { (session.hsa.hsa_queue_destroy)(queue) }
 }
 
@@ -56,12 +56,12 @@ fn descriptors(session: &Session, gpu: AgentHandle, executable: ExecutableHandle
     };
     let mut made = [desc(), cooperative, masked];
     ok(create(session, gpu, &mut made));
-    // What a tool has put into the table for hsa_queue_create is not called.
+    // The hsa_queue_create of the API table is not called.
     assert_eq!(session.calls("hsa_amd_queue_create"), 1);
     assert_eq!(session.calls("hsa_queue_create"), 0);
     for desc in &made {
         session.run_on(desc.queue, executable, gpu, LIMIT);
-        // SAFETY: a queue that lives.
+        // SAFETY: a queue that is not destroyed.
         let (size, kind) = unsafe { ((*desc.queue).size, (*desc.queue).kind) };
         let expected = if kind == HSA_QUEUE_TYPE_COOPERATIVE {
             0x4000
@@ -98,7 +98,7 @@ fn descriptors(session: &Session, gpu: AgentHandle, executable: ExecutableHandle
         with(|desc| desc.cu_mask = std::ptr::dangling()),
         with(|desc| desc.reserved[0] = 1),
     ] {
-        // The others are created, and the first error is told.
+        // The other queues are created, and the result is the first error.
         let other = with(|desc| desc.flags = 1);
         let mut descs = [desc(), wrong, other];
         let status = create(session, gpu, &mut descs);
@@ -148,7 +148,7 @@ fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     assert_eq!(session.calls("hsa_queue_create"), 0);
     // GPU_MAX_HW_QUEUES is 2, for each priority.
     assert_eq!(session.live()[3] - before, 3);
-    // SAFETY: queues that live.
+    // SAFETY: queues that are not destroyed.
     let ring = |queue: *mut Queue| unsafe { (*queue).base_address };
     let rings: Vec<*mut c_void> = queues.iter().copied().map(ring).collect();
     assert_ne!(rings[0], rings[1]);
@@ -160,7 +160,7 @@ fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     // Both have the same indexes, and kernels run.
     session.run_on(first, executable, gpu, LIMIT);
     session.run_on(second, executable, gpu, LIMIT);
-    // SAFETY: queues that live.
+    // SAFETY: queues that are not destroyed.
     let written = unsafe { [first, second].map(|q| (hsa.hsa_queue_load_write_index_relaxed)(q)) };
     assert_eq!(written, [4, 4]);
     // SAFETY: as above; one word of a mask.
@@ -185,12 +185,12 @@ fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     }
     let refused = acquire(session, session.cpu, HSA_QUEUE_TYPE_MULTI, 1);
     assert_eq!(refused, Err(Status::INVALID_AGENT));
-    // What is not released goes at the shutdown.
+    // Queues that are not released are freed at shutdown.
     assert_eq!(session.live()[3] - before, 3);
 }
 
 #[test]
-fn queues_come_from_descriptors_and_from_pools() {
+fn queues_are_created_from_descriptors_and_pools() {
     let mut session = Session::start("queue_create", &[("GPU_MAX_HW_QUEUES", "2")]);
     for _ in 0..2 {
         let gpu = session.gpus[0];

@@ -1,5 +1,5 @@
-//! A process with the simulator as its HSA and devprof beside it, both loaded as a program would have them. The
-//! settings of both are read once a process, so each test file is one process with one test.
+//! A process with the simulator as its HSA runtime and with devprof, both loaded as in a program. Both read their settings
+//! once per process, so each test file has one test.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -21,7 +21,7 @@ pub const COUNTS: [[u64; 2]; 3] = [[16, 16], [64, 16], [64, 63]];
 /// The shared library of a crate that cargo has built for this test.
 pub fn library(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("the test has a path");
-    let deps = exe.parent().expect("the test lies in a directory");
+    let deps = exe.parent().expect("the test is in a directory");
     let file = deps.join(format!("lib{name}.so"));
     assert!(file.exists(), "{} is not built", file.display());
     file
@@ -38,7 +38,7 @@ macro_rules! functions {
 
         impl Hsa {
             fn load(path: &Path) -> Hsa {
-                // SAFETY: our own library; the signatures are those of its exports.
+                // SAFETY: the simulator; the signatures are those of its exports.
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).expect("the simulator loads");
                     Hsa {
@@ -105,7 +105,7 @@ functions! {
     hsa_sim_on_load_calls: fn() -> u64,
 }
 
-/// Asserts a status.
+/// Asserts success.
 #[track_caller]
 pub fn ok(status: Status) {
     assert_eq!(status, Status::SUCCESS, "{status:?}");
@@ -123,7 +123,7 @@ pub struct Session {
     devprof: Library,
     collect: unsafe extern "C" fn() -> c_int,
     reset: unsafe extern "C" fn() -> c_int,
-    /// Where the profiles go.
+    /// The directory of the profiles.
     pub out: PathBuf,
     pub cpu: AgentHandle,
     pub gpus: Vec<AgentHandle>,
@@ -131,14 +131,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts both in this process. `environment` is set first.
+    /// Loads both libraries with these environment variables.
     pub fn start(test: &str, environment: &[(&str, &str)]) -> Session {
         Session::start_in(Path::new(env!("CARGO_TARGET_TMPDIR")), test, environment)
     }
 
-    /// As [`Session::start`], with the profiles in a directory of `place`.
-    pub fn start_in(place: &Path, test: &str, environment: &[(&str, &str)]) -> Session {
-        let dir = place.join(test);
+    /// Like [`Session::start`], with the profiles in `parent`.
+    pub fn start_in(parent: &Path, test: &str, environment: &[(&str, &str)]) -> Session {
+        let dir = parent.join(test);
         let _ = std::fs::remove_dir_all(&dir);
         let out = dir.join("out");
         std::fs::create_dir_all(&out).expect("a directory for the test");
@@ -152,7 +152,7 @@ impl Session {
                 .map(|&(name, value)| (name, value.to_string())),
         );
         for (name, value) in variables {
-            // SAFETY: the only test of this process has just begun.
+            // SAFETY: this is the only test of the process, and it has no other threads yet.
             unsafe { std::env::set_var(name, value) };
         }
         let hsa = Hsa::load(&library("hsa_sim"));
@@ -169,35 +169,35 @@ impl Session {
             gpus: Vec::new(),
             kernargs: PoolHandle(0),
         };
-        session.look_around();
+        session.find_agents();
         session
     }
 
-    /// Shuts the simulator down, which has to be the last reference, and starts it anew.
+    /// Shuts the simulator down and initialises it again. The session must have the last reference.
     pub fn restart(&mut self) {
         // SAFETY: nothing of HSA is in use.
         unsafe {
             ok((self.hsa.hsa_shut_down)());
             let mut ticks = 0u64;
-            let gone =
+            let status =
                 (self.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
-            assert_eq!(gone, Status::NOT_INITIALIZED, "somebody holds HSA");
+            assert_eq!(status, Status::NOT_INITIALIZED, "HSA has another reference");
             ok((self.hsa.hsa_init)());
         }
-        self.look_around();
+        self.find_agents();
         self.forget();
     }
 
-    /// Has devprof forget what it has counted: nothing from before is added to what is loaded from now on.
+    /// Resets devprof's counts, so that later profiles start at 0.
     pub fn forget(&self) {
         // SAFETY: takes no arguments.
         assert_eq!(unsafe { (self.reset)() }, 0);
-        // The files say so at the next drain.
+        // The next drain updates the files.
         assert_eq!(self.collect(), (0, String::new()));
         self.take_profiles();
     }
 
-    fn look_around(&mut self) {
+    fn find_agents(&mut self) {
         let hsa = &self.hsa;
         let mut agents = Vec::<AgentHandle>::new();
         // SAFETY: `push` gets the vector.
@@ -238,7 +238,7 @@ impl Session {
         memory
     }
 
-    /// Makes the simulator read its settings again, with this one changed.
+    /// Restarts the simulator with one changed setting.
     pub fn restart_with(&mut self, name: &str, value: &str) {
         // SAFETY: the only test of this process; no other thread reads the environment now.
         unsafe { std::env::set_var(name, value) };
@@ -264,29 +264,29 @@ impl Session {
         }
     }
 
-    /// The collect call: what it returned, and what was said on stderr.
+    /// Calls the collect function. Returns its result and what it has written to stderr.
     pub fn collect(&self) -> (c_int, String) {
-        let mut said = tempfile();
-        // SAFETY: descriptors of this process; the first is given back. The function takes no arguments.
+        let mut stderr = tempfile();
+        // SAFETY: descriptors of this process; that of stderr is restored. The function takes no arguments.
         let result = unsafe {
             let before = libc::dup(2);
-            libc::dup2(said.as_raw_fd(), 2);
+            libc::dup2(stderr.as_raw_fd(), 2);
             let result = (self.collect)();
             libc::dup2(before, 2);
             libc::close(before);
             result
         };
         let mut text = String::new();
-        said.seek(SeekFrom::Start(0)).expect("a file");
-        said.read_to_string(&mut text).expect("text");
-        // True of a session in which devprof was loaded after HSA had come up, and reported once.
+        stderr.seek(SeekFrom::Start(0)).expect("a file");
+        stderr.read_to_string(&mut text).expect("text");
+        // Printed once, if devprof was loaded after the initialisation of HSA.
         let unobserved = "devprof: cannot observe when code objects are unloaded";
         let lines = text.split_inclusive('\n');
         let rest = lines.filter(|line| !line.starts_with(unobserved)).collect();
         (result, rest)
     }
 
-    /// Sets the fault plan, and the counts of calls to 0.
+    /// Sets the fault plan and resets the counts of calls.
     #[track_caller]
     pub fn plan(&self, text: &str) {
         let text = CString::new(text).expect("a plan");
@@ -294,14 +294,14 @@ impl Session {
         assert_eq!(unsafe { (self.hsa.hsa_sim_plan)(text.as_ptr()) }, 0);
     }
 
-    /// How often a function was called since the plan was set.
+    /// The number of calls of a function since the plan was set.
     pub fn calls(&self, function: &str) -> u64 {
         let function = CString::new(function).expect("a name");
         // SAFETY: a C string.
         unsafe { (self.hsa.hsa_sim_calls)(function.as_ptr()) }
     }
 
-    /// Loads a code object and freezes it: the executable, or the status.
+    /// Loads a code object and freezes its executable.
     pub fn try_load(&self, agent: AgentHandle, file: &[u8]) -> Result<ExecutableHandle, Status> {
         let (mut reader, mut executable) = Default::default();
         // SAFETY: `file` outlives the reader, and the executable as far as anybody reads it.
@@ -380,7 +380,7 @@ impl Session {
         self.run_for(executable, agent, 60_000_000_000)
     }
 
-    /// As [`Session::run`], waiting at most so many nanoseconds for each.
+    /// Like [`Session::run`], but waits at most so many nanoseconds for each kernel.
     pub fn run_for(
         &self,
         executable: ExecutableHandle,
@@ -394,7 +394,7 @@ impl Session {
         times
     }
 
-    /// A queue of 64 packets, if its kind does not have another size.
+    /// A queue of 64 packets, unless its type has a fixed size.
     pub fn queue(&self, agent: AgentHandle, kind: u32) -> *mut Queue {
         let mut queue = std::ptr::null_mut();
         // SAFETY: as HSA's specification says.
@@ -413,7 +413,7 @@ impl Session {
         queue
     }
 
-    /// As [`Session::run_for`], on a queue of the caller's.
+    /// Like [`Session::run_for`], on an existing queue.
     pub fn run_on(
         &self,
         queue: *mut Queue,
@@ -433,7 +433,7 @@ impl Session {
         times.into()
     }
 
-    /// Arguments for the fixtures' kernels: where to write, which is after them. Memory of the host.
+    /// Arguments for the fixtures' kernels, in memory of the host: the address that they write to, which follows them.
     pub fn arguments(&self, agent: AgentHandle) -> *mut u64 {
         let arguments = self.allocate(self.kernargs, 8192);
         let nothing = std::ptr::null();
@@ -447,7 +447,7 @@ impl Session {
         arguments.cast()
     }
 
-    /// A dispatch packet for 64 work-items in one workgroup. Its header asks for no fence.
+    /// A dispatch packet for 64 work-items in one workgroup. Its header has no fences.
     pub fn kernel(
         &self,
         executable: ExecutableHandle,
@@ -470,7 +470,7 @@ impl Session {
         ]
     }
 
-    /// Writes a packet, waits at most so many nanoseconds until it is done, and gives its times.
+    /// Submits a packet, waits at most `limit` nanoseconds for its completion, and returns its times.
     pub fn submit(
         &self,
         queue: *mut Queue,
@@ -522,7 +522,7 @@ impl Session {
         loaded
     }
 
-    /// The profiles that are there, by file name; and removes them. Each must be a whole one.
+    /// Reads and removes all profiles, sorted by file name. All must be complete.
     pub fn take_profiles(&self) -> Vec<(String, Profile)> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.out).expect("the directory") {
@@ -543,13 +543,13 @@ impl Session {
         found
     }
 
-    /// How often the `OnLoad` of a tool was called in this process.
+    /// The number of calls of a tool's `OnLoad` in this process.
     pub fn on_load_calls(&self) -> u64 {
         // SAFETY: takes nothing.
         unsafe { (self.hsa.hsa_sim_on_load_calls)() }
     }
 
-    /// What the program has not given back: signals, allocations, executables, queues, readers.
+    /// The numbers of objects that are not destroyed: signals, allocations, executables, queues, readers.
     pub fn live(&self) -> [u64; 5] {
         // SAFETY: takes a number.
         std::array::from_fn(|n| unsafe { (self.hsa.hsa_sim_live)(n as u32) })
@@ -557,7 +557,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Whoever holds HSA lets it go, so that nothing is drained into the test's directory at exit.
+    /// Shuts HSA down, so that no drain at exit writes to the directory of the test.
     fn drop(&mut self) {
         // SAFETY: nothing of HSA is in use.
         while unsafe { (self.hsa.hsa_shut_down)() } == Status::SUCCESS {}
@@ -566,19 +566,19 @@ impl Drop for Session {
 
 /// A file without a name.
 fn tempfile() -> File {
-    // SAFETY: memfd_create takes a C string and gives a descriptor that is ours.
+    // SAFETY: memfd_create takes a C string and returns a new descriptor.
     unsafe {
-        let fd = libc::memfd_create(c"said".as_ptr(), 0);
+        let fd = libc::memfd_create(c"stderr".as_ptr(), 0);
         assert!(fd >= 0);
         std::os::fd::FromRawFd::from_raw_fd(fd)
     }
 }
 
-/// What a raw profile of one image says.
+/// The contents of a raw profile of one image.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Profile {
     pub version: u64,
-    /// Of each record, in order.
+    /// The values of each record, in order.
     pub counts: Vec<Vec<u64>>,
 }
 
@@ -618,7 +618,7 @@ impl Profile {
         Some(Profile { version, counts })
     }
 
-    /// Whether it has the counts of a fixture whose kernels ran so many times.
+    /// Whether it has the counts of a fixture whose kernels have run `runs` times.
     pub fn is_fixture(&self, runs: u64) -> bool {
         let expected: Vec<Vec<u64>> = COUNTS
             .iter()
