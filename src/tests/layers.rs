@@ -445,3 +445,34 @@ fn the_runtime() {
         ],
     );
 }
+
+#[test]
+fn hsa_sim() {
+    check(
+        "tools/hsa-sim/src/lib.rs",
+        &[
+            &["sync"],
+            &["faults"],
+            &["results"],
+            &["settings", "system_events"],
+            &["device"],
+            &["memory"],
+            &["signals", "executables"],
+            &["state"],
+            &["copies", "queues"],
+            &["hsa"],
+            &["tools"],
+            &["api"],
+        ],
+    );
+    check(
+        "src/hsa-abi/lib.rs",
+        &[
+            &["status", "handle"],
+            &["agent", "executable", "memory", "system", "queue"],
+            &["loader", "signal"],
+            &["newer"],
+            &["tables"],
+        ],
+    );
+}
