@@ -9,8 +9,14 @@ use std::sync::Mutex;
 
 /// Reports a loss. The same loss is reported once, however often a program drains.
 pub fn lost(what: impl Display) {
+    report(what.to_string());
+}
+
+// Not generic and not inlined: it is called in many places.
+#[cold]
+#[inline(never)]
+fn report(line: String) {
     static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let line = what.to_string();
     let mut reported = lock(&REPORTED);
     if reported.get_or_insert_default().insert(line.clone()) {
         print(&line);

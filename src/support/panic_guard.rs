@@ -13,13 +13,19 @@ pub enum Cost {
 /// Runs `work`. If it panics, reports an internal error, with what it may lose, and returns `otherwise`.
 pub fn guarded<T>(cost: Cost, otherwise: T, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let what = match cost {
-            Cost::Counters => "counters may be lost",
-            Cost::Dispatches => "the trace may miss dispatches",
-        };
-        diagnostics::lost(format_args!(
-            "an internal error, {what}; please report it with the message above"
-        ));
+        report(cost);
         otherwise
     })
+}
+
+#[cold]
+#[inline(never)]
+fn report(cost: Cost) {
+    let what = match cost {
+        Cost::Counters => "counters may be lost",
+        Cost::Dispatches => "the trace may miss dispatches",
+    };
+    diagnostics::lost(format_args!(
+        "an internal error, {what}; please report it with the message above"
+    ));
 }
