@@ -1,14 +1,14 @@
 //! `devprof merge`: many profiles become one that clang and llvm-cov read.
 //!
-//! [`inputs`] finds the files, [`profile`] tells what each is and whether it is whole, [`sums`] adds up those of one
+//! [`paths`] finds the files, [`profile`] tells what each is and whether it is whole, [`inputs`] adds up those of one
 //! code object, and LLVM's own llvm-profdata, the one that reads each raw version, merges what is left ([`profdata`]).
 //! Files are read one at a time, so that thousands need no more memory than a few.
 
-mod doubled;
 mod inputs;
+mod llvm_duplicates;
+mod paths;
 mod profdata;
 mod profile;
-mod sums;
 
 pub use profile::Arch;
 
@@ -17,11 +17,11 @@ use crate::readable::plural;
 use crate::{Console, PARTLY, outfile};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use inputs::{Pile, Sums};
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use sums::{Pile, Sums};
 use tempfile::NamedTempFile;
 
 #[derive(Args)]
@@ -159,8 +159,8 @@ pub fn merge(
             out.display()
         ));
     }
-    let mut found = inputs::expand(files)?;
-    let doubled = doubled::doubled(&found.files);
+    let mut found = paths::expand(files)?;
+    let doubled = llvm_duplicates::doubled(&found.files);
     if !doubled.is_empty() {
         found.files.retain(|path| !doubled.contains(path));
         let mut names: Vec<_> = doubled

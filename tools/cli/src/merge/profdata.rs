@@ -1,7 +1,7 @@
 //! LLVM's llvm-profdata at work: lists of files in, one indexed profile out, and what it says about single files.
 
+use super::inputs::{Item, Pile, Sums};
 use super::profile::Arch;
-use super::sums::{Item, Pile, Sums};
 use crate::llvm::{Llvm, Tool};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
