@@ -1,317 +1,158 @@
-//! Raw profiles of one code object differ only in their counts: they are added up here, so that llvm-profdata gets one
-//! file for the thousand that a thousand processes wrote. The sum is what llvm-profdata itself would make of them.
+//! The files for llvm-profdata. Raw profiles of one code object differ only in their counters. They are added here, so
+//! that llvm-profdata reads one file for the thousand that a thousand processes wrote. The sum gives the same as
+//! llvm-profdata's own merge of the files.
 
-use super::profile::{self, Arch, Counts, Function, Kind, Profile, What};
+use super::profile::{self, Arch, Function, Kind, Profile};
+use anyhow::{Context, Result};
 use profraw::Layout;
-use profraw::format::{V10, V11};
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use profraw::counts::{Counts, MAX_COUNT};
+use profraw::format::Format;
+use std::collections::HashMap;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// Bytes of sums that are held at once. What finds no room goes to llvm-profdata as it is.
-const ROOM: usize = 64 << 20;
+/// Total size of the sums in memory, in bytes. Files of further code objects go to llvm-profdata as they are.
+const MAX_SUMS: usize = 64 << 20;
 
-/// llvm-profdata takes counts above 2^56 for damage; what comes near goes there as it is.
-const LARGEST: u64 = 1 << 55;
-
-/// Where a file has gone to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// To be merged by the llvm-profdata that reads this raw version.
-    Raw(u64, Item),
-    /// An indexed profile, of this version.
-    Indexed(u64, Item),
-    Text(Item),
-    /// Added to a sum, which has its place already.
-    Added,
-}
-
-/// What llvm-profdata gets as a file, see [`Sums::file`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
-    File(usize),
-    /// It stands where its first file would.
-    Sum(usize),
-}
-
-/// A file that was read.
-pub struct Sorted {
-    /// Index into [`Sums::files`].
-    pub file: usize,
+/// A file for llvm-profdata, or several whose counters were added.
+pub struct Input {
+    pub kind: Kind,
     pub arch: Arch,
-    pub place: Place,
-    /// The functions in it that are not known from the files before it. `None`: it was not read so far.
-    pub functions: Option<Vec<Function>>,
+    pub files: Vec<PathBuf>,
+    /// Files of the same code object can be added to it.
+    sum: Option<Sum>,
 }
 
-/// The counts of several files.
 struct Sum {
-    /// A raw profile.
-    image: Vec<u8>,
-    /// Indices into [`Sums::files`].
-    files: Vec<usize>,
-    counts: Vec<Counts>,
-    arch: Arch,
-}
-
-#[derive(Default)]
-pub struct Sums {
-    /// All files that are whole, and what they are of.
-    pub files: Vec<(PathBuf, Arch)>,
-    sums: Vec<Sum>,
-    /// The sums whose files begin so: see [`key`].
-    alike: HashMap<u64, Vec<usize>>,
-    held: usize,
-}
-
-/// What goes into one output.
-#[derive(Default)]
-pub struct Pile {
-    /// Indices into [`Sums::files`].
-    pub files: Vec<usize>,
-    /// What each function that was read counted on: an index into `archs`.
-    functions: HashMap<Function, usize>,
-    archs: Vec<Arch>,
-    /// Functions that counted on several architectures, and these.
-    mixed: (HashSet<Function>, BTreeSet<Arch>),
-    /// There are files in it of which devprof read nothing but their beginning.
-    unread: bool,
-    /// By raw version.
-    pub raw: BTreeMap<u64, Vec<Item>>,
-    /// What every llvm-profdata reads that is new enough.
-    pub others: Vec<Item>,
-    /// The highest version among the indexed ones.
-    pub indexed: u64,
-}
-
-impl Pile {
-    pub fn add(&mut self, sorted: Sorted) {
-        let Sorted {
-            file,
-            arch,
-            place,
-            functions,
-        } = sorted;
-        self.unread |= functions.is_none();
-        let known = self.archs.iter().position(|known| *known == arch);
-        let own = known.unwrap_or_else(|| {
-            self.archs.push(arch.clone());
-            self.archs.len() - 1
-        });
-        for function in functions.into_iter().flatten() {
-            let first = *self.functions.entry(function).or_insert(own);
-            if first != own {
-                self.mixed.0.insert(function);
-                self.mixed
-                    .1
-                    .extend([self.archs[first].clone(), arch.clone()]);
-            }
-        }
-        self.files.push(file);
-        match place {
-            Place::Added => {}
-            Place::Raw(version, item) => self.raw.entry(version).or_default().push(item),
-            Place::Indexed(version, item) => {
-                self.indexed = self.indexed.max(version);
-                self.others.push(item);
-            }
-            Place::Text(item) => self.others.push(item),
-        }
-    }
-
-    /// How many functions are in it, where all of it was read.
-    pub fn functions(&self) -> Option<usize> {
-        (!self.unread).then_some(self.functions.len())
-    }
-
-    /// How many functions counted on several architectures, and on which.
-    pub fn mixed(&self) -> (usize, &BTreeSet<Arch>) {
-        (self.mixed.0.len(), &self.mixed.1)
-    }
-}
-
-/// Of what all profiles of one code object have in common at their beginning: their length, the header, the binary ids.
-fn key(bytes: &[u8], named: Option<&Arch>, first: &Layout) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (bytes.len(), named, &bytes[..first.binary_ids.end]).hash(&mut hasher);
-    hasher.finish()
-}
-
-enum Fit {
-    Added,
-    /// Of another code object.
-    Other,
-    /// The sum would be too large.
-    TooMuch,
-}
-
-impl Sums {
-    /// Checks a file, and adds it to the sum of its code object, if it can be added.
-    ///
-    /// # Errors
-    /// What is damaged, and where.
-    pub fn sort(&mut self, path: &Path, profile: Profile) -> Result<Sorted, String> {
-        let file = self.files.len();
-        let unread = |place| Sorted {
-            file,
-            arch: profile.named.clone().unwrap_or(Arch::Unknown),
-            place,
-            functions: None,
-        };
-        let sorted = match profile.kind {
-            Kind::Raw(version) if [V10.version, V11.version].contains(&version) => {
-                self.raw(file, version, profile)?
-            }
-            Kind::Raw(version) => unread(Place::Raw(version, Item::File(file))),
-            Kind::Indexed(version) => unread(Place::Indexed(version, Item::File(file))),
-            Kind::Text => unread(Place::Text(Item::File(file))),
-        };
-        self.files.push((path.to_owned(), sorted.arch.clone()));
-        Ok(sorted)
-    }
-
-    /// An item as one file, and the files that are in it.
-    ///
-    /// # Errors
-    /// A sum cannot be written.
-    pub fn file(&self, item: Item, scratch: &Path) -> Result<(PathBuf, Vec<usize>), String> {
-        let sum = match item {
-            Item::File(file) => return Ok((self.files[file].0.clone(), vec![file])),
-            Item::Sum(sum) => sum,
-        };
-        let Sum { image, files, .. } = &self.sums[sum];
-        if let [one] = files[..] {
-            return Ok((self.files[one].0.clone(), vec![one]));
-        }
-        let path = scratch.join(format!("sum-{sum}.profraw"));
-        fs::write(&path, image).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        Ok((path, files.clone()))
-    }
-
-    fn raw(&mut self, file: usize, version: u64, profile: Profile) -> Result<Sorted, String> {
-        let Profile { bytes, named, .. } = profile;
-        let first = Layout::read(&bytes).map_err(|e| e.to_string())?;
-        let key = key(&bytes, named.as_ref(), &first);
-        let mut place = Place::Raw(version, Item::File(file));
-        for &n in self.alike.get(&key).into_iter().flatten() {
-            let sum = &mut self.sums[n];
-            match sum.add(&bytes) {
-                Fit::Other => continue,
-                Fit::Added => {
-                    sum.files.push(file);
-                    place = Place::Added;
-                }
-                Fit::TooMuch => {}
-            }
-            return Ok(Sorted {
-                file,
-                arch: sum.arch.clone(),
-                place,
-                functions: Some(Vec::new()),
-            });
-        }
-        let whole = profile::check(&bytes, version)?;
-        let arch = named.unwrap_or(match whole.device {
-            true => Arch::Unknown,
-            false => Arch::Host,
-        });
-        if let Some(counts) = whole.counts
-            && self.held + bytes.len() <= ROOM
-            && small(&bytes, &counts)
-        {
-            self.held += bytes.len();
-            place = Place::Raw(version, Item::Sum(self.sums.len()));
-            self.alike.entry(key).or_default().push(self.sums.len());
-            self.sums.push(Sum {
-                image: bytes,
-                files: vec![file],
-                counts,
-                arch: arch.clone(),
-            });
-        }
-        Ok(Sorted {
-            file,
-            arch,
-            place,
-            functions: Some(whole.functions),
-        })
-    }
-}
-
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let (words, _) = bytes.as_chunks();
-    words.iter().map(|&word| u64::from_le_bytes(word))
-}
-
-/// No count is so large that adding takes care.
-fn small(bytes: &[u8], counts: &[Counts]) -> bool {
-    let counters = counts.iter().filter(|part| part.what == What::Counters);
-    let all = counters.flat_map(|part| words(&bytes[part.range.clone()]));
-    all.fold(0, |all, word| all | word) < LARGEST
+    /// A file of raw profiles.
+    bytes: Vec<u8>,
+    counts: Counts,
 }
 
 impl Sum {
-    /// Adds the counts of a file, if it is of the same code object.
-    fn add(&mut self, bytes: &[u8]) -> Fit {
-        if !self.is_alike(bytes) {
-            return Fit::Other;
-        }
-        let counters = || {
-            self.counts
-                .iter()
-                .filter(|part| part.what == What::Counters)
+    /// `None` if llvm-profdata has to read the file itself.
+    fn new(bytes: Vec<u8>) -> Option<Sum> {
+        let counts = Counts::read(&bytes).ok()?;
+        let mut words = counts.words(&bytes);
+        let is_valid = words.all(|count| count <= MAX_COUNT);
+        drop(words);
+        (is_valid && counts.sums_like_llvm()).then_some(Sum { bytes, counts })
+    }
+}
+
+#[derive(Default)]
+pub struct Inputs {
+    pub all: Vec<Input>,
+    /// Indices of inputs with a sum, by what all files of a code object have in common: the architecture in their
+    /// names, their headers and binary ids.
+    by_start: HashMap<(Option<Arch>, Vec<u8>), Vec<usize>>,
+    /// Size of all sums, in bytes.
+    sums: usize,
+}
+
+/// A file that was added to the inputs.
+pub struct Added {
+    /// Index into [`Inputs::all`].
+    pub input: usize,
+    /// The file is the first of this input.
+    pub is_new: bool,
+    /// The functions in the file, unless an earlier file of the same code object had them already. `None`: the file was
+    /// not read.
+    pub functions: Option<Vec<Function>>,
+}
+
+impl Inputs {
+    /// Validates a file, and adds its counters to those of its code object if possible.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn add(&mut self, path: &Path, profile: Profile) -> Result<Added> {
+        let Profile { kind, named, bytes } = profile;
+        let version = match kind {
+            Kind::Raw(version) if Format::of_version(version).is_some() => version,
+            _ => return Ok(self.push(path, kind, named.unwrap_or(Arch::Unknown), None)),
         };
-        // Both are small, so that no sum wraps; a large one sets a bit that stays.
-        let largest = counters().fold(0, |all, part| {
-            let both =
-                words(&self.image[part.range.clone()]).zip(words(&bytes[part.range.clone()]));
-            both.fold(all, |all, (sum, new)| all | new | sum.wrapping_add(new))
-        });
-        if largest >= LARGEST {
-            return Fit::TooMuch;
-        }
-        for Counts { range, what } in &self.counts {
-            let (sum, new) = (&mut self.image[range.clone()], &bytes[range.clone()]);
-            match what {
-                // One of them is 0, or they are the same.
-                What::WaveSize => sum.iter_mut().zip(new).for_each(|(sum, new)| *sum |= new),
-                What::Counters => {
-                    let (sum, _) = sum.as_chunks_mut::<8>();
-                    for (sum, new) in sum.iter_mut().zip(words(new)) {
-                        *sum = u64::from_le_bytes(*sum).wrapping_add(new).to_le_bytes();
-                    }
+        let layout = Layout::read(&bytes)?;
+        let start = (named, bytes[..layout.binary_ids.end].to_vec());
+        for &input in self.by_start.get(&start).into_iter().flatten() {
+            let Input {
+                arch, files, sum, ..
+            } = &mut self.all[input];
+            let Some(sum) = sum else { continue };
+            let functions = Some(Vec::new());
+            match sum.counts.add_exactly(&mut sum.bytes, &bytes) {
+                // Of another code object.
+                Err(_) => {}
+                Ok(true) => {
+                    files.push(path.to_owned());
+                    return Ok(Added {
+                        input,
+                        is_new: false,
+                        functions,
+                    });
+                }
+                Ok(false) => {
+                    let arch = arch.clone();
+                    return Ok(self.push(path, kind, arch, functions));
                 }
             }
         }
-        Fit::Added
+        let checked = profile::check(&bytes, version)?;
+        let (named, _) = &start;
+        let arch = named.clone().unwrap_or(match checked.is_device {
+            true => Arch::Unknown,
+            false => Arch::Host,
+        });
+        let added = self.push(path, kind, arch, Some(checked.functions));
+        if self.sums + bytes.len() <= MAX_SUMS
+            && let Some(sum) = Sum::new(bytes)
+        {
+            self.sums += sum.bytes.len();
+            self.all[added.input].sum = Some(sum);
+            self.by_start.entry(start).or_default().push(added.input);
+        }
+        Ok(added)
     }
 
-    /// Whether a file is the same but for its counts.
-    fn is_alike(&self, bytes: &[u8]) -> bool {
-        if bytes.len() != self.image.len() {
-            return false;
+    fn push(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        arch: Arch,
+        functions: Option<Vec<Function>>,
+    ) -> Added {
+        self.all.push(Input {
+            kind,
+            arch,
+            files: vec![path.to_owned()],
+            sum: None,
+        });
+        Added {
+            input: self.all.len() - 1,
+            is_new: true,
+            functions,
         }
-        let mut fixed = 0;
-        for Counts { range, what } in &self.counts {
-            let (sum, new) = (&self.image[range.clone()], &bytes[range.clone()]);
-            let ran = |size: &[u8]| size != [0, 0];
-            if self.image[fixed..range.start] != bytes[fixed..range.start]
-                || (*what == What::WaveSize && ran(sum) && ran(new) && sum != new)
-            {
-                return false;
+    }
+
+    /// An input as one file: the file itself, or the sum of several, which is written to `scratch`.
+    pub fn file(&self, input: usize, scratch: &Path) -> Result<PathBuf> {
+        let Input { files, sum, .. } = &self.all[input];
+        match (&files[..], sum) {
+            ([_, _, ..], Some(sum)) => {
+                let path = scratch.join(format!("sum-{input}.profraw"));
+                fs::write(&path, &sum.bytes)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(path)
             }
-            fixed = range.end;
+            _ => Ok(files[0].clone()),
         }
-        self.image[fixed..] == bytes[fixed..]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profraw::format::Header;
+    use profraw::format::{Header, V11};
     use std::fmt::Write;
 
     /// A profile of version 11 of one function, whose name is `name`.
@@ -335,107 +176,119 @@ mod tests {
         bytes
     }
 
-    fn sort(sums: &mut Sums, name: &str, bytes: &[u8]) -> String {
+    /// Architecture and kind of the input that a file is added to, its index, and "new" for its first file.
+    fn add(inputs: &mut Inputs, name: &str, bytes: &[u8]) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, bytes).unwrap();
-        let sorted = profile::open(&path).and_then(|profile| sums.sort(&path, profile));
-        match sorted {
-            Ok(Sorted { arch, place, .. }) => format!("{arch} {place:?}"),
-            Err(error) => error,
+        match profile::open(&path).and_then(|profile| inputs.add(&path, profile)) {
+            Ok(added) => {
+                let Input {
+                    arch, kind, sum, ..
+                } = &inputs.all[added.input];
+                let sum = if sum.is_some() { " sum" } else { "" };
+                let new = if added.is_new { " new" } else { "" };
+                format!("{arch} {kind:?} {}{sum}{new}", added.input)
+            }
+            Err(error) => format!("{error:#}"),
         }
     }
 
     #[test]
-    fn profiles_of_one_code_object_are_added_up() {
-        let mut sums = Sums::default();
+    fn profiles_of_one_code_object_are_added() {
+        let mut inputs = Inputs::default();
         let gpu = "gfx1100.a.profraw";
         assert_eq!(
-            sort(&mut sums, gpu, &image(b'a', [1, 2], [1, 0], 0)),
-            "gfx1100 Raw(11, Sum(0))"
+            add(&mut inputs, gpu, &image(b'a', [1, 2], [1, 0], 0)),
+            "gfx1100 Raw(11) 0 sum new"
         );
         assert_eq!(
-            sort(&mut sums, gpu, &image(b'a', [10, 20], [5, 6], 32)),
-            "gfx1100 Added"
+            add(&mut inputs, gpu, &image(b'a', [10, 20], [5, 6], 32)),
+            "gfx1100 Raw(11) 0 sum"
         );
         assert_eq!(
-            sort(&mut sums, gpu, &image(b'a', [100, 0], [0, 0], 32)),
-            "gfx1100 Added"
+            add(&mut inputs, gpu, &image(b'a', [100, 0], [0, 0], 32)),
+            "gfx1100 Raw(11) 0 sum"
         );
-        let sum = &sums.sums[0];
+        let input = &inputs.all[0];
         assert_eq!(
-            (&sum.image, &sum.files[..]),
-            (&image(b'a', [111, 22], [6, 6], 32), &[0, 1, 2][..])
+            (&input.sum.as_ref().unwrap().bytes, input.files.len()),
+            (&image(b'a', [111, 22], [6, 6], 32), 3)
         );
-        // Another function, GPU, wave size; no name that tells the GPU.
+        // Another function, GPU, wave size; a name without a GPU.
         let other = image(b'b', [1, 1], [1, 1], 32);
-        assert_eq!(sort(&mut sums, gpu, &other), "gfx1100 Raw(11, Sum(1))");
+        assert_eq!(add(&mut inputs, gpu, &other), "gfx1100 Raw(11) 1 sum new");
         assert_eq!(
-            sort(&mut sums, "gfx942.a.profraw", &other),
-            "gfx942 Raw(11, Sum(2))"
+            add(&mut inputs, "gfx942.a.profraw", &other),
+            "gfx942 Raw(11) 2 sum new"
         );
         assert_eq!(
-            sort(&mut sums, gpu, &image(b'a', [1, 1], [1, 1], 64)),
-            "gfx1100 Raw(11, Sum(3))"
+            add(&mut inputs, gpu, &image(b'a', [1, 1], [1, 1], 64)),
+            "gfx1100 Raw(11) 3 sum new"
         );
         assert_eq!(
-            sort(&mut sums, "a.profraw", &other),
-            "unknown Raw(11, Sum(4))"
+            add(&mut inputs, "a.profraw", &other),
+            "unknown Raw(11) 4 sum new"
         );
         assert_eq!(
-            sort(&mut sums, "a.profraw", &image(b'c', [1, 1], [1, 1], 0)),
-            "host Raw(11, Sum(5))"
+            add(&mut inputs, "a.profraw", &image(b'c', [1, 1], [1, 1], 0)),
+            "host Raw(11) 5 sum new"
         );
     }
 
     #[test]
-    fn what_cannot_be_added_goes_to_llvm_profdata_as_it_is() {
-        let mut sums = Sums::default();
-        let large = image(b'a', [1 << 55, 0], [0, 0], 0);
-        assert_eq!(sort(&mut sums, "a", &large), "host Raw(11, File(0))");
-        let half = image(b'a', [1 << 54, 0], [0, 0], 0);
-        assert_eq!(sort(&mut sums, "a", &half), "host Raw(11, Sum(0))");
+    fn files_that_cannot_be_added_go_to_llvm_profdata_as_they_are() {
+        let mut inputs = Inputs::default();
+        let large = image(b'a', [MAX_COUNT + 1, 0], [0, 0], 0);
+        assert_eq!(add(&mut inputs, "a", &large), "host Raw(11) 0 new");
+        let half = image(b'a', [MAX_COUNT / 2 + 1, 0], [0, 0], 0);
+        assert_eq!(add(&mut inputs, "a", &half), "host Raw(11) 1 sum new");
         assert_eq!(
-            sort(&mut sums, "a", &half),
-            "host Raw(11, File(2))",
-            "too large a sum"
+            add(&mut inputs, "a", &half),
+            "host Raw(11) 2 new",
+            "the sum would be too large"
         );
-        assert_eq!(sums.sums[0].image, half);
+        assert_eq!(inputs.all[1].sum.as_ref().unwrap().bytes, half);
         let mut temporal = image(b'a', [1, 2], [0, 0], 0);
         temporal[15] = 0x80;
-        assert_eq!(sort(&mut sums, "a", &temporal), "host Raw(11, File(3))");
-        // A value profile of 8 bytes behind a record with a value site.
+        assert_eq!(add(&mut inputs, "a", &temporal), "host Raw(11) 3 new");
+        // A value profile of 8 bytes after a record with a value site.
         let mut bytes = image(b'a', [1, 2], [0, 0], 0);
         bytes[19 * 8 + 60] = 1;
-        assert!(sort(&mut sums, "a", &bytes).contains("the value profile of record 0"));
+        assert!(add(&mut inputs, "a", &bytes).contains("the value profile of record 0"));
         bytes.extend([8, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(sort(&mut sums, "a", &bytes), "host Raw(11, File(4))");
+        assert_eq!(add(&mut inputs, "a", &bytes), "host Raw(11) 4 new");
         assert_eq!(
-            sort(&mut sums, "a", b":ir\nmain\n1\n1\n2\n"),
-            "unknown Text(File(5))"
+            add(&mut inputs, "a", b":ir\nmain\n1\n1\n2\n"),
+            "unknown Text 5 new"
         );
         assert_eq!(
-            sort(&mut sums, "gfx90a.x", b"\xfflprofi\x81\x0d\0\0\0\0\0\0\x01"),
-            "gfx90a Indexed(13, File(6))"
+            add(
+                &mut inputs,
+                "gfx90a.x",
+                b"\xfflprofi\x81\x0d\0\0\0\0\0\0\x01"
+            ),
+            "gfx90a Indexed(13) 6 new"
         );
         let mut later = image(b'a', [1, 2], [0, 0], 0);
         later[8] = 12;
-        assert_eq!(sort(&mut sums, "a", &later), "unknown Raw(12, File(7))");
+        assert_eq!(add(&mut inputs, "a", &later), "unknown Raw(12) 7 new");
     }
 
     #[test]
-    fn what_is_damaged_is_said_with_its_place() {
+    fn damage_is_reported_with_its_offset() {
         let good = image(b'a', [1, 2], [0, 0], 0);
         let damaged = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut bytes = good.clone();
             change(&mut bytes);
-            sort(&mut Sums::default(), "gfx1100.a", &bytes)
+            add(&mut Inputs::default(), "gfx1100.a", &bytes)
         };
-        let at = |place: usize, value: u8| damaged(&|bytes| bytes[place] = value);
-        let mut said = String::new();
+        let at = |offset: usize, value: u8| damaged(&|bytes| bytes[offset] = value);
+        let mut report = String::new();
         for (what, error) in [
             ("short", damaged(&|bytes| bytes.truncate(200))),
-            ("garbage behind", damaged(&|bytes| bytes.extend([1; 8]))),
+            ("short header", damaged(&|bytes| bytes.truncate(15))),
+            ("trailing garbage", damaged(&|bytes| bytes.extend([1; 8]))),
             (
                 "second one short",
                 damaged(&|bytes| bytes.extend(&good[..160])),
@@ -449,25 +302,26 @@ mod tests {
             ),
             ("counter pointer", at(19 * 8 + 16, 0)),
             ("names", at(19 * 8 + 72 + 32, 9)),
-            ("no profile", at(0, 0)),
+            ("other file", at(0, 0)),
             ("empty", damaged(&|bytes| bytes.clear())),
             ("32 bits", at(1, b'R')),
         ] {
-            writeln!(said, "{what}: {error}").unwrap();
+            writeln!(report, "{what}: {error}").unwrap();
         }
         assert_eq!(
-            said,
+            report,
             "\
 short: at byte 0x98: data records extend past the end of the file (200 bytes)
-garbage behind: the profile that begins at byte 0x108: not a raw profile of a little-endian 64-bit target: it begins with \
+short header: the file ends inside its header
+trailing garbage: profile at byte 0x108: not a raw profile of a little-endian 64-bit target: it begins with \
 0x101010101010101
-second one short: the profile that begins at byte 0x108: at byte 0x98: data records extend past the end of the file (160 bytes)
-second of another version: the profile that begins at byte 0x108: raw version 10, where the file begins with 11: no \
+second one short: profile at byte 0x108: at byte 0x98: data records extend past the end of the file (160 bytes)
+second of another version: profile at byte 0x108: raw version 10, but the file begins with version 11: no \
 llvm-profdata reads both
 counter pointer: record 0: counters out of bounds; the record begins at byte 0x98
-names: the names, which begin at byte 0x100: invalid names section at byte 0: a size past the end of the section
-no profile: no profile: it begins with the bytes [00, 72, 66, 6f, 72, 70, 6c, ff]
-empty: it is empty: its program ended before it was written
+names: names at byte 0x100: invalid names section at byte 0: a size past the end of the section
+other file: not a profile: it begins with the bytes [00, 72, 66, 6f, 72, 70, 6c, ff]
+empty: empty file: its program ended before it was written
 32 bits: a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones
 "
         );

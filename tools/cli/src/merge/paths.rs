@@ -1,5 +1,6 @@
-//! What the command line names: files, directories, patterns and lists become files, each once.
+//! Expands the command line's arguments (files, directories, patterns and lists) to files, each once.
 
+use anyhow::{Context, Result};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,45 +9,45 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The ending of a raw profile's name.
+/// File name extension of raw profiles.
 const RAW: &str = "profraw";
 
 #[derive(Debug, Default)]
 pub struct Found {
-    /// In the order in which they were named; those of a directory or a pattern by name.
+    /// In the order of the arguments; those of a directory or a pattern sorted by name.
     pub files: Vec<PathBuf>,
-    /// What was named and is not there, and why.
+    /// Arguments without files, and why.
     pub missing: Vec<String>,
-    /// Files that were named more than once.
+    /// Number of files that occurred again.
     pub repeated: usize,
     seen: HashSet<(u64, u64)>,
 }
 
 /// # Errors
 /// A list (`@FILE`) cannot be read.
-pub fn expand(named: &[PathBuf]) -> Result<Found, String> {
+pub fn expand(arguments: &[PathBuf]) -> Result<Found> {
     let mut found = Found::default();
-    for name in named {
-        match name.as_os_str().as_bytes().strip_prefix(b"@") {
-            Some(list) if !name.exists() => {
+    for argument in arguments {
+        match argument.as_os_str().as_bytes().strip_prefix(b"@") {
+            Some(list) if !argument.exists() => {
                 for line in lines(OsStr::from_bytes(list))? {
-                    found.name(&line);
+                    found.add(&line);
                 }
             }
-            _ => found.name(name),
+            _ => found.add(argument),
         }
     }
     Ok(found)
 }
 
-/// The lines of a list that are neither empty nor a comment (`#`).
-fn lines(list: &OsStr) -> Result<Vec<PathBuf>, String> {
+/// The lines of a list, without empty lines and comments (`#`).
+fn lines(list: &OsStr) -> Result<Vec<PathBuf>> {
     let mut bytes = Vec::new();
     let read = match list.as_bytes() {
         b"-" => std::io::stdin().read_to_end(&mut bytes).map(|_| ()),
         _ => fs::read(list).map(|read| bytes = read),
     };
-    read.map_err(|e| format!("cannot read the list {}: {e}", list.display()))?;
+    read.with_context(|| format!("cannot read the list {}", list.display()))?;
     let lines = bytes.split(|&byte| byte == b'\n');
     Ok(lines
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
@@ -56,27 +57,32 @@ fn lines(list: &OsStr) -> Result<Vec<PathBuf>, String> {
 }
 
 impl Found {
-    fn name(&mut self, name: &Path) {
-        match fs::metadata(name) {
-            Ok(data) if data.is_dir() => self.directory(name),
-            Ok(_) => self.file(name.to_owned()),
-            Err(error) => match name.to_str().filter(|name| name.contains(['*', '?', '['])) {
-                Some(pattern) => self.pattern(pattern),
-                None => self.missing.push(format!("{}: {error}", name.display())),
+    fn add(&mut self, argument: &Path) {
+        match fs::metadata(argument) {
+            Ok(data) if data.is_dir() => self.add_directory(argument),
+            Ok(_) => self.add_file(argument.to_owned()),
+            Err(error) => match argument
+                .to_str()
+                .filter(|name| name.contains(['*', '?', '[']))
+            {
+                Some(pattern) => self.add_pattern(pattern),
+                None => self
+                    .missing
+                    .push(format!("{}: {error}", argument.display())),
             },
         }
     }
 
-    /// The raw profiles in it and below. Links to directories are not followed: they could lead in circles.
-    fn directory(&mut self, dir: &Path) {
+    /// Adds the raw profiles below a directory. Does not follow symbolic links to directories: they could form cycles.
+    fn add_directory(&mut self, dir: &Path) {
         let before = self.files.len() + self.repeated;
         let mut dirs = vec![dir.to_owned()];
         while let Some(dir) = dirs.pop() {
-            let failed = |e| format!("cannot read {}: {e}", dir.display());
             let mut entries: Vec<_> = match fs::read_dir(&dir).and_then(Iterator::collect) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    self.missing.push(failed(error));
+                    let why = format!("cannot read {}: {error}", dir.display());
+                    self.missing.push(why);
                     continue;
                 }
             };
@@ -86,8 +92,8 @@ impl Found {
                 let path = entry.path();
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     below.push(path);
-                } else if path.extension().is_some_and(|ending| ending == RAW) {
-                    self.file(path);
+                } else if path.extension().is_some_and(|extension| extension == RAW) {
+                    self.add_file(path);
                 }
             }
             dirs.extend(below.into_iter().rev());
@@ -98,12 +104,12 @@ impl Found {
         }
     }
 
-    fn pattern(&mut self, pattern: &str) {
+    fn add_pattern(&mut self, pattern: &str) {
         let paths = match glob::glob(pattern) {
             Ok(paths) => paths,
             Err(error) => {
                 return self.missing.push(format!(
-                    "{pattern}: no such file, and as a pattern: {error}"
+                    "{pattern}: no such file, and not a valid pattern: {error}"
                 ));
             }
         };
@@ -111,17 +117,17 @@ impl Found {
         for path in paths {
             match path {
                 Ok(path) if path.is_dir() => {}
-                Ok(path) => self.file(path),
+                Ok(path) => self.add_file(path),
                 Err(error) => self.missing.push(error.to_string()),
             }
         }
         if self.files.len() + self.repeated == before {
-            self.missing.push(format!("{pattern}: no file fits"));
+            self.missing.push(format!("{pattern}: no file matches"));
         }
     }
 
-    fn file(&mut self, path: PathBuf) {
-        // One that cannot be looked at is said when it is opened.
+    fn add_file(&mut self, path: PathBuf) {
+        // If this fails, opening the file reports why.
         let is_new = identity(&path).is_none_or(|identity| self.seen.insert(identity));
         match is_new {
             true => self.files.push(path),
@@ -129,7 +135,7 @@ impl Found {
         }
     }
 
-    /// Whether a file is one of these, by whatever name.
+    /// Whether `path` is one of these files, under any name.
     pub fn has(&self, path: &Path) -> bool {
         identity(path).is_some_and(|identity| self.seen.contains(&identity))
     }
@@ -146,7 +152,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn files_directories_patterns_and_lists_are_files_each_once() {
+    fn arguments_are_expanded_to_files_each_once() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("sub/deep")).unwrap();
@@ -211,6 +217,7 @@ mod tests {
         assert!(
             expand(&[format!("@{}", path("none")).into()])
                 .unwrap_err()
+                .to_string()
                 .contains("cannot read the list")
         );
         assert!(
