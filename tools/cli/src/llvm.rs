@@ -3,6 +3,7 @@
 
 use clap::Args;
 use profraw::format::{Header, V10, V11, VARIANT_MASK};
+use profraw::kind::Kind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::env;
@@ -397,11 +398,16 @@ impl Tool {
             let result = self.output(&mut merge)?;
             let bytes =
                 fs::read(out.path()).map_err(|e| format!("cannot read what it wrote: {e}"))?;
-            indexed_version(&bytes).ok_or_else(|| {
-                let said = String::from_utf8_lossy(&result.stderr);
-                let line = said.lines().next().unwrap_or("nothing said").to_owned();
-                format!("it does not merge an empty profile: {line}")
-            })
+            match Kind::of(&bytes) {
+                Some(Kind::Indexed {
+                    version: Some(version),
+                }) => Ok(version & !VARIANT_MASK),
+                _ => {
+                    let said = String::from_utf8_lossy(&result.stderr);
+                    let line = said.lines().next().unwrap_or("nothing said").to_owned();
+                    Err(format!("it does not merge an empty profile: {line}"))
+                }
+            }
         })
     }
 
@@ -421,19 +427,6 @@ impl Tool {
             .map_err(|e| format!("cannot start {}: {e}", self.path.display()))
     }
 }
-
-/// The version of an indexed profile that begins so. The upper half of the field has its variant flags.
-pub fn indexed_version(bytes: &[u8]) -> Option<u64> {
-    let word = |n: usize| {
-        Some(u64::from_le_bytes(
-            bytes.get(8 * n..8 * n + 8)?.try_into().ok()?,
-        ))
-    };
-    (word(0)? == INDEXED_MAGIC).then(|| word(1).map(|version| version & !VARIANT_MASK))?
-}
-
-/// First word of an indexed profile: `\xff l p r o f i \x81`.
-const INDEXED_MAGIC: u64 = u64::from_le_bytes(*b"\xfflprofi\x81");
 
 fn scratch(suffix: &str) -> Result<NamedTempFile, String> {
     let made = tempfile::Builder::new().suffix(suffix).tempfile();

@@ -122,7 +122,7 @@ fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
     // The place that is told, and the records that are lost.
     let (status, place, lost) = match at {
         0..8 => (1, "it does not begin with \"DEVPROFT\"".to_owned(), None),
-        8..12 => (1, "a trace file of version ".to_owned(), None),
+        8..12 => (1, "trace version ".to_owned(), None),
         12..COUNTERS => (1, format!("(bytes 0 to {COUNTERS})"), None),
         _ if counters.contains(&at) => {
             let counter = at - (at - COUNTERS) % size_of::<Counter>();
@@ -280,7 +280,7 @@ fn a_file_cut_off_anywhere_is_told_with_its_place_and_exported() {
             assert_eq!(run.status, 1, "{}", what());
             let place = match length {
                 0..8 => "it does not begin with \"DEVPROFT\"".to_owned(),
-                _ => format!("the file is cut off after {length} bytes, inside of its header"),
+                _ => format!("the file is truncated after {length} bytes, inside its header"),
             };
             assert!(run.said.contains(&place), "{}", what());
             assert!(run.output.is_empty(), "{}", what());

@@ -629,17 +629,17 @@ fn what_cannot_be_done_is_said_and_leaves_no_file() {
         (
             "later.trace",
             "out.csv",
-            "later.trace: a trace file of version 2",
+            "later.trace: trace version 2 is not supported",
         ),
         (
             "other.trace",
             "out.csv",
-            "other.trace: no trace file of devprof",
+            "other.trace: not a trace of devprof",
         ),
         (
             "short.trace",
             "out.csv",
-            "short.trace: the file is cut off after 100 bytes",
+            "short.trace: the file is truncated after 100 bytes",
         ),
         ("missing.trace", "out.csv", "missing.trace: No such file"),
         ("whole.trace", "out.txt", "does not end in one of"),
