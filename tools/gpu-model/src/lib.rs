@@ -44,14 +44,14 @@
 //! # Ok::<(), gpu_model::dispatch::Error>(())
 //! ```
 
-mod code;
+mod clock;
 pub mod dispatch;
 pub mod exec;
+mod fault;
 pub mod isa;
 pub mod memory;
 pub mod queue;
 pub mod rocr;
-mod symbol;
 mod thread;
 pub mod topology;
 pub mod wave;

@@ -13,7 +13,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 
 /// High half of a flat address that means the workgroup's LDS.
 pub const LDS_APERTURE: u32 = 0x4000_0000;

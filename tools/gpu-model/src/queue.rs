@@ -12,8 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::clock::clock_ticks;
 use crate::dispatch::{self, Gpu, Packet};
-use crate::exec::{Fault, clock_ticks};
+use crate::fault::Fault;
 use crate::memory::View;
 use crate::thread;
 

@@ -1,8 +1,8 @@
 //! One lane's access to memory, the same for global memory, LDS and the private segment: what moves between
 //! registers and bytes.
 
-use super::Fault;
 use super::atomic::{Atomic, apply32, apply64};
+use crate::fault::Fault;
 use crate::memory::View;
 use crate::wave::VReg;
 
@@ -55,14 +55,36 @@ impl Place for View {
     }
 }
 
-/// Bytes that only this thread uses: a workgroup's LDS, a lane's private segment.
+/// Bytes that only this host thread uses: a workgroup's LDS or a lane's private segment.
 pub struct Local<'a> {
-    pub bytes: &'a mut [u8],
-    /// Which fault an access outside is, from offset, size and limit.
-    pub fault: fn(u64, usize, usize) -> Fault,
+    bytes: &'a mut [u8],
+    /// The fault of an access outside of the bytes, from its offset, its size and the number of bytes.
+    fault: fn(u64, usize, usize) -> Fault,
 }
 
-impl Local<'_> {
+impl<'a> Local<'a> {
+    pub fn lds(bytes: &'a mut [u8]) -> Self {
+        Local {
+            bytes,
+            fault: |offset, size, limit| Fault::Lds {
+                offset,
+                size,
+                limit,
+                lane: None,
+            },
+        }
+    }
+    pub fn private(bytes: &'a mut [u8]) -> Self {
+        Local {
+            bytes,
+            fault: |offset, size, limit| Fault::Scratch {
+                offset,
+                size,
+                limit,
+                lane: None,
+            },
+        }
+    }
     fn at(&mut self, offset: u64, size: usize) -> Result<&mut [u8], Fault> {
         let limit = self.bytes.len();
         usize::try_from(offset)

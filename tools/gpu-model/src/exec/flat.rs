@@ -2,8 +2,10 @@
 //! workgroup's LDS or the lane's own private segment; the three formats share their opcodes.
 
 use super::access::{Access, Half, Local, Registers, perform};
+use super::address_spaces::AddressSpaces;
 use super::atomic::Atomic;
-use super::{Fault, Surroundings, lanes, scalar32, scalar64, vgprs};
+use super::operand::{lanes, scalar32, scalar64, vgprs};
+use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
@@ -141,25 +143,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
     Ok(out)
 }
 
-fn outside_scratch(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Scratch {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub(super) fn outside_lds(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Lds {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut AddressSpaces<'_>) -> Result<(), Fault> {
     let access = access(inst.op.operands().code)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
@@ -189,20 +173,14 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
             _ => false,
         };
         if in_scratch {
-            let mut local = Local {
-                bytes: around.scratch.lane(lane),
-                fault: outside_scratch,
-            };
+            let mut private = Local::private(around.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut private, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
-            let mut local = Local {
-                bytes: around.lds,
-                fault: outside_lds,
-            };
+            let mut lds = Local::lds(around.lds);
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut lds, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
             perform(around.memory, access, address, &mut wave.vgpr, regs, lane)
@@ -214,7 +192,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scratch;
+    use super::super::address_spaces::Scratch;
     use super::super::testing::{inst, wave};
     use super::*;
     use crate::isa::Op;
@@ -244,7 +222,7 @@ mod tests {
             }
         }
         fn run(&mut self, inst: &Inst) -> Result<(), Fault> {
-            let mut around = Surroundings {
+            let mut around = AddressSpaces {
                 memory: &mut self.memory,
                 lds: &mut self.lds,
                 scratch: &mut self.scratch,

@@ -2,8 +2,8 @@
 
 use super::access::{Access, Half, Local, Place, Registers, perform};
 use super::atomic::Atomic;
-use super::flat::outside_lds;
-use super::{Fault, lanes, vgprs};
+use super::operand::{lanes, vgprs};
+use crate::fault::Fault;
 use crate::isa::{Inst, Op};
 use crate::wave::{VReg, Wave};
 
@@ -196,10 +196,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
     } else {
         0
     };
-    let mut local = Local {
-        bytes: lds,
-        fault: outside_lds,
-    };
+    let mut local = Local::lds(lds);
     let offset = inst.imm as u32 & 0xffff;
     match does(wave, inst.op)? {
         Does::One(access, Address::Register) => {

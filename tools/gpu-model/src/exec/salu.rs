@@ -1,6 +1,9 @@
 //! Scalar arithmetic and control flow: SOP1, SOP2, SOPC, SOPK, SOPP.
 
-use super::{Fault, Flow, clock_ticks, scalar32, scalar64};
+use super::flow::Flow;
+use super::operand::{scalar32, scalar64};
+use crate::clock::clock_ticks;
+use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::wave::Wave;
 

@@ -4,8 +4,10 @@
 //! that is not aligned or leaves the file, a field that must be zero and is not are all [`DecodeError::Unknown`],
 //! for what the hardware makes of them is not documented.
 
-use super::tables::{Spec, flag, lookup};
-use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+use super::encoding::Encoding;
+use super::inst::{Dpp, Dual, Inst, blank};
+use super::operand::Operand;
+use super::tables::{Kind, Op, Spec, flag, lookup};
 
 /// Why words are no instruction.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -309,33 +311,6 @@ impl<'a> Decoder<'a> {
         self.inst.clamp = clamp;
         self.inst.omod = omod as u8;
         Ok(())
-    }
-}
-
-/// An instruction without operands, of no length yet.
-pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
-    Inst {
-        op,
-        enc,
-        len: 0,
-        dst: Operand::NONE,
-        dst2: Operand::NONE,
-        src: [Operand::NONE; 3],
-        literal: 0,
-        neg: 0,
-        abs: 0,
-        opsel: 0,
-        opsel_hi: 0,
-        clamp: false,
-        omod: 0,
-        imm: 0,
-        imm2: 0,
-        glc: false,
-        slc: false,
-        dlc: false,
-        flag: false,
-        dpp: Dpp::None,
-        dual: None,
     }
 }
 

@@ -5,7 +5,7 @@
 //! A row reads `opcode NAME: destinations = sources | flags;`, operands in the assembler's order. The `_e64` forms
 //! of VOP1, VOP2 and VOPC have no rows of their own: in VOP3 their opcodes are 0x180, 0x100 and 0 further up.
 
-use super::Encoding;
+use super::encoding::Encoding;
 
 /// What an operand of an operation holds: its width, how its bits are read, and where it may come from.
 ///

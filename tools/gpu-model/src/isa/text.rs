@@ -2,8 +2,10 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::tables::Spec;
-use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+use super::encoding::Encoding;
+use super::inst::{Dpp, Dual, Inst};
+use super::operand::Operand;
+use super::tables::{Kind, Op, Spec};
 
 impl Display for Inst {
     /// As in wave32. A lane mask in wave64 needs [`Inst::text`].

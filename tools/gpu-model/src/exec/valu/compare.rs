@@ -2,9 +2,11 @@
 
 use half::f16;
 
+use super::alu::Alu;
 use super::float::Float;
-use super::lanes::{Alu, Carried, Value, ballot};
-use crate::exec::Fault;
+use super::map::ballot;
+use super::value::{Moved, Value};
+use crate::fault::Fault;
 
 /// Runs the comparison with the opcode `code` of VOPC. Its bits say what it does (guide, 16.9): bit 7 "writes EXEC",
 /// bits 6 to 4 the type, and the low ones the condition, one bit each for less, equal, greater and unordered.
@@ -52,16 +54,16 @@ fn relation<T: Value + PartialOrd>(alu: &mut Alu, condition: u16) -> Result<u64,
 /// Whether the float is of one of the classes whose bits the second source has.
 fn class<T: Float, M: Value + Into<u32>>(alu: &mut Alu) -> Result<u64, Fault>
 where
-    Carried<T>: Value,
+    Moved<T>: Value,
 {
-    let mut a = [<Carried<T> as Value>::Raw::default(); 64];
+    let mut a = [<Moved<T> as Value>::Raw::default(); 64];
     let mut b = [M::Raw::default(); 64];
-    let a = Carried::<T>::fetch(alu, 0, &mut a)?;
+    let a = Moved::<T>::fetch(alu, 0, &mut a)?;
     let b = M::fetch(alu, 1, &mut b)?;
     let mut flags = [false; 64];
     for i in 0..alu.lanes() {
         let classes: u32 = M::of(b[i]).into();
-        flags[i] = classes >> class_of(Carried::<T>::of(a[i]).0) & 1 != 0;
+        flags[i] = classes >> class_of(Moved::<T>::of(a[i]).0) & 1 != 0;
     }
     Ok(ballot(&flags))
 }

@@ -2,21 +2,23 @@
 
 use half::f16;
 
-use super::float::{Float, Round, convert};
-use super::lanes::{Alu, Value};
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::float::{Float, convert};
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 
 impl Alu<'_> {
     /// From one float format to another, rounded as MODE has it for doubles and halves, whatever the formats: the
     /// field that clang sets before a conversion with a rounding mode of its own.
-    pub fn cvt_float<S: Float, D: Float>(&mut self) -> Result<(), Fault> {
+    pub fn cvt_float<S: Float + Value, D: Float + Value>(&mut self) -> Result<(), Fault> {
         match self.mode.round(true) {
             Round::Nearest => self.map1(|a: S| D::from_f64(a.to_f64())),
             round => self.map1(|a: S| convert::<S, D>(a, round)),
         }
     }
 
-    pub fn cvt_from_int<I: Value + Into<f64>, D: Float>(&mut self) -> Result<(), Fault> {
+    pub fn cvt_from_int<I: Value + Into<f64>, D: Float + Value>(&mut self) -> Result<(), Fault> {
         match self.round::<D>() {
             Round::Nearest => self.map1(|a: I| D::from_f64(a.into())),
             round => self.map1(|a: I| convert::<f64, D>(a.into(), round)),
@@ -24,7 +26,10 @@ impl Alu<'_> {
     }
 
     /// An integer of a float. CLAMP only enables an exception (guide, 16.8).
-    pub fn cvt_to_int<S: Float, D: Value>(&mut self, f: impl Fn(f64) -> D) -> Result<(), Fault> {
+    pub fn cvt_to_int<S: Float + Value, D: Value>(
+        &mut self,
+        f: impl Fn(f64) -> D,
+    ) -> Result<(), Fault> {
         self.clamp = false;
         self.map1(|a: S| f(a.to_f64()))
     }

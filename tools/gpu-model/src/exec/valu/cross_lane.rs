@@ -1,7 +1,9 @@
 //! Operations between lanes, and those that choose their registers by M0.
 
-use super::lanes::{Alu, Carried};
-use crate::exec::{Fault, scalar32};
+use super::alu::Alu;
+use super::value::Moved;
+use crate::exec::operand::scalar32;
+use crate::fault::Fault;
 use crate::isa::Operand;
 
 impl Alu<'_> {
@@ -137,7 +139,7 @@ impl Alu<'_> {
             }
             *operand = Operand::vgpr(n as u16);
         }
-        self.map1(|a: Carried<f32>| a)
+        self.map1(|a: Moved<f32>| a)
     }
     pub fn movrels(&mut self) -> Result<(), Fault> {
         self.movrel(self.m0(), 0)

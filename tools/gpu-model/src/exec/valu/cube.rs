@@ -1,8 +1,8 @@
 //! Cube maps: which face a direction meets, and where.
 
+use super::alu::Alu;
 use super::float::product;
-use super::lanes::Alu;
-use crate::exec::Fault;
+use crate::fault::Fault;
 
 /// What the four operations tell of a direction.
 pub struct Face {

@@ -10,12 +10,14 @@
 
 use half::f16;
 
-use super::float::{Float, Round, encode, fma, scale};
-use super::lanes::Alu;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::float::{Float, encode, fma, scale};
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 
 /// What the formats differ in.
-pub trait Divide: Float {
+pub trait Divide: Float + Value {
     /// The power of two that scales.
     const STEP: i32;
     /// Exponents this far apart put the quotient close to overflow.

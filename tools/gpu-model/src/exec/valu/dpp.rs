@@ -1,7 +1,6 @@
 //! Data parallel primitives: which lane each lane takes its source 0 from (guide, 7.7).
 
-use super::lanes::Lanes;
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::isa::Dpp;
 use crate::wave::VReg;
 
@@ -57,7 +56,7 @@ impl Permutation {
         Ok((Permutation(from), written))
     }
 
-    pub fn apply(&self, register: &VReg, out: &mut Lanes<u32>) {
+    pub fn apply(&self, register: &VReg, out: &mut VReg) {
         for (out, &from) in out.iter_mut().zip(&self.0) {
             *out = register.get(usize::from(from)).copied().unwrap_or(0);
         }

@@ -1,8 +1,8 @@
 //! VOPD: two operations in one instruction. Both read the registers as they were before either writes.
 
-use super::lanes::Alu;
-use super::operate;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::operations::operate;
+use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::wave::Wave;
 

@@ -3,45 +3,10 @@
 
 use half::f16;
 
-use super::lanes::{Alu, Carried, Lanes, Value};
-use crate::exec::Fault;
-
-/// The MODE register (guide, 3.3).
-#[derive(Clone, Copy)]
-pub struct Mode(pub u32);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
-    Nearest,
-    Up,
-    Down,
-    Zero,
-}
-
-impl Mode {
-    /// `wide` takes the field of doubles and halves.
-    pub fn round(self, wide: bool) -> Round {
-        [Round::Nearest, Round::Up, Round::Down, Round::Zero]
-            [(self.0 >> if wide { 2 } else { 0 } & 3) as usize]
-    }
-    pub fn flushes_input(self, wide: bool) -> bool {
-        self.0 >> if wide { 6 } else { 4 } & 1 == 0
-    }
-    pub fn flushes_output(self, wide: bool) -> bool {
-        self.0 >> if wide { 7 } else { 5 } & 1 == 0
-    }
-    /// Clamping makes 0 of a NaN.
-    pub fn dx10_clamp(self) -> bool {
-        self.0 >> 8 & 1 != 0
-    }
-    /// Minimum and maximum quiet and return a signaling NaN.
-    pub fn ieee(self) -> bool {
-        self.0 >> 9 & 1 != 0
-    }
-}
+use super::mode::Round;
 
 /// An IEEE format.
-pub trait Float: Value + PartialOrd {
+pub trait Float: Copy + PartialOrd {
     /// Whether MODE's field for doubles and halves counts, not the one for singles.
     const WIDE_MODE: bool;
     const WIDTH: u32;
@@ -503,163 +468,11 @@ pub fn fract<T: Float>(value: T, round: Round) -> T {
     if rest > below_one { below_one } else { rest }
 }
 
-impl Alu<'_> {
-    pub fn add<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.add(b)),
-            round => self.map2(|a: T, b: T| sum(a, b, round)),
-        }
-    }
-    pub fn sub<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.add(b.negated())),
-            round => self.map2(|a: T, b: T| sum(a, b.negated(), round)),
-        }
-    }
-    pub fn subrev<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| b.add(a.negated())),
-            round => self.map2(|a: T, b: T| sum(b, a.negated(), round)),
-        }
-    }
-    pub fn mul<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.mul(b)),
-            round => self.map2(|a: T, b: T| product(a, b, round)),
-        }
-    }
-    pub fn fma<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.fma_nearest::<T>(),
-            round => self.map3(|a: T, b: T, c: T| fma(a, b, c, 0, round)),
-        }
-    }
-    pub fn fmac<T: Float>(&mut self) -> Result<(), Fault> {
-        self.accumulate();
-        self.fma::<T>()
-    }
-
-    /// The commonest float operation gets the host's own instruction where the host has one.
-    fn fma_nearest<T: Float>(&mut self) -> Result<(), Fault> {
-        let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
-        let (mut c, mut d) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
-        let a = T::fetch(self, 0, &mut a)?;
-        let b = T::fetch(self, 1, &mut b)?;
-        let c = T::fetch(self, 2, &mut c)?;
-        over_lanes(T::fma, [a, b, c], &mut d, self.lanes());
-        T::store(self, &mut d)
-    }
-
-    /// A product that is 0 when a factor is, whatever the other one.
-    pub fn mul_dx9(&mut self) -> Result<(), Fault> {
-        let round = self.round::<f32>();
-        self.map2(|a: f32, b: f32| {
-            if a.is_zero() || b.is_zero() {
-                0.0
-            } else {
-                product(a, b, round)
-            }
-        })
-    }
-    pub fn fma_dx9(&mut self) -> Result<(), Fault> {
-        let round = self.round::<f32>();
-        self.map3(|a: f32, b: f32, c: f32| {
-            if a.is_zero() || b.is_zero() {
-                c
-            } else {
-                fma(a, b, c, 0, round)
-            }
-        })
-    }
-
-    pub fn integral<T: Float>(&mut self, how: Integral) -> Result<(), Fault> {
-        self.map1(|a: T| integral(a, how))
-    }
-    pub fn fract<T: Float>(&mut self) -> Result<(), Fault> {
-        let round = self.round::<T>();
-        self.map1(|a: T| fract(a, round))
-    }
-    pub fn ldexp<T: Float, I: Value + Into<i32>>(&mut self) -> Result<(), Fault> {
-        let round = self.round::<T>();
-        self.map2(|a: T, power: I| scale(a, power.into(), round))
-    }
-    pub fn frexp_mantissa<T: Float>(&mut self) -> Result<(), Fault> {
-        self.map1(|a: T| frexp_mantissa(a))
-    }
-
-    /// An operation of two sources that only picks one: input denormals count, output ones are kept.
-    pub fn pick2<T: Float>(&mut self, f: impl Fn(T, T, bool) -> T) -> Result<(), Fault> {
-        let ieee = self.mode.ieee();
-        self.keep_denormal_results();
-        self.map2(|a: T, b: T| f(a, b, ieee))
-    }
-    pub fn pick3<T: Float>(&mut self, f: impl Fn(T, T, T, bool) -> T) -> Result<(), Fault> {
-        let ieee = self.mode.ieee();
-        self.keep_denormal_results();
-        self.map3(|a: T, b: T, c: T| f(a, b, c, ieee))
-    }
-    pub fn keep_denormal_results(&mut self) {
-        if self.inst.omod == 0 {
-            self.mode.0 |= 0b1010_0000;
-        }
-    }
-
-    pub fn cndmask<T: Float>(&mut self) -> Result<(), Fault>
-    where
-        Carried<T>: Value,
-    {
-        let mask = self.mask_source(2)?;
-        self.map2_lane(
-            |lane, a: Carried<T>, b: Carried<T>| {
-                if mask >> lane & 1 != 0 { b } else { a }
-            },
-        )
-    }
-}
-
-fn sum<T: Float>(a: T, b: T, round: Round) -> T {
+pub fn sum<T: Float>(a: T, b: T, round: Round) -> T {
     fma(a, T::from_f64(1.0), b, 0, round)
 }
 
 pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
     // A zero of the product's own sign changes nothing, in no mode.
     fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
-}
-
-/// `f` over the first `n` lanes, in the host's widest vectors.
-pub fn over_lanes<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    [a, b, c]: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both features.
-        return unsafe { over_lanes_avx2(f, [a, b, c], d, n) };
-    }
-    over_lanes_any(f, [a, b, c], d, n);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn over_lanes_avx2<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    sources: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    over_lanes_any(f, sources, d, n);
-}
-
-#[inline(always)]
-fn over_lanes_any<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    [a, b, c]: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    for i in 0..n.min(64) {
-        d[i] = f(T::of(a[i]), T::of(b[i]), T::of(c[i])).raw();
-    }
 }

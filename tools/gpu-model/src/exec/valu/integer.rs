@@ -1,7 +1,8 @@
 //! Integer arithmetic that one expression does not say.
 
-use super::lanes::{Alu, Value};
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::value::Value;
+use crate::fault::Fault;
 
 /// An integer result of an exact sum or product.
 pub trait Integer: Value {
@@ -203,4 +204,14 @@ pub fn cls(a: i32) -> i32 {
 
 pub fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
     a.max(b).min(a.min(b).max(c))
+}
+
+/// The `i`th part of a word.
+pub fn part(word: u32, i: u32, width: u32, signed: bool) -> i64 {
+    let top = word << (32 - width * (i + 1));
+    if signed {
+        i64::from(top as i32 >> (32 - width))
+    } else {
+        i64::from(top >> (32 - width))
+    }
 }

@@ -5,11 +5,12 @@
 
 use half::{bf16, f16};
 
+use super::alu::{Alu, Lanes};
 use super::float::odd_single;
-use super::integer::Integer;
-use super::lanes::{Alu, Lanes, Value};
-use super::packed::part;
-use crate::exec::{Fault, scalar32};
+use super::integer::{Integer, part};
+use super::value::Value;
+use crate::exec::operand::scalar32;
+use crate::fault::Fault;
 use crate::isa::Operand;
 
 const N: usize = 16;

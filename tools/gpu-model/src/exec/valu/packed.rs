@@ -3,11 +3,14 @@
 
 use half::{bf16, f16};
 
+use super::alu::{Alu, Lanes, inline_f16};
 use super::convert::pack;
-use super::float::{Float, Round, convert, fma, over_lanes, product};
-use super::integer::Integer;
-use super::lanes::{Alu, Lanes, Value, inline_f16};
-use crate::exec::Fault;
+use super::float::{Float, convert, fma, product};
+use super::integer::{Integer, part};
+use super::map::over_lanes;
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 use crate::isa::{Encoding, Operand};
 
 /// Both halves of a packed source, each in the low bits.
@@ -379,15 +382,5 @@ impl Alu<'_> {
             .map(|d| convert::<f32, f16>(d, round).raw());
         self.opsel = if high { 0b1000 } else { 0 };
         f16::store(self, &mut d)
-    }
-}
-
-/// The `i`th part of a word.
-pub fn part(word: u32, i: u32, width: u32, signed: bool) -> i64 {
-    let top = word << (32 - width * (i + 1));
-    if signed {
-        i64::from(top as i32 >> (32 - width))
-    } else {
-        i64::from(top >> (32 - width))
     }
 }

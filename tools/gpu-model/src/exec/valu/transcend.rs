@@ -1,16 +1,18 @@
 //! Transcendentals: computed as doubles and rounded once, which is closer than the one unit in the last place that
 //! the guide gives them. Singles flush denormals on the way in and out, trigonometry excepted (guide, 16.8).
 
-use super::float::{Float, Round, scale};
-use super::lanes::Alu;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::float::{Float, scale};
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 
 /// The NaN of an invalid operation.
 const INVALID: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
 impl Alu<'_> {
     /// `f` over the lanes. What it makes an invalid NaN of a number is the hardware's one.
-    pub fn transcend<T: Float>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
+    pub fn transcend<T: Float + Value>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
         let flush = |value: T| {
             if T::WIDTH == 32 {
                 value.flushed()
@@ -22,7 +24,7 @@ impl Alu<'_> {
     }
 
     /// A function of the angle in turns.
-    pub fn trigonometric<T: Float>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
+    pub fn trigonometric<T: Float + Value>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
         self.map1(|a: T| number(a, &f))
     }
 

@@ -7,57 +7,42 @@
 //!
 //! What an operation does is in the RDNA3 guide, chapter 16; where the code departs from it, a comment says why.
 
-mod compare;
-mod convert;
-mod cross_lane;
-mod cube;
-mod divide;
-mod dpp;
-mod dual;
-mod float;
-mod integer;
-mod lanes;
-mod matrix;
-mod packed;
-#[cfg(test)]
-mod tests;
-mod transcend;
-
 use half::f16;
 
-use super::Fault;
+use super::alu::Alu;
+use super::compare;
+use super::convert::{half_toward_zero, offset_i4, pack, saturate_u8, snorm, unorm};
+use super::float::{Integral, frexp_exponent, max, med3, min};
+use super::integer::{
+    self, align, bfe_i32, bfe_u32, bfm, cls, clz, ctz, lerp_u8, low24, low24u, perm, sad_u8,
+    sad_u16,
+};
+use super::matrix::Half;
+use super::transcend;
+use super::value::Moved;
+use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Op};
 use crate::wave::Wave;
-use convert::{half_toward_zero, offset_i4, pack, saturate_u8, snorm, unorm};
-use float::{Integral, frexp_exponent, max, med3, min};
-use integer::{
-    align, bfe_i32, bfe_u32, bfm, cls, clz, ctz, lerp_u8, low24, low24u, perm, sad_u8, sad_u16,
-};
-use lanes::{Alu, Carried};
-use matrix::Half;
 
-/// Runs one vector instruction on the active lanes. Does not move the program counter.
+/// Executes an instruction of any format but VOPD.
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
-    if inst.enc == Encoding::Vopd {
-        return dual::execute(wave, inst);
-    }
     operate(&mut Alu::new(wave, inst)?, inst.op)
 }
 
-fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
+pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
     use Op::*;
     match op {
         V_NOP | V_PIPEFLUSH => Ok(()),
 
         // Moves
-        V_MOV_B32 => alu.map1(|a: Carried<f32>| a),
-        V_MOV_B16 => alu.map1(|a: Carried<f16>| a),
+        V_MOV_B32 => alu.map1(|a: Moved<f32>| a),
+        V_MOV_B16 => alu.map1(|a: Moved<f16>| a),
         V_CNDMASK_B32 => alu.cndmask::<f32>(),
         V_CNDMASK_B16 => alu.cndmask::<f16>(),
         V_SWAP_B32 => alu.swap(),
         V_SWAP_B16 => alu.swap_halves(),
         V_PACK_B32_F16 => {
-            alu.map2(|a: Carried<f16>, b: Carried<f16>| pack(a.0.to_bits(), b.0.to_bits()))
+            alu.map2(|a: Moved<f16>, b: Moved<f16>| pack(a.0.to_bits(), b.0.to_bits()))
         }
         V_MOVRELD_B32 => alu.movreld(),
         V_MOVRELS_B32 => alu.movrels(),

@@ -14,12 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::code::Code;
-use crate::exec::{self, Fault, Flow, Scratch, Surroundings};
+use self::code_cache::Code;
+use crate::exec::{self, AddressSpaces, Flow, Scratch};
+use crate::fault::Fault;
 use crate::isa::Encoding;
 use crate::memory::{Memory, View};
+use crate::thread;
 use crate::wave::Wave;
-use crate::{symbol, thread};
+
+mod code_cache;
+mod symbol;
 
 /// The fields of an AQL kernel dispatch packet, and where the packet lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -578,7 +582,7 @@ fn run_wave(
             lane_instructions += u64::from(wave.exec().count_ones());
         }
         wave.pc = pc + u64::from(inst.len);
-        let mut around = Surroundings {
+        let mut around = AddressSpaces {
             memory: &mut core.memory,
             lds,
             scratch: &mut resident.scratch,

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::isa::{self, Inst};
 use crate::memory::View;
 

@@ -1,7 +1,7 @@
 //! The name of a kernel, from memory alone: a loaded code object starts with its ELF header, and its dynamic
 //! symbols are loaded with it.
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::memory::View;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
