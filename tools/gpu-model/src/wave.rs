@@ -25,17 +25,21 @@ pub struct Wave {
 
 impl Wave {
     /// The active lanes. EXEC_HI has no part in a wave32.
+    #[inline]
     pub fn exec(&self) -> u64 {
         self.mask(Operand::EXEC_LO)
     }
     /// Bits at and above `lanes` are dropped.
+    #[inline]
     pub fn set_exec(&mut self, mask: u64) {
         self.set_mask(Operand::EXEC_LO, mask);
     }
+    #[inline]
     pub fn vcc(&self) -> u64 {
         self.mask(Operand::VCC_LO)
     }
     /// A pair of scalar registers; NULL reads 0.
+    #[inline]
     pub fn sgpr64(&self, reg: Operand) -> u64 {
         if reg == Operand::NULL {
             return 0;
@@ -44,6 +48,7 @@ impl Wave {
         u64::from(self.sgpr[n]) | u64::from(self.sgpr[n + 1]) << 32
     }
     /// A write to NULL is dropped.
+    #[inline]
     pub fn set_sgpr64(&mut self, reg: Operand, value: u64) {
         if reg == Operand::NULL {
             return;
@@ -53,6 +58,7 @@ impl Wave {
         self.sgpr[n + 1] = (value >> 32) as u32;
     }
     /// A lane mask (VCC, an SGPR or a pair, by the wave's size).
+    #[inline]
     pub fn mask(&self, reg: Operand) -> u64 {
         if self.lanes == 32 {
             if reg == Operand::NULL {
@@ -64,6 +70,7 @@ impl Wave {
             self.sgpr64(reg)
         }
     }
+    #[inline]
     pub fn set_mask(&mut self, reg: Operand, value: u64) {
         if reg == Operand::NULL {
             return;

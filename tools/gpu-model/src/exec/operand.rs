@@ -61,6 +61,7 @@ pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault
 }
 
 /// The number of the first of `count` vector registers that `operand` names.
+#[inline]
 pub fn vgprs(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault> {
     let first = operand.as_vgpr().ok_or(Fault::Unknown)?;
     if first + count > wave.vgpr.len() {
@@ -70,6 +71,7 @@ pub fn vgprs(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault
 }
 
 /// The set bits of a lane mask, lowest first.
+#[inline]
 pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if mask == 0 {

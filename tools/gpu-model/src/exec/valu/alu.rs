@@ -30,6 +30,7 @@ pub struct Alu<'a> {
 }
 
 impl<'a> Alu<'a> {
+    #[inline]
     pub fn new(wave: &'a mut Wave, inst: &'a Inst) -> Result<Self, Fault> {
         let mut active = wave.exec();
         let mut permutation = None;
@@ -51,6 +52,7 @@ impl<'a> Alu<'a> {
         })
     }
 
+    #[inline]
     pub fn lanes(&self) -> usize {
         self.wave.lanes.min(64)
     }
@@ -79,15 +81,18 @@ impl<'a> Alu<'a> {
         self.opsel = self.opsel & 0b1011 | (self.opsel >> 1 & 0b0100);
     }
 
+    #[inline]
     pub fn vgpr(&self, n: usize) -> Result<&VReg, Fault> {
         self.wave.vgpr.get(n).ok_or(Fault::Vgpr(n))
     }
 
+    #[inline]
     pub fn vgpr_mut(&mut self, n: usize) -> Result<&mut VReg, Fault> {
         self.wave.vgpr.get_mut(n).ok_or(Fault::Vgpr(n))
     }
 
     /// The number of the destination VGPR.
+    #[inline]
     pub fn destination(&self) -> Result<usize, Fault> {
         self.dst.as_vgpr().ok_or(Fault::Unknown)
     }
@@ -187,12 +192,14 @@ impl<'a> Alu<'a> {
     }
 
     /// The bit-per-lane source `i`: a scalar register, or a pair in a wave64.
+    #[inline]
     pub fn mask_source(&self, i: usize) -> Result<u64, Fault> {
         self.check_mask(self.src[i])?;
         Ok(self.wave.mask(self.src[i]))
     }
 
     /// Writes a bit per lane: 0 for the lanes that do not execute.
+    #[inline]
     pub fn store_mask(&mut self, dst: Operand, bits: u64) -> Result<(), Fault> {
         self.check_mask(dst)?;
         self.wave.set_mask(dst, bits & self.active);
@@ -207,6 +214,7 @@ impl<'a> Alu<'a> {
         Ok(())
     }
 
+    #[inline]
     pub fn write32(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
         if self.high_half(3) {
             return Err(Fault::Unknown);

@@ -96,6 +96,7 @@ impl Alu<'_> {
 }
 
 /// One bit of each flag.
+#[inline]
 pub fn ballot(flags: &[bool; 64]) -> u64 {
     let mut bits = 0;
     for (i, eight) in flags.as_chunks::<8>().0.iter().enumerate() {

@@ -26,6 +26,7 @@ use crate::isa::{Encoding, Inst};
 use crate::wave::Wave;
 
 /// Executes one vector instruction on the active lanes. It does not change the program counter.
+#[inline]
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     if inst.enc == Encoding::Vopd {
         dual::execute(wave, inst)

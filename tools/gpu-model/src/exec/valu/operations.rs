@@ -25,6 +25,7 @@ use crate::isa::{Encoding, Inst, Op};
 use crate::wave::Wave;
 
 /// Executes an instruction of any format but VOPD.
+#[inline]
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     operate(&mut Alu::new(wave, inst)?, inst.op)
 }
