@@ -116,7 +116,7 @@ pub fn spawn_quiet(
     name: &str,
     cost: Cost,
     work: impl FnOnce() + Send + 'static,
-) -> std::io::Result<std::thread::Thread> {
+) -> io::Result<std::thread::Thread> {
     // SAFETY: the sets are plain bits, filled by the calls; the mask is put back.
     let old = unsafe {
         let (mut all, mut old) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();

@@ -191,10 +191,13 @@ pub fn find_leader() -> Found {
         // SAFETY: an instance of another copy: its note says so, and a file that is loaded holds it. Only the version is
         // read of one that may have other fields.
         let version = unsafe { (*other).version };
-        // SAFETY: an instance of this version.
         if version != VERSION {
             found = Found::OtherVersion;
-        } else if unsafe { (*other).leads.load(Ordering::Acquire) } != 0 {
+            continue;
+        }
+        // SAFETY: an instance of this version.
+        let leads = unsafe { (*other).leads.load(Ordering::Acquire) };
+        if leads != 0 {
             LEADER.store(other.cast_mut(), Ordering::Release);
             return Found::Leader;
         }

@@ -73,7 +73,7 @@ macro_rules! symbol {
 /// A row is a function: its name, its symbol and the name to record where they are others, its arguments.
 macro_rules! functions {
     ($($name:ident $(= $symbol:literal is $called:literal)? ($($arg:ident: $type:ty),*);)*) => {$(
-        #[allow(non_snake_case)]
+        #[expect(non_snake_case)]
         mod $name {
             use super::*;
 

@@ -40,7 +40,7 @@ impl<T> UnsafeCell<T> {
 
 /// A part of an allocation by which loom sees that it is freed.
 #[cfg(not(all(test, loom)))]
-pub struct Track<T>(#[allow(dead_code)] T);
+pub struct Track<T>(T);
 
 #[cfg(not(all(test, loom)))]
 impl<T> Track<T> {

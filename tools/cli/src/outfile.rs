@@ -90,7 +90,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{FileTypeExt, symlink};
 
-    fn write(out: &Path) -> std::io::Result<()> {
+    fn write(out: &Path) -> io::Result<()> {
         let part = part(out)?;
         fs::write(part.path(), "whole")?;
         keep(part, out)

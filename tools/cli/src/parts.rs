@@ -139,7 +139,7 @@ pub fn device_runtime_build() -> String {
 }
 
 fn program() -> Result<PathBuf, String> {
-    std::env::current_exe()
+    env::current_exe()
         .and_then(|program| program.canonicalize())
         .map_err(|error| format!("cannot tell where this program is: {error}"))
 }

@@ -421,6 +421,7 @@ pub unsafe fn hsa_amd_queue_intercept_register(
 ) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(with(|_| unsafe { queue::check(queue) }).and_then(|()| {
+        // SAFETY: checked above.
         let block = unsafe { &*queue.cast::<Block>() };
         match &mut *locked(&block.work) {
             Work::Intercept(interception) => {

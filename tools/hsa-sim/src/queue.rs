@@ -553,6 +553,7 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(unsafe { behind(queue) }.map(|queue| {
+        // SAFETY: checked above.
         let mut block = unsafe { &*queue.cast::<Block>() };
         if let Work::Intercept(interception) = &mut *locked(&block.work) {
             interception.inactivate();

@@ -11,7 +11,6 @@ use super::encoding::Encoding;
 ///
 /// `B`, `F`, `I`, `U` are plain bits, floats, signed and unsigned integers of the given width. A 16-bit kind is
 /// "true16" in VOP1, VOP2, VOPC and VOP3: half a VGPR, chosen by OP_SEL.
-#[allow(clippy::upper_case_acronyms)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     NONE,
@@ -220,7 +219,7 @@ const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
 macro_rules! operations {
     ($($format:ident { $($code:literal $name:ident : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)+)? ;)* })*) => {
         /// An operation, by its mnemonic without encoding suffix.
-        #[allow(non_camel_case_types)]
+        #[expect(non_camel_case_types)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum Op { $($($name,)*)* }
