@@ -1,5 +1,5 @@
-//! The name of a kernel, from memory alone: a loaded code object starts with its ELF header, and its dynamic
-//! symbols are loaded with it.
+//! The name of a kernel, found in memory: a loaded code object starts with its ELF header, and its dynamic symbols are
+//! loaded, too.
 
 use crate::fault::Fault;
 use crate::memory::View;
@@ -12,7 +12,7 @@ const DT_SYMTAB: u64 = 6;
 const SYMBOL_SIZE: u64 = 24;
 const LONGEST_NAME: u64 = 4096;
 
-/// The name of the kernel whose descriptor is at `object`; where memory shows none, the address.
+/// The name of the kernel whose descriptor is at `object`, or the address if there is no symbol.
 pub fn kernel_name(object: u64, memory: &mut View) -> String {
     match find(object, memory) {
         Ok(Some(name)) => name,
@@ -20,7 +20,7 @@ pub fn kernel_name(object: u64, memory: &mut View) -> String {
     }
 }
 
-/// `Err` only where the code object's own tables lead outside what is allocated.
+/// Fails only if the code object's tables refer to memory that is not allocated.
 fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     let Some(allocation) = memory.memory().allocation(object) else {
         return Ok(None);
@@ -65,7 +65,7 @@ fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     let (Some(strings), Some(symbols), Some(hash)) = (strings, symbols, hash) else {
         return Ok(None);
     };
-    // The number of chains is that of the symbols.
+    // DT_HASH has as many chains as there are symbols.
     let count = u64::from(memory.load_u32(hash.wrapping_add(4))?);
     for symbol in (0..count).map(|n| symbols.wrapping_add(SYMBOL_SIZE * n)) {
         if base.wrapping_add(memory.load_u64(symbol + 8)?) != object {

@@ -1,17 +1,17 @@
-//! The memory that the instructions of a wave can access.
+//! The memory that a wave can access.
 
 use crate::memory::View;
 
-/// What a wave's instructions reach beside its registers.
+/// The memory that a wave can access.
 pub struct AddressSpaces<'a> {
-    pub memory: &'a mut View,
-    /// The workgroup's.
+    pub global: &'a mut View,
+    /// The local memory of the workgroup.
     pub lds: &'a mut [u8],
-    /// The wave's private segments.
+    /// The private memory of the wave's lanes.
     pub scratch: &'a mut Scratch,
 }
 
-/// The private segments of a wave's lanes, one behind the other. Made when first touched.
+/// The private memory of a wave: one segment of `lane_size` bytes per lane. Allocated at the first access.
 #[derive(Debug)]
 pub struct Scratch {
     bytes: Vec<u8>,
@@ -28,6 +28,7 @@ impl Scratch {
         }
     }
 
+    /// The segment of a lane.
     pub fn lane(&mut self, lane: usize) -> &mut [u8] {
         if self.bytes.is_empty() {
             self.bytes = vec![0; self.lane_size * self.lanes];

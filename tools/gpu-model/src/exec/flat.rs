@@ -143,7 +143,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
     Ok(out)
 }
 
-pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut AddressSpaces<'_>) -> Result<(), Fault> {
+pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
     let access = access(inst.op.operands().code)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
@@ -173,17 +173,17 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut AddressSpaces<'_>) -> 
             _ => false,
         };
         if in_scratch {
-            let mut private = Local::private(around.scratch.lane(lane));
+            let mut private = Local::private(spaces.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
             perform(&mut private, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
-            let mut lds = Local::lds(around.lds);
+            let mut lds = Local::lds(spaces.lds);
             let offset = address & 0xffff_ffff;
             perform(&mut lds, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(around.memory, access, address, &mut wave.vgpr, regs, lane)
+            perform(spaces.global, access, address, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         }
     }
@@ -222,12 +222,12 @@ mod tests {
             }
         }
         fn run(&mut self, inst: &Inst) -> Result<(), Fault> {
-            let mut around = AddressSpaces {
-                memory: &mut self.memory,
+            let mut spaces = AddressSpaces {
+                global: &mut self.memory,
                 lds: &mut self.lds,
                 scratch: &mut self.scratch,
             };
-            execute(&mut self.wave, inst, &mut around)
+            execute(&mut self.wave, inst, &mut spaces)
         }
         fn address(&mut self, lane: usize, address: u64) {
             self.wave.vgpr[0][lane] = address as u32;

@@ -21,12 +21,12 @@ pub use flow::Flow;
 use crate::isa::{Encoding, Inst};
 use crate::wave::Wave;
 
-/// Runs one instruction. The program counter already stands behind it.
+/// Executes one instruction. The program counter is already that of the next one.
 #[inline]
 pub fn execute(
     wave: &mut Wave,
     inst: &Inst,
-    around: &mut AddressSpaces<'_>,
+    spaces: &mut AddressSpaces<'_>,
 ) -> Result<Flow, Fault> {
     match inst.enc {
         Encoding::Vop1
@@ -41,12 +41,12 @@ pub fn execute(
         Encoding::Sopc => salu::sopc(wave, inst).map(|()| Flow::Next),
         Encoding::Sopk => salu::sopk(wave, inst).map(|()| Flow::Next),
         Encoding::Sopp => salu::sopp(wave, inst),
-        Encoding::Smem => smem::execute(wave, inst, around.memory).map(|()| Flow::Next),
+        Encoding::Smem => smem::execute(wave, inst, spaces.global).map(|()| Flow::Next),
         // The model has no caches.
         Encoding::Mubuf => Ok(Flow::Next),
-        Encoding::Ds => lds::execute(wave, inst, around.lds).map(|()| Flow::Next),
+        Encoding::Ds => lds::execute(wave, inst, spaces.lds).map(|()| Flow::Next),
         Encoding::Flat | Encoding::Global | Encoding::Scratch => {
-            flat::execute(wave, inst, around).map(|()| Flow::Next)
+            flat::execute(wave, inst, spaces).map(|()| Flow::Next)
         }
     }
 }
