@@ -1,33 +1,33 @@
 //! Why a wave cannot continue.
 
-/// Why a wave cannot go on. Whoever runs the wave adds kernel, program counter and words.
+/// Why a wave cannot continue. [`crate::dispatch::FaultReport`] adds kernel, program counter and words.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Fault {
     /// The instruction, or this form of it, is not modelled.
     #[error("instruction not modelled")]
     Unknown,
-    /// The words at the program counter are no instruction.
-    #[error("no instruction of gfx1100")]
+    /// The words at the program counter are not a valid instruction.
+    #[error("not a gfx1100 instruction")]
     Illegal,
-    /// A register beyond those that the kernel descriptor granted.
-    #[error("register v{0} beyond those the kernel was granted")]
+    /// A vector register that the kernel descriptor does not allocate.
+    #[error("register v{0} is not allocated by the kernel descriptor")]
     Vgpr(usize),
     /// A scalar register beyond s105.
-    #[error("register s{0}, which does not exist")]
+    #[error("register s{0} does not exist")]
     Sgpr(usize),
-    /// An access outside what was allocated.
-    #[error("{} of {size} bytes at {address:#x}, where no {}memory is allocated",
+    /// An access outside of the allocated ranges.
+    #[error("{} of {size} bytes at {address:#x}: no {}memory is allocated there",
         if *write { "write" } else { "read" }, if *write { "writable " } else { "" })]
     Memory {
         address: u64,
         size: usize,
         write: bool,
-        /// The lane of a vector access; here and in the others.
+        /// The lane, if it was a vector access. The same applies to the other variants.
         lane: Option<u8>,
     },
-    /// An access outside the lane's private segment.
+    /// An access outside of the lane's private segment.
     #[error(
-        "access of {size} bytes at private offset {offset:#x}, outside the {limit:#x} bytes of the lane"
+        "access of {size} bytes at private offset {offset:#x}, but the lane has {limit:#x} bytes"
     )]
     Scratch {
         offset: u64,
@@ -35,9 +35,9 @@ pub enum Fault {
         limit: usize,
         lane: Option<u8>,
     },
-    /// An access outside the workgroup's LDS.
+    /// An access outside of the workgroup's LDS.
     #[error(
-        "access of {size} bytes at LDS offset {offset:#x}, outside the {limit:#x} bytes of the workgroup"
+        "access of {size} bytes at LDS offset {offset:#x}, but the workgroup has {limit:#x} bytes"
     )]
     Lds {
         offset: u64,
@@ -45,20 +45,20 @@ pub enum Fault {
         limit: usize,
         lane: Option<u8>,
     },
-    /// An atomic access must be naturally aligned.
-    #[error("atomic access of {size} bytes at {address:#x}, which is not aligned")]
+    /// An atomic access that is not naturally aligned.
+    #[error("atomic access of {size} bytes at {address:#x} is not aligned")]
     Alignment {
         address: u64,
         size: usize,
         lane: Option<u8>,
     },
-    /// `s_trap`: how `__builtin_trap`, `abort` and a failed `assert` of device code end.
+    /// `s_trap`: `__builtin_trap`, `abort` and a failed `assert` of device code end with it.
     #[error("the kernel trapped (s_trap {0}: __builtin_trap, abort or a failed assert)")]
     Trap(u8),
 }
 
 impl Fault {
-    /// The same, of this lane.
+    /// The same fault, with its lane.
     pub(crate) fn in_lane(mut self, number: usize) -> Fault {
         use Fault::*;
         if let Memory { lane, .. }
@@ -71,7 +71,7 @@ impl Fault {
         self
     }
 
-    /// The lane whose access it was.
+    /// The lane that caused it, if it was a vector access.
     pub fn lane(&self) -> Option<u8> {
         use Fault::*;
         match self {

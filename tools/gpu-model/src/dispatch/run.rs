@@ -121,12 +121,10 @@ impl Run {
         let items = size.iter().product::<u32>() as usize;
         let lanes = self.descriptor.lanes;
         let count = items.div_ceil(lanes);
-        let waves = (0..count)
-            .map(|number| {
-                let first = number * lanes;
-                self.start_wave(id, size, first, items.min(first + lanes), count)
-            })
-            .collect();
+        let waves = (0..count).map(|number| {
+            let first = number * lanes;
+            self.start_wave(id, size, first, items.min(first + lanes), count)
+        });
         Workgroup::new(
             id,
             self.packet.group_segment_size as usize,

@@ -49,16 +49,22 @@ pub struct Workgroup {
 
 impl Workgroup {
     /// `lds_size`: bytes of LDS. `private_size`: bytes of private memory per lane.
-    pub fn new(id: [u32; 3], lds_size: usize, private_size: usize, waves: Vec<Wave>) -> Workgroup {
+    pub fn new(
+        id: [u32; 3],
+        lds_size: usize,
+        private_size: usize,
+        waves: impl Iterator<Item = Wave>,
+    ) -> Workgroup {
         let resident = |wave: Wave| ResidentWave {
             scratch: Scratch::new(private_size, wave.lanes),
             wave,
             state: State::Ready,
         };
+        let waves = waves.map(resident).collect();
         Workgroup {
             id,
             lds: vec![0; lds_size],
-            waves: waves.into_iter().map(resident).collect(),
+            waves,
         }
     }
 

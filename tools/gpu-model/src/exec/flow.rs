@@ -2,13 +2,14 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on at the program counter.
+    /// Continue at the program counter.
     Next,
     /// Wait for the other waves of the workgroup.
     Barrier,
-    /// Let others run first (`s_sleep`).
+    /// Let other waves run first (`s_sleep`).
     Yield,
-    /// Forget the decoded instructions (`s_icache_inv`).
+    /// Discard the decoded instructions (`s_icache_inv`).
     Refetch,
+    /// The wave has ended.
     End,
 }

@@ -42,7 +42,7 @@ pub fn execute(
         Encoding::Sopk => salu::sopk(wave, inst).map(|()| Flow::Next),
         Encoding::Sopp => salu::sopp(wave, inst),
         Encoding::Smem => smem::execute(wave, inst, spaces.global).map(|()| Flow::Next),
-        // The model has no caches.
+        // Only cache invalidations, and the model has no caches.
         Encoding::Mubuf => Ok(Flow::Next),
         Encoding::Ds => lds::execute(wave, inst, spaces.lds).map(|()| Flow::Next),
         Encoding::Flat | Encoding::Global | Encoding::Scratch => {

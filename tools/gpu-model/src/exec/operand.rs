@@ -1,12 +1,12 @@
-//! Operands: the values of scalar ones, the registers of vector ones, and the active lanes.
+//! The values of scalar operands, the registers of vector operands, and the active lanes.
 
 use crate::fault::Fault;
 use crate::isa::{Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// The 32-bit value of a scalar operand: SGPR, inline constant (integers as such, floats as f32 bits),
-/// literal, SCC. VGPRs and apertures are not scalar: [`Fault::Unknown`].
+/// The 32-bit value of a scalar operand: SGPR, inline constant (an integer, or the bits of an f32), literal, SCC.
+/// For VGPRs and apertures it is [`Fault::Unknown`].
 pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault> {
     Ok(match operand.0 {
         124 => 0,
@@ -28,8 +28,8 @@ pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault
     })
 }
 
-/// The 64-bit value of a scalar operand: a pair of SGPRs, an inline constant (integers sign-extended, floats
-/// as f64 bits), an aperture. A literal is zero-extended; an operation on signed numbers extends it itself.
+/// The 64-bit value of a scalar operand: a pair of SGPRs, an inline constant (a sign-extended integer, or the bits of an
+/// f64), an aperture. A literal is zero-extended; operations on signed numbers sign-extend it themselves.
 pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault> {
     Ok(match operand.0 {
         124 => 0,
@@ -60,7 +60,7 @@ pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault
     })
 }
 
-/// The number of the first of `count` vector registers that `operand` names.
+/// The number of the first of the `count` vector registers that `operand` names. Fails if one is not allocated.
 #[inline]
 pub fn vgprs(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault> {
     let first = operand.as_vgpr().ok_or(Fault::Unknown)?;

@@ -1,4 +1,4 @@
-//! Scalar memory: loads through the constant cache.
+//! SMEM: scalar loads.
 
 use super::operand::{scalar32, scalar64};
 use crate::fault::Fault;

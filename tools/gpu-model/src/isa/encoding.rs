@@ -9,14 +9,14 @@ pub enum Encoding {
     Sopk,
     Sopp,
     Smem,
-    /// Only the cache invalidations: the compute kernels of clang use no buffers.
+    /// Only the cache invalidations: kernels that clang compiles do not use buffers.
     Mubuf,
     Vop1,
     Vop2,
     Vopc,
     /// Also the 64-bit forms of VOP1, VOP2 and VOPC.
     Vop3,
-    /// VOP3 with a scalar destination (`dst2`) beside the vector one.
+    /// VOP3 with a vector and a scalar destination (`dst2`).
     Vop3Sd,
     Vop3p,
     Vopd,

@@ -4,7 +4,7 @@ use super::encoding::Encoding;
 use super::operand::Operand;
 use super::tables::Op;
 
-/// How lanes are permuted on the way to source 0 (guide, "DPP").
+/// The permutation of the lanes of source 0 (guide, "DPP").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dpp {
     None,
@@ -16,7 +16,7 @@ pub enum Dpp {
         bound_ctrl: bool,
         fi: bool,
     },
-    /// DPP8: eight 3-bit selectors, first in the lowest bits; fetch inactive.
+    /// DPP8: eight 3-bit selectors, the first in the lowest bits; fetch inactive.
     Dpp8 {
         sel: u32,
         fi: bool,
@@ -28,40 +28,38 @@ pub enum Dpp {
 pub struct Dual {
     pub op: Op,
     pub dst: Operand,
-    /// As [`Inst::src`]: `v_dual_fmaak` and `v_dual_fmamk` have the literal, `v_dual_cndmask` VCC in its place.
+    /// As in [`Inst::src`]: includes the literal of `v_dual_fmaak` and `v_dual_fmamk`, and VCC of `v_dual_cndmask`.
     pub src: [Operand; 3],
 }
 
 /// A decoded instruction.
 ///
-/// Which fields count depends on `enc`; the others are zero, false or [`Operand::NONE`].
+/// Which fields are used depends on `enc`. The others are zero, false or [`Operand::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// The operation, by its mnemonic without encoding suffix (`V_ADD_F32` for e32, e64, dpp alike).
+    /// The operation: its mnemonic without encoding suffix (`V_ADD_F32` for e32, e64 and dpp).
     pub op: Op,
     pub enc: Encoding,
     /// Bytes: 4, 8 or 12.
     pub len: u8,
-    /// SDST, VDST, SDATA of a load, VDST of DS and FLAT (NONE for an atomic without GLC). `v_cmp_*_e32` has VCC
-    /// here, `v_cmpx` EXEC. An SDST field that is only read (`s_cmpk`, `s_setreg_b32`, `s_waitcnt_vscnt`) is in
-    /// `src[0]` instead.
+    /// SDST, VDST, or SDATA of a load. NONE for an atomic without GLC, VCC for `v_cmp_*_e32`, EXEC for `v_cmpx`. An SDST
+    /// field that is only read (`s_cmpk`, `s_setreg_b32`, `s_waitcnt_vscnt`) is in `src[0]` instead.
     pub dst: Operand,
-    /// SDST of VOP3SD, and VCC for the VOP2 forms that write it.
+    /// SDST of VOP3SD; VCC for the VOP2 forms that write it.
     pub dst2: Operand,
     /// In the assembler's order of sources. SMEM: sbase, soffset. DS: addr, data0, data1.
-    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE where the form has none).
-    /// VOP2 forms that read VCC or a literal K implicitly have it here too, as the third (or, for
-    /// `v_fmamk`, in the assembler's place).
+    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE if the form has none).
+    /// Includes VCC or the literal K that a VOP2 form reads implicitly.
     pub src: [Operand; 3],
-    /// The 32 bits behind the instruction where an operand is [`Operand::LITERAL`]. How it widens to 64
-    /// bits is the operation's affair (a 64-bit float takes it as its high half).
+    /// The 32 bits that follow the instruction, if an operand is [`Operand::LITERAL`]. The operation determines how they
+    /// are extended to 64 bits (they are the high half of a 64-bit float).
     pub literal: u32,
-    /// NEG (bit per source); for VOP3P NEG_LO. For DPP16 the source modifiers are folded in here.
+    /// NEG, one bit per source; NEG_LO for VOP3P. Includes the source modifiers of DPP16.
     pub neg: u8,
-    /// ABS (bit per source). For VOP3P NEG_HI.
+    /// ABS, one bit per source; NEG_HI for VOP3P. Includes the source modifiers of DPP16.
     pub abs: u8,
-    /// OP_SEL, bit 3 the destination. For true16 operands in VOP1/2/C the decoder sets the same bits
-    /// (VGPR number 128 and up means the high half of VGPR n-128) and the operand names n-128.
+    /// OP_SEL; bit 3 is the destination. The decoder sets the same bits for true16 operands in VOP1, VOP2 and VOPC, where
+    /// the field value n from 128 up is the high half of VGPR n-128. The operand is then VGPR n-128.
     pub opsel: u8,
     /// OP_SEL_HI of VOP3P.
     pub opsel_hi: u8,
@@ -69,21 +67,21 @@ pub struct Inst {
     pub clamp: bool,
     /// OMOD: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
     pub omod: u8,
-    /// SIMM16 sign-extended (SOPK, SOPP), the SMEM and FLAT offset sign-extended, DS offset0 (for the
-    /// forms with one 16-bit offset, all of it).
+    /// SIMM16 of SOPK and SOPP and the offset of SMEM and FLAT, sign-extended. For DS, offset0, or the 16-bit offset of the
+    /// forms with one offset.
     pub imm: i32,
     /// DS offset1 of the two-address forms.
     pub imm2: u8,
     pub glc: bool,
     pub slc: bool,
     pub dlc: bool,
-    /// DS: the GDS bit. SCRATCH: SVE, whether the VGPR address counts.
+    /// DS: the GDS bit. SCRATCH: SVE, whether the VGPR address is used.
     pub flag: bool,
     pub dpp: Dpp,
     pub dual: Option<Dual>,
 }
 
-/// An instruction without operands, of no length yet.
+/// An instruction without operands and with length 0.
 pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
     Inst {
         op,

@@ -1,7 +1,7 @@
-//! The instruction set: what a decoded instruction is.
+//! The instruction set: tables, decoder and assembly text.
 //!
-//! Encodings, field names and operand codes are those of AMD's "RDNA3 Instruction Set Architecture"
-//! guide, chapter 15 (microcode formats); mnemonics are LLVM's for gfx11.
+//! Encodings, field names and operand codes are those of AMD's "RDNA3 Instruction Set Architecture" guide, chapter 15
+//! (microcode formats). Mnemonics are LLVM's for gfx11.
 
 mod decode;
 mod encoding;

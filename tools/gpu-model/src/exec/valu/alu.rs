@@ -1,5 +1,5 @@
-//! An instruction's access to the registers: operands are read for all lanes at once, with their modifiers, and results are
-//! written to the lanes that EXEC enables.
+//! Access to the registers: operands are read for all lanes at once, and results are written to the lanes that EXEC
+//! enables.
 
 use half::f16;
 
@@ -11,10 +11,10 @@ use crate::fault::Fault;
 use crate::isa::{Dpp, Inst, Operand};
 use crate::wave::{VReg, Wave};
 
-/// A value of each lane. A wave32 uses the first 32.
+/// A value per lane. A wave32 uses the first 32.
 pub type Lanes<T> = [T; 64];
 
-/// One instruction at work on one wave.
+/// One instruction that executes on one wave.
 pub struct Alu<'a> {
     pub wave: &'a mut Wave,
     pub inst: &'a Inst,
@@ -22,9 +22,9 @@ pub struct Alu<'a> {
     pub dst: Operand,
     pub opsel: u8,
     pub mode: Mode,
-    /// The lanes that write: EXEC without those that DPP turned off.
+    /// The lanes that write results: EXEC without the lanes that DPP disables.
     pub active: u64,
-    /// The clamp bit, until somebody has acted on it.
+    /// The CLAMP bit. An operation that implements it itself resets it.
     pub clamp: bool,
     permutation: Option<Permutation>,
 }
@@ -57,7 +57,7 @@ impl<'a> Alu<'a> {
         self.wave.lanes.min(64)
     }
 
-    /// All lanes of the wave as a mask.
+    /// The mask of all lanes of the wave.
     pub fn all(&self) -> u64 {
         !0 >> (64 - self.lanes())
     }
@@ -66,7 +66,7 @@ impl<'a> Alu<'a> {
         self.permutation.is_some()
     }
 
-    /// Takes the clamp bit as "saturate" for an integer operation.
+    /// Whether an integer operation saturates: the CLAMP bit, which is reset.
     pub fn saturates(&mut self) -> bool {
         std::mem::take(&mut self.clamp)
     }
@@ -75,7 +75,7 @@ impl<'a> Alu<'a> {
         self.mode.round(T::WIDE_MODE)
     }
 
-    /// Lets the third source be what the destination holds (`v_fmac` and its like).
+    /// Makes the destination the third source (`v_fmac` and similar operations).
     pub fn accumulate(&mut self) {
         self.src[2] = self.dst;
         self.opsel = self.opsel & 0b1011 | (self.opsel >> 1 & 0b0100);
@@ -107,7 +107,7 @@ impl<'a> Alu<'a> {
         self.opsel >> i & 1 != 0
     }
 
-    /// A 32-bit source without any modifier but DPP.
+    /// A 32-bit source without modifiers except DPP.
     pub fn source32<'b>(
         &'b self,
         i: usize,
@@ -131,7 +131,7 @@ impl<'a> Alu<'a> {
         }
     }
 
-    /// A 16-bit source: half a register, or a constant of that width.
+    /// A 16-bit source: half of a register, or a 16-bit constant.
     pub fn source16(&self, i: usize, float: bool, buffer: &mut Lanes<u32>) -> Result<(), Fault> {
         let shift = if self.high_half(i) { 16 } else { 0 };
         let inline = (128..=248).contains(&self.src[i].0);
@@ -139,21 +139,22 @@ impl<'a> Alu<'a> {
             return Err(Fault::Unknown);
         }
         if inline && self.src[i].0 >= 240 {
-            // An inline float is one of the operand's own width; an integer operand has no such width.
+            // An inline float has the width of the operand. Integer operands cannot be 16-bit floats.
             if !float {
                 return Err(Fault::Unknown);
             }
             buffer.fill(u32::from(inline_f16(self.src[i]).to_bits()));
             return Ok(());
         }
-        let mut whole = [0; 64];
-        let whole = self.source32(i, &mut whole)?;
-        for (half, word) in buffer.iter_mut().zip(whole) {
+        let mut words = [0; 64];
+        let words = self.source32(i, &mut words)?;
+        for (half, word) in buffer.iter_mut().zip(words) {
             *half = word >> shift & 0xffff;
         }
         Ok(())
     }
 
+    /// A 64-bit source.
     pub fn source64(
         &self,
         i: usize,
@@ -191,14 +192,14 @@ impl<'a> Alu<'a> {
         })
     }
 
-    /// The bit-per-lane source `i`: a scalar register, or a pair in a wave64.
+    /// The lane mask in source `i`: a scalar register, or a pair in a wave64.
     #[inline]
     pub fn mask_source(&self, i: usize) -> Result<u64, Fault> {
         self.check_mask(self.src[i])?;
         Ok(self.wave.mask(self.src[i]))
     }
 
-    /// Writes a bit per lane: 0 for the lanes that do not execute.
+    /// Writes a lane mask. The bits of inactive lanes are 0.
     #[inline]
     pub fn store_mask(&mut self, dst: Operand, bits: u64) -> Result<(), Fault> {
         self.check_mask(dst)?;
@@ -214,6 +215,7 @@ impl<'a> Alu<'a> {
         Ok(())
     }
 
+    /// Writes a 32-bit result.
     #[inline]
     pub fn write32(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
         if self.high_half(3) {
@@ -223,7 +225,7 @@ impl<'a> Alu<'a> {
         self.write_register(n, lanes)
     }
 
-    /// Writes the active lanes of one register.
+    /// Writes the active lanes of a register.
     pub fn write_register(&mut self, n: usize, lanes: &Lanes<u32>) -> Result<(), Fault> {
         let (active, all, count) = (self.active, self.all(), self.lanes());
         let register = self.vgpr_mut(n)?;
@@ -235,6 +237,7 @@ impl<'a> Alu<'a> {
         Ok(())
     }
 
+    /// Writes a 16-bit result to one half of the destination.
     pub fn write16(&mut self, lanes: &mut Lanes<u32>) -> Result<(), Fault> {
         let (n, high) = (self.destination()?, self.high_half(3));
         for (new, old) in lanes.iter_mut().zip(self.vgpr(n)?) {
@@ -247,6 +250,7 @@ impl<'a> Alu<'a> {
         self.write_register(n, lanes)
     }
 
+    /// Writes a 64-bit result.
     pub fn write64(&mut self, lanes: &Lanes<u64>) -> Result<(), Fault> {
         if self.high_half(3) {
             return Err(Fault::Unknown);
@@ -272,7 +276,7 @@ pub enum Literal64 {
     Unsigned,
 }
 
-/// The inline float constants 240 to 248, as half floats.
+/// The inline float constants 240 to 248 as f16.
 pub fn inline_f16(operand: Operand) -> f16 {
     const BITS: [u16; 9] = [
         0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118,

@@ -1,23 +1,22 @@
-//! Floats of 16, 32 and 64 bits: the MODE register's rounding and denormals, and the exact arithmetic behind every
-//! rounding mode that the host's own instructions do not have.
+//! Floats of 16, 32 and 64 bits, and exact arithmetic for the rounding modes that the host's instructions do not have.
 
 use half::f16;
 
 use super::mode::Round;
 
-/// An IEEE format.
+/// A float of an IEEE format.
 pub trait Float: Copy + PartialOrd {
-    /// Whether MODE's field for doubles and halves counts, not the one for singles.
+    /// Whether the fields of MODE for f64 and f16 apply, not those for f32.
     const WIDE_MODE: bool;
     const WIDTH: u32;
-    /// Mantissa bits that are stored.
+    /// The number of stored mantissa bits.
     const MANTISSA: u32;
     /// The exponent of the smallest normal number.
     const MIN_EXPONENT: i32;
     fn bits(self) -> u64;
     fn from_bits64(bits: u64) -> Self;
     fn to_f64(self) -> f64;
-    /// To nearest, ties to even.
+    /// Rounds to nearest, ties to even.
     fn from_f64(value: f64) -> Self;
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -28,7 +27,7 @@ pub trait Float: Copy + PartialOrd {
         Self::from_bits64(((1 << (Self::WIDTH - 1 - Self::MANTISSA)) - 1) << Self::MANTISSA)
             .signed(negative)
     }
-    /// With the given sign.
+    /// This value with the given sign.
     fn signed(self, negative: bool) -> Self {
         let sign = 1 << (Self::WIDTH - 1);
         Self::from_bits64(self.bits() & !sign | if negative { sign } else { 0 })
@@ -66,11 +65,11 @@ pub trait Float: Copy + PartialOrd {
     fn is_denormal(self) -> bool {
         self.magnitude().wrapping_sub(1) < (1 << Self::MANTISSA) - 1
     }
-    /// The stored exponent, bias and all.
+    /// The stored exponent, including the bias.
     fn biased_exponent(self) -> i32 {
         (self.magnitude() >> Self::MANTISSA) as i32
     }
-    /// A zero of the same sign in place of a denormal.
+    /// Replaces a denormal by a zero of the same sign.
     fn flushed(self) -> Self {
         if self.is_denormal() {
             Self::zero(self.is_negative())
@@ -78,7 +77,7 @@ pub trait Float: Copy + PartialOrd {
             self
         }
     }
-    /// To [0, 1].
+    /// Clamps to [0, 1].
     fn clamped(self, dx10: bool) -> Self {
         if self.is_nan() {
             if dx10 { Self::zero(false) } else { self }
@@ -161,8 +160,8 @@ impl Float for f16 {
     fn from_f64(value: f64) -> Self {
         half(odd_single(value))
     }
-    // Sums, products and quotients of halves lose nothing that counts in a single, nor fused ones in a double: the
-    // second rounding cannot meet a tie that the first one made.
+    // Computing in f32 (fused operations in f64) and rounding to f16 gives the same result as rounding once: f32 has so
+    // many more bits that the first rounding cannot create a tie for the second one.
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         half(single(self) + single(other))
@@ -178,16 +177,16 @@ impl Float for f16 {
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         let exact = Float::to_f64(self) * Float::to_f64(b) + Float::to_f64(c);
-        // Not half's own from_f64, which rounds twice where the host has instructions for halves.
+        // The half crate's from_f64 rounds twice on hosts that have f16 instructions.
         <f16 as Float>::from_f64(exact)
     }
 }
 
-/// As half's own conversion, without the choices that keep a loop over lanes from becoming vector code.
+/// Converts f16 to f32. The half crate's conversion has branches that prevent vectorization.
 #[inline(always)]
 fn single(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
-    // The exponent's bias is 112 less than a single's, for denormals too.
+    // The exponent's bias is 112 less than that of f32, also for denormals.
     let scaled = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
     let special = if bits & 0x7c00 == 0x7c00 {
         0xff << 23
@@ -197,15 +196,15 @@ fn single(value: f16) -> f32 {
     f32::from_bits(scaled.to_bits() | special | (bits & 0x8000) << 16)
 }
 
-/// To nearest, ties to even.
+/// Converts f32 to f16. Rounds to nearest, ties to even.
 #[inline(always)]
 fn half(value: f32) -> f16 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
-    // Halfway up to the next half, and a little more where that one is even.
+    // Adding this rounds to nearest, ties to even.
     let to_even = 0xfff + (magnitude >> 13 & 1);
     let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(to_even) >> 13;
-    // Adding 0.5 puts the last place of a denormal half at the last place of the sum.
+    // Adding 0.5 aligns the last place of a denormal f16 with the last place of the sum.
     let denormal = (f32::from_bits(magnitude) + 0.5)
         .to_bits()
         .wrapping_sub(126 << 23);
@@ -222,7 +221,8 @@ fn half(value: f32) -> f16 {
     f16::from_bits((rounded | bits >> 16 & 0x8000) as u16)
 }
 
-/// A single rounded to odd: rounding that to a format with fewer bits is as good as rounding `value`.
+/// Converts f64 to f32 with rounding to odd. Rounding the result to a format with fewer bits gives the same as rounding
+/// `value`.
 #[inline(always)]
 pub fn odd_single(value: f64) -> f32 {
     let single = value as f32;
@@ -232,7 +232,7 @@ pub fn odd_single(value: f64) -> f32 {
     f32::from_bits((single.to_bits() - u32::from(farther)) | u32::from(inexact))
 }
 
-/// A finite number as significand times a power of two.
+/// A finite number: a significand times a power of two.
 #[derive(Clone, Copy)]
 struct Parts {
     negative: bool,
@@ -255,8 +255,8 @@ fn parts<T: Float>(value: T) -> Parts {
     }
 }
 
-/// The float nearest in the given direction to `significand` × 2^`exponent`; the lowest bit of a significand
-/// longer than the format's may stand for all that was cut off below it.
+/// Rounds `significand` × 2^`exponent`. If the significand has more bits than the format's, its lowest bit may be a sticky
+/// bit.
 pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round: Round) -> T {
     if significand == 0 {
         return T::zero(negative);
@@ -283,7 +283,7 @@ pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round:
         };
         kept + u128::from(up)
     };
-    // The implicit bit, and a carry out of rounding, add themselves to the exponent.
+    // The addition also adds the implicit bit, and a carry of the rounding, to the exponent.
     let magnitude = (((ulp - lowest) as u128) << mantissa) + kept;
     let infinity = T::infinity(false).bits();
     let magnitude = if magnitude < u128::from(infinity) {
@@ -300,7 +300,7 @@ pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round:
     T::from_bits64(magnitude).signed(negative)
 }
 
-/// `a * b + c`, times 2^`scale`, rounded once.
+/// (`a` × `b` + `c`) × 2^`scale`, rounded once.
 pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
     if !a.is_finite() || !b.is_finite() || !c.is_finite() {
         return a.fma(b, c);
@@ -311,21 +311,20 @@ pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
         significand: a.significand * b.significand,
         exponent: a.exponent + b.exponent,
     };
-    let exact_zero = |negative: bool| T::zero(negative);
     if product.significand == 0 && c.significand == 0 {
         let negative = if product.negative == c.negative {
             c.negative
         } else {
             round == Round::Down
         };
-        return exact_zero(negative);
+        return T::zero(negative);
     }
     if product.significand == 0 || c.significand == 0 {
         let one = if c.significand == 0 { product } else { c };
         return encode(one.negative, one.significand, one.exponent + scale, round);
     }
-    // Both with their highest bit at 125: no sum overflows, and after a shift of two or more at most one bit
-    // cancels, so the bit that stands for the lost ones stays below the rounding.
+    // The highest bits of both are at 125, so the sum does not overflow. After a shift of two or more bits, at most one
+    // bit cancels, so the sticky bit stays below the rounding position.
     let (product, c) = (aligned(product), aligned(c));
     let (large, small) = if product.exponent >= c.exponent {
         (product, c)
@@ -342,7 +341,7 @@ pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
     let (negative, sum) = if large.negative == small.negative {
         (large.negative, large.significand + addend)
     } else if large.significand == addend {
-        return exact_zero(round == Round::Down);
+        return T::zero(round == Round::Down);
     } else if large.significand > addend {
         (large.negative, large.significand - addend)
     } else {
@@ -374,12 +373,12 @@ pub fn scale<T: Float>(value: T, power: i32, round: Round) -> T {
         significand,
         exponent,
     } = parts(value);
-    // No format's exponents are further apart than this.
+    // The exponents of all formats differ by less than this.
     let power = power.clamp(-5000, 5000);
     encode(negative, significand, exponent + power, round)
 }
 
-/// From one format to another.
+/// Converts from one format to another.
 pub fn convert<S: Float, D: Float>(value: S, round: Round) -> D {
     if round == Round::Nearest || !value.is_finite() {
         return D::from_f64(value.to_f64());
@@ -405,7 +404,7 @@ pub fn frexp_mantissa<T: Float>(value: T) -> T {
     scale(value, -frexp_exponent(value), Round::Nearest)
 }
 
-/// Minimum, with -0 below +0; of a number and a quiet NaN the number.
+/// The minimum, with -0 less than +0. If one operand is a quiet NaN, the other one.
 pub fn min<T: Float>(a: T, b: T, ieee: bool) -> T {
     pick(a, b, ieee, a < b || a == b && a.is_negative())
 }
@@ -440,7 +439,7 @@ pub fn med3<T: Float>(a: T, b: T, c: T, ieee: bool) -> T {
     }
 }
 
-/// Which rounding to an integer.
+/// How to round to an integer.
 #[derive(Clone, Copy)]
 pub enum Integral {
     Trunc,
@@ -451,7 +450,7 @@ pub enum Integral {
 
 pub fn integral<T: Float>(value: T, how: Integral) -> T {
     let wide = value.to_f64();
-    // Exact: the integers next to a number of a format are numbers of that format.
+    // This is exact: the integers next to a number of a format are numbers of the format.
     T::from_f64(match how {
         Integral::Trunc => wide.trunc(),
         Integral::Ceil => wide.ceil(),
@@ -460,7 +459,7 @@ pub fn integral<T: Float>(value: T, how: Integral) -> T {
     })
 }
 
-/// What is above the next integer below; always less than 1.
+/// `value` minus its floor, always less than 1.
 pub fn fract<T: Float>(value: T, round: Round) -> T {
     let floor = integral(value, Integral::Floor).negated();
     let rest = fma(value, T::from_f64(1.0), floor, 0, round);
@@ -473,6 +472,6 @@ pub fn sum<T: Float>(a: T, b: T, round: Round) -> T {
 }
 
 pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
-    // A zero of the product's own sign changes nothing, in no mode.
+    // Adding a zero of the product's sign changes nothing in any rounding mode.
     fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
 }

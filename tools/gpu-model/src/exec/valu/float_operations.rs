@@ -43,7 +43,7 @@ impl Alu<'_> {
         self.fma::<T>()
     }
 
-    /// The commonest float operation gets the host's own instruction where the host has one.
+    /// The most frequent float operation uses the host's instruction, if there is one.
     fn fma_nearest<T: Float + Value>(&mut self) -> Result<(), Fault> {
         let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
         let (mut c, mut d) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
@@ -54,7 +54,7 @@ impl Alu<'_> {
         T::store(self, &mut d)
     }
 
-    /// A product that is 0 when a factor is, whatever the other one.
+    /// A product that is 0 if a factor is 0, even if the other one is infinite or NaN.
     pub fn mul_dx9(&mut self) -> Result<(), Fault> {
         let round = self.round::<f32>();
         self.map2(|a: f32, b: f32| {
@@ -91,7 +91,7 @@ impl Alu<'_> {
         self.map1(|a: T| frexp_mantissa(a))
     }
 
-    /// An operation of two sources that only picks one: input denormals count, output ones are kept.
+    /// An operation that returns one of its two sources. Denormal results are kept.
     pub fn pick2<T: Float + Value>(&mut self, f: impl Fn(T, T, bool) -> T) -> Result<(), Fault> {
         let ieee = self.mode.ieee();
         self.keep_denormal_results();

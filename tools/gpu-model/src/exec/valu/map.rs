@@ -1,4 +1,4 @@
-//! Functions over the lanes. They know nothing about instructions, so the compiler can vectorize them.
+//! Applies functions to all lanes. The loops do not depend on the instruction, so the compiler can vectorize them.
 
 use super::alu::{Alu, Lanes};
 use super::float::Float;
@@ -22,7 +22,7 @@ impl Alu<'_> {
         self.map2_lane(|_, a, b| f(a, b))
     }
 
-    /// Like [`Alu::map2`], with the lane's number.
+    /// Like [`Alu::map2`], with the lane number.
     pub fn map2_lane<A: Value, B: Value, D: Value>(
         &mut self,
         f: impl Fn(usize, A, B) -> D,
@@ -43,7 +43,7 @@ impl Alu<'_> {
         self.map3_lane(|_, a, b, c| f(a, b, c))
     }
 
-    /// Like [`Alu::map3`], with the lane's number.
+    /// Like [`Alu::map3`], with the lane number.
     pub fn map3_lane<A: Value, B: Value, C: Value, D: Value>(
         &mut self,
         f: impl Fn(usize, A, B, C) -> D,
@@ -59,7 +59,7 @@ impl Alu<'_> {
         D::store(self, &mut d)
     }
 
-    /// A result and a bit for each lane, the bits to `dst2`.
+    /// A result and a bit per lane. The bits are written to `dst2`.
     pub fn map2_carry<A: Value, B: Value, D: Value>(
         &mut self,
         f: impl Fn(usize, A, B) -> (D, bool),
@@ -75,7 +75,7 @@ impl Alu<'_> {
         self.store_mask(self.inst.dst2, ballot(&carry))
     }
 
-    /// Like [`Alu::map2_carry`], of three sources.
+    /// Like [`Alu::map2_carry`], with three sources.
     pub fn map3_carry<A: Value, B: Value, C: Value, D: Value>(
         &mut self,
         f: impl Fn(A, B, C) -> (D, bool),
@@ -95,19 +95,19 @@ impl Alu<'_> {
     }
 }
 
-/// One bit of each flag.
+/// The mask with one bit per flag.
 #[inline]
 pub fn ballot(flags: &[bool; 64]) -> u64 {
     let mut bits = 0;
     for (i, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
         let bytes = u64::from_le_bytes(eight.map(u8::from));
-        // Gathers the lowest bit of each byte in the top byte.
+        // Collects the lowest bits of the bytes in the highest byte.
         bits |= (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
     }
     bits
 }
 
-/// `f` over the first `n` lanes, in the host's widest vectors.
+/// Applies `f` to the first `n` lanes, using the host's widest vectors.
 pub fn over_lanes<T: Float + Value>(
     f: impl Fn(T, T, T) -> T,
     [a, b, c]: [&Lanes<T::Raw>; 3],

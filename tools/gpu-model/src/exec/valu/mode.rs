@@ -4,6 +4,7 @@
 #[derive(Clone, Copy)]
 pub struct Mode(pub u32);
 
+/// A rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
     Nearest,
@@ -13,7 +14,7 @@ pub enum Round {
 }
 
 impl Mode {
-    /// `wide` takes the field of doubles and halves.
+    /// `wide`: the field of f64 and f16, not that of f32.
     pub fn round(self, wide: bool) -> Round {
         [Round::Nearest, Round::Up, Round::Down, Round::Zero]
             [(self.0 >> if wide { 2 } else { 0 } & 3) as usize]
@@ -24,11 +25,11 @@ impl Mode {
     pub fn flushes_output(self, wide: bool) -> bool {
         self.0 >> if wide { 7 } else { 5 } & 1 == 0
     }
-    /// Clamping makes 0 of a NaN.
+    /// Whether clamping changes NaN to 0.
     pub fn dx10_clamp(self) -> bool {
         self.0 >> 8 & 1 != 0
     }
-    /// Minimum and maximum quiet and return a signaling NaN.
+    /// Whether minimum and maximum return a signaling NaN, quieted.
     pub fn ieee(self) -> bool {
         self.0 >> 9 & 1 != 0
     }

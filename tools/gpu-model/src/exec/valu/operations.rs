@@ -1,11 +1,10 @@
-//! Vector arithmetic: VOP1, VOP2, VOPC, VOP3, VOP3P, VOPD, DPP.
+//! The table of vector operations: VOP1, VOP2, VOPC, VOP3, VOP3P.
 //!
-//! [`operate`] is the table of operations. A row names the types of sources and result by those of the function it
-//! hands to `map1`, `map2`, `map3`; the type says how an operand is read and written ([`lanes::Value`]): its width,
-//! which half OP_SEL takes, what NEG, ABS, OMOD and CLAMP do to it. What takes more than an expression stands in the
-//! file of its concept.
+//! A row applies a function to all lanes with `map1`, `map2` or `map3`. The types of the function's arguments and result
+//! determine how operands are read and results are written ([`super::value`]). Operations that need more than an
+//! expression are in the file of their subject.
 //!
-//! What an operation does is in the RDNA3 guide, chapter 16; where the code departs from it, a comment says why.
+//! The RDNA3 guide, chapter 16, specifies the operations. A comment gives the reason for each deviation.
 
 use half::f16;
 
@@ -24,12 +23,13 @@ use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Op};
 use crate::wave::Wave;
 
-/// Executes an instruction of any format but VOPD.
+/// Executes an instruction of any format except VOPD.
 #[inline]
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     operate(&mut Alu::new(wave, inst)?, inst.op)
 }
 
+/// Executes the operation `op` with the operands and modifiers in `alu`.
 pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
     use Op::*;
     match op {
@@ -51,7 +51,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MOVRELSD_2_B32 => alu.movrelsd_2(),
         V_SWAPREL_B32 => alu.swaprel(),
 
-        // Between lanes
+        // Across lanes
         V_READFIRSTLANE_B32 => alu.readfirstlane(),
         V_READLANE_B32 => alu.readlane(),
         V_WRITELANE_B32 => alu.writelane(),
@@ -168,7 +168,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
             (exact as i64, exact < 0)
         }),
 
-        // Choices between integers
+        // Minimum, maximum and median of integers
         V_MIN_U32 => alu.map2(u32::min),
         V_MAX_U32 => alu.map2(u32::max),
         V_MIN_I32 => alu.map2(i32::min),
@@ -218,7 +218,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         }
         V_MULLIT_F32 => alu.mullit(),
 
-        // Choices between floats
+        // Minimum, maximum and median of floats
         V_MIN_F16 => alu.pick2(min::<f16>),
         V_MIN_F32 => alu.pick2(min::<f32>),
         V_MIN_F64 => alu.pick2(min::<f64>),

@@ -7,23 +7,23 @@ use super::alu::{Alu, Lanes, Literal64};
 use super::float::Float;
 use crate::fault::Fault;
 
-/// What reads of one bit pattern: the type of an operand or a result.
+/// The type of an operand or a result.
 pub trait Value: Copy {
-    /// The bits as they are kept in lanes: `u32` for 16 and 32 bits, `u64` for 64.
+    /// The type of the bits of a lane: `u32` for 16 and 32 bits, `u64` for 64.
     type Raw: Copy + Default;
     fn of(raw: Self::Raw) -> Self;
     fn raw(self) -> Self::Raw;
-    /// Source `i`, in `buffer` or straight from the register file.
+    /// Reads source `i` with its modifiers. Returns `buffer`, or the register itself if nothing has to be changed.
     fn fetch<'b>(
         alu: &'b Alu,
         i: usize,
         buffer: &'b mut Lanes<Self::Raw>,
     ) -> Result<&'b Lanes<Self::Raw>, Fault>;
-    /// Writes the destination, after the output modifiers.
+    /// Applies the output modifiers and writes the destination.
     fn store(alu: &mut Alu, lanes: &mut Lanes<Self::Raw>) -> Result<(), Fault>;
 }
 
-/// Refuses modifiers that mean something for floats only, and halves of what is whole.
+/// Checks that an integer source has no float modifiers, and no OP_SEL unless it is 16 bits wide.
 fn plain(alu: &Alu, i: usize, half: bool) -> Result<(), Fault> {
     if alu.modifiers(i) != (false, false) || !half && alu.high_half(i) {
         return Err(Fault::Unknown);
@@ -97,7 +97,7 @@ integers! {
     i64: u64, signed64, |alu: &mut Alu, lanes: &mut Lanes<u64>| alu.write64(lanes);
 }
 
-/// A float that is passed on, not computed with: NEG and ABS apply, denormals stay, results are not modified.
+/// A float that is moved, not computed with: NEG and ABS apply, denormals are kept, and there are no output modifiers.
 #[derive(Clone, Copy)]
 pub struct Moved<T: Float>(pub T);
 
@@ -121,16 +121,16 @@ macro_rules! floats {
                 if !alu.mode.flushes_input(<$type>::WIDE_MODE) {
                     return Moved::<$type>::fetch(alu, i, buffer);
                 }
-                let mut kept = [0; 64];
-                let kept = Moved::<$type>::fetch(alu, i, &mut kept)?;
-                for (flushed, raw) in buffer.iter_mut().zip(kept) {
+                let mut source = [0; 64];
+                let source = Moved::<$type>::fetch(alu, i, &mut source)?;
+                for (flushed, raw) in buffer.iter_mut().zip(source) {
                     *flushed = Self::of(*raw).flushed().raw();
                 }
                 Ok(buffer)
             }
             fn store(alu: &mut Alu, lanes: &mut Lanes<$raw>) -> Result<(), Fault> {
                 let flush = alu.mode.flushes_output(<$type>::WIDE_MODE);
-                // OMOD is void with IEEE rules or with denormal results (guide, 7.2.3.1).
+                // OMOD is ignored with IEEE rules or denormal results (guide, 7.2.3.1).
                 let omod = if flush && !alu.mode.ieee() { alu.inst.omod } else { 0 };
                 if flush || alu.clamp {
                     let factor = <$type>::from_f64([1.0, 2.0, 4.0, 0.5][usize::from(omod & 3)]);
