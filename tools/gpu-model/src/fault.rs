@@ -1,9 +1,9 @@
 //! Why a wave cannot continue.
 
-/// Why a wave cannot continue. [`crate::dispatch::FaultReport`] adds kernel, program counter and words.
+/// Why a wave cannot continue. A dispatch's error adds kernel, program counter and words.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Fault {
-    /// The instruction, or this form of it, is not modelled.
+    /// The model does not execute the instruction or this form of it.
     #[error("instruction not modelled")]
     Unknown,
     /// The words at the program counter are not a valid instruction.

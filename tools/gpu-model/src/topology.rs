@@ -1,4 +1,4 @@
-//! The KFD topology tree that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
+//! The KFD topology that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
 //!
 //! Files and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The compute units are those of an
 //! RX 7900, but there are only eight: programs choose the sizes of their grids by the number of compute units.

@@ -33,6 +33,15 @@ impl Wave {
     pub fn set_exec(&mut self, mask: u64) {
         self.set_mask(Operand::EXEC_LO, mask);
     }
+    /// The number of active lanes.
+    #[inline]
+    pub fn active_lanes(&self) -> u64 {
+        match self.exec() {
+            // The most frequent mask. Counting takes a dozen instructions on baseline x86-64.
+            0xffff_ffff => 32,
+            mask => mask.count_ones().into(),
+        }
+    }
     #[inline]
     pub fn vcc(&self) -> u64 {
         self.mask(Operand::VCC_LO)

@@ -166,7 +166,7 @@ fn waves_of_a_workgroup_wait_at_a_barrier() {
     assert_eq!(machine.byte(DATA + 159), 0);
 }
 
-/// Workgroup 0 waits in a loop until another workgroup has stored.
+/// Workgroup 0 waits in a loop until another workgroup has stored its result.
 const SPIN: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)

@@ -55,7 +55,7 @@ impl Interpreter {
                 Err(fault) => break Err(fault),
             };
             if inst.enc as u8 > Encoding::Mubuf as u8 {
-                lane_instructions += u64::from(wave.exec().count_ones());
+                lane_instructions += wave.active_lanes();
             }
             wave.pc = pc + u64::from(inst.len);
             let mut spaces = AddressSpaces {

@@ -52,7 +52,7 @@ impl Run {
         let size = packet.workgroup_size.map(u32::from);
         if size.contains(&0) || packet.grid_size.contains(&0) {
             return Err(format!(
-                "a workgroup of {size:?} and a grid of {:?} work-items",
+                "a workgroup of {size:?} and a grid of {:?}: no size may be 0",
                 packet.grid_size
             ));
         }

@@ -48,7 +48,7 @@ fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     };
     let (mut strings, mut symbols, mut hash) = (None, None, None);
     for entry in (0..length / 16).map(|n| table.wrapping_add(16 * n)) {
-        // ROCr may have relocated the addresses in the table, or not.
+        // The loader may or may not have relocated the addresses in the table.
         let value = memory.load_u64(entry + 8)?;
         let address = if value >= base {
             value

@@ -7,12 +7,12 @@ use crate::fault::Fault;
 use crate::isa::{Inst, Op};
 use crate::wave::{VReg, Wave};
 
-/// Where a lane's address comes from.
+/// How a lane's address is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Address {
-    /// The address register and the offset.
+    /// The sum of the address register and the offset.
     Register,
-    /// M0, the offset and the lane's number.
+    /// The sum of M0, the offset, and the lane number times four.
     Lane,
 }
 
@@ -465,7 +465,7 @@ mod tests {
             [1, 31, 0, 33, 32].map(|n| wave.vgpr[8][n]),
             [100, 130, 131, 132, 163]
         );
-        // An inactive lane is read as 0.
+        // The value of an inactive lane is 0.
         wave.set_exec(!2);
         execute(&mut wave, &ds(Op::DS_BPERMUTE_B32, 0, 0), &mut []).unwrap();
         assert_eq!(wave.vgpr[8][0], 0);

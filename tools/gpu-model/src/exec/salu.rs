@@ -494,7 +494,7 @@ mod hwreg {
     pub const SHADER_CYCLES: u32 = 29;
 }
 
-/// The bits of MODE that the model keeps: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
+/// The bits of MODE that the model supports: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
 const MODE_BITS: u32 = 0x80_03ff;
 
 fn hwreg_fields(imm: i32) -> (u32, u32, u32) {

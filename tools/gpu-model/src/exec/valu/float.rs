@@ -391,7 +391,7 @@ pub fn convert<S: Float, D: Float>(value: S, round: Round) -> D {
     encode(negative, significand, exponent, round)
 }
 
-/// The power of two that makes a significand in [0.5, 1) of the value; 0 for zero, infinities and NaN.
+/// The exponent for a significand in [0.5, 1); 0 for zero, infinities and NaN.
 pub fn frexp_exponent<T: Float>(value: T) -> i32 {
     if !value.is_finite() || value.is_zero() {
         return 0;

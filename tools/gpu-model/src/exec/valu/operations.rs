@@ -101,7 +101,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_LSHL_ADD_U32 => alu.map3(|a: u32, b: u32, c: u32| (a << (b & 31)).wrapping_add(c)),
         V_ADD_LSHL_U32 => alu.map3(|a: u32, b: u32, c: u32| a.wrapping_add(b) << (c & 31)),
 
-        // Sums of integers
+        // Addition and subtraction of integers
         V_ADD_NC_U32 => alu.clampable2(u32::wrapping_add, u32::saturating_add),
         V_SUB_NC_U32 => alu.clampable2(u32::wrapping_sub, u32::saturating_sub),
         V_SUBREV_NC_U32 => alu.clampable2(
@@ -137,7 +137,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MQSAD_U32_U8 => alu.quad_sad_wide(),
         V_LERP_U8 => alu.map3(lerp_u8),
 
-        // Products of integers
+        // Multiplication of integers
         V_MUL_LO_U32 => alu.map2(u32::wrapping_mul),
         V_MUL_HI_U32 => alu.map2(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         V_MUL_HI_I32 => alu.map2(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
@@ -194,7 +194,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MAXMIN_I32 => alu.map3(|a: i32, b: i32, c: i32| a.max(b).min(c)),
         V_MINMAX_I32 => alu.map3(|a: i32, b: i32, c: i32| a.min(b).max(c)),
 
-        // Sums and products of floats
+        // Addition and multiplication of floats
         V_ADD_F16 => alu.add::<f16>(),
         V_ADD_F32 => alu.add::<f32>(),
         V_ADD_F64 => alu.add::<f64>(),
@@ -240,7 +240,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CUBETC_F32 => alu.cube(|face| face.t),
         V_CUBEMA_F32 => alu.cube(|face| face.major * 2.0),
 
-        // Parts of floats
+        // Rounding, fractions and exponents of floats
         V_TRUNC_F16 => alu.integral::<f16>(Integral::Trunc),
         V_TRUNC_F32 => alu.integral::<f32>(Integral::Trunc),
         V_TRUNC_F64 => alu.integral::<f64>(Integral::Trunc),
@@ -363,7 +363,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_FMA_MIXLO_F16 => alu.fma_mix_f16(false),
         V_FMA_MIXHI_F16 => alu.fma_mix_f16(true),
 
-        // Sums of products
+        // Dot products and matrices
         V_DOT2_F32_F16 => alu.dot2_f32_f16(),
         V_DOT2_F32_BF16 => alu.dot2_f32_bf16(),
         V_DOT2ACC_F32_F16 => alu.dot2acc_f32_f16(),

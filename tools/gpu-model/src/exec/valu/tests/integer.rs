@@ -179,7 +179,7 @@ fn clamp_saturates_integers() {
         let got = run_with(MODE, *op, values, |inst| inst.clamp = true);
         assert_eq!(got, *expected, "{op:?} {values:x?}: {got:#x}");
     }
-    // What has no use for the bit does not ignore it.
+    // Operations without CLAMP do not ignore it.
     let mut inst = inst(V_AND_B32);
     inst.clamp = true;
     assert_eq!(execute(&mut wave(32), &inst), Err(Fault::Unknown));
