@@ -1,23 +1,25 @@
-//! FLAT, GLOBAL and SCRATCH: vector memory. A flat address names global memory, or through an aperture the
-//! workgroup's LDS or the lane's own private segment; the three formats share their opcodes.
+//! FLAT, GLOBAL and SCRATCH: vector memory. A flat address is in global memory, or in one of the two apertures: the
+//! workgroup's LDS and the lane's private segment. The three formats share their opcodes.
 
 use super::access::{Access, Half, Local, Registers, perform};
+use super::address_spaces::AddressSpaces;
 use super::atomic::Atomic;
-use super::{Fault, Surroundings, lanes, scalar32, scalar64, vgprs};
+use super::operand::{lanes, scalar32, scalar64, vgprs};
+use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// What an opcode does (guide, "FLAT, scratch and global instructions").
+/// The access of an opcode (guide, "FLAT, scratch and global instructions").
 fn access(opcode: u16) -> Result<Access, Fault> {
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };
     let atomic = |op| Access::Atomic { op, wide: false };
     let wide = |op| Access::Atomic { op, wide: true };
     Ok(match opcode {
-        0x10 => narrow(1, false, Half::Whole),
-        0x11 => narrow(1, true, Half::Whole),
-        0x12 => narrow(2, false, Half::Whole),
-        0x13 => narrow(2, true, Half::Whole),
+        0x10 => narrow(1, false, Half::Full),
+        0x11 => narrow(1, true, Half::Full),
+        0x12 => narrow(2, false, Half::Full),
+        0x13 => narrow(2, true, Half::Full),
         0x14..=0x17 => Access::Load(usize::from(opcode) - 0x13),
         0x18 => Access::StoreNarrow {
             size: 1,
@@ -75,13 +77,13 @@ fn access(opcode: u16) -> Result<Access, Fault> {
         0x50 => atomic(Atomic::CompareSwapFloat),
         0x51 => atomic(Atomic::MinFloat),
         0x52 => atomic(Atomic::MaxFloat),
-        // The L2's adder knows no denormals.
+        // The adder in the L2 cache flushes denormals.
         0x56 => atomic(Atomic::AddFloat { flush: true }),
         _ => return Err(Fault::Unknown),
     })
 }
 
-/// The number of VGPRs that an access reads data from, and that it writes.
+/// How many VGPRs an access reads as data, and how many it writes.
 fn widths(access: Access) -> (usize, usize) {
     match access {
         Access::LoadNarrow { .. } => (0, 1),
@@ -141,25 +143,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
     Ok(out)
 }
 
-fn outside_scratch(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Scratch {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub(super) fn outside_lds(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Lds {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
     let access = access(inst.op.operands().code)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
@@ -169,7 +153,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
     } else {
         0
     };
-    // GLC of an atomic operation asks for the old value.
+    // An atomic operation returns the old value if GLC is set.
     let returns = writes > 0 && (inst.glc || !matches!(access, Access::Atomic { .. }));
     let regs = Registers {
         dst: if returns {
@@ -189,23 +173,17 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
             _ => false,
         };
         if in_scratch {
-            let mut local = Local {
-                bytes: around.scratch.lane(lane),
-                fault: outside_scratch,
-            };
+            let mut private = Local::private(spaces.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut private, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
-            let mut local = Local {
-                bytes: around.lds,
-                fault: outside_lds,
-            };
+            let mut lds = Local::lds(spaces.lds);
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut lds, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(around.memory, access, address, &mut wave.vgpr, regs, lane)
+            perform(spaces.global, access, address, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         }
     }
@@ -214,13 +192,13 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scratch;
+    use super::super::address_spaces::Scratch;
     use super::super::testing::{inst, wave};
     use super::*;
     use crate::isa::Op;
     use crate::memory::{Memory, View};
 
-    /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 private bytes a lane.
+    /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 bytes of private memory per lane.
     struct Bench {
         bytes: Box<[u32; 64]>,
         memory: View,
@@ -244,12 +222,12 @@ mod tests {
             }
         }
         fn run(&mut self, inst: &Inst) -> Result<(), Fault> {
-            let mut around = Surroundings {
-                memory: &mut self.memory,
+            let mut spaces = AddressSpaces {
+                global: &mut self.memory,
                 lds: &mut self.lds,
                 scratch: &mut self.scratch,
             };
-            execute(&mut self.wave, inst, &mut around)
+            execute(&mut self.wave, inst, &mut spaces)
         }
         fn address(&mut self, lane: usize, address: u64) {
             self.wave.vgpr[0][lane] = address as u32;
@@ -335,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_addresses_reach_lds_and_private_memory_through_their_apertures() {
+    fn flat_addresses_in_apertures_access_lds_and_private_memory() {
         let mut bench = Bench::new(32);
         bench.wave.set_exec(0b111);
         bench.address(0, 0x1_0040);
@@ -350,7 +328,7 @@ mod tests {
             .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
             .unwrap();
         assert_eq!(bench.wave.vgpr[8][..3], [5, 6, 7]);
-        // The same private dword by a scratch instruction, from a scalar and a vector offset.
+        // The same private dword with a scratch instruction that has a scalar and a vector offset.
         let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
         scratch.src[2] = Operand(4);
         scratch.flag = true;
@@ -359,7 +337,7 @@ mod tests {
         bench.wave.set_exec(0b100);
         bench.run(&scratch).unwrap();
         assert_eq!(bench.wave.vgpr[8][2], 7);
-        // Without SVE the vector offset does not count; the other lane has memory of its own.
+        // Without SVE the vector offset is ignored. The other lane has its own memory.
         scratch.flag = false;
         scratch.imm = 8;
         bench.wave.set_exec(0b110);
@@ -393,7 +371,7 @@ mod tests {
         bench.run(&add).unwrap();
         assert_eq!(bench.bytes[0], 22);
         assert_eq!(bench.wave.vgpr[8][..2], [11, 16]);
-        // Compare and swap: data, then the value to compare with.
+        // The operands of compare and swap are the data, then the value to compare with.
         let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
         swap.glc = true;
         bench.wave.set_exec(1);
@@ -419,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_the_first_lane_that_is_outside() {
+    fn a_fault_names_the_first_lane_that_is_out_of_bounds() {
         let mut bench = Bench::new(32);
         bench.wave.set_exec(0b1010);
         bench.address(1, 0x1_00fc);
@@ -433,7 +411,7 @@ mod tests {
                 lane: Some(3)
             })
         );
-        // A register that the kernel was not granted.
+        // A register that is not allocated.
         let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
         wide.dst = Operand::vgpr(30);
         assert_eq!(bench.run(&wide), Err(Fault::Vgpr(33)));

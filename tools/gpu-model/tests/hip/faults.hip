@@ -1,4 +1,4 @@
-// Each mode ends the process, or for "none" does not.
+// Each mode except "none" ends the process.
 #include "check.h"
 #include <cassert>
 

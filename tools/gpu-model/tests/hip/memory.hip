@@ -1,5 +1,5 @@
-// Memory of every kind and width: global, constant, LDS, private (through flat and scratch instructions), atomics,
-// copies and fills, calls and indirect calls that keep their frames in private memory.
+// Memory of all address spaces and widths: global, constant, LDS, private (with flat and scratch instructions); atomics;
+// copies and fills; calls and indirect calls with stack frames in private memory.
 #include "check.h"
 
 struct Fields {
@@ -204,7 +204,7 @@ __global__ void indirect(int *out) {
     out[t] = table[t % 3](t);
 }
 
-// A pointer that may be private or global: only flat instructions can follow it.
+// A pointer that may be private or global: only flat instructions can access it.
 __global__ void either(int *out, int which) {
     int array[4] = {1, 2, 3, 4};
     int *place = which > 2 ? &array[threadIdx.x & 3] : out;
@@ -255,7 +255,7 @@ void test_symbols() {
     EXPECT_EQ(back[0], 99, 0);
 }
 
-// HIP's own kernels; more than HIP copies through one staging buffer.
+// HIP's own kernels, with more bytes than one of HIP's staging buffers.
 void test_copies() {
     const size_t size = (5 << 20) + 13;
     auto from = random_integers<uint8_t>(size);

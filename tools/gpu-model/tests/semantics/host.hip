@@ -1,8 +1,8 @@
-// What HIP does with kernels of its own: copies and fills of odd sizes at odd places; and launches: grids of three
-// dimensions with partial workgroups, and several streams at once.
+// Operations that HIP implements with its own kernels: copies and fills with odd sizes and offsets. Launches:
+// three-dimensional grids with partial workgroups, and several streams at once.
 //
-// ROCr's model mode has no user pointers: copies for which HIP would pin the program's own memory (asynchronous ones,
-// rectangles) need memory of hipHostMalloc, or stay on the device.
+// ROCr's model mode cannot pin user memory: copies for which HIP would pin it (asynchronous ones, rectangles) use memory
+// of hipHostMalloc, or stay on the device.
 #include "check.h"
 
 std::vector<uint8_t> random_bytes(size_t n) {
@@ -73,7 +73,7 @@ void test_fills() {
     expect(report, a, x);
 }
 
-// Everything that a lane can know about its place.
+// All ids and sizes that a work-item can read.
 __global__ void place(uint64_t *out, dim3 limit) {
     uint32_t x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y,
              z = blockIdx.z * blockDim.z + threadIdx.z;
@@ -114,7 +114,7 @@ __global__ void step(uint32_t *values, int n, uint32_t factor, uint32_t term) {
         values[i] = values[i] * factor + term;
 }
 
-// Each stream has its own chain of kernels and copies, in order; between the streams there is none.
+// Each stream has its own sequence of kernels and copies. Different streams are not ordered.
 void test_streams() {
     Report report("streams");
     constexpr int streams = 6, n = 1500;

@@ -1,15 +1,15 @@
-// What lanes read of other lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with some.
-// The host does it again lane by lane, as the guide's chapters on DPP and on LDS permutes tell.
+// Operations across lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with some. The host
+// computes the results lane by lane, as the guide's chapters on DPP and LDS permutes specify.
 #include "check.h"
 
 #include <utility>
 
 constexpr int threads = 256;
 constexpr uint32_t none = 0xdeadbeef;
-// Not known: the compiler does not care what a lane holds that is not active.
+// Undefined: the compiler may leave any value in a lane that is not active.
 constexpr uint64_t open = 1ull << 32;
 
-// A function of a lane's value and another number, for the device; the host only needs its type.
+// A function of a lane's value and another number, for the device. The host only uses its type.
 #ifdef __HIP_DEVICE_COMPILE__
 #define LANE(...) [](uint32_t x, uint32_t y) __device__ __host__ -> uint32_t { __VA_ARGS__; }
 #else
@@ -18,7 +18,7 @@ constexpr uint64_t open = 1ull << 32;
 
 int lanes;
 
-// A wave as the host sees it.
+// A wave, on the host.
 struct Wave {
     uint32_t in[64], index[64];
     bool active[64];
@@ -33,7 +33,7 @@ template <class F> __global__ void run(F f, uint32_t *out, const uint32_t *in, c
     out[i] = result;
 }
 
-// `f` on the device against `wanted(wave, lane)` on the host, under several masks of active lanes.
+// Compares `f` on the device with `wanted(wave, lane)` on the host, with several masks of active lanes.
 template <class F, class G> void check(const char *name, F f, G wanted) {
     std::vector<uint32_t> in(threads), index(threads);
     for (int i = 0; i < threads; ++i) {
@@ -62,7 +62,7 @@ template <class F, class G> void check(const char *name, F f, G wanted) {
     }
 }
 
-// Where DPP16 fetches from, or -1.
+// The lane that DPP16 reads, or -1.
 int dpp_source(int control, int lane) {
     int row = lane & ~15, l = lane & 15, n = control & 15;
     switch (control >> 4) {
@@ -121,7 +121,7 @@ template <int pattern> void swizzle() {
           });
 }
 
-// v_permlane16 and v_permlanex16: a lane of a row picks one of the row, or of the other row of its half.
+// v_permlane16 and v_permlanex16: a lane reads a lane of its row, or of the other row of its half.
 template <bool other_row, bool fetch_inactive, bool bound_control> void permlane() {
     constexpr uint32_t low = 0x76543210 ^ 0x31265075, high = 0xfedcba98 ^ 0x02040608;
     check(
@@ -186,13 +186,13 @@ void votes() {
 }
 
 void permutes() {
-    // In wave64 each half is by itself.
+    // In wave64, each half is independent.
     check("bpermute", LANE(return uint32_t(__builtin_amdgcn_ds_bpermute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               int from = (lane & 32) + (wave.index[lane] & 31);
               return wave.valid(from) ? wave.in[from] : 0;
           });
-    // Of several lanes that send to one, the last wins.
+    // If several lanes send to one lane, the last one counts.
     check("permute", LANE(return uint32_t(__builtin_amdgcn_ds_permute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               uint32_t value = 0;

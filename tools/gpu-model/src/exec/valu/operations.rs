@@ -1,63 +1,49 @@
-//! Vector arithmetic: VOP1, VOP2, VOPC, VOP3, VOP3P, VOPD, DPP.
+//! The table of vector operations: VOP1, VOP2, VOPC, VOP3, VOP3P.
 //!
-//! [`operate`] is the table of operations. A row names the types of sources and result by those of the function it
-//! hands to `map1`, `map2`, `map3`; the type says how an operand is read and written ([`lanes::Value`]): its width,
-//! which half OP_SEL takes, what NEG, ABS, OMOD and CLAMP do to it. What takes more than an expression stands in the
-//! file of its concept.
+//! A row applies a function to all lanes with `map1`, `map2` or `map3`. The types of the function's arguments and result
+//! determine how operands are read and results are written ([`super::value`]). Operations that need more than an
+//! expression are in the file of their subject.
 //!
-//! What an operation does is in the RDNA3 guide, chapter 16; where the code departs from it, a comment says why.
-
-mod compare;
-mod convert;
-mod cross_lane;
-mod cube;
-mod divide;
-mod dpp;
-mod dual;
-mod float;
-mod integer;
-mod lanes;
-mod matrix;
-mod packed;
-#[cfg(test)]
-mod tests;
-mod transcend;
+//! The RDNA3 guide, chapter 16, specifies the operations. A comment gives the reason for each deviation.
 
 use half::f16;
 
-use super::Fault;
+use super::alu::Alu;
+use super::compare;
+use super::convert::{half_toward_zero, offset_i4, pack, saturate_u8, snorm, unorm};
+use super::float::{Integral, frexp_exponent, max, med3, min};
+use super::integer::{
+    self, align, bfe_i32, bfe_u32, bfm, cls, clz, ctz, lerp_u8, low24, low24u, perm, sad_u8,
+    sad_u16,
+};
+use super::matrix::Half;
+use super::transcend;
+use super::value::Moved;
+use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Op};
 use crate::wave::Wave;
-use convert::{half_toward_zero, offset_i4, pack, saturate_u8, snorm, unorm};
-use float::{Integral, frexp_exponent, max, med3, min};
-use integer::{
-    align, bfe_i32, bfe_u32, bfm, cls, clz, ctz, lerp_u8, low24, low24u, perm, sad_u8, sad_u16,
-};
-use lanes::{Alu, Carried};
-use matrix::Half;
 
-/// Runs one vector instruction on the active lanes. Does not move the program counter.
+/// Executes an instruction of any format except VOPD.
+#[inline]
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
-    if inst.enc == Encoding::Vopd {
-        return dual::execute(wave, inst);
-    }
     operate(&mut Alu::new(wave, inst)?, inst.op)
 }
 
-fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
+/// Executes the operation `op` with the operands and modifiers in `alu`.
+pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
     use Op::*;
     match op {
         V_NOP | V_PIPEFLUSH => Ok(()),
 
         // Moves
-        V_MOV_B32 => alu.map1(|a: Carried<f32>| a),
-        V_MOV_B16 => alu.map1(|a: Carried<f16>| a),
+        V_MOV_B32 => alu.map1(|a: Moved<f32>| a),
+        V_MOV_B16 => alu.map1(|a: Moved<f16>| a),
         V_CNDMASK_B32 => alu.cndmask::<f32>(),
         V_CNDMASK_B16 => alu.cndmask::<f16>(),
         V_SWAP_B32 => alu.swap(),
         V_SWAP_B16 => alu.swap_halves(),
         V_PACK_B32_F16 => {
-            alu.map2(|a: Carried<f16>, b: Carried<f16>| pack(a.0.to_bits(), b.0.to_bits()))
+            alu.map2(|a: Moved<f16>, b: Moved<f16>| pack(a.0.to_bits(), b.0.to_bits()))
         }
         V_MOVRELD_B32 => alu.movreld(),
         V_MOVRELS_B32 => alu.movrels(),
@@ -65,7 +51,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MOVRELSD_2_B32 => alu.movrelsd_2(),
         V_SWAPREL_B32 => alu.swaprel(),
 
-        // Between lanes
+        // Across lanes
         V_READFIRSTLANE_B32 => alu.readfirstlane(),
         V_READLANE_B32 => alu.readlane(),
         V_WRITELANE_B32 => alu.writelane(),
@@ -115,7 +101,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_LSHL_ADD_U32 => alu.map3(|a: u32, b: u32, c: u32| (a << (b & 31)).wrapping_add(c)),
         V_ADD_LSHL_U32 => alu.map3(|a: u32, b: u32, c: u32| a.wrapping_add(b) << (c & 31)),
 
-        // Sums of integers
+        // Addition and subtraction of integers
         V_ADD_NC_U32 => alu.clampable2(u32::wrapping_add, u32::saturating_add),
         V_SUB_NC_U32 => alu.clampable2(u32::wrapping_sub, u32::saturating_sub),
         V_SUBREV_NC_U32 => alu.clampable2(
@@ -151,7 +137,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MQSAD_U32_U8 => alu.quad_sad_wide(),
         V_LERP_U8 => alu.map3(lerp_u8),
 
-        // Products of integers
+        // Multiplication of integers
         V_MUL_LO_U32 => alu.map2(u32::wrapping_mul),
         V_MUL_HI_U32 => alu.map2(|a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         V_MUL_HI_I32 => alu.map2(|a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
@@ -182,7 +168,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
             (exact as i64, exact < 0)
         }),
 
-        // Choices between integers
+        // Minimum, maximum and median of integers
         V_MIN_U32 => alu.map2(u32::min),
         V_MAX_U32 => alu.map2(u32::max),
         V_MIN_I32 => alu.map2(i32::min),
@@ -208,7 +194,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MAXMIN_I32 => alu.map3(|a: i32, b: i32, c: i32| a.max(b).min(c)),
         V_MINMAX_I32 => alu.map3(|a: i32, b: i32, c: i32| a.min(b).max(c)),
 
-        // Sums and products of floats
+        // Addition and multiplication of floats
         V_ADD_F16 => alu.add::<f16>(),
         V_ADD_F32 => alu.add::<f32>(),
         V_ADD_F64 => alu.add::<f64>(),
@@ -232,7 +218,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         }
         V_MULLIT_F32 => alu.mullit(),
 
-        // Choices between floats
+        // Minimum, maximum and median of floats
         V_MIN_F16 => alu.pick2(min::<f16>),
         V_MIN_F32 => alu.pick2(min::<f32>),
         V_MIN_F64 => alu.pick2(min::<f64>),
@@ -254,7 +240,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CUBETC_F32 => alu.cube(|face| face.t),
         V_CUBEMA_F32 => alu.cube(|face| face.major * 2.0),
 
-        // Parts of floats
+        // Rounding, fractions and exponents of floats
         V_TRUNC_F16 => alu.integral::<f16>(Integral::Trunc),
         V_TRUNC_F32 => alu.integral::<f32>(Integral::Trunc),
         V_TRUNC_F64 => alu.integral::<f64>(Integral::Trunc),
@@ -377,7 +363,7 @@ fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_FMA_MIXLO_F16 => alu.fma_mix_f16(false),
         V_FMA_MIXHI_F16 => alu.fma_mix_f16(true),
 
-        // Sums of products
+        // Dot products and matrices
         V_DOT2_F32_F16 => alu.dot2_f32_f16(),
         V_DOT2_F32_BF16 => alu.dot2_f32_bf16(),
         V_DOT2ACC_F32_F16 => alu.dot2acc_f32_f16(),

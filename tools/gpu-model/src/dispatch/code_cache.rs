@@ -1,11 +1,11 @@
-//! Decoded instructions, kept by the program counter.
+//! A cache of decoded instructions, by their addresses.
 //!
-//! Code objects get unloaded and their addresses reused, so what was decoded once holds only as long as the
-//! words in memory are the same: each page is compared with memory again before its first use in a dispatch.
+//! Code objects are unloaded and their addresses reused, so a decoded instruction is valid only while the words in memory
+//! are the same. Each page is compared with memory before its first use in a dispatch.
 
 use std::collections::HashMap;
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::isa::{self, Inst};
 use crate::memory::View;
 
@@ -14,7 +14,7 @@ const PAGE_BYTES: u64 = 4 * PAGE_WORDS as u64;
 
 struct Page {
     number: u64,
-    /// When the words were last seen to be those of memory.
+    /// The cache's epoch when the words were last compared with memory.
     epoch: u64,
     /// The part of the page that is allocated, in words.
     valid: std::ops::Range<usize>,
@@ -22,22 +22,22 @@ struct Page {
     decoded: Box<[Option<Inst>; PAGE_WORDS]>,
 }
 
-/// One thread's cache of decoded instructions.
-pub struct Code {
+/// The cache of one thread.
+pub struct CodeCache {
     pages: Vec<Page>,
     by_number: HashMap<u64, usize>,
     current: usize,
     epoch: u64,
-    /// The last instruction that reached from one page into the next; such a one is not kept.
+    /// The last instruction that crossed a page boundary. Such instructions are not cached.
     straddling: Option<Inst>,
 }
 
-/// Pages to keep (an `Inst` is about 60 bytes, so a page is about 64 KiB).
+/// The cache is emptied when it has this many pages (an `Inst` is about 60 bytes, so a page is about 64 KiB).
 const MOST_PAGES: usize = 512;
 
-impl Code {
-    pub fn new() -> Code {
-        Code {
+impl CodeCache {
+    pub fn new() -> CodeCache {
+        CodeCache {
             pages: Vec::new(),
             by_number: HashMap::new(),
             current: usize::MAX,
@@ -46,7 +46,7 @@ impl Code {
         }
     }
 
-    /// From here on, memory may hold other code than before.
+    /// From now on, memory may hold different code.
     pub fn invalidate(&mut self) {
         self.epoch += 1;
         self.current = usize::MAX;
@@ -63,7 +63,7 @@ impl Code {
         let index = if hit {
             current
         } else {
-            self.turn_to(pc, memory)?
+            self.load_page(pc, memory)?
         };
         let word = (pc % PAGE_BYTES / 4) as usize;
         if self.pages[index].decoded[word].is_none() || !pc.is_multiple_of(4) {
@@ -71,11 +71,12 @@ impl Code {
         }
         Ok(self.pages[index].decoded[word]
             .as_ref()
-            .expect("seen to be there"))
+            .expect("checked above"))
     }
 
     #[cold]
-    fn turn_to(&mut self, pc: u64, memory: &mut View) -> Result<usize, Fault> {
+    /// Makes the page of `pc` the current one.
+    fn load_page(&mut self, pc: u64, memory: &mut View) -> Result<usize, Fault> {
         let number = pc / PAGE_BYTES;
         let known = self.by_number.get(&number).copied();
         if let Some(index) = known
@@ -124,27 +125,27 @@ impl Code {
         }
         let word = word_of(pc);
         if !self.pages[index].valid.contains(&word) {
-            // What was read of the page ends at a gap; this place lies behind it.
+            // The page has a gap between the words that were read and this one.
             self.invalidate();
-            let index = self.turn_to(pc, memory)?;
+            let index = self.load_page(pc, memory)?;
             return self.decode(index, pc, memory);
         }
         let page = &mut self.pages[index];
-        let here = &page.words[word..page.valid.end];
-        if here.len() >= 3 {
-            let inst = isa::decode(here).map_err(|_| Fault::Illegal)?;
+        let available = &page.words[word..page.valid.end];
+        if available.len() >= 3 {
+            let inst = isa::decode(available).map_err(|_| Fault::Illegal)?;
             return Ok(page.decoded[word].insert(inst));
         }
-        let mut words = here.to_vec();
+        let mut words = available.to_vec();
         while words.len() < 3 {
             match memory.load_u32(pc + 4 * words.len() as u64) {
                 Ok(next) => words.push(next),
-                // The end of the code: the instruction may be a short one.
+                // The code ends here, but the instruction may be short enough.
                 Err(_) => break,
             }
         }
         let inst = isa::decode(&words).map_err(|_| Fault::Illegal)?;
-        if usize::from(inst.len) <= 4 * here.len() {
+        if usize::from(inst.len) <= 4 * available.len() {
             return Ok(page.decoded[word].insert(inst));
         }
         Ok(self.straddling.insert(inst))
@@ -157,7 +158,7 @@ fn word_of(pc: u64) -> usize {
 
 type Words = (Box<[u32; PAGE_WORDS]>, std::ops::Range<usize>);
 
-/// The words of the page around `pc`, as far as they are allocated without a gap.
+/// The words of the page around `pc` that are allocated without a gap.
 fn read_page(pc: u64, memory: &mut View) -> Result<Words, Fault> {
     let start = pc / PAGE_BYTES * PAGE_BYTES;
     let mut words = Box::new([0; PAGE_WORDS]);
@@ -192,13 +193,13 @@ mod tests {
 
     const START: u64 = 0x10_0000;
 
-    /// Two pages at [`START`] with these words at `address`, and nothing behind them.
+    /// Two pages at [`START`], with these words at `address`. Nothing else is allocated.
     fn code(address: u64, words: &[u32]) -> (Vec<u32>, View) {
         let mut bytes = vec![0; 2 * PAGE_WORDS];
         let at = (address - START) as usize / 4;
         bytes[at..at + words.len()].copy_from_slice(words);
         let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
-        // SAFETY: the bytes are returned beside the view, and live as long.
+        // SAFETY: the bytes are returned with the view, and every test keeps both.
         unsafe { memory.allocated(START, 2 * PAGE_BYTES, false) };
         (bytes, View::new(memory))
     }
@@ -209,12 +210,12 @@ mod tests {
     const END: u32 = 0xbfb0_0000;
 
     #[test]
-    fn an_instruction_may_reach_from_one_page_into_the_next() {
+    fn an_instruction_can_cross_a_page_boundary() {
         let (mut bytes, mut view) = code(START + PAGE_BYTES - 4, &MOVE);
-        let mut code = Code::new();
+        let mut code = CodeCache::new();
         let inst = code.fetch(START + PAGE_BYTES - 4, &mut view).unwrap();
         assert_eq!((inst.len, inst.literal), (8, 0x1234_5678));
-        // And its second half may change alone.
+        // A change of its second half only.
         bytes[PAGE_WORDS] = 9;
         code.invalidate();
         let inst = code.fetch(START + PAGE_BYTES - 4, &mut view).unwrap();
@@ -225,23 +226,26 @@ mod tests {
     fn the_last_instruction_before_the_end_of_memory() {
         let end = START + 2 * PAGE_BYTES;
         let (_bytes, mut view) = code(end - 4, &[END]);
-        let mut code = Code::new();
+        let mut code = CodeCache::new();
         assert_eq!(code.fetch(end - 4, &mut view).unwrap().op, Op::S_ENDPGM);
         assert!(matches!(
             code.fetch(end, &mut view),
             Err(Fault::Memory { address, .. }) if address == end
         ));
-        // A literal that lies outside.
+        // A literal outside of the memory.
         let (_bytes, mut view) = self::code(end - 4, &MOVE[..1]);
-        assert_eq!(Code::new().fetch(end - 4, &mut view), Err(Fault::Illegal));
+        assert_eq!(
+            CodeCache::new().fetch(end - 4, &mut view),
+            Err(Fault::Illegal)
+        );
     }
 
     #[test]
-    fn a_page_with_a_gap_is_read_on_both_sides() {
+    fn a_page_is_read_on_both_sides_of_a_gap() {
         let (mut bytes, mut view) = code(START + 64, &[END]);
         bytes[64] = MOVE[0];
         view.memory().freed(START + 128, 64);
-        let mut code = Code::new();
+        let mut code = CodeCache::new();
         assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
         assert!(matches!(
             code.fetch(START + 160, &mut view),

@@ -1,7 +1,7 @@
-//! The name of a kernel, from memory alone: a loaded code object starts with its ELF header, and its dynamic
-//! symbols are loaded with it.
+//! The name of a kernel, found in memory: a loaded code object starts with its ELF header, and its dynamic symbols are
+//! loaded, too.
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::memory::View;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
@@ -12,7 +12,7 @@ const DT_SYMTAB: u64 = 6;
 const SYMBOL_SIZE: u64 = 24;
 const LONGEST_NAME: u64 = 4096;
 
-/// The name of the kernel whose descriptor is at `object`; where memory shows none, the address.
+/// The name of the kernel whose descriptor is at `object`, or the address if there is no symbol.
 pub fn kernel_name(object: u64, memory: &mut View) -> String {
     match find(object, memory) {
         Ok(Some(name)) => name,
@@ -20,7 +20,7 @@ pub fn kernel_name(object: u64, memory: &mut View) -> String {
     }
 }
 
-/// `Err` only where the code object's own tables lead outside what is allocated.
+/// Fails only if the code object's tables refer to memory that is not allocated.
 fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     let Some(allocation) = memory.memory().allocation(object) else {
         return Ok(None);
@@ -48,7 +48,7 @@ fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     };
     let (mut strings, mut symbols, mut hash) = (None, None, None);
     for entry in (0..length / 16).map(|n| table.wrapping_add(16 * n)) {
-        // ROCr may have relocated the addresses in the table, or not.
+        // The loader may or may not have relocated the addresses in the table.
         let value = memory.load_u64(entry + 8)?;
         let address = if value >= base {
             value
@@ -65,7 +65,7 @@ fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     let (Some(strings), Some(symbols), Some(hash)) = (strings, symbols, hash) else {
         return Ok(None);
     };
-    // The number of chains is that of the symbols.
+    // DT_HASH has as many chains as there are symbols.
     let count = u64::from(memory.load_u32(hash.wrapping_add(4))?);
     for symbol in (0..count).map(|n| symbols.wrapping_add(SYMBOL_SIZE * n)) {
         if base.wrapping_add(memory.load_u64(symbol + 8)?) != object {
