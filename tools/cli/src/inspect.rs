@@ -1,8 +1,12 @@
-//! `devprof inspect`: what is in a file, as far as GPUs are concerned.
+//! `devprof inspect`: shows the GPU code, profiles and traces in files.
 
+use crate::Console;
+use crate::color::Paint;
+use crate::exit::Outcome;
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::{Console, Ink, PARTLY};
+use crate::table::Table;
+use anyhow::Context;
 use clap::Args;
 use code_objects::{
     CodeObject, Found, Host, Kernel, Method, Options as WalkOptions, Place, Profile, Sampling, What,
@@ -17,35 +21,36 @@ pub struct Options {
     /// Executables, libraries, objects, archives, code objects, profiles, traces
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// One JSON array with an object for each file
+    /// Print a JSON array with one object per file
     #[arg(long)]
     json: bool,
-    /// Each code object with its kernels: registers, spills, LDS and scratch
+    /// Show the kernels of each code object: registers, spills, LDS and scratch
     #[arg(long)]
     kernels: bool,
     #[command(flatten)]
     naming: Naming,
 }
 
-/// Code objects are shown one by one up to this many in a file.
-const FEW: usize = 16;
+/// If a file has more code objects than this, they are not listed one by one.
+const MAX_LISTED: usize = 16;
 
-/// What is in one file.
+/// The contents of a file.
 struct Contents {
     file: PathBuf,
     found: Vec<(Place, What)>,
+    /// How many parts could not be read.
     damage: usize,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
-    let (mut whole, mut nothing) = (0, 0);
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let (mut complete, mut empty) = (0, 0);
     let mut array = Vec::new();
     for (n, file) in options.files.iter().enumerate() {
         let contents = read(file, console);
         if contents.found.is_empty() {
-            nothing += 1;
+            empty += 1;
         } else if contents.damage == 0 {
-            whole += 1;
+            complete += 1;
         }
         if options.json {
             array.push(contents.json(&options.naming));
@@ -54,17 +59,17 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         if contents.found.is_empty() {
             continue;
         }
-        let text = contents.text(options, console.colors.out);
+        let text = contents.text(options, console.colors.stdout);
         console.print(&format!("{}{text}", if n > 0 { "\n" } else { "" }))?;
     }
     if options.json {
-        let text = serde_json::to_string_pretty(&array).map_err(|e| e.to_string())?;
+        let text = serde_json::to_string_pretty(&array).context("cannot write JSON")?;
         console.print(&(text + "\n"))?;
     }
     Ok(match options.files.len() {
-        files if whole == files => 0,
-        files if nothing == files => 1,
-        _ => PARTLY,
+        files if complete == files => Outcome::Complete,
+        files if empty == files => Outcome::Failed,
+        _ => Outcome::Incomplete,
     })
 }
 
@@ -79,15 +84,13 @@ fn read(file: &Path, console: &mut Console) -> Contents {
         match what {
             What::Damage { why } => {
                 contents.damage += 1;
-                (console.say)(&format!("devprof: {place}: {why}"));
+                console.warn(format!("{place}: {why}"));
             }
             What::Unknown { first } => {
                 contents.damage += 1;
                 let kinds = "an ELF file, an archive, an offload bundle, a kpack archive, a profile or a trace";
                 let begins = bytes(&first);
-                (console.say)(&format!(
-                    "devprof: {place}: not {kinds}: it begins with {begins}"
-                ));
+                console.warn(format!("{place}: not {kinds}: it begins with {begins}"));
             }
             what => contents.found.push((place, what)),
         }
@@ -96,10 +99,10 @@ fn read(file: &Path, console: &mut Console) -> Contents {
     contents
 }
 
-/// The first bytes of something unknown, as numbers and as text.
+/// The first bytes of an unknown file, in hexadecimal and as text.
 fn bytes(first: &[u8]) -> String {
     if first.is_empty() {
-        return "nothing, as it is empty".into();
+        return "nothing: it is empty".into();
     }
     let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
     let text: String = first
@@ -136,7 +139,7 @@ impl Contents {
     }
 
     fn text(&self, options: &Options, colors: bool) -> String {
-        let mut text = Ink::Heading.on(colors, &self.file.display().to_string()) + "\n";
+        let mut text = Paint::Heading.on(colors, &self.file.display().to_string()) + "\n";
         let (mut archives, mut bundles) = (0usize, 0usize);
         let mut bitcode: BTreeMap<String, usize> = BTreeMap::new();
         let mut objects: Vec<(&Place, &CodeObject)> = Vec::new();
@@ -161,7 +164,7 @@ impl Contents {
                     continue;
                 }
                 What::Host(host) if outermost(place) => host_line(host),
-                // An archive's members are too many to name.
+                // An archive can have very many members.
                 What::Host(_) => continue,
                 What::Archive { thin } => {
                     archives += 1;
@@ -174,9 +177,9 @@ impl Contents {
                 What::Bundle(bundle) => {
                     bundles += 1;
                     match &bundle.packed {
-                        Some(packed) if bundles <= FEW => format!(
+                        Some(packed) if bundles <= MAX_LISTED => format!(
                             "{}: {} unpack to {} ({}, version {})",
-                            place_in(place),
+                            path_within(place),
                             packed.packed.map_or("the rest".into(), size),
                             size(packed.unpacked),
                             packed.method.name(),
@@ -211,12 +214,12 @@ impl Contents {
                     trace.process,
                     match trace.records {
                         Some(records) => plural(records as usize, "record"),
-                        None => "a number of records that is damaged".into(),
+                        None => "damaged count of records".into(),
                     },
                     if trace.closed {
                         ""
                     } else {
-                        ", not closed: its program runs or was killed"
+                        ", not closed: its program is running or was killed"
                     },
                 ),
                 What::Unknown { .. } | What::Damage { .. } => continue,
@@ -244,7 +247,7 @@ impl Contents {
             for (place, object) in &objects {
                 text += &in_full(place, object, &options.naming, colors);
             }
-        } else if objects.len() > FEW {
+        } else if objects.len() > MAX_LISTED {
             text += &format!(
                 "  {} code objects; --kernels shows each with its kernels\n",
                 objects.len()
@@ -257,7 +260,7 @@ impl Contents {
         text
     }
 
-    /// Whether code objects are inside of something.
+    /// Whether the code objects are in a container.
     fn is_container(&self) -> bool {
         self.found.len() > 1
     }
@@ -318,16 +321,16 @@ fn with(variants: &[String]) -> String {
         .collect()
 }
 
-/// The way to a place, without its file.
-fn place_in(place: &Place) -> String {
+/// The path to a place within its file.
+fn path_within(place: &Place) -> String {
     let steps: Vec<String> = place.steps.iter().map(ToString::to_string).collect();
     match steps.is_empty() {
-        true => "at its beginning".into(),
+        true => "at its start".into(),
         false => steps.join(", "),
     }
 }
 
-/// Bytes in the unit that leaves few digits.
+/// A number of bytes, in the largest unit in which the number is at least 1.
 fn size(bytes: u64) -> String {
     let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes >= *unit) {
@@ -336,7 +339,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A table with a row for each target.
+/// A table with one row per target.
 fn by_target(objects: &[(&Place, &CodeObject)], colors: bool) -> String {
     let mut rows: BTreeMap<String, Vec<&CodeObject>> = BTreeMap::new();
     for (_, object) in objects {
@@ -344,14 +347,14 @@ fn by_target(objects: &[(&Place, &CodeObject)], colors: bool) -> String {
             .or_default()
             .push(object);
     }
-    let heads = [
+    let headings = [
         "Target", "Objects", "Size", "Kernels", "Counters", "Coverage",
     ];
-    let mut table = Table::new(&heads, &[0, 4, 5]);
+    let mut table = Table::new(&headings, &[0, 4, 5]).indented(2);
     for (target, objects) in &rows {
         let profiles: Vec<&Profile> = objects.iter().filter_map(|o| o.profile.as_ref()).collect();
         let covered = objects.iter().filter(|o| o.coverage.is_some()).count();
-        let some = |n: usize, all: &str| match n {
+        let cell = |n: usize, all: &str| match n {
             0 => "no".to_owned(),
             n if n == objects.len() => all.to_owned(),
             n => format!("{all}, in {n}"),
@@ -368,14 +371,14 @@ fn by_target(objects: &[(&Place, &CodeObject)], colors: bool) -> String {
                 .map(|o| o.kernels.len())
                 .sum::<usize>()
                 .to_string(),
-            some(profiles.len(), &kinds.join("; ")),
-            some(covered, "yes"),
+            cell(profiles.len(), &kinds.join("; ")),
+            cell(covered, "yes"),
         ]);
     }
     table.text(colors)
 }
 
-/// What a code object counts, in a few words.
+/// The instrumentation of a code object.
 fn counters(profile: &Profile) -> String {
     let mut text = match profile.raw_version {
         Some(version) => format!("raw version {version}"),
@@ -385,25 +388,25 @@ fn counters(profile: &Profile) -> String {
     text += match profile.sampling {
         Sampling::No => "",
         Sampling::Yes => ", sampled",
-        Sampling::Unknown => ", perhaps sampled",
+        Sampling::Unknown => ", possibly sampled",
     };
     text
 }
 
-/// What sampling means, where there is some.
+/// An explanation of sampling, if there are sampled code objects.
 fn sampling(objects: &[(&Place, &CodeObject)]) -> &'static str {
     let profiles = || {
         objects
             .iter()
             .filter_map(|(_, object)| object.profile.as_ref())
     };
-    let some = |sampling| profiles().any(|profile| profile.sampling == sampling);
-    if some(Sampling::Yes) {
-        "  sampled: only one block in eight counts (or as --offload-pgo-sampling said): good for PGO, wrong for coverage.\n  \
-         -Xarch_device -mllvm=--offload-pgo-sampling=0 counts in every block\n"
-    } else if some(Sampling::Unknown) {
-        "  perhaps sampled: clang 23 counts in one block of eight unless it is compiled with\n  \
-         -Xarch_device -mllvm=--offload-pgo-sampling=0; the code object does not tell\n"
+    let any = |sampling| profiles().any(|profile| profile.sampling == sampling);
+    if any(Sampling::Yes) {
+        "  sampled: only one block in eight is counted (or as set by --offload-pgo-sampling): fine for PGO, wrong for coverage.\n  \
+         To count every block, compile with -Xarch_device -mllvm=--offload-pgo-sampling=0\n"
+    } else if any(Sampling::Unknown) {
+        "  possibly sampled: the code object does not have this information. clang 23 counts only one block in eight\n  \
+         unless the code is compiled with -Xarch_device -mllvm=--offload-pgo-sampling=0\n"
     } else {
         ""
     }
@@ -415,7 +418,7 @@ fn one_line(place: &Place, object: &CodeObject) -> String {
         object.target,
         size(object.size),
         plural(object.kernels.len(), "kernel"),
-        place_in(place),
+        path_within(place),
         place.offset,
     );
     if let Some(id) = &object.build_id {
@@ -424,10 +427,10 @@ fn one_line(place: &Place, object: &CodeObject) -> String {
     line
 }
 
-/// A code object with all that is known of it.
+/// All details of a code object.
 fn in_full(place: &Place, object: &CodeObject, naming: &Naming, colors: bool) -> String {
-    let heading = format!("{} at {:#x}", place_in(place), place.offset);
-    let mut text = format!("\n  {}\n", Ink::Heading.on(colors, &heading));
+    let heading = format!("{} at {:#x}", path_within(place), place.offset);
+    let mut text = format!("\n  {}\n", Paint::Heading.on(colors, &heading));
     let mut facts = vec![
         format!("{}--{}", object.triple, object.target),
         format!("code object version {}", object.version),
@@ -456,10 +459,10 @@ fn in_full(place: &Place, object: &CodeObject, naming: &Naming, colors: bool) ->
     if object.kernels.is_empty() {
         return text + "  no kernels\n";
     }
-    let heads = [
+    let headings = [
         "VGPRs", "AGPRs", "SGPRs", "Spills", "LDS", "Scratch", "Group", "Wave", "Kernel",
     ];
-    let mut table = Table::new(&heads, &[8]);
+    let mut table = Table::new(&headings, &[8]).indented(2);
     for kernel in &object.kernels {
         table.row(kernel_row(kernel, naming));
     }
@@ -483,48 +486,4 @@ fn kernel_row(kernel: &Kernel, naming: &Naming) -> [String; 9] {
         kernel.wave.to_string(),
         naming.shown(&kernel.name),
     ]
-}
-
-/// Columns of text; numbers stand on the right.
-struct Table<'a> {
-    left: &'a [usize],
-    rows: Vec<Vec<String>>,
-}
-
-impl<'a> Table<'a> {
-    /// `left`: the columns that stand on the left.
-    fn new(heads: &[&str], left: &'a [usize]) -> Table<'a> {
-        Table {
-            left,
-            rows: vec![heads.iter().map(|&head| head.to_owned()).collect()],
-        }
-    }
-
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
-    }
-
-    fn text(&self, colors: bool) -> String {
-        let columns = self.rows[0].len();
-        let width = |n: usize| self.rows.iter().map(|row| row[n].chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|n| width(n).unwrap_or(0)).collect();
-        let mut text = String::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            let mut line = String::from(" ");
-            for (n, cell) in row.iter().enumerate() {
-                let space = " ".repeat(widths[n] - cell.chars().count());
-                line += &match self.left.contains(&n) {
-                    true => format!(" {cell}{space} "),
-                    false => format!(" {space}{cell} "),
-                };
-            }
-            let line = line.trim_end();
-            text += &match number {
-                0 => Ink::Heading.on(colors, line),
-                _ => line.to_owned(),
-            };
-            text.push('\n');
-        }
-        text
-    }
 }

@@ -12,14 +12,17 @@ mod sums;
 
 pub use profile::Arch;
 
+use crate::console::Diagnostic;
+use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
+
 use crate::readable::plural;
-use crate::{Console, PARTLY, outfile};
+use crate::{Console, outfile, progress};
+use anyhow::{Context, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use sums::{Pile, Sums};
 use tempfile::NamedTempFile;
@@ -81,19 +84,19 @@ pub struct Output {
     pub tools: Vec<Tool>,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let llvm = options.llvm.search()?;
     let merged = merge(
         &options.files,
         &options.output,
         options.how,
         &llvm,
-        console.say,
+        &mut |diagnostic| console.report(&diagnostic),
     )?;
     for output in &merged.outputs {
-        outfile::tell(console, &output.path, &output.to_string())?;
+        outfile::print_summary(console, &output.path, &output.to_string())?;
     }
-    Ok(if merged.left_out > 0 { PARTLY } else { 0 })
+    Ok(Outcome::of(merged.left_out == 0))
 }
 
 impl std::fmt::Display for Output {
@@ -115,7 +118,7 @@ impl std::fmt::Display for Output {
 
 /// Says what is not in an output.
 struct Losses<'a> {
-    say: &'a mut dyn FnMut(&str),
+    report: &'a mut dyn FnMut(Diagnostic),
     bar: ProgressBar,
     number: usize,
     strict: bool,
@@ -124,15 +127,15 @@ struct Losses<'a> {
 impl Losses<'_> {
     fn add(&mut self, what: &str) {
         self.number += 1;
-        let line = format!("devprof: {what}; left out");
-        self.bar.suspend(|| (self.say)(&line));
+        let warning = Diagnostic::warning(format!("{what}; left out"));
+        self.bar.suspend(|| (self.report)(warning));
     }
 
     /// # Errors
     /// There were some, and there must be none.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> anyhow::Result<()> {
         match self.strict && self.number > 0 {
-            true => Err("nothing was written, as --strict wants all of it".to_owned()),
+            true => bail!("nothing was written, as --strict wants all of it"),
             false => Ok(()),
         }
     }
@@ -151,15 +154,15 @@ pub fn merge(
     out: &Path,
     how: How,
     llvm: &Llvm,
-    say: &mut dyn FnMut(&str),
-) -> Result<Merged, String> {
-    if how.by_arch && outfile::is_copied_to(out) {
-        return Err(format!(
+    report: &mut dyn FnMut(Diagnostic),
+) -> anyhow::Result<Merged> {
+    if how.by_arch && outfile::is_stream(out) {
+        return Err(usage(format!(
             "{} cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch",
             out.display()
-        ));
+        )));
     }
-    let mut found = inputs::expand(files)?;
+    let mut found = inputs::expand(files).map_err(anyhow::Error::msg)?;
     let doubled = doubled::doubled(&found.files);
     if !doubled.is_empty() {
         found.files.retain(|path| !doubled.contains(path));
@@ -170,19 +173,22 @@ pub fn merge(
         names.sort();
         let more = names.len().saturating_sub(FUNCTIONS);
         names.truncate(FUNCTIONS);
-        say(&format!(
-            "devprof: LLVM's own runtime collected, too; devprof's files beside hold the counts, so these are left out: {}{}",
+        report(Diagnostic::warning(format!(
+            "LLVM's own runtime collected, too; devprof's files beside hold the counts, so these are left out: {}{}",
             names.join(", "),
             if more > 0 {
                 format!(" and {more} more")
             } else {
                 String::new()
             }
-        ));
+        )));
     }
     let mut losses = Losses {
-        say,
-        bar: progress(found.files.len()),
+        report,
+        bar: progress::bar(
+            found.files.len() as u64,
+            "{wide_bar} {pos} of {len} profiles, {eta} left",
+        ),
         number: 0,
         strict: how.strict,
     };
@@ -197,7 +203,7 @@ pub fn merge(
         });
         for path in &found.files {
             match profile::open(path).and_then(|profile| sums.sort(path, profile)) {
-                Err(why) => losses.add(&format!("{}: {why}", path.display())),
+                Err(why) => losses.add(&format!("{}: {why:#}", path.display())),
                 Ok(sorted) => {
                     let own = how.by_arch.then(|| sorted.arch.clone());
                     piles.entry(own).or_default().add(sorted);
@@ -209,12 +215,12 @@ pub fn merge(
     losses.bar.finish_and_clear();
     losses.check()?;
     if piles.is_empty() {
-        return Err("there is no profile to merge".to_owned());
+        bail!("there is no profile to merge");
     }
 
-    let scratch = tempfile::tempdir().map_err(|e| {
+    let scratch = tempfile::tempdir().with_context(|| {
         let dir = std::env::temp_dir();
-        format!("cannot make a directory in {}: {e}", dir.display())
+        format!("cannot create a directory in {}", dir.display())
     })?;
     let mut parts = Vec::new();
     for (arch, pile) in piles {
@@ -222,31 +228,32 @@ pub fn merge(
             Some(arch) => beside(out, arch),
             None => out.to_owned(),
         };
-        let failed = |e: &dyn std::fmt::Display| format!("cannot write {}: {e}", path.display());
+        let failed = format!("cannot write {}", path.display());
         if found.has(&path) {
-            return Err(failed(
-                &"it is one of the profiles to merge; name another with -o",
-            ));
+            return Err(usage(format!(
+                "{failed}: it is one of the profiles to merge; name another with -o"
+            )));
         }
-        let part = outfile::part(&path).map_err(|e| failed(&e))?;
-        let outcome = profdata::merge(&pile, &sums, llvm, how.sparse, scratch.path(), part.path())?;
+        let part = outfile::create_temporary(&path).context(failed)?;
+        let outcome = profdata::merge(&pile, &sums, llvm, how.sparse, scratch.path(), part.path())
+            .map_err(anyhow::Error::msg)?;
         tell(&outcome.problems, &mut losses);
         let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
             continue;
         };
         let functions = match pile.functions() {
             Some(functions) if outcome.problems.is_empty() && !how.sparse => functions,
-            _ => profdata::functions(tool, part.path())?,
+            _ => profdata::functions(tool, part.path()).map_err(anyhow::Error::msg)?,
         };
         if let (mixed @ 1.., archs) = pile.mixed() {
-            (losses.say)(&format!(
-                "devprof: {}: {} {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
+            (losses.report)(Diagnostic::warning(format!(
+                "{}: {} {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
                  them apart",
                 path.display(),
                 plural(mixed, "function"),
                 if mixed == 1 { "is" } else { "are" },
                 joined(archs)
-            ));
+            )));
         }
         let output = Output {
             functions,
@@ -259,14 +266,15 @@ pub fn merge(
     }
     losses.check()?;
     if parts.is_empty() {
-        return Err("llvm-profdata took none of the profiles".to_owned());
+        bail!("llvm-profdata took none of the profiles");
     }
-    let keep = |(part, output): (NamedTempFile, Output)| match outfile::keep(part, &output.path) {
-        Ok(()) => Ok(output),
-        Err(e) => Err(format!("cannot write {}: {e}", output.path.display())),
+    let keep = |(part, output): (NamedTempFile, Output)| {
+        outfile::commit(part, &output.path)
+            .with_context(|| format!("cannot write {}", output.path.display()))?;
+        Ok(output)
     };
     Ok(Merged {
-        outputs: parts.into_iter().map(keep).collect::<Result<_, _>>()?,
+        outputs: parts.into_iter().map(keep).collect::<anyhow::Result<_>>()?,
         left_out: losses.number,
     })
 }
@@ -282,10 +290,10 @@ fn tell(problems: &[Problem], losses: &mut Losses) {
         }
     }
     if functions > FUNCTIONS {
-        (losses.say)(&format!(
-            "devprof: and {} more functions",
+        (losses.report)(Diagnostic::warning(format!(
+            "and {} more functions",
             functions - FUNCTIONS
-        ));
+        )));
     }
 }
 
@@ -307,19 +315,4 @@ fn joined(archs: &BTreeSet<Arch>) -> String {
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
         None => String::new(),
     }
-}
-
-fn progress(files: usize) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(files as u64), target);
-    // The template is a constant: a wrong one shows in the first run, and costs only the bar's form.
-    if let Ok(style) =
-        ProgressStyle::with_template("{wide_bar} {pos} of {len} profiles, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -151,7 +151,7 @@ fn steps(pile: &Pile, llvm: &Llvm) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     for (raw, items) in &pile.raw {
         steps.push(Step {
-            tool: llvm.profdata(*raw)?,
+            tool: llvm.profdata(*raw).map_err(|error| format!("{error:#}"))?,
             items: items.clone(),
         });
     }
@@ -167,7 +167,9 @@ fn steps(pile: &Pile, llvm: &Llvm) -> Result<Vec<Step>, String> {
     match steps.last_mut() {
         Some(last) if pile.indexed == 0 || is_enough(&last.tool) => last.items.extend(&pile.others),
         _ => steps.push(Step {
-            tool: llvm.newest("llvm-profdata")?,
+            tool: llvm
+                .newest("llvm-profdata")
+                .map_err(|error| format!("{error:#}"))?,
             items: pile.others.clone(),
         }),
     }
