@@ -44,7 +44,8 @@ impl Clang {
     pub fn find(named: Option<&Path>, llvm: &llvm::Options) -> anyhow::Result<Clang> {
         if let Some(path) = named {
             let found = find_in_path(path.as_os_str()).unwrap_or_else(|| path.to_owned());
-            return Clang::at(found).map_err(|error| usage(format!("--clang: {error:#}")));
+            return Clang::at(found)
+                .map_err(|error| usage(format!("--clang {}: {error:#}", path.display())));
         }
         match find_in_path(OsStr::new("clang++")) {
             Some(path) => Clang::at(path),

@@ -239,9 +239,9 @@ fn model(command: &mut Command, links: &Links) -> anyhow::Result<Vec<PathBuf>> {
     command
         .env("HSA_MODEL_LIB", find(Component::Model)?)
         .env("HSA_MODEL_TOPOLOGY", find(Component::Topology)?)
-        // No interrupts: the model has none, so ROCr's threads poll. No SDMA: the model copies with kernels. No pinning
-        // of host memory for copies below this size in MiB: ROCr's model mode does not support it and aborts ("userptr
-        // not supported").
+        // No interrupt signals: in model mode ROCr's threads would spin on their events. No SDMA: the model copies with
+        // kernels. No pinning of host memory for copies below this size in MiB: ROCr's model mode does not support it
+        // and aborts ("userptr not supported").
         .env("HSA_ENABLE_INTERRUPT", "0")
         .env("HSA_ENABLE_SDMA", "0")
         .env("GPU_PINNED_MIN_XFER_SIZE", "4095");

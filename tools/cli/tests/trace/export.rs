@@ -34,12 +34,12 @@ fn csv_has_rocprofv3s_columns_and_one_line_per_dispatch() {
     let (out, status, stderr) = export(&trace(), &directory("csv"), "csv");
     assert_eq!(status, Some(0), "{stderr}");
     let text = fs::read_to_string(&out).unwrap();
-    let head = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\",\
+    let header = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\",\
         \"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\",\
         \"LDS_Block_Size\",\"Scratch_Size\",\"VGPR_Count\",\"Accum_VGPR_Count\",\"SGPR_Count\",\
         \"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\
         \"Grid_Size_Y\",\"Grid_Size_Z\"\n";
-    assert!(text.starts_with(head), "{text}");
+    assert!(text.starts_with(header), "{text}");
     let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,10,1,1,\"halved(unsigned int)\",1,2000,3000,\
         512,16,24,0,106,256,2,1,1024,2,1\n";
     assert_eq!(text.lines().nth(1), first.lines().next());
@@ -55,7 +55,7 @@ fn csv_has_rocprofv3s_columns_and_one_line_per_dispatch() {
     assert_eq!(&rows[3][1], "Agent 2");
     assert_eq!(rows[3][7], *long_name());
     assert_eq!(&rows[4][7], "says \"a, b\"");
-    // The unfinished one stands where it was submitted.
+    // Start and end of the unfinished dispatch are the time of its submission.
     assert_eq!(times(5), ("9000".into(), "9000".into()));
     assert!(rows[8..].iter().all(|row| &row[8] == "5"));
 }
@@ -434,7 +434,7 @@ fn as_an_input_a_dash_is_a_file_name() {
 #[test]
 fn a_trace_can_be_a_pipe_unless_it_is_read_twice() {
     let dir = directory("from-pipe");
-    let (whole, _, _) = export(&trace(), &dir, "jsonl");
+    let (expected, _, _) = export(&trace(), &dir, "jsonl");
     let out = dir.join("from-pipe");
     for (format, status, expected) in [
         ("json", 0, "from-pipe: 1,008 dispatches"),
@@ -455,7 +455,7 @@ fn a_trace_can_be_a_pipe_unless_it_is_read_twice() {
         let shown = String::from_utf8(output.stdout.clone()).unwrap() + &stderr(&output);
         assert!(shown.contains(expected), "{shown}");
     }
-    assert_eq!(fs::read(out).unwrap(), fs::read(whole).unwrap());
+    assert_eq!(fs::read(out).unwrap(), fs::read(expected).unwrap());
 }
 
 #[test]
@@ -475,9 +475,9 @@ fn progress_is_shown_only_on_a_terminal() {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the places for the two descriptors and the size live; the name and the modes may be null.
-    let made = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &size) };
-    assert_eq!(made, 0);
+    // SAFETY: the pointers to the descriptors and the size are valid; those to the name and the modes may be null.
+    let status = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &size) };
+    assert_eq!(status, 0);
     // SAFETY: the descriptors are not owned by anything else.
     let (mut main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
     let exported = Command::new(env!("CARGO_BIN_EXE_devprof"))
@@ -669,11 +669,11 @@ fn each_damaged_record_is_reported_with_its_offset_and_the_rest_is_exported() {
     let mut records = definitions();
     let first = records.len();
     records.extend((1..=30).map(|id| timed(dispatch(id, 0, 1, 1, 0), 1, 2, 3).seal()));
-    let whole = file(&records);
+    let valid = file(&records);
     let dir = directory("damaged");
     let offset = |record: usize| HEADER_SIZE + record * RECORD_SIZE;
 
-    let mut one = whole.clone();
+    let mut one = valid.clone();
     one[offset(first + 4) + 50] ^= 1;
     let (out, status, stderr) = export(&one, &dir, "jsonl");
     assert_eq!(status, Some(3));
@@ -681,7 +681,7 @@ fn each_damaged_record_is_reported_with_its_offset_and_the_rest_is_exported() {
     assert!(stderr.contains(&line), "{stderr}");
     assert_eq!(of_type(&json(&out), "dispatch").len(), 29);
 
-    let mut many = whole.clone();
+    let mut many = valid.clone();
     (first..first + 25).for_each(|record| many[offset(record) + 50] ^= 1);
     let (out, status, stderr) = export(&many, &dir, "jsonl");
     assert_eq!(status, Some(3));
@@ -694,7 +694,7 @@ fn each_damaged_record_is_reported_with_its_offset_and_the_rest_is_exported() {
     assert_eq!(of_type(&json(&out), "dispatch").len(), 5);
 
     // Without the kernel's record its dispatches are still exported.
-    let mut nameless = whole.clone();
+    let mut nameless = valid.clone();
     nameless[offset(first - 3) + 50] ^= 1;
     let (out, status, stderr) = export(&nameless, &dir, "jsonl");
     assert_eq!(status, Some(3));
