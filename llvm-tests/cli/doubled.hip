@@ -12,7 +12,7 @@
 // RUN: %if llvm-runtime %{ %counts llvm.profdata | FileCheck %s --check-prefix=LLVM %}
 //
 // FILES: {{^}}2{{$}}
-// SAID:  devprof: LLVM's own runtime collected, too; {{.*}}both/gfx1100.{{[0-9]+}}_0.profraw
+// SAID:  devprof: LLVM's own runtime collected device profiles, too; {{.*}}both/gfx1100.{{[0-9]+}}_0.profraw
 //
 // CHECK:     {{^}}_Z5twicei: [64]{{$}}
 // CHECK:     {{^}}_Z6kernelPi: [64]{{$}}

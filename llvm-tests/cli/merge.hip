@@ -67,12 +67,12 @@ int main() {
 // BOTH:   {{^}}both.profdata: 5 files, 4 functions, gfx1100 and unknown; llvm-profdata 22.{{.*}} and llvm-profdata 23.
 // OLD:      {{^}}old.gfx1100.profdata: 1 file, 2 functions, gfx1100; llvm-profdata 22.
 // OLD-NEXT: {{^}}old.host.profdata: 1 file, 3 functions, host; llvm-profdata 22.
-// ALL:      {{^}}devprof: all.profdata: 1 function is in gfx1100 and host, {{.*}} added up; --by-arch keeps them apart{{$}}
+// ALL:      {{^}}devprof: all.profdata: 1 function is in gfx1100 and host, {{.*}} added. --by-arch keeps them apart{{$}}
 // ALL-NEXT: {{^}}all.profdata: 6 files, 4 functions, gfx1100 and host; llvm-profdata 23.
 // ARCH:      {{^}}arch.gfx1100.profdata: 3 files, 2 functions, gfx1100; llvm-profdata 23.
 // ARCH-NEXT: {{^}}arch.host.profdata: 3 files, 3 functions, host; llvm-profdata 23.
 // STDOUT: {{^}}-: 3 files, 2 functions, gfx1100; llvm-profdata 23.
-// APART: devprof: - cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch
+// APART: devprof: --by-arch cannot write files next to -: name a file with -o, or leave out --by-arch
 
 // ONE:        {{^}}_Z5twicei: [48]{{$}}
 // ONE-NEXT:   {{^}}_Z6kernelPi: [192, 48]{{$}}
@@ -87,12 +87,12 @@ int main() {
 
 // BAD:      devprof: bad/none: no .profraw file in it or below; left out
 // BAD-NEXT: devprof: gone: No such file
-// BAD-NEXT: devprof: bad/empty.profraw: it is empty
+// BAD-NEXT: devprof: bad/empty.profraw: empty file
 // BAD-NEXT: devprof: bad/pipe.profraw: not a regular file; left out
-// BAD-NEXT: devprof: bad/short.profraw: at byte 0x{{[0-9a-f]+}}: the names end beyond the file's 300 bytes; left out
+// BAD-NEXT: devprof: bad/short.profraw: at byte 0x{{[0-9a-f]+}}: names extend past the end of the file (300 bytes); left out
 // BAD-NEXT: devprof: bad/source.profraw: llvm-profdata: {{.*}}; left out
 // BAD-NOT:  {{.}}
 // STRICT: devprof: bad/short.profraw: at byte
-// STRICT: devprof: nothing was written, as --strict wants all of it
-// NOTHING: devprof: llvm-profdata took none of the profiles
+// STRICT: devprof: nothing was written: --strict leaves no file out
+// NOTHING: devprof: llvm-profdata refused all of the profiles
 // INPUT: devprof: cannot write in.profdata: it is one of the profiles to merge; name another with -o

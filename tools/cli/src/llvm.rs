@@ -5,6 +5,7 @@ use crate::exit::usage;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use profraw::format::{Header, V10, V11, VARIANT_MASK};
+use profraw::kind::Kind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::env;
@@ -406,11 +407,16 @@ impl Tool {
             .arg(out.path());
         let result = self.output(&mut merge)?;
         let bytes = fs::read(out.path()).context("cannot read its output")?;
-        indexed_version(&bytes).with_context(|| {
-            let stderr = String::from_utf8_lossy(&result.stderr);
-            let line = stderr.lines().next().unwrap_or("no message");
-            format!("it cannot merge an empty profile: {line}")
-        })
+        match Kind::of(&bytes) {
+            Some(Kind::Indexed {
+                version: Some(version),
+            }) => Ok(version & !VARIANT_MASK),
+            _ => {
+                let stderr = String::from_utf8_lossy(&result.stderr);
+                let line = stderr.lines().next().unwrap_or("no message");
+                bail!("it cannot merge an empty profile: {line}")
+            }
+        }
     }
 
     /// Runs `llvm-profdata show` on an empty raw profile of a version. The inner error is what it wrote to stderr.
@@ -429,19 +435,6 @@ impl Tool {
             .with_context(|| format!("cannot start {}", self.path.display()))
     }
 }
-
-/// The version of an indexed profile that begins so. The upper half of the field has its variant flags.
-pub fn indexed_version(bytes: &[u8]) -> Option<u64> {
-    let word = |n: usize| {
-        Some(u64::from_le_bytes(
-            bytes.get(8 * n..8 * n + 8)?.try_into().ok()?,
-        ))
-    };
-    (word(0)? == INDEXED_MAGIC).then(|| word(1).map(|version| version & !VARIANT_MASK))?
-}
-
-/// First word of an indexed profile: `\xff l p r o f i \x81`.
-const INDEXED_MAGIC: u64 = u64::from_le_bytes(*b"\xfflprofi\x81");
 
 fn temporary(suffix: &str) -> anyhow::Result<NamedTempFile> {
     let created = tempfile::Builder::new().suffix(suffix).tempfile();

@@ -113,7 +113,7 @@ impl Raw {
             let head = rest.head(HEAD).map_err(|bad| bad.moved(at))?;
             let size = usize::try_from(rest.size()).unwrap_or(usize::MAX);
             let layout = Layout::of_file(&head, size)
-                .map_err(|error| Bad::new(at, format!("a raw profile {error}")))?;
+                .map_err(|error| Bad::new(at, format!("raw profile: {error}")))?;
             let header = &layout.header;
             self.profiles += 1;
             let add = |sum: &mut Option<u64>, more| {
@@ -131,7 +131,7 @@ impl Raw {
                 profraw::end_of_file(&layout, size, |range| read(range).map_err(Unread::Bytes));
             at += end.map_err(|why| match why {
                 Unread::Bytes(bad) => bad.moved(at),
-                Unread::Profile(error) => Bad::new(at, format!("a raw profile {error}")),
+                Unread::Profile(error) => Bad::new(at, format!("raw profile: {error}")),
             })? as u64;
         }
         Ok(())

@@ -4,6 +4,7 @@
 
 pub mod corpus;
 
+use ::profraw::counts::{self, Counts, MAX_COUNT};
 use code_objects::{Bytes, Options, What, walk_bytes};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -54,20 +55,17 @@ pub fn profraw(bytes: &[u8]) {
         let Ok(layout) = ::profraw::Layout::read(rest) else {
             return;
         };
-        let places: Vec<_> = ::profraw::places(rest, &layout).collect();
-        assert_eq!(places.len() as u64, layout.header.num_data);
+        let functions: Vec<_> = ::profraw::counter_ranges(rest, &layout).collect();
+        assert_eq!(functions.len() as u64, layout.header.num_data);
         let mut claimed = 0;
-        for place in places.into_iter().flatten() {
-            assert!(layout.counters.contains(&place.counters.start) || place.counters.is_empty());
-            assert!(place.counters.end <= layout.counters.end);
-            assert!(
-                place
-                    .uniform
-                    .is_none_or(|range| range.end <= layout.uniform.end)
-            );
-            claimed += place.counters.len();
+        for ranges in functions.into_iter().flatten() {
+            let (counters, uniform) = (ranges.counters, ranges.uniform);
+            assert!(layout.counters.contains(&counters.start) || counters.is_empty());
+            assert!(counters.end <= layout.counters.end);
+            assert!(uniform.is_none_or(|range| range.end <= layout.uniform.end));
+            claimed += counters.len();
         }
-        // Records that claim the same counters make more of them than there are bytes.
+        // Records that claim the same counters could together have more of them than fit in memory.
         if claimed <= layout.counters.len() {
             let _ = ::profraw::records(rest, &layout);
         }
@@ -79,6 +77,12 @@ pub fn profraw(bytes: &[u8]) {
         };
         assert!(end > 0);
         rest = &rest[end..];
+    }
+    if let Ok(counts) = Counts::read(bytes) {
+        let mut sum = bytes.to_vec();
+        assert!(counts.add(&mut sum, bytes, None).is_ok());
+        assert!(counts.words(&sum).all(|count| count <= MAX_COUNT));
+        assert_eq!(counts::has_decreased(bytes, bytes), Ok(false));
     }
 }
 

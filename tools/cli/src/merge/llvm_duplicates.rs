@@ -1,13 +1,15 @@
-//! LLVM 23's own runtime collects device counts as well, of kernels only, where host code is instrumented, and gives its
-//! files the host program's binary id. With devprof in the same process the counts are in devprof's file beside it, too,
-//! and would count twice.
+//! Device profiles of LLVM's own runtime whose counts devprof's files have, too.
+//!
+//! If host code is instrumented, the runtime of LLVM 23 also collects device profiles, of kernels only. It gives its
+//! files the binary id of the host program. With devprof in the same process, devprof's files next to them have the
+//! same counts, which would count twice.
 
 use super::profile::{self, Arch, Function, Kind, Profile};
 use profraw::Layout;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The host's profile beside that of a device: `x` beside `gfx1100.x`, `gfx1100.0.x` and `gfx1100.hsa0.x`.
+/// The possible host profiles next to a device profile: `x` next to `gfx1100.x`, `gfx1100.0.x` and `gfx1100.hsa0.x`.
 fn hosts(path: &Path) -> impl Iterator<Item = PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| Some(name.split_once('.')?.1));
@@ -28,8 +30,8 @@ fn raw(path: &Path) -> Option<(Profile, Layout)> {
     Some((profile, layout.ok()?))
 }
 
-/// Whether a device's profile has the binary id of the host's.
-fn is_llvms(path: &Path) -> bool {
+/// Whether a device profile has the binary id of its host profile.
+fn has_host_id(path: &Path) -> bool {
     let ids = |path: &Path| {
         let (profile, layout) = raw(path)?;
         let ids = &profile.bytes[layout.binary_ids];
@@ -39,44 +41,42 @@ fn is_llvms(path: &Path) -> bool {
     host.is_some_and(|host| ids(path).is_some_and(|own| Some(own) == ids(&host)))
 }
 
-/// All functions of a file; of one that is damaged, none.
+/// The functions of a raw profile; none if it is damaged.
 fn functions(path: &Path) -> Vec<Function> {
-    let read = |(profile, _): (Profile, _)| match profile.kind {
+    let check = |(profile, _): (Profile, _)| match profile.kind {
         Kind::Raw(version) => profile::check(&profile.bytes, version).ok(),
         _ => None,
     };
-    raw(path)
-        .and_then(read)
-        .map(|whole| whole.functions)
-        .unwrap_or_default()
+    let checked = raw(path).and_then(check);
+    checked.map(|checked| checked.functions).unwrap_or_default()
 }
 
-/// Those of `files` that LLVM's runtime wrote and whose functions are all in files of devprof's beside them.
-pub fn doubled(files: &[PathBuf]) -> HashSet<PathBuf> {
-    let mut llvms: HashMap<(&Path, Arch), Vec<&PathBuf>> = HashMap::new();
-    let mut devprofs: HashMap<(&Path, Arch), Vec<&PathBuf>> = HashMap::new();
+/// Those of `files` that LLVM's runtime wrote and whose functions are all in devprof's files in the same directory, of
+/// the same architecture.
+pub fn find(files: &[PathBuf]) -> HashSet<PathBuf> {
+    type Groups<'a> = HashMap<(&'a Path, Arch), Vec<&'a PathBuf>>;
+    let (mut llvms, mut devprofs) = (Groups::new(), Groups::new());
     for path in files {
         if let (Some(arch @ Arch::Gpu(_)), Some(directory)) = (profile::named(path), path.parent())
         {
-            let of = if is_llvms(path) {
-                &mut llvms
-            } else {
-                &mut devprofs
+            let group = match has_host_id(path) {
+                true => &mut llvms,
+                false => &mut devprofs,
             };
-            of.entry((directory, arch)).or_default().push(path);
+            group.entry((directory, arch)).or_default().push(path);
         }
     }
-    let mut doubled = HashSet::new();
-    for (place, candidates) in llvms {
-        let beside = devprofs.get(&place).into_iter().flatten();
-        let known: HashSet<Function> = beside.flat_map(|path| functions(path)).collect();
-        doubled.extend(candidates.into_iter().filter_map(|path| {
+    let mut duplicates = HashSet::new();
+    for (group, candidates) in llvms {
+        let devprofs = devprofs.get(&group).into_iter().flatten();
+        let known: HashSet<Function> = devprofs.flat_map(|path| functions(path)).collect();
+        duplicates.extend(candidates.into_iter().filter_map(|path| {
             let own = functions(path);
             let is_known = !own.is_empty() && own.iter().all(|function| known.contains(function));
             is_known.then(|| path.clone())
         }));
     }
-    doubled
+    duplicates
 }
 
 #[cfg(test)]
