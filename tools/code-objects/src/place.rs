@@ -1,26 +1,26 @@
-//! Where something was found: the file, and the way into it.
+//! Locations: a file, and the way through the containers in it.
 
 use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One thing inside of another.
+/// A part of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Of an archive.
+    /// Of a static archive.
     Member(String),
     /// Of an ELF file.
     Section(String),
-    /// Offload bundles follow one another, one a translation unit; they count from 1.
+    /// One of several offload bundles that follow one another, one per translation unit. Counts from 1.
     Bundle(u32),
-    /// Offsets from here on count in what was unpacked.
+    /// The uncompressed contents. Further offsets are in these.
     Unpacked,
-    /// Of an offload bundle; they count from 1.
+    /// Of an offload bundle. The number counts from 1.
     Entry { number: u32, id: String },
-    /// Of LLVM's offload binary, several of which follow one another; they count from 1.
+    /// Of one of several offload binaries that follow one another. The number counts from 1 through all of them.
     Image { number: u32, id: String },
-    /// Of a kpack archive: what the binary is called that it was taken from.
+    /// Of a kpack archive: the name of the binary that they were taken from.
     Kernels { binary: String, arch: String },
 }
 
@@ -38,12 +38,12 @@ impl fmt::Display for Step {
     }
 }
 
-/// Where something was found.
+/// The location of something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     pub file: PathBuf,
     pub steps: Vec<Step>,
-    /// Bytes from the file's beginning; behind [`Step::Unpacked`], from the beginning of what was unpacked.
+    /// Bytes from the beginning of the file, or after [`Step::Unpacked`], of the uncompressed contents.
     pub offset: u64,
 }
 
@@ -56,7 +56,7 @@ impl Place {
         }
     }
 
-    /// What is `at` bytes further in.
+    /// The location of a part, `at` bytes after the beginning of this one.
     pub fn step(&self, step: Step, at: u64) -> Place {
         let mut place = self.at(at);
         if step == Step::Unpacked {
@@ -66,6 +66,7 @@ impl Place {
         place
     }
 
+    /// The location `at` bytes after the beginning of this one.
     pub fn at(&self, at: u64) -> Place {
         Place {
             offset: self.offset.saturating_add(at),
@@ -74,7 +75,8 @@ impl Place {
     }
 }
 
-/// `lib.so: section .hip_fatbin, bundle 1, entry 2 hip-amdgcn-amd-amdhsa--gfx1100, at 0x1000`; a whole file is its name.
+/// For example `lib.so: section .hip_fatbin, bundle 1, entry 2 hip-amdgcn-amd-amdhsa--gfx1100, at 0x1000`. A file is only
+/// its name.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.file.display())?;

@@ -1,6 +1,5 @@
-//! What each fuzz target does with bytes that anybody may have made. `tools/fuzz/run TARGET` has libFuzzer make them,
-//! starting from the corpus; the tests here run the corpus, and simple damage to it, through the targets in the
-//! ordinary test run.
+//! The fuzz targets. `tools/fuzz/run TARGET` fuzzes one with libFuzzer, starting from the corpus. The tests here run all
+//! of them on the corpus and on simple damage to it.
 
 pub mod corpus;
 
@@ -20,17 +19,17 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("trace", trace),
 ];
 
-/// The targets whose files have code objects in them.
+/// The targets whose seeds contain code objects.
 #[cfg(test)]
 const CODE: [&str; 3] = ["bundle", "packed", "elf"];
 
-/// Any file with code objects in it: what contains them is told by its first bytes.
+/// Any file with code objects.
 pub fn bundle(bytes: &[u8]) {
     inspect(bytes);
 }
 
-/// A compressed offload bundle; and one whose stream is right but what is in it is not: the compressor's own checks
-/// would stop nearly all damage before it gets there.
+/// A compressed offload bundle. The first byte can select a valid stream with the rest as its contents: otherwise, the
+/// checks of the decompressor would find nearly all damage before these are read.
 pub fn packed(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -42,12 +41,12 @@ pub fn packed(bytes: &[u8]) {
     }
 }
 
-/// A code object, and the parts that say what it is.
+/// A code object.
 pub fn elf(bytes: &[u8]) {
     inspect(bytes);
 }
 
-/// Raw profiles, one behind the other, as `devprof merge` and the runtime read them.
+/// Raw profiles, one after another, as `devprof merge` and the runtime read them.
 pub fn profraw(bytes: &[u8]) {
     inspect(bytes);
     let mut rest = bytes;
@@ -86,7 +85,7 @@ pub fn profraw(bytes: &[u8]) {
     }
 }
 
-/// A trace; where the first byte asks for it, with the checksums put right, which would stop nearly all damage.
+/// A trace. The first byte can select to correct the checksums, which would otherwise find nearly all damage.
 pub fn trace(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -111,21 +110,21 @@ pub fn trace(bytes: &[u8]) {
             Ok(item) => {
                 let _ = tables.take(&item);
             }
-            Err(damage) => assert!(damage.offset <= size, "damage behind the file's end"),
+            Err(damage) => assert!(damage.offset <= size, "damage after the end of the file"),
         }
     }
     assert!(reader.offset() <= size);
-    // A record, and the zeros before it; and the file's end.
+    // At most a record and a gap per record size, and damage at the end.
     assert!(
         items <= 2 * (size / 128) + 1,
-        "{items} things in {size} bytes"
+        "{items} items in {size} bytes"
     );
     for id in 0..256 {
         let _ = tables.text(id).map(str::len);
     }
 }
 
-/// Reads everything in `bytes` twice: where code is kept, and where it is not. Both ways find the same.
+/// Walks through everything in `bytes`.
 fn inspect(bytes: &[u8]) {
     let mut found = 0;
     let size = bytes.len() as u64;
@@ -146,9 +145,9 @@ fn inspect(bytes: &[u8]) {
             if let (Some(bytes), true) = (&it.bytes, it.place.steps.is_empty()) {
                 assert!(bytes.size() <= size);
             }
-            // A file of N bytes says at most so much.
+            // Limits what a file of this size can contain.
             match found > 10_000 + size {
-                true => panic!("{found} things in {size} bytes"),
+                true => panic!("{found} parts in {size} bytes"),
                 false => ControlFlow::Continue(()),
             }
         },
@@ -159,7 +158,7 @@ fn inspect(bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// For tools/fuzz/run, which says where and for which target.
+    /// Writes the seeds for tools/fuzz/run, which names the directory and the target.
     #[test]
     fn seeds_are_written() {
         let Some(dir) = std::env::var_os("DEVPROF_SEEDS") else {
@@ -171,9 +170,9 @@ mod tests {
         }
     }
 
-    /// What a seed has in it, as long as it is whole.
+    /// Undamaged seeds have no damage.
     #[test]
-    fn every_seed_is_read_whole() {
+    fn every_seed_is_valid() {
         for target in CODE {
             for (name, seed) in corpus::seeds(target) {
                 let seed = match seed.as_slice() {
@@ -193,7 +192,7 @@ mod tests {
                             What::Damage { why } if name != "thin" => {
                                 panic!("{}: {why}", found.place)
                             }
-                            What::Unknown { .. } => panic!("{} is not known", found.place),
+                            What::Unknown { .. } => panic!("{} is unknown", found.place),
                             _ => {}
                         }
                         ControlFlow::Continue(())
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_of_profiles_and_traces_are_whole() {
+    fn seeds_of_profiles_and_traces_are_valid() {
         for (name, seed) in corpus::seeds("profraw") {
             let mut rest = seed.as_slice();
             while !rest.is_empty() {
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_are_cut_off_or_changed_do_no_harm() {
+    fn truncated_and_changed_seeds_do_no_harm() {
         for (target, run) in TARGETS {
             for (_, seed) in corpus::seeds(target) {
                 let step = (seed.len() / 40).max(1);
@@ -247,9 +246,9 @@ mod tests {
         }
     }
 
-    /// Inputs that libFuzzer found once, each a file beside this crate's sources.
+    /// Inputs that libFuzzer found, as files in `found/TARGET`.
     #[test]
-    fn what_was_found_does_no_harm_any_more() {
+    fn inputs_that_were_found_do_no_harm() {
         for (target, run) in TARGETS {
             let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("found")

@@ -127,7 +127,7 @@ fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
     // The exit status, the reported offset, and the record that is lost.
     let (status, message, lost) = match at {
         0..8 => (1, "it does not begin with \"DEVPROFT\"".to_owned(), None),
-        8..12 => (1, "a trace file of version ".to_owned(), None),
+        8..12 => (1, "trace version ".to_owned(), None),
         12..COUNTERS => (1, format!("(bytes 0 to {COUNTERS})"), None),
         _ if counters.contains(&at) => {
             let counter = at - (at - COUNTERS) % size_of::<Counter>();
@@ -288,7 +288,7 @@ fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
             assert_eq!(run.status, 1, "{}", what());
             let message = match length {
                 0..8 => "it does not begin with \"DEVPROFT\"".to_owned(),
-                _ => format!("the file is cut off after {length} bytes, inside of its header"),
+                _ => format!("the file is truncated after {length} bytes, inside its header"),
             };
             assert!(run.stderr.contains(&message), "{}", what());
             assert!(run.output.is_empty(), "{}", what());

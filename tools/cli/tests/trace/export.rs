@@ -633,17 +633,17 @@ fn failed_exports_report_an_error_and_leave_no_file() {
         (
             "later.trace",
             "out.csv",
-            "later.trace: a trace file of version 2",
+            "later.trace: trace version 2 is not supported",
         ),
         (
             "other.trace",
             "out.csv",
-            "other.trace: no trace file of devprof",
+            "other.trace: not a trace of devprof",
         ),
         (
             "short.trace",
             "out.csv",
-            "short.trace: the file is cut off after 100 bytes",
+            "short.trace: the file is truncated after 100 bytes",
         ),
         ("missing.trace", "out.csv", "missing.trace: No such file"),
         ("valid.trace", "no/such/out.csv", "cannot write "),
