@@ -1,6 +1,6 @@
 //! The launch path: what happens to the packets that a program writes to a queue, on the thread that rang the doorbell.
 //! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
-//! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
+//! has run waiting_for_signal, the thread waits for the completion thread to make some, which needs nothing of the GPU.
 //!
 //! Why that wait ends, whatever the launching thread holds: ROCr's lock of this queue, perhaps that of the doorbell
 //! ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
@@ -10,9 +10,9 @@
 //! thread of its own. Signals of the operating system are blocked on both threads. If HSA is shut down meanwhile, or the
 //! process ends, the wait ends without a signal ([`Shared::stopped`]).
 
-use super::in_flight::{Entry, Launching};
+use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
-use super::packet_origins::{Writer, Writers};
+use super::packet_origins::{PacketOrigin, QueueOrigins};
 use super::poll_flag::PollFlag;
 use crate::gpu::events::Packet;
 use crate::gpu::hsa::types::SignalHandle;
@@ -47,35 +47,35 @@ pub struct Shared {
     /// The completion thread looks at the queue.
     pub poll_flag: PollFlag,
     /// The launching thread waits for signals.
-    pub dry: AtomicBool,
+    pub waiting_for_signal: AtomicBool,
     /// There can be no more signals: dispatches go without, and have no times.
-    pub starved: AtomicBool,
+    pub signals_exhausted: AtomicBool,
     /// HSA's functions are out of use, or will be soon.
     pub stopped: AtomicBool,
     /// Packets of a type that is not known here.
-    pub unknown: AtomicU64,
+    pub unknown_packets: AtomicU64,
     /// How often the launching thread found no signal.
-    pub dry_times: AtomicU64,
+    pub signal_waits: AtomicU64,
 }
 
 /// Some packet, of whatever queue, was given another completion signal than the program's. The program waits for its
 /// signal before it uses it again, so that whoever uses it sees this.
-static FORWARDING: AtomicBool = AtomicBool::new(false);
+static REPLACED_SIGNALS: AtomicBool = AtomicBool::new(false);
 
 /// Whether the program's signals may stand for kernels that have completed others.
-pub fn is_forwarding() -> bool {
-    FORWARDING.load(Ordering::Relaxed)
+pub fn has_replaced_signals() -> bool {
+    REPLACED_SIGNALS.load(Ordering::Relaxed)
 }
 
 /// A queue's launching side. ROCr calls a queue's handler on one thread at a time.
 pub struct Capture {
-    lane: Launching,
+    launch_side: LaunchSide,
     shared: Arc<Shared>,
     /// Number of the queue.
     queue: u32,
-    writers: &'static Writers,
+    origins: &'static QueueOrigins,
     /// What goes on to the queue.
-    out: Vec<Packet>,
+    output: Vec<Packet>,
     /// Has the completion thread look at the queue.
     activate: fn(u32),
     /// Wakes the completion thread, whatever it does.
@@ -83,27 +83,27 @@ pub struct Capture {
 }
 
 /// A thread without a signal gives way so often before it sleeps.
-const YIELDS: u32 = 20;
+const YIELDS_BEFORE_SLEEP: u32 = 20;
 /// So long, again and again.
-const DRY_PAUSE: Duration = Duration::from_micros(50);
+const SIGNAL_WAIT_PAUSE: Duration = Duration::from_micros(50);
 /// Packets that a batch of may be taken without growing the buffer.
 const BATCH: usize = 512;
 
 impl Capture {
     pub fn new(
-        lane: Launching,
+        launch_side: LaunchSide,
         shared: Arc<Shared>,
         queue: u32,
-        writers: &'static Writers,
+        origins: &'static QueueOrigins,
         activate: fn(u32),
         wake: fn(),
     ) -> Capture {
         Capture {
-            lane,
+            launch_side,
             shared,
             queue,
-            writers,
-            out: Vec::with_capacity(2 * BATCH),
+            origins,
+            output: Vec::with_capacity(2 * BATCH),
             activate,
             wake,
         }
@@ -111,42 +111,43 @@ impl Capture {
 
     /// Takes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write in its
     /// place.
-    pub fn take(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
-        self.out.clear();
-        let mut told = false;
-        let mut ringing = None;
+    pub fn process(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
+        self.output.clear();
+        let mut has_entries = false;
+        let mut origin_now = None;
         for (index, mut packet) in (first..).zip(batch.iter().copied()) {
             let Some(mut entry) = self.entry(&packet) else {
-                self.out.push(packet);
+                self.output.push(packet);
                 continue;
             };
-            told = true;
-            let writer = self
-                .writers
-                .of(index)
-                .unwrap_or_else(|| *ringing.get_or_insert_with(Writer::now));
-            entry.submit = writer.time;
+            has_entries = true;
+            let origin = self
+                .origins
+                .get(index)
+                .unwrap_or_else(|| *origin_now.get_or_insert_with(PacketOrigin::now));
+            entry.submit = origin.time;
             if entry.dispatch {
-                entry.correlation = writer.correlation;
-                entry.thread = writer.thread;
+                entry.correlation = origin.correlation;
+                entry.thread = origin.thread;
                 entry.epoch = kernel_index::epoch();
                 entry.signal = self.signal();
             }
-            let ours = entry.signal.0 != 0;
-            if ours {
+            let has_signal = entry.signal.0 != 0;
+            if has_signal {
                 packet[7] = entry.signal.0;
             }
-            self.lane.in_flight.push(entry);
-            self.out.push(packet);
-            if ours && entry.program_signal.0 != 0 {
-                FORWARDING.store(true, Ordering::Relaxed);
-                self.out.push(forward(packet[0] as u16, &entry));
+            self.launch_side.in_flight.push(entry);
+            self.output.push(packet);
+            if has_signal && entry.program_signal.0 != 0 {
+                REPLACED_SIGNALS.store(true, Ordering::Relaxed);
+                self.output
+                    .push(forwarding_barrier(packet[0] as u16, &entry));
             }
         }
-        if told {
-            self.tell();
+        if has_entries {
+            self.schedule_poll();
         }
-        &self.out
+        &self.output
     }
 
     /// What the completion thread has to hear of a packet.
@@ -168,10 +169,10 @@ impl Capture {
                     _ => false,
                 };
                 if !known {
-                    self.shared.unknown.fetch_add(1, Ordering::Relaxed);
+                    self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
                 }
                 // A signal that stood for a kernel's may be this packet's now.
-                return (is_forwarding() && known && program_signal.0 != 0).then(|| Entry {
+                return (has_replaced_signals() && known && program_signal.0 != 0).then(|| Entry {
                     program_signal,
                     ..Entry::default()
                 });
@@ -220,7 +221,7 @@ impl Capture {
         if self.shared.stopped.load(Ordering::Relaxed) {
             return SignalHandle(0);
         }
-        if let Some(signal) = self.lane.free.pop() {
+        if let Some(signal) = self.launch_side.free_signals.pop() {
             return signal;
         }
         self.wait_for_signal()
@@ -228,47 +229,49 @@ impl Capture {
 
     #[cold]
     fn wait_for_signal(&mut self) -> SignalHandle {
-        self.shared.dry_times.fetch_add(1, Ordering::Relaxed);
-        self.shared.dry.store(true, Ordering::SeqCst);
-        self.tell();
+        self.shared.signal_waits.fetch_add(1, Ordering::Relaxed);
+        self.shared.waiting_for_signal.store(true, Ordering::SeqCst);
+        self.schedule_poll();
         let mut yields = 0;
         let signal = loop {
-            if let Some(signal) = self.lane.free.pop() {
+            if let Some(signal) = self.launch_side.free_signals.pop() {
                 break signal;
             }
-            let none = self.shared.starved.load(Ordering::Acquire)
+            let none = self.shared.signals_exhausted.load(Ordering::Acquire)
                 || self.shared.stopped.load(Ordering::Acquire);
             if none {
                 break SignalHandle(0);
             }
             (self.wake)();
             // A thread with a real-time priority has to sleep for others to run on its processor.
-            if yields < YIELDS {
+            if yields < YIELDS_BEFORE_SLEEP {
                 yields += 1;
                 std::thread::yield_now();
             } else {
-                std::thread::sleep(DRY_PAUSE);
+                std::thread::sleep(SIGNAL_WAIT_PAUSE);
             }
         };
-        self.shared.dry.store(false, Ordering::Relaxed);
+        self.shared
+            .waiting_for_signal
+            .store(false, Ordering::Relaxed);
         signal
     }
 
     /// Sees to it that the completion thread looks at the queue.
-    fn tell(&self) {
+    fn schedule_poll(&self) {
         if self.shared.poll_flag.try_schedule() {
             (self.activate)(self.queue);
         }
     }
 
-    pub fn into_lane(self) -> Launching {
-        self.lane
+    pub fn into_launch_side(self) -> LaunchSide {
+        self.launch_side
     }
 }
 
 /// The barrier packet that waits for a kernel's signal, ours, and completes the program's. It does not wait for other
 /// packets. What the kernel released is acquired and released again, as if the kernel itself had completed the signal.
-fn forward(kernel_header: u16, entry: &Entry) -> Packet {
+fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;
     let scope = kernel_header >> RELEASE & 3;

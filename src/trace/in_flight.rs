@@ -53,15 +53,15 @@ pub struct Entry {
 }
 
 /// The launching thread's side.
-pub struct Launching {
+pub struct LaunchSide {
     pub in_flight: Producer<Entry>,
-    pub free: Consumer<SignalHandle>,
+    pub free_signals: Consumer<SignalHandle>,
 }
 
 /// The completion thread's side.
-pub struct Completing {
+pub struct CompletionSide {
     in_flight: Consumer<Entry>,
-    free: Producer<SignalHandle>,
+    free_signals: Producer<SignalHandle>,
     /// What was seen of `in_flight` and is not complete: number in the queue, entry. In order.
     window: Vec<(u64, Entry)>,
     /// Signals that a barrier packet may still read, with their dispatch's number.
@@ -69,9 +69,9 @@ pub struct Completing {
     /// Numbers entries.
     next: u64,
     /// The highest number of a dispatch that was seen to complete.
-    completed: Option<u64>,
+    last_completed: Option<u64>,
     /// Signals given and not seen in an entry yet.
-    spare: usize,
+    free_count: usize,
     /// Of a pass, empty between two.
     complete: Vec<(u64, Entry)>,
     entries: Vec<Entry>,
@@ -81,34 +81,37 @@ pub struct Completing {
 /// than they were written in, and those behind the window are looked at when some in it are complete.
 const WINDOW: usize = 128;
 
-pub fn lane() -> (Launching, Completing) {
+pub fn channel() -> (LaunchSide, CompletionSide) {
     let (in_flight, entries) = fifo(2);
-    let (give, free) = fifo(2);
-    let launching = Launching { in_flight, free };
-    let completing = Completing {
+    let (free_producer, free_signals) = fifo(2);
+    let launching = LaunchSide {
+        in_flight,
+        free_signals,
+    };
+    let completing = CompletionSide {
         in_flight: entries,
-        free: give,
+        free_signals: free_producer,
         window: Vec::with_capacity(WINDOW),
         held: Vec::new(),
         next: 0,
-        completed: None,
-        spare: 0,
+        last_completed: None,
+        free_count: 0,
         complete: Vec::with_capacity(WINDOW),
         entries: Vec::with_capacity(WINDOW),
     };
     (launching, completing)
 }
 
-impl Completing {
+impl CompletionSide {
     /// Signals that the launching thread can take without waiting.
-    pub fn spare(&self) -> usize {
-        self.spare
+    pub fn free_count(&self) -> usize {
+        self.free_count
     }
 
     /// Makes a signal available to the launching thread.
-    pub fn give(&mut self, signal: SignalHandle) {
-        self.spare += 1;
-        self.free.push(signal);
+    pub fn add_signal(&mut self, signal: SignalHandle) {
+        self.free_count += 1;
+        self.free_signals.push(signal);
     }
 
     /// Nothing is in flight, as far as can be seen.
@@ -118,7 +121,7 @@ impl Completing {
 
     /// Takes what is complete: `done` gets each entry once, in the queue's order among those that are taken together.
     /// Its signal may be read during the call, not after it. Returns how many there were.
-    pub fn pass(&mut self, signals: &impl Signals, mut done: impl FnMut(&[Entry])) -> usize {
+    pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {
         let mut all = 0;
         // Kept from pass to pass: nothing is allocated for a dispatch.
         let mut complete = std::mem::take(&mut self.complete);
@@ -142,19 +145,19 @@ impl Completing {
             all += complete.len();
             entries.clear();
             entries.extend(complete.iter().map(|&(_, entry)| entry));
-            done(&entries);
+            on_complete(&entries);
             for (number, entry) in complete.drain(..) {
                 if entry.signal.0 == 0 {
                     continue;
                 }
-                self.completed = self.completed.max(Some(number));
+                self.last_completed = self.last_completed.max(Some(number));
                 if entry.program_signal.0 == 0 {
                     self.recycle(signals, entry.signal);
                 } else {
                     self.held.push((number, entry.signal));
                 }
             }
-            self.let_go(signals);
+            self.recycle_held(signals);
         }
         (self.complete, self.entries) = (complete, entries);
         all
@@ -179,21 +182,23 @@ impl Completing {
     fn next_entry(&mut self) -> Option<Entry> {
         let entry = self.in_flight.pop()?;
         if entry.signal.0 != 0 {
-            self.spare = self.spare.saturating_sub(1);
+            self.free_count = self.free_count.saturating_sub(1);
         }
         Some(entry)
     }
 
     fn recycle(&mut self, signals: &impl Signals, signal: SignalHandle) {
         signals.reset(signal);
-        self.give(signal);
+        self.add_signal(signal);
     }
 
     /// Recycles the signals whose barrier packets are done.
-    fn let_go(&mut self, signals: &impl Signals) {
+    fn recycle_held(&mut self, signals: &impl Signals) {
         let mut held = std::mem::take(&mut self.held);
         held.retain(|&(number, signal)| {
-            let read = self.completed.is_some_and(|completed| completed > number);
+            let read = self
+                .last_completed
+                .is_some_and(|completed| completed > number);
             if read {
                 self.recycle(signals, signal);
             }
@@ -204,17 +209,19 @@ impl Completing {
 
     /// Takes what is in flight and was not seen to complete. Their signals are the GPU's for ever, unless its queue is
     /// gone.
-    pub fn abandon(&mut self) -> Vec<Entry> {
+    pub fn take_unfinished(&mut self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.window.drain(..).map(|(_, entry)| entry).collect();
         entries.extend(std::iter::from_fn(|| self.next_entry()));
         entries
     }
 
     /// All signals that no entry holds, of a queue that is gone.
-    pub fn dissolve(mut self, launching: Launching) -> Vec<SignalHandle> {
+    pub fn into_signals(mut self, launching: LaunchSide) -> Vec<SignalHandle> {
         let mut signals: Vec<_> = self.held.drain(..).map(|(_, signal)| signal).collect();
-        let Launching { mut free, .. } = launching;
-        signals.extend(std::iter::from_fn(|| free.pop()));
+        let LaunchSide {
+            mut free_signals, ..
+        } = launching;
+        signals.extend(std::iter::from_fn(|| free_signals.pop()));
         signals
     }
 }
@@ -252,8 +259,8 @@ mod tests {
         fn destroy(&self, _: SignalHandle) {}
     }
 
-    fn launch(launching: &mut Launching, forwarded: bool) -> SignalHandle {
-        let signal = launching.free.pop().expect("a signal");
+    fn launch(launching: &mut LaunchSide, forwarded: bool) -> SignalHandle {
+        let signal = launching.free_signals.pop().expect("a signal");
         launching.in_flight.push(Entry {
             signal,
             program_signal: SignalHandle(if forwarded { 99 } else { 0 }),
@@ -263,9 +270,9 @@ mod tests {
         signal
     }
 
-    fn taken(completing: &mut Completing, signals: &Model) -> Vec<u64> {
+    fn taken(completing: &mut CompletionSide, signals: &Model) -> Vec<u64> {
         let mut taken = Vec::new();
-        completing.pass(signals, |entries| {
+        completing.poll(signals, |entries| {
             taken.extend(entries.iter().map(|entry| entry.signal.0));
         });
         taken
@@ -274,9 +281,9 @@ mod tests {
     #[test]
     fn kernels_that_overtake_each_other_are_taken_when_they_are_complete() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         for _ in 0..3 {
-            completing.give(signals.create().unwrap());
+            completing.add_signal(signals.create().unwrap());
         }
         let [a, b, c] = [false; 3].map(|forwarded| launch(&mut launching, forwarded));
         assert_eq!(taken(&mut completing, &signals), []);
@@ -286,15 +293,15 @@ mod tests {
         signals.complete(b);
         assert_eq!(taken(&mut completing, &signals), [a.0, b.0]);
         assert!(completing.is_empty());
-        assert_eq!(completing.spare(), 3);
+        assert_eq!(completing.free_count(), 3);
     }
 
     #[test]
     fn a_signal_that_a_barrier_packet_reads_waits_for_a_later_dispatch() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         for _ in 0..2 {
-            completing.give(signals.create().unwrap());
+            completing.add_signal(signals.create().unwrap());
         }
         let first = launch(&mut launching, true);
         signals.complete(first);
@@ -304,18 +311,18 @@ mod tests {
         signals.complete(second);
         assert_eq!(taken(&mut completing, &signals), [second.0]);
         assert_eq!(signals.resets.get(), 1);
-        assert_eq!(launching.free.pop(), Some(first));
-        let left = completing.dissolve(launching);
+        assert_eq!(launching.free_signals.pop(), Some(first));
+        let left = completing.into_signals(launching);
         assert_eq!(left, [second]);
     }
 
     #[test]
     fn more_dispatches_than_are_watched_are_all_taken() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         let all: Vec<_> = (0..3 * WINDOW)
             .map(|_| {
-                completing.give(signals.create().unwrap());
+                completing.add_signal(signals.create().unwrap());
                 launch(&mut launching, false)
             })
             .collect();
@@ -367,9 +374,9 @@ mod loom_tests {
         fn destroy(&self, _: SignalHandle) {}
     }
 
-    fn launch(launching: &mut Launching, number: u64, forwarded: bool) -> Option<Entry> {
+    fn launch(launching: &mut LaunchSide, number: u64, forwarded: bool) -> Option<Entry> {
         let entry = Entry {
-            signal: launching.free.pop()?,
+            signal: launching.free_signals.pop()?,
             program_signal: SignalHandle(if forwarded { 9 } else { 0 }),
             dispatch: true,
             submit: number,
@@ -385,9 +392,9 @@ mod loom_tests {
         builder.preemption_bound = Some(3);
         builder.check(move || {
             let signals = Arc::new(Model([AtomicUsize::new(1), AtomicUsize::new(1)]));
-            let (mut launching, mut completing) = lane();
-            completing.give(SignalHandle(1));
-            completing.give(SignalHandle(2));
+            let (mut launching, mut completing) = channel();
+            completing.add_signal(SignalHandle(1));
+            completing.add_signal(SignalHandle(2));
             let memory = signals.clone();
             let gpu = loom::thread::spawn(move || {
                 let mut number = 0;
@@ -405,8 +412,8 @@ mod loom_tests {
                 number
             });
             let mut seen = Vec::new();
-            let mut pass = |completing: &mut Completing| {
-                completing.pass(&*signals, |entries| {
+            let mut pass = |completing: &mut CompletionSide| {
+                completing.poll(&*signals, |entries| {
                     seen.extend(entries.iter().map(|entry| entry.submit));
                 });
             };

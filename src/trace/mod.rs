@@ -18,6 +18,7 @@ pub mod calls;
 mod capture;
 mod clock;
 mod complete;
+mod dispatch_clock;
 mod fifo;
 mod file;
 mod hip_calls;

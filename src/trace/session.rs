@@ -2,7 +2,7 @@
 
 use super::capture::{self, Capture};
 use super::clock::{self, now};
-use super::complete::{Completer, Pass};
+use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
 use super::{calls, packet_origins, wakeup};
 use crate::gpu::events::{Packet, PacketHandler};
@@ -64,14 +64,14 @@ pub fn in_child(is_owner: bool) {
 
 thread_local! {
     /// This thread has the completer, or is about to.
-    static HAS: Cell<bool> = const { Cell::new(false) };
+    static HAS_COMPLETER: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Trace {
     /// Does `work` under the completer's lock. `None`: a signal handler has interrupted this thread while it had that lock,
     /// and would wait for itself.
-    fn with<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
-        let Some(_busy) = Busy::begin(&HAS) else {
+    fn with_completer<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
+        let Some(_busy) = Busy::begin(&HAS_COMPLETER) else {
             diagnostics::lost(
                 "a signal handler interrupted the recording of the trace and ends the process, or calls HSA: the trace is not complete",
             );
@@ -85,12 +85,12 @@ impl Trace {
         lock(&self.activated)
     }
 
-    fn pass(&self, completer: &mut Completer) -> Pass {
+    fn poll(&self, completer: &mut Completer) -> PollResult {
         if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
-            return Pass::default();
+            return PollResult::default();
         }
         completer.activate(&mut self.activated());
-        completer.pass(&mut lock(&self.destroyed))
+        completer.poll(&mut lock(&self.destroyed))
     }
 
     /// What the completion thread does: it looks often while much happens, less often while kernels take long, and
@@ -99,21 +99,21 @@ impl Trace {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
         loop {
-            let pass = self.with(|completer| self.pass(completer));
-            let mut pass = pass.unwrap_or_default();
+            let result = self.with_completer(|completer| self.poll(completer));
+            let mut result = result.unwrap_or_default();
             if intercept::doorbells_are_held() {
                 self.ring_doorbells();
-                pass.busy += 1;
+                result.busy += 1;
             }
-            if pass.recorded > 0 {
+            if result.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
-            } else if pass.busy == 0 && pass.looked == 0 && idle >= IDLE_PASSES {
+            } else if result.busy == 0 && result.polled == 0 && idle >= IDLE_PASSES {
                 self.sleep();
                 (pause, idle) = (SHORTEST_PAUSE, 0);
                 continue;
             } else {
                 pause = (2 * pause).min(LONGEST_PAUSE);
-                idle = if pass.busy > 0 { 0 } else { idle + 1 };
+                idle = if result.busy > 0 { 0 } else { idle + 1 };
             }
             std::thread::park_timeout(pause);
         }
@@ -230,17 +230,17 @@ struct QueuePackets {
 
 impl PacketHandler for QueuePackets {
     fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet] {
-        self.capture.take(first, packets)
+        self.capture.process(first, packets)
     }
 
     fn close(self: Box<Self>) {
         let QueuePackets { queue, capture } = *self;
         if let Some(trace) = trace() {
             // The caller is in a call of HSA, so HSA is initialized, also after the end of the trace.
-            trace.with(|completer| {
-                completer.queue_gone(queue, capture);
+            trace.with_completer(|completer| {
+                completer.destroy_queue(queue, capture);
                 if trace.stopped.load(Ordering::SeqCst) {
-                    completer.destroy_store();
+                    completer.destroy_unused_signals();
                 }
             });
         }
@@ -251,37 +251,38 @@ impl PacketHandler for QueuePackets {
 pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> {
     let trace = trace()?;
     let agent = AgentHandle(agent.0);
-    let capture = trace
-        .with(|completer| completer.queue_made(agent, queue, size, activate, wakeup::wake))??;
+    let capture = trace.with_completer(|completer| {
+        completer.create_queue(agent, queue, size, activate, wakeup::wake)
+    })??;
     Some(Box::new(QueuePackets { queue, capture }))
 }
 
 /// The calling thread has reserved slots of a queue.
 pub fn slots_reserved(queue: usize, first: u64, count: u64) {
-    packet_origins::reserved(queue, first, count);
+    packet_origins::record_reservation(queue, first, count);
 }
 
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableId) {
     if let Some(trace) = trace() {
-        trace.with(|completer| completer.frozen(ExecutableHandle(executable.0)));
+        trace.with_completer(|completer| completer.record_kernels(ExecutableHandle(executable.0)));
     }
 }
 
 /// The start and end of the kernel whose completion signal of the program, `signal`, was forwarded.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     let trace = trace()?;
-    let time = trace.with(|completer| {
+    let time = trace.with_completer(|completer| {
         // The kernel is complete, because the signal is, but perhaps it was not polled yet.
-        trace.pass(completer);
-        completer.forwarded(SignalHandle(signal))
+        trace.poll(completer);
+        completer.program_signal_time(SignalHandle(signal))
     })??;
     Some((time.start, time.end))
 }
 
 /// A signal of the program is about to be destroyed.
 pub fn signal_destroying(signal: u64) {
-    if capture::is_forwarding()
+    if capture::has_replaced_signals()
         && let Some(trace) = trace()
     {
         lock(&trace.destroyed).push((SignalHandle(signal), now()));
@@ -304,7 +305,7 @@ pub fn finish(limit: Duration) {
     };
     let begin = Instant::now();
     let is_over = |completer: &mut Completer| {
-        trace.pass(completer);
+        trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
         if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
             completer.stop();
@@ -312,7 +313,7 @@ pub fn finish(limit: Duration) {
         }
         is_over
     };
-    while trace.with(is_over) == Some(false) {
+    while trace.with_completer(is_over) == Some(false) {
         std::thread::sleep(SHORTEST_PAUSE);
     }
 }
@@ -330,10 +331,10 @@ fn report_missed(completer: &Completer) {
 /// Somebody shuts HSA down, perhaps not for good: it counts who uses it, and does not tell.
 pub fn pause() {
     if let Some(trace) = trace() {
-        trace.with(|completer| {
-            trace.pass(completer);
+        trace.with_completer(|completer| {
+            trace.poll(completer);
             report_missed(completer);
-            completer.destroy_store();
+            completer.destroy_unused_signals();
             trace.shutting_down.fetch_add(1, Ordering::SeqCst);
         });
     }
@@ -342,7 +343,7 @@ pub fn pause() {
 /// That is over. Unless [`release`] was called meanwhile, HSA is alive still, and the trace goes on.
 pub fn resume() {
     if let Some(trace) = trace() {
-        trace.with(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
+        trace.with_completer(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
         wakeup::wake();
     }
 }
@@ -350,7 +351,7 @@ pub fn resume() {
 /// HSA is down, and may be initialised again.
 pub fn release() {
     if let Some(trace) = trace() {
-        trace.with(|completer| {
+        trace.with_completer(|completer| {
             trace.stopped.store(true, Ordering::SeqCst);
             calls::pause();
             completer.release();
@@ -362,6 +363,6 @@ pub fn release() {
 /// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
 pub fn end() {
     if let Some(trace) = trace() {
-        trace.with(Completer::stop);
+        trace.with_completer(Completer::stop);
     }
 }
