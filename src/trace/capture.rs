@@ -1,14 +1,15 @@
-//! The launch path: what happens to the packets that a program writes to a queue, on the thread that rang the doorbell.
-//! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
-//! has run waiting_for_signal, the thread waits for the completion thread to make some, which needs nothing of the GPU.
+//! The launch path: processes the packets that a program writes to a queue, on the thread that rings the doorbell. While
+//! the queue's pool has signals, nothing here locks, allocates, creates signals or makes a system call. If the pool is
+//! empty, the thread waits until the completion thread has created signals, for which no GPU work needs to complete.
 //!
-//! Why that wait ends, whatever the launching thread holds: ROCr's lock of this queue, perhaps that of the doorbell
-//! ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
-//! of the activated queues, of the API calls and of what ROCr makes signals with. Whoever else takes the completer's lock
-//! rings no doorbell, takes no lock of a queue or a doorbell and waits for no signal while it has it: queues are made and
-//! destroyed, executables frozen, HSA shut down before it or after. What is kept back at a doorbell is handed on by a
-//! thread of its own. Signals of the operating system are blocked on both threads. If HSA is shut down meanwhile, or the
-//! process ends, the wait ends without a signal ([`Shared::stopped`]).
+//! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
+//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock,
+//! and under it, briefly, the locks of the scheduled queues, of the API calls and those that ROCr takes to create signals.
+//! Any other thread that holds the completer's lock rings no doorbell, takes no lock of a queue or a doorbell and waits
+//! for no signal: it creates or destroys queues, freezes executables or shuts HSA down only before it takes the lock or
+//! after it has released it. Packets held back at a doorbell are passed on by a separate thread. Both threads block
+//! POSIX signals. If HSA is shut down or the process ends during the wait, the wait ends without a signal
+//! ([`Shared::stopped`]).
 
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
@@ -32,61 +33,61 @@ mod kind {
 
 /// The third byte of a vendor-specific packet on a GPU's queue (`hsa_amd_packet_type_t`).
 mod format {
-    /// PM4 commands, ROCr's own.
+    /// PM4 commands, written by ROCr itself.
     pub const PM4: u8 = 1;
     pub const BARRIER_VALUE: u8 = 2;
     /// `hsa_amd_ext_kernel_dispatch_packet_t`, a dispatch in clusters of workgroups (gfx1250).
     pub const KERNEL_DISPATCH: u8 = 3;
-    /// A mark for ROCr's intercept queue, of another tool.
+    /// Another tool's marker for ROCr's intercept queue.
     pub const INTERCEPT_MARKER: u8 = 0xfe;
 }
 
-/// What the launching and the completion thread tell each other, beside the lane.
+/// State that the launching thread and the completion thread share, in addition to the channel.
 #[derive(Default)]
 pub struct Shared {
-    /// The completion thread looks at the queue.
+    /// Whether the completion thread polls the queue.
     pub poll_flag: PollFlag,
-    /// The launching thread waits for signals.
+    /// The launching thread waits for a signal.
     pub waiting_for_signal: AtomicBool,
-    /// There can be no more signals: dispatches go without, and have no times.
+    /// HSA creates no more signals: dispatches get none and have no times.
     pub signals_exhausted: AtomicBool,
-    /// HSA's functions are out of use, or will be soon.
+    /// HSA's functions must not be called any more.
     pub stopped: AtomicBool,
-    /// Packets of a type that is not known here.
+    /// Packets of an unknown type.
     pub unknown_packets: AtomicU64,
-    /// How often the launching thread found no signal.
+    /// How often the launching thread found the pool empty.
     pub signal_waits: AtomicU64,
 }
 
-/// Some packet, of whatever queue, was given another completion signal than the program's. The program waits for its
-/// signal before it uses it again, so that whoever uses it sees this.
+/// A packet of some queue got devprof's completion signal instead of the program's. A relaxed access is enough: the
+/// program waits for its signal before it reuses the signal, so a thread that reuses it sees this.
 static REPLACED_SIGNALS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program's signals may stand for kernels that have completed others.
+/// Whether signals of the program may be completed by a forwarding barrier packet.
 pub fn has_replaced_signals() -> bool {
     REPLACED_SIGNALS.load(Ordering::Relaxed)
 }
 
-/// A queue's launching side. ROCr calls a queue's handler on one thread at a time.
+/// The launching side of a queue. ROCr calls a queue's handler on one thread at a time.
 pub struct Capture {
     launch_side: LaunchSide,
     shared: Arc<Shared>,
-    /// Number of the queue.
+    /// The queue's id.
     queue: u32,
     origins: &'static QueueOrigins,
-    /// What goes on to the queue.
+    /// The packets for the hardware queue.
     output: Vec<Packet>,
-    /// Has the completion thread look at the queue.
+    /// Adds the queue to those that the completion thread polls.
     activate: fn(u32),
-    /// Wakes the completion thread, whatever it does.
+    /// Wakes the completion thread, also from a short pause.
     wake: fn(),
 }
 
-/// A thread without a signal gives way so often before it sleeps.
+/// How often a thread without a signal yields before it sleeps.
 const YIELDS_BEFORE_SLEEP: u32 = 20;
-/// So long, again and again.
+/// How long it sleeps each time.
 const SIGNAL_WAIT_PAUSE: Duration = Duration::from_micros(50);
-/// Packets that a batch of may be taken without growing the buffer.
+/// The largest batch for which the output buffer need not grow.
 const BATCH: usize = 512;
 
 impl Capture {
@@ -109,8 +110,8 @@ impl Capture {
         }
     }
 
-    /// Takes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write in its
-    /// place.
+    /// Processes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write
+    /// instead.
     pub fn process(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
         self.output.clear();
         let mut has_entries = false;
@@ -130,7 +131,7 @@ impl Capture {
                 entry.correlation = origin.correlation;
                 entry.thread = origin.thread;
                 entry.epoch = kernel_index::epoch();
-                entry.signal = self.signal();
+                entry.signal = self.take_signal();
             }
             let has_signal = entry.signal.0 != 0;
             if has_signal {
@@ -150,7 +151,7 @@ impl Capture {
         &self.output
     }
 
-    /// What the completion thread has to hear of a packet.
+    /// What the completion thread must know about a packet. `None`: nothing.
     fn entry(&self, packet: &Packet) -> Option<Entry> {
         let program_signal = SignalHandle(packet[7]);
         let format = (packet[0] >> 16) as u8;
@@ -171,7 +172,7 @@ impl Capture {
                 if !known {
                     self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
                 }
-                // A signal that stood for a kernel's may be this packet's now.
+                // The packet may reuse a signal that stood for a kernel's times.
                 return (has_replaced_signals() && known && program_signal.0 != 0).then(|| Entry {
                     program_signal,
                     ..Entry::default()
@@ -184,7 +185,7 @@ impl Capture {
             packet[1] as u16,
         ];
         let grid = if vendor {
-            // Clusters, and workgroups in each.
+            // The number of clusters, and the workgroups per cluster.
             let clusters = [
                 (packet[1] >> 32) as u32,
                 u32::from(packet[2] as u16),
@@ -216,8 +217,8 @@ impl Capture {
         })
     }
 
-    /// A signal of the pool; 0 when there can be none.
-    fn signal(&mut self) -> SignalHandle {
+    /// Takes a signal from the pool; 0 if there is none and there will be none.
+    fn take_signal(&mut self) -> SignalHandle {
         if self.shared.stopped.load(Ordering::Relaxed) {
             return SignalHandle(0);
         }
@@ -243,7 +244,7 @@ impl Capture {
                 break SignalHandle(0);
             }
             (self.wake)();
-            // A thread with a real-time priority has to sleep for others to run on its processor.
+            // With a real-time priority, yielding does not let threads of lower priority run.
             if yields < YIELDS_BEFORE_SLEEP {
                 yields += 1;
                 std::thread::yield_now();
@@ -257,7 +258,7 @@ impl Capture {
         signal
     }
 
-    /// Sees to it that the completion thread looks at the queue.
+    /// Ensures that the completion thread polls the queue.
     fn schedule_poll(&self) {
         if self.shared.poll_flag.try_schedule() {
             (self.activate)(self.queue);
@@ -269,8 +270,9 @@ impl Capture {
     }
 }
 
-/// The barrier packet that waits for a kernel's signal, ours, and completes the program's. It does not wait for other
-/// packets. What the kernel released is acquired and released again, as if the kernel itself had completed the signal.
+/// The barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
+/// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed the
+/// program's signal.
 fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;

@@ -1,24 +1,24 @@
-//! Who writes a packet, and when: asked when its place in the queue is reserved, on the thread that will write it. ROCr
-//! hands the packet on later, perhaps on the thread that rings for another packet behind it.
+//! Which thread writes a packet, and when. This is recorded when the thread that will write the packet reserves its
+//! slot. ROCr passes the packet on later, perhaps on the thread that rings the doorbell for a later packet.
 
 use super::{calls, clock};
 use crate::support::registry::Registry;
 use crate::sys::threads;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What is known of a packet before it is written.
+/// What is known about a packet before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOrigin {
-    /// The API call in progress, 0 for none.
+    /// Correlation id of the API call in progress, 0 for none.
     pub correlation: u64,
     /// `gettid`.
     pub thread: u32,
-    /// When the place was reserved, system clock.
+    /// When the slot was reserved, system clock.
     pub time: u64,
 }
 
 impl PacketOrigin {
-    /// This thread, now.
+    /// The calling thread, now.
     pub fn now() -> PacketOrigin {
         PacketOrigin {
             correlation: calls::current(),
@@ -39,14 +39,14 @@ struct Slot {
 
 /// The origins of a queue's packets.
 pub struct QueueOrigins {
-    /// Twice as many as packets: a place is reserved before it is free. A power of two.
+    /// Twice as many as the queue has packets, because slots are reserved before they are free. The count is a power of two.
     slots: Box<[Slot]>,
 }
 
-/// By the queue's address.
+/// Keyed by the queue's address.
 static ORIGINS: Registry<QueueOrigins> = Registry::new();
 
-/// The origins of a new queue of `size` packets.
+/// Adds a new queue of `size` packets.
 pub fn add(queue: usize, size: u32) -> &'static QueueOrigins {
     let count = (2 * size.max(1) as usize).next_power_of_two();
     let clear = |origins: &QueueOrigins| {
@@ -63,12 +63,12 @@ pub fn add(queue: usize, size: u32) -> &'static QueueOrigins {
     })
 }
 
-/// The queue is gone.
+/// Removes a destroyed queue.
 pub fn remove(queue: usize) {
     ORIGINS.remove(queue as u64, |_| ());
 }
 
-/// This thread has reserved the places of `count` packets from `first` on.
+/// The calling thread has reserved the slots of `count` packets, beginning at `first`.
 #[inline]
 pub fn record_reservation(queue: usize, first: u64, count: u64) {
     if let Some(origins) = ORIGINS.find(queue as u64) {
@@ -92,7 +92,7 @@ impl QueueOrigins {
         }
     }
 
-    /// Who has reserved the place of a packet; `None`: by a function that is not watched.
+    /// The origin of a packet; `None` if its slot was reserved by a function that devprof does not hook.
     pub fn get(&self, index: u64) -> Option<PacketOrigin> {
         let slot = self.slot(index);
         (slot.index.load(Ordering::Acquire) == index + 1).then(|| PacketOrigin {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_has_the_writer_that_reserved_its_place() {
+    fn a_packets_origin_is_the_thread_that_reserved_its_slot() {
         let origins = add(0x1000, 4);
         let origin = |correlation| PacketOrigin {
             correlation,
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(origins.get(2), Some(origin(1)));
         assert_eq!(origins.get(3), Some(origin(2)));
         assert_eq!(origins.get(4), None);
-        // A place that is reserved before it is free.
+        // A slot that is reserved before it is free.
         origins.reserve(4, 3, origin(3));
         assert_eq!(origins.get(0), Some(origin(1)));
         origins.reserve(8, 1, origin(4));
