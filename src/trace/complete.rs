@@ -1,5 +1,5 @@
-//! What becomes of a dispatch that is complete: its times are read and checked, its record is written, its signal goes
-//! back to the pool. All of it under one lock, mostly on the completion thread.
+//! Processes complete dispatches: reads and checks their times, writes their records and returns their signals to the
+//! pool. The [`Completer`] is used under one lock, mostly by the completion thread.
 
 use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
@@ -18,45 +18,45 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tracefile::format::{self, Count, Dispatch, Record, flag};
 
-/// Signals that a queue begins with, and by which it grows.
+/// The initial number of signals in a queue's pool, and the number by which an empty pool grows.
 const BATCH: usize = 512;
-/// Passes that find nothing in a queue before it is looked at no more.
+/// Polls without entries after which a queue is unscheduled.
 const IDLE_POLLS: u32 = 40;
 
-/// An agent that queues were made on.
+/// An agent that has queues or kernels.
 struct Agent {
     handle: AgentHandle,
-    /// Its place in HSA's order.
+    /// Position in HSA's order of agents.
     index: u32,
-    /// Ticks a second of its clock, 0 if unknown.
+    /// Ticks per second of its clock, 0 if unknown.
     frequency: u64,
-    /// Such as `gfx1100`.
+    /// For example `gfx1100`.
     target: String,
 }
 
 struct Queue {
     completion_side: CompletionSide,
     shared: Arc<Shared>,
-    /// Place in `agents`.
+    /// Index in `agents`.
     agent: usize,
-    /// Signals to have in the pool.
+    /// The number of signals to keep in the pool.
     pool_target: usize,
+    /// [`Shared::signal_waits`] at the last poll.
     signal_waits: u64,
-    /// The pool grows to the queue's size by itself, not further.
+    /// In packets. `pool_target` grows up to this number.
     size: usize,
     idle_polls: u32,
 }
 
-/// What the hook of `hsa_amd_profiling_get_dispatch_time` answers for a signal of the program's whose kernel completed
-/// one of ours.
+/// The result of the `hsa_amd_profiling_get_dispatch_time` hook for a signal of the program whose kernel completed
+/// devprof's signal instead.
 #[derive(Clone, Copy)]
 struct SignalTime {
     submit: u64,
-    /// `None`: the signal was used for another packet since.
+    /// `None`: the program has reused the signal for another packet since, which completes the signal itself.
     time: Option<DispatchTime>,
 }
 
-/// HSA's signals.
 struct HsaSignals;
 
 impl Signals for HsaSignals {
@@ -79,32 +79,34 @@ impl Signals for HsaSignals {
 
 pub struct Completer {
     file: TraceFile,
-    /// Ticks a second of the system clock.
+    /// Ticks per second of the system clock.
     frequency: u64,
     agents: Vec<Agent>,
     recorded_agents: HashSet<[u8; format::RECORD_SIZE]>,
     kernels: Kernels,
+    /// Keyed by id.
     queues: HashMap<u32, Queue>,
-    /// Queues that are looked at.
+    /// Ids of the queues that are polled.
     active: Vec<u32>,
+    /// Keyed by the queue's address.
     queue_ids: HashMap<usize, u32>,
     next_queue: u32,
     next_dispatch: u64,
     program_signal_times: HashMap<SignalHandle, SignalTime>,
-    /// Of the program's, with the times when they were destroyed. Kept from pass to pass for its memory.
+    /// Signals that the program has destroyed, and when. Empty between two polls; kept to reuse its memory.
     destroyed: Vec<(SignalHandle, u64)>,
-    /// Signals that no queue has.
+    /// Signals that are in no queue's pool and in no packet.
     unused_signals: Vec<SignalHandle>,
 }
 
-/// What a pass has found.
+/// What a poll has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PollResult {
-    /// Dispatches and API calls recorded.
+    /// Recorded dispatches and API calls.
     pub recorded: usize,
     /// Queues with something in flight.
     pub busy: usize,
-    /// Queues that were looked at.
+    /// Polled queues.
     pub polled: usize,
 }
 
@@ -127,7 +129,7 @@ impl Completer {
         }
     }
 
-    /// The process that writes the file.
+    /// Records the process that writes the file.
     pub fn record_process(&mut self) {
         let host = host_name().unwrap_or_default();
         let command: Vec<_> = std::env::args_os().collect();
@@ -140,16 +142,16 @@ impl Completer {
         self.file.publish();
     }
 
-    /// A GPU's place in `agents`; `None` for agents that are no GPUs.
+    /// A GPU's index in `agents`; `None` if the agent is not a GPU.
     fn agent(&mut self, handle: AgentHandle) -> Option<usize> {
-        if let Some(place) = self.agents.iter().position(|agent| agent.handle == handle) {
-            return Some(place);
+        if let Some(index) = self.agents.iter().position(|agent| agent.handle == handle) {
+            return Some(index);
         }
         let described = match gpus::describe(handle) {
             Ok(described) => described?,
             Err(error) => {
                 diagnostics::lost(format_args!(
-                    "the trace misses the agent {:#x}: {error}",
+                    "the trace does not include agent {:#x}: {error}",
                     handle.0
                 ));
                 return None;
@@ -169,15 +171,15 @@ impl Completer {
         }
         record.node = described.node.into();
         record.compute_units = described.compute_units.into();
-        // HSA that was shut down and initialised again has the same agents.
+        // After a shutdown and a new initialization, HSA has the same agents.
         if self.recorded_agents.insert(record.seal()) {
             self.file.append(record, Count::DroppedOthers);
         }
         Some(self.agents.len() - 1)
     }
 
-    /// A queue of `size` packets was made at address `queue`.
-    pub fn create_queue(
+    /// Adds the new queue of `size` packets at `address`. `None`: its agent is not a GPU.
+    pub fn add_queue(
         &mut self,
         handle: AgentHandle,
         address: usize,
@@ -218,8 +220,8 @@ impl Completer {
         ))
     }
 
-    /// A queue is gone: the GPU does not touch its signals any more.
-    pub fn destroy_queue(&mut self, address: usize, capture: Capture) {
+    /// Removes a destroyed queue, whose signals the GPU does not access any more.
+    pub fn remove_queue(&mut self, address: usize, capture: Capture) {
         let Some(id) = self.queue_ids.remove(&address) else {
             return;
         };
@@ -247,7 +249,7 @@ impl Completer {
         }
     }
 
-    /// The kernels of an executable that was frozen.
+    /// Records the kernels of an executable that was frozen.
     pub fn record_kernels(&mut self, executable: ExecutableHandle) {
         for handle in gpus::all() {
             let Some(agent) = self.agent(handle) else {
@@ -258,7 +260,7 @@ impl Completer {
                 Ok(found) => found,
                 Err(error) => {
                     diagnostics::lost(format_args!(
-                        "the trace has no names for the kernels of executable {:#x}: {error}",
+                        "the trace does not name the kernels of executable {:#x}: {error}",
                         executable.0
                     ));
                     continue;
@@ -296,20 +298,20 @@ impl Completer {
         self.file.append(record, Count::DroppedOthers);
     }
 
-    /// Takes the queues that are to be looked at from now on, and leaves room for as many.
+    /// Begins to poll the queues in `activated`. Empties it and keeps its capacity.
     pub fn activate(&mut self, activated: &mut Vec<u32>) {
         self.active.extend_from_slice(activated);
         activated.clear();
     }
 
-    /// Looks at the active queues and at the API calls. `destroyed`: signals of the program's, with the times when they
-    /// were destroyed, before which their kernels were complete.
+    /// Processes the active queues and the API calls. `destroyed`: signals that the program has destroyed, and when. Their
+    /// kernels were complete by then.
     pub fn poll(&mut self, destroyed: &mut Vec<(SignalHandle, u64)>) -> PollResult {
         let mut result = PollResult::default();
         self.destroyed.append(destroyed);
         let mut active = std::mem::take(&mut self.active);
         active.retain(|&id| {
-            // Queues go while they are on the list.
+            // The queue was destroyed while it was active.
             let Some(mut queue) = self.queues.remove(&id) else {
                 return false;
             };
@@ -334,7 +336,7 @@ impl Completer {
             stays
         });
         self.active = active;
-        // What those kernels left is there by now.
+        // The entries of those kernels were processed above.
         for (signal, time) in self.destroyed.drain(..) {
             if self
                 .program_signal_times
@@ -351,7 +353,7 @@ impl Completer {
         result
     }
 
-    /// Keeps the queue's pool filled.
+    /// Refills the queue's pool.
     fn replenish_signals(&mut self, queue: &mut Queue) {
         let signal_waits = queue.shared.signal_waits.load(Ordering::Relaxed);
         if signal_waits != queue.signal_waits {
@@ -362,7 +364,7 @@ impl Completer {
         let free = queue.completion_side.free_count();
         if is_waiting || free < queue.pool_target / 2 {
             let missing = queue.pool_target.saturating_sub(free);
-            // Signals may be out on the GPU for long: a dry pool grows however many there are.
+            // The GPU may hold the signals of an empty pool for a long time, so the pool grows beyond its target.
             let more = if is_waiting {
                 missing.max(BATCH)
             } else {
@@ -372,6 +374,7 @@ impl Completer {
         }
     }
 
+    /// Records the queue's complete dispatches. Returns the number of processed entries.
     fn record_completed(&mut self, id: u32, queue: &mut Queue) -> usize {
         let agent = &self.agents[queue.agent];
         let (handle, index, agent_frequency) = (agent.handle, agent.index, agent.frequency);
@@ -395,7 +398,7 @@ impl Completer {
                 if !entry.dispatch {
                     continue;
                 }
-                let mut record = dispatch(kernels, entry, *next_dispatch);
+                let mut record = dispatch_record(kernels, entry, *next_dispatch);
                 *next_dispatch += 1;
                 record.queue = id.into();
                 record.agent = index.into();
@@ -423,7 +426,7 @@ impl Completer {
     fn record_unfinished(&mut self, id: u32, queue: &Queue, entries: &[Entry]) {
         let observed = clock::now();
         for entry in entries.iter().filter(|entry| entry.dispatch) {
-            let mut record = dispatch(&self.kernels, entry, self.next_dispatch);
+            let mut record = dispatch_record(&self.kernels, entry, self.next_dispatch);
             self.next_dispatch += 1;
             record.queue = id.into();
             record.agent = self.agents[queue.agent].index.into();
@@ -449,19 +452,19 @@ impl Completer {
         recorded
     }
 
-    /// Kernels were loaded.
+    /// Whether kernels were loaded.
     pub fn has_kernels(&self) -> bool {
         !self.kernels.is_empty()
     }
 
-    /// Something is in flight.
+    /// Whether a queue has something in flight.
     pub fn is_busy(&mut self) -> bool {
         let busy = |queue: &mut Queue| !queue.completion_side.is_empty();
         self.queues.values_mut().any(busy)
     }
 
-    /// Ends the use of HSA: what is in flight is recorded as unfinished, and what is launched from now on, too, at the
-    /// next call.
+    /// Stops using HSA and closes the file. Dispatches in flight are recorded as unfinished; so are later ones, by the next
+    /// call.
     pub fn stop(&mut self) {
         let ids: Vec<u32> = self.queues.keys().copied().collect();
         for id in ids {
@@ -479,7 +482,7 @@ impl Completer {
         self.file.close();
     }
 
-    /// HSA has ended, and its queues and signals with it.
+    /// HSA was shut down, which has destroyed its queues and signals.
     pub fn release(&mut self) {
         self.stop();
         self.queues.clear();
@@ -492,20 +495,21 @@ impl Completer {
         self.unused_signals.clear();
     }
 
-    /// Gives HSA back the signals that no queue has.
+    /// Destroys the unused signals.
     pub fn destroy_unused_signals(&mut self) {
         for signal in std::mem::take(&mut self.unused_signals) {
             HsaSignals.destroy(signal);
         }
     }
 
-    /// The kernel's times for a signal of the program's whose kernel completed one of ours.
+    /// The times of the kernel whose completion signal of the program is `signal`, if the kernel completed devprof's signal
+    /// instead.
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
     }
 }
 
-/// Gives the queue `count` signals more.
+/// Adds `count` signals to the queue's pool.
 fn add_signals(queue: &mut Queue, unused_signals: &mut Vec<SignalHandle>, count: usize) {
     for _ in 0..count {
         match unused_signals.pop().or_else(|| HsaSignals.create()) {
@@ -513,7 +517,7 @@ fn add_signals(queue: &mut Queue, unused_signals: &mut Vec<SignalHandle>, count:
             None => {
                 if queue.completion_side.free_count() == 0 {
                     diagnostics::lost(
-                        "HSA makes no more signals: dispatches are recorded without their times until some are complete",
+                        "HSA cannot create more signals: dispatches are recorded without times until earlier dispatches complete",
                     );
                     queue
                         .shared
@@ -530,7 +534,8 @@ fn add_signals(queue: &mut Queue, unused_signals: &mut Vec<SignalHandle>, count:
         .store(false, Ordering::Release);
 }
 
-/// Whose time the program's signal has.
+/// Records which kernel's times `hsa_amd_profiling_get_dispatch_time` returns for the program's signal: those of the last
+/// submitted packet.
 fn update_signal_time(
     program_signal_times: &mut HashMap<SignalHandle, SignalTime>,
     entry: &Entry,
@@ -538,7 +543,7 @@ fn update_signal_time(
 ) {
     let new = SignalTime {
         submit: entry.submit,
-        // Without a signal of ours the packet completed the program's itself.
+        // A packet without devprof's signal completes the program's signal itself.
         time: time.filter(|_| entry.dispatch && entry.signal.0 != 0),
     };
     let known = program_signal_times
@@ -549,8 +554,8 @@ fn update_signal_time(
     }
 }
 
-/// What the packet says of a dispatch.
-fn dispatch(kernels: &Kernels, entry: &Entry, id: u64) -> Dispatch {
+/// A dispatch's record, without what is known only after its completion.
+fn dispatch_record(kernels: &Kernels, entry: &Entry, id: u64) -> Dispatch {
     let kernel = kernels.find(entry.kernel_object, entry.epoch);
     let registers = kernels.registers(kernel);
     let mut flags = 0;
