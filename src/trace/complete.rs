@@ -234,7 +234,7 @@ impl Completer {
         let unfinished = queue.completion_side.take_unfinished();
         self.record_unfinished(id, &queue, &unfinished);
         let unknown = queue.shared.unknown_packets.load(Ordering::Relaxed);
-        self.file.count(Count::UnknownPackets, unknown);
+        self.file.add_to_counter(Count::UnknownPackets, unknown);
         self.file.publish();
         let signals = unfinished.iter().map(|entry| entry.signal);
         for signal in signals.chain(
@@ -475,7 +475,7 @@ impl Completer {
             let unfinished = queue.completion_side.take_unfinished();
             self.record_unfinished(id, &queue, &unfinished);
             let unknown = queue.shared.unknown_packets.swap(0, Ordering::Relaxed);
-            self.file.count(Count::UnknownPackets, unknown);
+            self.file.add_to_counter(Count::UnknownPackets, unknown);
             self.queues.insert(id, queue);
         }
         self.record_calls();

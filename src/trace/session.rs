@@ -303,7 +303,7 @@ pub fn finish(limit: Duration) {
         return;
     };
     let begin = Instant::now();
-    let is_over = |completer: &mut Completer| {
+    let try_finish = |completer: &mut Completer| {
         trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
         if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
@@ -312,7 +312,7 @@ pub fn finish(limit: Duration) {
         }
         is_over
     };
-    while trace.with_completer(is_over) == Some(false) {
+    while trace.with_completer(try_finish) == Some(false) {
         std::thread::sleep(SHORTEST_PAUSE);
     }
 }
