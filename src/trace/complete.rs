@@ -439,7 +439,7 @@ impl Completer {
 
     fn record_calls(&mut self) -> usize {
         let mut recorded = 0;
-        calls::drain(&mut |call: CallRecord| {
+        calls::collect(&mut |call: CallRecord| {
             let mut record = format::Call::new(call.id, 0);
             record.start = call.start.into();
             record.end = call.end.into();

@@ -151,7 +151,7 @@ impl Trace {
     fn sleep(&self) {
         wakeup::sleep_while(|| {
             self.activated().is_empty()
-                && (self.stopped.load(Ordering::SeqCst) || !calls::waiting())
+                && (self.stopped.load(Ordering::SeqCst) || !calls::has_records())
         });
     }
 }
@@ -292,7 +292,7 @@ pub fn signal_destroying(signal: u64) {
 fn activate(queue: u32) {
     if let Some(trace) = trace() {
         trace.activated().push(queue);
-        wakeup::nudge();
+        wakeup::wake_if_asleep();
     }
 }
 
