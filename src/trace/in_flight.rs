@@ -171,11 +171,12 @@ impl CompletionSide {
         complete: &mut Vec<(u64, Entry)>,
     ) {
         self.window.retain(|&(number, entry)| {
-            let open = number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
-            if !open {
+            let pending =
+                number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
+            if !pending {
                 complete.push((number, entry));
             }
-            open
+            pending
         });
     }
 

@@ -49,16 +49,18 @@ struct Trace {
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
 /// The trace belongs to the parent of this forked process.
-static IS_PARENTS: AtomicBool = AtomicBool::new(false);
+static BELONGS_TO_PARENT: AtomicBool = AtomicBool::new(false);
 
 /// This process's trace.
 fn trace() -> Option<&'static Trace> {
-    TRACE.get().filter(|_| !IS_PARENTS.load(Ordering::Relaxed))
+    TRACE
+        .get()
+        .filter(|_| !BELONGS_TO_PARENT.load(Ordering::Relaxed))
 }
 
 /// Called in the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
 pub fn in_child(is_owner: bool) {
-    IS_PARENTS.store(TRACE.get().is_some(), Ordering::Relaxed);
+    BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
     calls::in_child(is_owner);
 }
 
@@ -159,8 +161,10 @@ impl Trace {
 /// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and called
 /// again if HSA is initialized again after a shutdown. Returns whether the process is traced.
 pub fn start(pattern: &OsStr) -> bool {
-    if IS_PARENTS.load(Ordering::Relaxed) {
-        diagnostics::lost("the parent of this forked process is traced; the child runs untraced");
+    if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
+        diagnostics::lost(
+            "the parent process is already traced; this forked process runs untraced",
+        );
         return false;
     }
     if let Some(trace) = TRACE.get() {
