@@ -3,13 +3,13 @@
 //! empty, the thread waits until the completion thread has created signals, for which no GPU work needs to complete.
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
-//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock,
-//! and under it, briefly, the locks of the scheduled queues, of the API calls and those that ROCr takes to create signals.
-//! Any other thread that holds the completer's lock rings no doorbell, takes no lock of a queue or a doorbell and waits
-//! for no signal: it creates or destroys queues, freezes executables or shuts HSA down only before it takes the lock or
-//! after it has released it. Packets held back at a doorbell are passed on by a separate thread. Both threads block
-//! POSIX signals. If HSA is shut down or the process ends during the wait, the wait ends without a signal
-//! ([`Shared::stopped`]).
+//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
+//! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
+//! never wait, and those that ROCr takes to create signals. Any other thread that holds the completer's lock rings no
+//! doorbell, takes no lock of a queue or a doorbell and waits for no signal: it creates or destroys queues, freezes
+//! executables or shuts HSA down only before it takes the lock or after it has released it. Packets held back at a
+//! doorbell are passed on by a separate thread. Both threads block POSIX signals. If HSA is shut down or the process
+//! ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
 
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
@@ -78,7 +78,7 @@ pub struct Capture {
     /// The packets for the hardware queue.
     output: Vec<Packet>,
     /// Adds the queue to those that the completion thread polls.
-    activate: fn(u32),
+    schedule: fn(u32),
     /// Wakes the completion thread, also from a short pause.
     wake: fn(),
 }
@@ -96,7 +96,7 @@ impl Capture {
         shared: Arc<Shared>,
         queue: u32,
         origins: &'static QueueOrigins,
-        activate: fn(u32),
+        schedule: fn(u32),
         wake: fn(),
     ) -> Capture {
         Capture {
@@ -105,7 +105,7 @@ impl Capture {
             queue,
             origins,
             output: Vec::with_capacity(2 * BATCH),
-            activate,
+            schedule,
             wake,
         }
     }
@@ -261,7 +261,7 @@ impl Capture {
     /// Ensures that the completion thread polls the queue.
     fn schedule_poll(&self) {
         if self.shared.poll_flag.try_schedule() {
-            (self.activate)(self.queue);
+            (self.schedule)(self.queue);
         }
     }
 

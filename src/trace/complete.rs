@@ -87,7 +87,7 @@ pub struct Completer {
     /// Keyed by id.
     queues: HashMap<u32, Queue>,
     /// Ids of the queues that are polled.
-    active: Vec<u32>,
+    polled_queues: Vec<u32>,
     /// Keyed by the queue's address.
     queue_ids: HashMap<usize, u32>,
     next_queue: u32,
@@ -119,7 +119,7 @@ impl Completer {
             recorded_agents: HashSet::new(),
             kernels: Kernels::default(),
             queues: HashMap::new(),
-            active: Vec::new(),
+            polled_queues: Vec::new(),
             queue_ids: HashMap::new(),
             next_queue: 1,
             next_dispatch: 1,
@@ -184,7 +184,7 @@ impl Completer {
         handle: AgentHandle,
         address: usize,
         size: u32,
-        activate: fn(u32),
+        schedule: fn(u32),
         wake: fn(),
     ) -> Option<Capture> {
         let agent = self.agent(handle)?;
@@ -215,7 +215,7 @@ impl Completer {
             shared,
             id,
             packet_origins::add(address, size),
-            activate,
+            schedule,
             wake,
         ))
     }
@@ -229,7 +229,7 @@ impl Completer {
         let Some(mut queue) = self.queues.remove(&id) else {
             return;
         };
-        self.active.retain(|&active| active != id);
+        self.polled_queues.retain(|&polled| polled != id);
         self.record_completed(id, &mut queue);
         let unfinished = queue.completion_side.take_unfinished();
         self.record_unfinished(id, &queue, &unfinished);
@@ -298,20 +298,20 @@ impl Completer {
         self.file.append(record, Count::DroppedOthers);
     }
 
-    /// Begins to poll the queues in `activated`. Empties it and keeps its capacity.
-    pub fn activate(&mut self, activated: &mut Vec<u32>) {
-        self.active.extend_from_slice(activated);
-        activated.clear();
+    /// Begins to poll the queues in `scheduled`. Empties it and keeps its capacity.
+    pub fn add_scheduled(&mut self, scheduled: &mut Vec<u32>) {
+        self.polled_queues.extend_from_slice(scheduled);
+        scheduled.clear();
     }
 
-    /// Processes the active queues and the API calls. `destroyed`: signals that the program has destroyed, and when. Their
+    /// Processes the polled queues and the API calls. `destroyed`: signals that the program has destroyed, and when. Their
     /// kernels were complete by then.
     pub fn poll(&mut self, destroyed: &mut Vec<(SignalHandle, u64)>) -> PollResult {
         let mut result = PollResult::default();
         self.destroyed.append(destroyed);
-        let mut active = std::mem::take(&mut self.active);
-        active.retain(|&id| {
-            // The queue was destroyed while it was active.
+        let mut polled_queues = std::mem::take(&mut self.polled_queues);
+        polled_queues.retain(|&id| {
+            // The queue was destroyed while it was polled.
             let Some(mut queue) = self.queues.remove(&id) else {
                 return false;
             };
@@ -335,7 +335,7 @@ impl Completer {
             self.queues.insert(id, queue);
             stays
         });
-        self.active = active;
+        self.polled_queues = polled_queues;
         // The entries of those kernels were processed above.
         for (signal, time) in self.destroyed.drain(..) {
             if self
@@ -489,7 +489,7 @@ impl Completer {
         for (address, _) in self.queue_ids.drain() {
             packet_origins::remove(address);
         }
-        self.active.clear();
+        self.polled_queues.clear();
         self.agents.clear();
         self.program_signal_times.clear();
         self.unused_signals.clear();

@@ -186,7 +186,7 @@ impl<T: Copy + Send> Producer<T> {
     }
 
     /// How many segments were ever allocated for this queue.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
@@ -274,7 +274,7 @@ impl<T: Copy + Send> Consumer<T> {
     }
 
     /// How many segments were ever allocated for this queue.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }

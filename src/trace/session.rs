@@ -35,7 +35,7 @@ const IDLE_POLLS: u32 = 10;
 struct Trace {
     completer: Mutex<Completer>,
     /// Queues that have something in flight and are not polled yet.
-    activated: Mutex<Vec<u32>>,
+    scheduled: Mutex<Vec<u32>>,
     /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
     /// The thread that passes on packets held back at doorbells. Started when packets are first held back.
@@ -83,15 +83,15 @@ impl Trace {
         Some(work(&mut lock(&self.completer)))
     }
 
-    fn activated(&self) -> MutexGuard<'_, Vec<u32>> {
-        lock(&self.activated)
+    fn scheduled(&self) -> MutexGuard<'_, Vec<u32>> {
+        lock(&self.scheduled)
     }
 
     fn poll(&self, completer: &mut Completer) -> PollResult {
         if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
             return PollResult::default();
         }
-        completer.activate(&mut self.activated());
+        completer.add_scheduled(&mut self.scheduled());
         completer.poll(&mut lock(&self.destroyed))
     }
 
@@ -152,7 +152,7 @@ impl Trace {
 
     fn sleep(&self) {
         wakeup::sleep_while(|| {
-            self.activated().is_empty()
+            self.scheduled().is_empty()
                 && (self.stopped.load(Ordering::SeqCst) || !calls::has_records())
         });
     }
@@ -199,7 +199,7 @@ pub fn start(pattern: &OsStr) -> bool {
     completer.record_process();
     let trace = TRACE.get_or_init(|| Trace {
         completer: Mutex::new(completer),
-        activated: Mutex::default(),
+        scheduled: Mutex::default(),
         destroyed: Mutex::default(),
         doorbells: OnceLock::new(),
         stopped: AtomicBool::new(false),
@@ -254,7 +254,7 @@ pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn 
     let trace = trace()?;
     let agent = AgentHandle(agent.0);
     let capture = trace.with_completer(|completer| {
-        completer.add_queue(agent, queue, size, activate, wakeup::wake)
+        completer.add_queue(agent, queue, size, schedule, wakeup::wake)
     })??;
     Some(Box::new(QueuePackets { queue, capture }))
 }
@@ -293,9 +293,9 @@ pub fn signal_destroying(signal: u64) {
 }
 
 /// A queue that is not polled has something in flight.
-fn activate(queue: u32) {
+fn schedule(queue: u32) {
     if let Some(trace) = trace() {
-        trace.activated().push(queue);
+        trace.scheduled().push(queue);
         wakeup::wake_if_asleep();
     }
 }
