@@ -1,5 +1,6 @@
-//! The program's API calls: the one in progress on a thread, and records of those that have returned. In the steady state
-//! a call takes no lock, allocates nothing and makes no system call: each thread has a queue of its own for its records.
+//! The program's API calls: the one in progress on a thread, and records of those that have returned. In the steady
+//! state a call takes no lock, allocates nothing and makes no system call: each thread has a queue of its own for its
+//! records.
 
 use super::fifo::{Consumer, Producer, fifo};
 use super::{clock, wakeup};
@@ -51,7 +52,8 @@ struct NewQueue {
     next: *mut NewQueue,
 }
 
-/// The queues of threads that the collector does not know yet: a stack, of which the collector takes all entries at once.
+/// The queues of threads that the collector does not know yet: a stack, of which the collector takes all entries at
+/// once.
 static NEW_QUEUES: AtomicPtr<NewQueue> = AtomicPtr::new(ptr::null_mut());
 /// The queues that the collector knows.
 static KNOWN_QUEUES: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());
@@ -152,8 +154,8 @@ impl Drop for Call {
 
 fn record(call: CallRecord) {
     let pushed = PRODUCER.try_with(|cell| {
-        // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates another,
-        // which `set` drops below. Its records are collected nevertheless.
+        // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
+        // another, which `set` drops below. Its records are collected nevertheless.
         let mut producer = cell.take().unwrap_or_else(producer);
         producer.push(call);
         cell.set(Some(producer));

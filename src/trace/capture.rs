@@ -1,6 +1,7 @@
-//! The launch path: processes the packets that a program writes to a queue, on the thread that rings the doorbell. While
-//! the queue's pool has signals, nothing here locks, allocates, creates signals or makes a system call. If the pool is
-//! empty, the thread waits until the completion thread has created signals, for which no GPU work needs to complete.
+//! The launch path: processes the packets that a program writes to a queue, on the thread that rings the doorbell.
+//! While the queue's pool has signals, nothing here locks, allocates, creates signals or makes a system call. If the
+//! pool is empty, the thread waits until the completion thread has created signals, for which no GPU work needs to
+//! complete.
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
 //! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
@@ -271,8 +272,8 @@ impl Capture {
 }
 
 /// The barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
-/// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed the
-/// program's signal.
+/// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed
+/// the program's signal.
 fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;

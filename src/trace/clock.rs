@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 static CLOCK: AtomicI32 = AtomicI32::new(NONE);
 const NONE: i32 = -1;
 
-/// Determines on which of the operating system's clocks HSA's is based. Reading that clock directly takes half the time.
-/// `frequency`: ticks per second of HSA's clock.
+/// Determines on which of the operating system's clocks HSA's is based. Reading that clock directly takes half the
+/// time. `frequency`: ticks per second of HSA's clock.
 pub fn find(frequency: u64) {
     let found = clock::CLOCKS.into_iter().find(|&candidate| {
         let before = hsa_clock::system_time();

@@ -304,8 +304,8 @@ impl Completer {
         scheduled.clear();
     }
 
-    /// Processes the polled queues and the API calls. `destroyed`: signals that the program has destroyed, and when. Their
-    /// kernels were complete by then.
+    /// Processes the polled queues and the API calls. `destroyed`: signals that the program has destroyed, and when.
+    /// Their kernels were complete by then.
     pub fn poll(&mut self, destroyed: &mut Vec<(SignalHandle, u64)>) -> PollResult {
         let mut result = PollResult::default();
         self.destroyed.append(destroyed);
@@ -463,8 +463,8 @@ impl Completer {
         self.queues.values_mut().any(busy)
     }
 
-    /// Stops using HSA and closes the file. Dispatches in flight are recorded as unfinished; so are later ones, by the next
-    /// call.
+    /// Stops using HSA and closes the file. Dispatches in flight are recorded as unfinished; so are later ones, by the
+    /// next call.
     pub fn stop(&mut self) {
         let ids: Vec<u32> = self.queues.keys().copied().collect();
         for id in ids {
@@ -502,8 +502,8 @@ impl Completer {
         }
     }
 
-    /// The times of the kernel whose completion signal of the program is `signal`, if the kernel completed devprof's signal
-    /// instead.
+    /// The times of the kernel whose completion signal of the program is `signal`, if the kernel completed devprof's
+    /// signal instead.
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
     }
@@ -534,8 +534,8 @@ fn add_signals(queue: &mut Queue, unused_signals: &mut Vec<SignalHandle>, count:
         .store(false, Ordering::Release);
 }
 
-/// Records which kernel's times `hsa_amd_profiling_get_dispatch_time` returns for the program's signal: those of the last
-/// submitted packet.
+/// Records which kernel's times `hsa_amd_profiling_get_dispatch_time` returns for the program's signal: those of the
+/// last submitted packet.
 fn update_signal_time(
     program_signal_times: &mut HashMap<SignalHandle, SignalTime>,
     entry: &Entry,

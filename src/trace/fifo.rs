@@ -2,8 +2,8 @@
 //! dispatches and API calls to the completion thread.
 //!
 //! Entries are stored in segments, which are linked in order. The consumer returns each segment when it has read all of
-//! it, and the producer reuses the segment for its next entries, so nothing is allocated in the steady state. There is no
-//! lock, and the producer's work per entry is bounded.
+//! it, and the producer reuses the segment for its next entries, so nothing is allocated in the steady state. There is
+//! no lock, and the producer's work per entry is bounded.
 
 use super::atomics::{
     Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, Track, UnsafeCell,
@@ -23,8 +23,8 @@ pub const SEGMENT: usize = 2;
 #[cfg(all(test, loom))]
 const SPARE: u64 = 1;
 
-/// Owned by the producer while it is new or in the producer's list of spare segments, accessed by both sides while it is
-/// linked, returned by the consumer, which by then has read all of it.
+/// Owned by the producer while it is new or in the producer's list of spare segments, accessed by both sides while it
+/// is linked, returned by the consumer, which by then has read all of it.
 struct Segment<T> {
     entries: [UnsafeCell<MaybeUninit<T>>; SEGMENT],
     /// The number of entries written. It only grows while the segment is linked.
@@ -202,7 +202,8 @@ impl<T: Copy + Send> Consumer<T> {
         // SAFETY: the consumer's segment is linked; only the consumer returns it.
         let segment = unsafe { self.segment.as_ref() };
         let entry = segment.entries[self.read].with(|slot| {
-            // SAFETY: the entry was written before `written` was stored, and is not written again while the segment is linked.
+            // SAFETY: the entry was written before `written` was stored, and is not written again while the segment is
+            // linked.
             unsafe { (*slot).assume_init() }
         });
         self.read += 1;
@@ -233,8 +234,8 @@ impl<T: Copy + Send> Consumer<T> {
         self.read < self.written
     }
 
-    /// Returns a segment that was read to the producer, which does not use it any more: it was full and is linked to the
-    /// next one.
+    /// Returns a segment that was read to the producer, which does not use it any more: it was full and is linked to
+    /// the next one.
     fn return_segment(&mut self, segment: NonNull<Segment<T>>) {
         let spare = self.returned - self.shared.reused.load(Ordering::Relaxed);
         if spare >= SPARE {
@@ -384,9 +385,9 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// The producer pushes `before` entries, then `concurrent` entries while the consumer tries `reads` reads; the rest is
-    /// read afterwards. In every interleaving the entries arrive once and in order, and nothing leaks (loom checks `Track`
-    /// and `Arc`).
+    /// The producer pushes `before` entries, then `concurrent` entries while the consumer tries `reads` reads; the rest
+    /// is read afterwards. In every interleaving the entries arrive once and in order, and nothing leaks (loom checks
+    /// `Track` and `Arc`).
     fn run(segments: usize, before: u32, concurrent: u32, reads: usize) {
         loom::model(move || {
             let (mut producer, mut consumer) = fifo(segments);

@@ -35,8 +35,8 @@ pub struct TraceFile {
     full_since: Option<Instant>,
     /// The result of the last length check; reset when records are published.
     length: Length,
-    /// Names, kernels, queues and agents that could not be written because the disk was full. Later records may refer to
-    /// them, so they are written later. Until then they count as dropped.
+    /// Names, kernels, queues and agents that could not be written because the disk was full. Later records may refer
+    /// to them, so they are written later. Until then they count as dropped.
     deferred: VecDeque<[u8; RECORD_SIZE]>,
 }
 
@@ -55,8 +55,8 @@ fn map_window(file: &File, start: u64) -> io::Result<MmapMut> {
     files::map(file, start, WINDOW as usize)
 }
 
-/// Whether a lock failed because the file system does not support locks (Lustre without `-o flock`, some NFS). The trace
-/// is then written without locks.
+/// Whether a lock failed because the file system does not support locks (Lustre without `-o flock`, some NFS). The
+/// trace is then written without locks.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -66,8 +66,8 @@ fn is_unsupported(error: &io::Error) -> bool {
 
 impl TraceFile {
     /// Creates the file under a hidden name, then renames it to `path`. If another process is writing `path`, or if an
-    /// earlier process of the same `devprof run` has written it, the process id is appended to the new file's name. This
-    /// function or `devprof run` reports the different name.
+    /// earlier process of the same `devprof run` has written it, the process id is appended to the new file's name.
+    /// This function or `devprof run` reports the different name.
     pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -233,7 +233,8 @@ impl TraceFile {
         self.counts[Count::Records as usize] += 1;
     }
 
-    /// Publishes the number of records after some were appended. Readers of the open file treat these records as complete.
+    /// Publishes the number of records after some were appended. Readers of the open file treat these records as
+    /// complete.
     pub fn publish(&mut self) {
         fence(Release);
         self.add_to_counter(Count::Records, 0);

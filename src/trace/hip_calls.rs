@@ -1,6 +1,7 @@
-//! Wrappers of the HIP functions that can make the GPU do work. The shared library exports them under HIP's names; if it
-//! is loaded before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of
-//! `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2. Enumerations are 32 bits wide; all pointers have the type `P`.
+//! Wrappers of the HIP functions that can make the GPU do work. The shared library exports them under HIP's names; if
+//! it is loaded before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of
+//! `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2. Enumerations are 32 bits wide; all pointers have the type
+//! `P`.
 //!
 //! Each exported function is a jump through a slot of its own. The first call sets the slot: without a trace, to HIP's
 //! function, so that a call costs only the jump; otherwise to a function that records the call and calls HIP's.

@@ -24,8 +24,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Adds the kernels of an executable that was frozen, keyed by address, before they can be dispatched. Calls `on_new` for
-    /// kernels that were not known before.
+    /// Adds the kernels of an executable that was frozen, keyed by address, before they can be dispatched. Calls
+    /// `on_new` for kernels that were not known before.
     pub fn add(
         &mut self,
         kernels: impl IntoIterator<Item = (u64, Kernel)>,

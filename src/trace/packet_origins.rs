@@ -39,7 +39,8 @@ struct Slot {
 
 /// The origins of a queue's packets.
 pub struct QueueOrigins {
-    /// Twice as many as the queue has packets, because slots are reserved before they are free. The count is a power of two.
+    /// Twice as many as the queue has packets, because slots are reserved before they are free. The count is a power of
+    /// two.
     slots: Box<[Slot]>,
 }
 

@@ -1,5 +1,6 @@
-//! A flag that says whether the completion thread polls a queue. The launching thread schedules the queue; the completion
-//! thread unschedules it after some time without entries. A queue that is not scheduled must have no entries.
+//! A flag that says whether the completion thread polls a queue. The launching thread schedules the queue; the
+//! completion thread unschedules it after some time without entries. A queue that is not scheduled must have no
+//! entries.
 
 use super::atomics::{AtomicBool, Ordering};
 
@@ -13,8 +14,8 @@ impl Default for PollFlag {
 }
 
 impl PollFlag {
-    /// Called after entries were pushed. If it returns true, the caller must add the queue to the list. Otherwise the queue
-    /// is in the list, and the thread that removes it will see the entries.
+    /// Called after entries were pushed. If it returns true, the caller must add the queue to the list. Otherwise the
+    /// queue is in the list, and the thread that removes it will see the entries.
     ///
     /// This is a swap, although the queue is usually in the list: a load would need a fence, which takes four times as
     /// long.

@@ -42,8 +42,8 @@ struct Trace {
     doorbells: OnceLock<Thread>,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
-    /// Threads in `hsa_shut_down`. Meanwhile, too, HSA's functions must not be called, because the call may uninitialize
-    /// HSA. Changed under the lock of `completer`.
+    /// Threads in `hsa_shut_down`. Meanwhile, too, HSA's functions must not be called, because the call may
+    /// uninitialize HSA. Changed under the lock of `completer`.
     shutting_down: AtomicUsize,
 }
 
@@ -70,8 +70,8 @@ thread_local! {
 }
 
 impl Trace {
-    /// Does `work` under the completer's lock. `None`: the caller is a signal handler that has interrupted this thread while
-    /// it held that lock, so waiting for the lock would deadlock.
+    /// Does `work` under the completer's lock. `None`: the caller is a signal handler that has interrupted this thread
+    /// while it held that lock, so waiting for the lock would deadlock.
     fn with_completer<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
         let Some(_busy) = Busy::begin(&HAS_COMPLETER) else {
             diagnostics::lost(
@@ -95,8 +95,8 @@ impl Trace {
         completer.poll(&mut lock(&self.destroyed))
     }
 
-    /// The completion thread's loop. It polls more often while dispatches complete, less often while kernels take long, and
-    /// sleeps while nothing is in flight.
+    /// The completion thread's loop. It polls more often while dispatches complete, less often while kernels take long,
+    /// and sleeps while nothing is in flight.
     fn run(&self) {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
@@ -121,8 +121,9 @@ impl Trace {
         }
     }
 
-    /// Has a separate thread pass on packets that are held back at doorbells. This takes ROCr's lock of the queue, whose
-    /// holder may wait for signals from the completion thread, so the completion thread must not wait for that lock.
+    /// Has a separate thread pass on packets that are held back at doorbells. This takes ROCr's lock of the queue,
+    /// whose holder may wait for signals from the completion thread, so the completion thread must not wait for that
+    /// lock.
     fn ring_doorbells(&self) {
         if let Some(thread) = self.doorbells.get() {
             thread.unpark();
@@ -158,8 +159,8 @@ impl Trace {
     }
 }
 
-/// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and called
-/// again if HSA is initialized again after a shutdown. Returns whether the process is traced.
+/// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
+/// called again if HSA is initialized again after a shutdown. Returns whether the process is traced.
 pub fn start(pattern: &OsStr) -> bool {
     if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
         diagnostics::lost(
@@ -271,8 +272,8 @@ pub fn frozen(executable: ExecutableId) {
     }
 }
 
-/// The start and end of the kernel whose completion signal of the program is `signal`, if the kernel completed devprof's
-/// signal instead.
+/// The start and end of the kernel whose completion signal of the program is `signal`, if the kernel completed
+/// devprof's signal instead.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     let trace = trace()?;
     let time = trace.with_completer(|completer| {
@@ -300,8 +301,8 @@ fn schedule(queue: u32) {
     }
 }
 
-/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the file.
-/// Afterwards the trace does not use HSA.
+/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the
+/// file. Afterwards the trace does not use HSA.
 pub fn finish(limit: Duration) {
     let Some(trace) = trace() else {
         return;
@@ -331,8 +332,8 @@ fn report_missed(completer: &Completer) {
     }
 }
 
-/// A thread is about to call `hsa_shut_down`. HSA counts its users and does not report the count, so this may or may not
-/// uninitialize it.
+/// A thread is about to call `hsa_shut_down`. HSA counts its users and does not report the count, so this may or may
+/// not uninitialize it.
 pub fn pause() {
     if let Some(trace) = trace() {
         trace.with_completer(|completer| {
