@@ -311,7 +311,7 @@ impl Completer {
         self.destroyed.append(destroyed);
         let mut polled_queues = std::mem::take(&mut self.polled_queues);
         polled_queues.retain(|&id| {
-            // The queue was destroyed while it was polled.
+            // The queue was destroyed after it was scheduled.
             let Some(mut queue) = self.queues.remove(&id) else {
                 return false;
             };
