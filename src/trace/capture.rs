@@ -8,7 +8,7 @@
 //! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
 //! never wait, and those that ROCr takes to create signals. Any other thread that holds the completer's lock rings no
 //! doorbell, takes no lock of a queue or a doorbell and waits for no signal: it creates or destroys queues, freezes
-//! executables or shuts HSA down only before it takes the lock or after it has released it. Packets held back at a
+//! executables or shuts HSA down only before it takes the lock or after it has released it. Packets withheld at a
 //! doorbell are passed on by a separate thread. Both threads block POSIX signals. If HSA is shut down or the process
 //! ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
 
@@ -17,7 +17,7 @@ use super::kernel_index;
 use super::packet_origins::{PacketOrigin, QueueOrigins};
 use super::poll_flag::PollFlag;
 use crate::gpu::events::Packet;
-use crate::gpu::hsa::types::SignalHandle;
+use hsa_abi::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Selects a dispatch's start and end time, and their clock, from what HSA reports.
 
-use crate::gpu::hsa::types::DispatchTime;
+use hsa_abi::DispatchTime;
 use std::ops::RangeInclusive;
 use tracefile::format::flag;
 

@@ -10,7 +10,7 @@
 //! observed to be complete, or when the queue is destroyed.
 
 use super::fifo::{Consumer, Producer, fifo};
-use crate::gpu::hsa::types::SignalHandle;
+use hsa_abi::SignalHandle;
 
 /// Operations on signals: HSA's, or those of a test's model.
 pub trait Signals {

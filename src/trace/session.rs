@@ -6,7 +6,6 @@ use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
 use super::{calls, packet_origins, wakeup};
 use crate::gpu::events::{Packet, PacketHandler};
-use crate::gpu::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::output::pattern::expand_process;
@@ -15,6 +14,7 @@ use crate::support::environment::Values;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::{Busy, lock};
 use crate::sys::threads;
+use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ use tracefile::format::Header;
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 /// Its longest pause; after that it sleeps until it is woken.
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
-/// The interval at which packets held back at doorbells are passed on.
+/// The interval at which packets withheld at doorbells are passed on.
 const RING_PAUSE: Duration = Duration::from_micros(50);
 /// Polls without entries and with nothing in flight after which the completion thread sleeps.
 const IDLE_POLLS: u32 = 10;
@@ -38,7 +38,7 @@ struct Trace {
     scheduled: Mutex<Vec<u32>>,
     /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
-    /// The thread that passes on packets held back at doorbells. Started when packets are first held back.
+    /// The thread that passes on packets withheld at doorbells. Started when packets are first withheld.
     doorbells: OnceLock<Thread>,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
@@ -121,7 +121,7 @@ impl Trace {
         }
     }
 
-    /// Has a separate thread pass on packets that are held back at doorbells. This takes ROCr's lock of the queue,
+    /// Has a separate thread pass on packets that are withheld at doorbells. This takes ROCr's lock of the queue,
     /// whose holder may wait for signals from the completion thread, so the completion thread must not wait for that
     /// lock.
     fn ring_doorbells(&self) {
