@@ -1,10 +1,10 @@
 //! The exported symbols, except those that replace functions of HSA and HIP, and the constructor. No panic leaves a
 //! function of this file.
 
-use crate::gpu::hsa::tables::ApiTable;
 use crate::process::leader;
 use crate::process::request::Request;
 use crate::process::{exit, startup, tool};
+use hsa_abi::ApiPrefix;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Collects the counters of every loaded code object and writes their files. LLVM's host runtime calls it when it writes
@@ -78,7 +78,7 @@ pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut
 /// `table` is ROCr's `HsaApiTable`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OnLoad(
-    table: *mut ApiTable,
+    table: *mut ApiPrefix,
     _version: u64,
     _failed_tools: u64,
     _failed_tool_names: *const *const c_char,

@@ -4,7 +4,6 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
-use crate::gpu::hsa::tables::ApiTable;
 use crate::gpu::hsa::tools_variable::with_tool;
 use crate::gpu::hsa::{api, intercept, saved_api_table, tool_hooks};
 use crate::support::diagnostics;
@@ -12,6 +11,7 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};
 use crate::trace;
+use hsa_abi::ApiPrefix;
 use std::ffi::{OsStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -60,7 +60,7 @@ pub fn register(on_load: *const c_void) {
 ///
 /// # Safety
 /// `table` is ROCr's.
-pub unsafe fn on_load(table: *mut ApiTable) {
+pub unsafe fn on_load(table: *mut ApiPrefix) {
     guarded(Cost::Counters, (), || {
         if !lifecycle::is_owner() {
             return;
@@ -87,7 +87,7 @@ pub unsafe fn on_load(table: *mut ApiTable) {
 
 /// # Safety
 /// `table` is ROCr's, in `OnLoad`.
-unsafe fn start_trace(table: *mut ApiTable, pattern: &OsStr) {
+unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
     // SAFETY: the caller's promise.
     if !unsafe { saved_api_table::save(table) } {
         diagnostics::lost(

@@ -15,7 +15,7 @@ use super::kernel_index;
 use super::packet_origins::{Writer, Writers};
 use super::poll_flag::PollFlag;
 use crate::gpu::events::Packet;
-use crate::gpu::hsa::types::SignalHandle;
+use hsa_abi::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -9,7 +9,7 @@
 //! again when a dispatch behind the barrier was seen to complete, or the queue is gone.
 
 use super::fifo::{Consumer, Producer, fifo};
-use crate::gpu::hsa::types::SignalHandle;
+use hsa_abi::SignalHandle;
 
 /// What signals can do. HSA's, or a model of them in a test.
 pub trait Signals {

@@ -1,12 +1,14 @@
 //! The HSA runtime's functions, looked up in the process. Nothing here loads or initializes HSA: without it no device
 //! code can have run.
 
-use super::tables::{self, ApiTable, Version};
-use super::types::*;
+use super::tables;
 use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
 use crate::sys::loader;
-use hsa_abi::function;
+use hsa_abi::{
+    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_TIMESTAMP, LoaderTable, Status,
+    TableVersion, function,
+};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
@@ -144,10 +146,10 @@ unsafe impl Send for Functions {}
 impl Functions {
     /// # Safety
     /// `table` is null or a table of ROCr's: its version, in which `minor` is its size in bytes, and functions.
-    unsafe fn copy(table: *const Version) -> Option<Functions> {
+    unsafe fn copy(table: *const TableVersion) -> Option<Functions> {
         // SAFETY: the caller's promise.
         unsafe {
-            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<Version>())?;
+            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<TableVersion>())?;
             let first = table.add(1).cast::<*const c_void>();
             let all = std::slice::from_raw_parts(first, size / size_of::<*const c_void>());
             Some(Functions(all.to_vec()))
@@ -156,7 +158,7 @@ impl Functions {
 
     /// The function at an offset in the table, in bytes.
     fn function(&self, offset: usize) -> Option<*const c_void> {
-        let functions = offset.checked_sub(size_of::<Version>())?;
+        let functions = offset.checked_sub(size_of::<TableVersion>())?;
         self.0.get(functions / size_of::<*const c_void>()).copied()
     }
 }
@@ -168,7 +170,7 @@ static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn save_tables(table: *const ApiTable) {
+pub unsafe fn save_tables(table: *const ApiPrefix) {
     // SAFETY: the caller's promise; the versions say that the fields are there.
     let Some((core, amd)) = (unsafe { tables::tables(table.cast_mut()) }) else {
         return;
@@ -277,8 +279,9 @@ impl Api {
     pub fn is_initialized(&self) -> Result<bool, Error> {
         let mut ticks = 0u64;
         // SAFETY: the attribute is a u64, and a runtime that is not initialised says so.
-        let status =
-            unsafe { (self.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast()) };
+        let status = unsafe {
+            (self.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
+        };
         if status == Status::NOT_INITIALIZED {
             return Ok(false);
         }
@@ -300,7 +303,7 @@ impl Api {
         // SAFETY: the runtime writes at most the given number of bytes.
         let status = unsafe {
             (self.hsa_system_get_major_extension_table)(
-                EXTENSION_AMD_LOADER,
+                HSA_EXTENSION_AMD_LOADER,
                 1,
                 size_of::<LoaderTable>(),
                 table.as_mut_ptr().cast(),

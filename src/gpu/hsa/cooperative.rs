@@ -3,9 +3,9 @@
 //! leave the agent with a dangling pointer: so its dispatches are not recorded, but counted and reported.
 
 use super::api::loaded_api;
-use super::types::*;
 use crate::support::diagnostics;
 use crate::support::sync::lock;
+use hsa_abi::Queue;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -23,12 +23,12 @@ static MISSED: Mutex<Option<Missed>> = Mutex::new(None);
 fn written(queue: usize) -> u64 {
     loaded_api().map_or(0, |api| {
         // SAFETY: the queue is alive: the program has not released it.
-        unsafe { (api.hsa_queue_load_write_index_scacquire)(queue as *const QueueHead) }
+        unsafe { (api.hsa_queue_load_write_index_scacquire)(queue as *const Queue) }
     })
 }
 
 /// The program has got a cooperative queue.
-pub fn acquired(queue: *mut QueueHead) {
+pub fn acquired(queue: *mut Queue) {
     let mut missed = lock(&MISSED);
     let queue = queue as usize;
     let begin = || (written(queue), 0);
@@ -46,7 +46,7 @@ pub fn own_packet(queue: usize) {
 }
 
 /// The program is about to release a queue, which may be a cooperative one.
-pub fn released(queue: *mut QueueHead) {
+pub fn released(queue: *mut Queue) {
     let mut missed = lock(&MISSED);
     let queue = queue as usize;
     let Some(missed) = missed.as_mut() else {

@@ -11,9 +11,10 @@
 //! One gap is left that no tool can close: a program that writes many packets before it rings, while ROCr waits for
 //! room in the queue underneath and wakes up in just that moment.
 
-use super::types::*;
 use crate::support::registry::Registry;
 use crate::support::sync::lock;
+use hsa_abi::{AmdQueue, Queue, SignalHandle, SignalValue};
+use std::mem::offset_of;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
@@ -32,7 +33,7 @@ struct Held {
 }
 
 struct Doorbell {
-    queue: AtomicPtr<QueueHead>,
+    queue: AtomicPtr<Queue>,
     held: Mutex<Option<Held>>,
     /// The last packet that was held, for ROCr's handler, which must not wait for `held`: one more than its index.
     kept_index: AtomicU64,
@@ -48,7 +49,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 ///
 /// # Safety
 /// `queue` is an intercept queue, alive until then.
-pub unsafe fn add(queue: *mut QueueHead) {
+pub unsafe fn add(queue: *mut Queue) {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
     let take = |doorbell: &Doorbell| {
@@ -69,7 +70,7 @@ pub unsafe fn add(queue: *mut QueueHead) {
 /// # Safety
 /// `queue` is an intercept queue, alive.
 #[cold]
-pub unsafe fn header_kept_back(queue: *const QueueHead, index: u64) -> Option<u16> {
+pub unsafe fn header_kept_back(queue: *const Queue, index: u64) -> Option<u16> {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
     let doorbell = &DOORBELLS.find(signal.0)?.value;
@@ -81,7 +82,7 @@ pub unsafe fn header_kept_back(queue: *const QueueHead, index: u64) -> Option<u1
 ///
 /// # Safety
 /// `queue` is an intercept queue, still alive.
-pub unsafe fn remove(queue: *mut QueueHead) {
+pub unsafe fn remove(queue: *mut Queue) {
     // SAFETY: the caller's promise.
     let signal = unsafe { (*queue).doorbell_signal };
     DOORBELLS.remove(signal.0, Doorbell::forget);
@@ -145,8 +146,8 @@ impl Doorbell {
         unsafe {
             let at = |offset| &*queue.add(offset).cast::<AtomicU64>();
             (
-                at(AMD_QUEUE_READ_DISPATCH_ID).load(Ordering::Acquire),
-                at(AMD_QUEUE_WRITE_DISPATCH_ID).load(Ordering::Acquire),
+                at(offset_of!(AmdQueue, read_dispatch_id)).load(Ordering::Acquire),
+                at(offset_of!(AmdQueue, write_dispatch_id)).load(Ordering::Acquire),
             )
         }
     }
@@ -245,8 +246,8 @@ mod tests {
 
     static TAKES: AtomicU64 = AtomicU64::new(0);
     static QUEUE: AtomicPtr<Model> = AtomicPtr::new(std::ptr::null_mut());
-    const READ: usize = AMD_QUEUE_READ_DISPATCH_ID / 8;
-    const WRITE: usize = AMD_QUEUE_WRITE_DISPATCH_ID / 8;
+    const READ: usize = offset_of!(AmdQueue, read_dispatch_id) / 8;
+    const WRITE: usize = offset_of!(AmdQueue, write_dispatch_id) / 8;
     const SIGNAL: u64 = 0x1234_5600;
     const HEADER: u16 = 0x1502;
 
@@ -275,7 +276,7 @@ mod tests {
             ring: [[INVALID.into(); 8]; 8],
         }));
         QUEUE.store(model, Ordering::Relaxed);
-        let head = model.cast::<QueueHead>();
+        let head = model.cast::<Queue>();
         // SAFETY: the model is alive to the end of the test, and its first field is the queue's.
         unsafe {
             (*head).base_address = (&raw mut (*model).ring).cast();

@@ -2,8 +2,11 @@
 
 use super::api::{check, loaded_api};
 use super::query;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, Status,
+};
 
 pub struct Gpu {
     /// Index in HSA's list of all agents.
@@ -48,7 +51,7 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
     let known = unsafe {
         (api.hsa_agent_get_info)(
             handle,
-            AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
+            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
             (&raw mut frequency).cast(),
         )
     };
@@ -60,7 +63,7 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
     let named = unsafe {
         (api.hsa_agent_get_info)(
             handle,
-            AMD_AGENT_INFO_PRODUCT_NAME,
+            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
             product.as_mut_ptr().cast(),
         )
     };
@@ -69,8 +72,8 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
         index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
         target: gpu.name,
         product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
-        node: number(AGENT_INFO_NODE)?,
-        compute_units: number(AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        node: number(HSA_AGENT_INFO_NODE)?,
+        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
         frequency,
     }))
 }

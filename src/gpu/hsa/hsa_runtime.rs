@@ -2,10 +2,10 @@
 
 use super::api::{self, Api};
 use super::staging::{BATCH, Staging};
-use super::types::*;
 use super::{query, wait};
 use crate::gpu::runtime::*;
 use crate::support::sync::lock;
+use hsa_abi::{AgentHandle, ExecutableHandle};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};

@@ -3,16 +3,20 @@
 
 use super::api::loaded_api;
 use super::cooperative;
-use super::queue_functions::{ENGINE_COMPUTE, Hooks, QueueCreateDesc};
+use super::queue_functions::Hooks;
 use super::saved_api_table::{SavedTables, saved};
-use super::tables::{ApiTable, PacketWriter, QueueCreate, tables};
-use super::types::*;
+use super::tables::tables;
 use super::{doorbell, query, tool_hooks};
 use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, ApiPrefix, DispatchTime, HSA_QUEUE_TYPE_COOPERATIVE, HSA_QUEUE_TYPE_SINGLE,
+    PacketWriter, Queue, QueueErrorCallback, SignalHandle, SignalValue, Status, function,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -35,13 +39,13 @@ thread_local! {
     static REGISTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-struct QueuePointer(*mut Queue);
+struct QueuePointer(*mut InterceptQueue);
 
 /// What ROCr passes to the handler of a queue's packets.
-struct Queue {
+struct InterceptQueue {
     /// `None`: packets pass unchanged.
     handler: Option<Box<dyn PacketHandler>>,
-    queue: *const QueueHead,
+    queue: *const Queue,
     /// The packets of a batch.
     batch: Vec<Packet>,
 }
@@ -58,7 +62,7 @@ fn queues() -> MutexGuard<'static, Option<HashMap<usize, QueuePointer>>> {
 }
 
 /// Whether devprof has made a queue an intercept queue.
-fn is_intercepted(queue: *mut QueueHead) -> bool {
+fn is_intercepted(queue: *mut Queue) -> bool {
     guarded(Cost::Dispatches, false, || {
         let queues = queues();
         let queues = queues.as_ref();
@@ -79,7 +83,7 @@ fn is_own_queue() -> bool {
 ///
 /// # Safety
 /// As [`super::saved_api_table::save`], which was called before.
-pub unsafe fn install(table: *mut ApiTable) {
+pub unsafe fn install(table: *mut ApiPrefix) {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return;
@@ -113,13 +117,13 @@ unsafe extern "C" fn queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to functions of the same signature (hsa_api_trace.h).
-    let by = |create: QueueCreate| unsafe {
+    let by = |create: function::hsa_queue_create| unsafe {
         create(agent, size, kind, callback, data, private, group, queue)
     };
     // SAFETY: a call that succeeded has written the queue's address.
@@ -136,7 +140,7 @@ unsafe extern "C" fn queue_create(
 ///
 /// # Safety
 /// `queue` was written if the status is success.
-unsafe fn created(status: Status, queue: *mut *mut QueueHead) -> Result<*mut QueueHead, Status> {
+unsafe fn created(status: Status, queue: *mut *mut Queue) -> Result<*mut Queue, Status> {
     match status {
         // SAFETY: the caller's promise.
         Status::SUCCESS => Ok(unsafe { *queue }),
@@ -158,8 +162,8 @@ fn create_traced(
     saved: &SavedTables,
     agent: AgentHandle,
     kind: u32,
-    mut create: impl FnMut(How) -> Result<*mut QueueHead, Status>,
-) -> Result<*mut QueueHead, Status> {
+    mut create: impl FnMut(How) -> Result<*mut Queue, Status>,
+) -> Result<*mut Queue, Status> {
     let is_gpu = || {
         loaded_api()
             .and_then(|api| query::is_gpu(api, agent))
@@ -169,7 +173,7 @@ fn create_traced(
         return create(How::Plain);
     }
     SAW_QUEUE.store(true, Ordering::Relaxed);
-    if kind == QUEUE_TYPE_COOPERATIVE {
+    if kind == HSA_QUEUE_TYPE_COOPERATIVE {
         let queue = create(How::Plain)?;
         guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
         return Ok(queue);
@@ -226,7 +230,7 @@ unsafe extern "C" fn amd_queue_create(
                 }
             }
         };
-        let created = match engine == ENGINE_COMPUTE && version == 1 {
+        let created = match engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
             true => create_traced(saved, agent, kind, |how| match how {
                 How::Plain => plain(),
                 // SAFETY: one of the program's descriptors.
@@ -249,7 +253,7 @@ unsafe fn intercept_as(
     saved: &SavedTables,
     agent: AgentHandle,
     desc: *mut QueueCreateDesc,
-) -> Result<*mut QueueHead, Status> {
+) -> Result<*mut Queue, Status> {
     let mut queue = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {
@@ -295,12 +299,12 @@ unsafe extern "C" fn counted_queue_acquire(
     callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     flags: u64,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?))) else {
         return Status::ERROR;
     };
-    if queue.is_null() || kind > QUEUE_TYPE_SINGLE {
+    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE {
         // SAFETY: the program's arguments, which are refused.
         return unsafe { plain(agent, kind, priority, callback, data, flags, queue) };
     }
@@ -335,7 +339,7 @@ unsafe extern "C" fn counted_queue_acquire(
 }
 
 /// `hsa_amd_counted_queue_release`.
-unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
     let Some((_, plain)) = saved().and_then(|o| Some((o, o.queue_functions.release?))) else {
         return Status::ERROR;
     };
@@ -358,7 +362,7 @@ unsafe extern "C" fn intercept_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
@@ -377,7 +381,7 @@ unsafe extern "C" fn intercept_create(
         report(Event::QueueCreated {
             source: Source::Tool,
             queue: queue as usize,
-            is_single_producer: kind == QUEUE_TYPE_SINGLE,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
         });
         // SAFETY: a new intercept queue.
         if let Err(refused) = unsafe { register(saved, agent, queue) } {
@@ -402,10 +406,10 @@ fn another_tool_creates_queues() -> bool {
 unsafe fn register(
     saved: &SavedTables,
     agent: AgentHandle,
-    queue: *mut QueueHead,
+    queue: *mut Queue,
 ) -> Result<(), Status> {
     guarded(Cost::Dispatches, Err(Status::ERROR), || {
-        let data = Box::into_raw(Box::new(Queue {
+        let data = Box::into_raw(Box::new(InterceptQueue {
             handler: None,
             queue,
             batch: Vec::with_capacity(BATCH),
@@ -446,7 +450,7 @@ unsafe fn register(
     })
 }
 
-unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -503,7 +507,7 @@ pub fn forget_queues() {
 /// Functions that reserve places for packets: the thread that calls is the one that writes them.
 macro_rules! add_write_index {
     ($($name:ident = $function:ident,)*) => {$(
-        unsafe extern "C" fn $name(queue: *const QueueHead, count: u64) -> u64 {
+        unsafe extern "C" fn $name(queue: *const Queue, count: u64) -> u64 {
             let Some(saved) = saved() else {
                 return 0;
             };
@@ -547,7 +551,7 @@ pub fn pump_doorbells() -> bool {
 }
 
 /// A traced queue's times stay on.
-unsafe extern "C" fn set_profiler_enabled(queue: *mut QueueHead, enable: i32) -> Status {
+unsafe extern "C" fn set_profiler_enabled(queue: *mut Queue, enable: i32) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -592,11 +596,11 @@ unsafe extern "C" fn packets(
     let out = guarded(Cost::Dispatches, None, || {
         // SAFETY: the box that `register` has passed; ROCr calls a queue's handlers on one thread at a time, and not
         // after the queue was destroyed.
-        let Queue {
+        let InterceptQueue {
             handler,
             queue,
             batch,
-        } = unsafe { &mut *data.cast::<Queue>() };
+        } = unsafe { &mut *data.cast::<InterceptQueue>() };
         let handler = handler.as_mut()?;
         batch.clear();
         batch.extend((0..count).map(|n| {

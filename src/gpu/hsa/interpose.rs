@@ -7,11 +7,13 @@
 
 use super::api;
 use super::hip::next_function;
-use super::tables::{ExecutableDestroy, ExecutableFreeze, QueueCreate, QueueEnd, ShutDown};
 use super::tool_hooks::destroy_executable;
-use super::types::*;
 use crate::gpu::events::{Event, Source, report};
 use crate::gpu::runtime::ExecutableId;
+use hsa_abi::{
+    AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
+    function,
+};
 use std::ffi::{CStr, c_char, c_void};
 
 const SOURCE: Source = Source::Interposed;
@@ -60,7 +62,7 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
     // SAFETY: its type.
-    let Some(shut_down) = (unsafe { next::<ShutDown>(c"hsa_shut_down") }) else {
+    let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
         return Status::NOT_INITIALIZED;
     };
     let mut is_accepted = false;
@@ -87,7 +89,9 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
     options: *const c_char,
 ) -> Status {
     // SAFETY: its type.
-    let Some(freeze) = (unsafe { next::<ExecutableFreeze>(c"hsa_executable_freeze") }) else {
+    let Some(freeze) =
+        (unsafe { next::<function::hsa_executable_freeze>(c"hsa_executable_freeze") })
+    else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
@@ -109,7 +113,9 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
     // SAFETY: its type.
-    let Some(destroy) = (unsafe { next::<ExecutableDestroy>(c"hsa_executable_destroy") }) else {
+    let Some(destroy) =
+        (unsafe { next::<function::hsa_executable_destroy>(c"hsa_executable_destroy") })
+    else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's argument.
@@ -130,10 +136,10 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     // SAFETY: its type.
-    let Some(create) = (unsafe { next::<QueueCreate>(c"hsa_queue_create") }) else {
+    let Some(create) = (unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") }) else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
@@ -144,7 +150,7 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
         report(Event::QueueCreated {
             source: SOURCE,
             queue: queue as usize,
-            is_single_producer: kind == QUEUE_TYPE_SINGLE,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
         });
     }
     status
@@ -156,7 +162,7 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
 /// As in `hsa/hsa.h`.
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_destroy"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut QueueHead) -> Status {
+pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut Queue) -> Status {
     // SAFETY: the program's argument.
     unsafe { end_queue(c"hsa_queue_destroy", queue) }
 }
@@ -167,16 +173,16 @@ pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut QueueHead) -> Sta
 /// As in `hsa/hsa.h`.
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_inactivate"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut QueueHead) -> Status {
+pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the program's argument.
     unsafe { end_queue(c"hsa_queue_inactivate", queue) }
 }
 
 /// # Safety
 /// As the function of that name in `hsa/hsa.h`.
-unsafe fn end_queue(name: &CStr, queue: *mut QueueHead) -> Status {
+unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
     // SAFETY: the type of both.
-    let Some(end) = (unsafe { next::<QueueEnd>(name) }) else {
+    let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
         return Status::NOT_INITIALIZED;
     };
     report(Event::QueueDestroying {

@@ -2,8 +2,8 @@
 
 use super::api::loaded_api;
 use super::query;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::ffi::c_void;
 
 /// Registers, from a kernel's descriptor.

@@ -19,6 +19,5 @@ mod staging;
 pub mod tables;
 pub mod tool_hooks;
 pub mod tools_variable;
-pub mod types;
 pub mod wait;
 mod write_back;

@@ -1,9 +1,25 @@
 //! Agents, loaded segments and symbols.
 
 use super::api::{Api, check, failed};
-use super::types::*;
 use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
+use hsa_abi::{
+    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME, HSA_DEVICE_TYPE_CPU,
+    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, HSA_EXECUTABLE_SYMBOL_INFO_NAME,
+    HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH, HSA_EXECUTABLE_SYMBOL_INFO_TYPE,
+    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
+    HSA_SYMBOL_KIND_KERNEL, HSA_SYMBOL_KIND_VARIABLE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, LoadedCodeObjectHandle, Status,
+    SymbolHandle,
+};
 use std::ffi::c_void;
 
 /// An iteration of HSA's that collects into a vector: the first error ends it and is kept.
@@ -65,8 +81,8 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
     let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
-            DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
-            DEVICE_TYPE_CPU => {
+            HSA_DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
+            HSA_DEVICE_TYPE_CPU => {
                 cpu.get_or_insert(handle);
                 Ok(())
             }
@@ -82,14 +98,15 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
 
 /// Whether an agent is a GPU.
 pub fn is_gpu(api: &Api, handle: AgentHandle) -> Result<bool, Error> {
-    device(api, handle).map(|device| device == DEVICE_TYPE_GPU)
+    device(api, handle).map(|device| device == HSA_DEVICE_TYPE_GPU)
 }
 
 fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     let mut device = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
-    let status =
-        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_DEVICE, (&raw mut device).cast()) };
+    let status = unsafe {
+        (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_DEVICE, (&raw mut device).cast())
+    };
     check("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
 }
 
@@ -97,7 +114,7 @@ fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     let mut name = [0u8; 64];
     // SAFETY: the attribute is char[64].
     let status =
-        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
+        unsafe { (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
     check("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
     Ok(Agent {
         id: AgentId(handle.0),
@@ -146,10 +163,14 @@ pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segmen
     let mut state = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
     let status = unsafe {
-        (api.hsa_executable_get_info)(executable, EXECUTABLE_INFO_STATE, (&raw mut state).cast())
+        (api.hsa_executable_get_info)(
+            executable,
+            HSA_EXECUTABLE_INFO_STATE,
+            (&raw mut state).cast(),
+        )
     };
     check("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
-    if state != EXECUTABLE_STATE_FROZEN {
+    if state != HSA_EXECUTABLE_STATE_FROZEN {
         return Ok(Vec::new());
     }
     let mut segments = Vec::new();
@@ -161,17 +182,17 @@ pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segmen
             [
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_AGENT,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
                     (&raw mut agent).cast(),
                 ),
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_LOAD_BASE,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
                     (&raw mut base).cast(),
                 ),
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
                     (&raw mut size).cast(),
                 ),
             ]
@@ -266,7 +287,7 @@ fn symbol_name<'a>(
     long: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Error> {
     const WHAT: &str = "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)";
-    let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
+    let length = symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH)? as usize;
     let name = match short.get_mut(..length) {
         Some(name) => name,
         None => {
@@ -278,7 +299,11 @@ fn symbol_name<'a>(
     };
     // SAFETY: the attribute is as many bytes as the length says (hsa.h, HSA_EXECUTABLE_SYMBOL_INFO_NAME).
     let status = unsafe {
-        (api.hsa_executable_symbol_get_info)(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast())
+        (api.hsa_executable_symbol_get_info)(
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_NAME,
+            name.as_mut_ptr().cast(),
+        )
     };
     check(WHAT, status).map(|()| &*name)
 }
@@ -315,16 +340,22 @@ fn variable(
 ) -> Result<Option<Variable>, Error> {
     let (mut short, mut long) = ([0u8; 256], Vec::new());
     let name = symbol_name(api, symbol, &mut short, &mut long)?;
-    if !is_wanted(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
+    if !is_wanted(name)
+        || symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_VARIABLE
+    {
         return Ok(None);
     }
     let address = symbol_u64(
         api,
         symbol,
-        SYMBOL_INFO_VARIABLE_ADDRESS,
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
         "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
     )?;
-    let size = u64::from(symbol_u32(api, symbol, SYMBOL_INFO_VARIABLE_SIZE)?);
+    let size = u64::from(symbol_u32(
+        api,
+        symbol,
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
+    )?);
     Ok(Some(Variable {
         name: String::from_utf8_lossy(name).into_owned(),
         address,
@@ -356,7 +387,7 @@ pub fn kernels(
 }
 
 fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error> {
-    if symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_KERNEL {
+    if symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_KERNEL {
         return Ok(None);
     }
     let (mut short, mut long) = ([0u8; 256], Vec::new());
@@ -367,12 +398,24 @@ fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error
         object: symbol_u64(
             api,
             symbol,
-            SYMBOL_INFO_KERNEL_OBJECT,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
             "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
         )?,
-        kernarg: symbol_u32(api, symbol, SYMBOL_INFO_KERNARG_SIZE)?,
-        group: symbol_u32(api, symbol, SYMBOL_INFO_GROUP_SIZE)?,
-        private: symbol_u32(api, symbol, SYMBOL_INFO_PRIVATE_SIZE)?,
+        kernarg: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
+        )?,
+        group: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
+        )?,
+        private: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
+        )?,
     }))
 }
 
@@ -393,7 +436,7 @@ pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Optio
         let owned = unsafe {
             info(
                 object,
-                LOADED_CODE_OBJECT_INFO_AGENT,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
                 (&raw mut owner).cast(),
             )
         };
@@ -401,7 +444,7 @@ pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Optio
         let sized = unsafe {
             info(
                 object,
-                LOADED_CODE_OBJECT_INFO_URI_LENGTH,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH,
                 (&raw mut length).cast(),
             )
         };
@@ -414,8 +457,13 @@ pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Optio
         }
         let mut uri = vec![0u8; length as usize];
         // SAFETY: the attribute is as many bytes as the length says.
-        if unsafe { info(object, LOADED_CODE_OBJECT_INFO_URI, uri.as_mut_ptr().cast()) }
-            == Status::SUCCESS
+        if unsafe {
+            info(
+                object,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
+                uri.as_mut_ptr().cast(),
+            )
+        } == Status::SUCCESS
         {
             return Some(String::from_utf8_lossy(&uri).into_owned());
         }

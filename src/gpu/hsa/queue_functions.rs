@@ -4,16 +4,10 @@
 //! a moment the slots that are not known hold probes, and the exported function, which goes through the table, calls one
 //! of them.
 
-use super::tables::{AmdExtTable, QueueEnd};
-use super::types::*;
 use crate::sys::loader;
+use hsa_abi::{AmdExtPrefix, Status, function};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
-
-pub use hsa_abi::function::{
-    hsa_amd_counted_queue_acquire as CountedQueueAcquire, hsa_amd_queue_create as AmdQueueCreate,
-};
-pub use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE as ENGINE_COMPUTE, QueueCreateDesc};
 
 /// Where the functions are in an `AmdExtTable`, if they are there: the slot's number, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,16 +19,16 @@ pub struct Slots {
 
 /// What a table has in the slots. A slot that is not known has nothing.
 pub struct Saved {
-    pub create: Option<AmdQueueCreate>,
-    pub acquire: Option<CountedQueueAcquire>,
-    pub release: Option<QueueEnd>,
+    pub create: Option<function::hsa_amd_queue_create>,
+    pub acquire: Option<function::hsa_amd_counted_queue_acquire>,
+    pub release: Option<function::hsa_queue_destroy>,
 }
 
 /// What goes into the slots that are known.
 pub struct Hooks {
-    pub create: AmdQueueCreate,
-    pub acquire: CountedQueueAcquire,
-    pub release: QueueEnd,
+    pub create: function::hsa_amd_queue_create,
+    pub acquire: function::hsa_amd_counted_queue_acquire,
+    pub release: function::hsa_queue_destroy,
 }
 
 impl Slots {
@@ -42,7 +36,7 @@ impl Slots {
     ///
     /// # Safety
     /// As [`functions`]; the slots were found in ROCr's table.
-    pub unsafe fn saved(self, table: *mut AmdExtTable) -> Saved {
+    pub unsafe fn saved(self, table: *mut AmdExtPrefix) -> Saved {
         use std::mem::transmute;
         // SAFETY: the caller's promise.
         let functions = unsafe { functions(table) };
@@ -50,9 +44,12 @@ impl Slots {
         // SAFETY: functions of these types, by the names that lead to their slots.
         unsafe {
             Saved {
-                create: at(self.create).map(|f| transmute::<Function, AmdQueueCreate>(f)),
-                acquire: at(self.acquire).map(|f| transmute::<Function, CountedQueueAcquire>(f)),
-                release: at(self.release).map(|f| transmute::<Function, QueueEnd>(f)),
+                create: at(self.create)
+                    .map(|f| transmute::<Function, function::hsa_amd_queue_create>(f)),
+                acquire: at(self.acquire)
+                    .map(|f| transmute::<Function, function::hsa_amd_counted_queue_acquire>(f)),
+                release: at(self.release)
+                    .map(|f| transmute::<Function, function::hsa_queue_destroy>(f)),
             }
         }
     }
@@ -61,7 +58,7 @@ impl Slots {
     ///
     /// # Safety
     /// As [`Slots::saved`].
-    pub unsafe fn replace(self, table: *mut AmdExtTable, hooks: Hooks) {
+    pub unsafe fn replace(self, table: *mut AmdExtPrefix, hooks: Hooks) {
         // SAFETY: the caller's promise.
         let functions = unsafe { functions(table) };
         let hooks = [
@@ -110,7 +107,7 @@ probes! {
 ///
 /// # Safety
 /// `table` is ROCr's, as `OnLoad` gets it, and nobody else uses it while it is borrowed.
-unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
+unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
     // SAFETY: the caller's promise; the version has the table's size, and the slots are behind it.
     unsafe {
         let version = &raw mut (*table).version;
@@ -123,7 +120,7 @@ unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
 ///
 /// # Safety
 /// As [`functions`]; `rocr` is a function of the library that the table is of.
-pub unsafe fn find(table: *mut AmdExtTable, rocr: *const c_void) -> Slots {
+pub unsafe fn find(table: *mut AmdExtPrefix, rocr: *const c_void) -> Slots {
     // SAFETY: the caller's promise.
     let functions = unsafe { functions(table) };
     let end = functions.len().min(FIRST + PROBES);

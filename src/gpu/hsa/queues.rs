@@ -7,9 +7,12 @@
 
 use super::api::{Api, check};
 use super::cooperative;
-use super::types::*;
 use crate::gpu::runtime::Error;
 use crate::support::sync::lock;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_QUEUE_MIN_SIZE, HSA_QUEUE_TYPE_MULTI, HSA_SIGNAL_CONDITION_LT,
+    HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle, SignalValue, Status,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -25,8 +28,8 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// The pause between two polls of something without a signal.
 const POLL_PAUSE: Duration = Duration::from_micros(200);
 
-struct Queue {
-    pointer: *mut QueueHead,
+struct TrackedQueue {
+    pointer: *mut Queue,
     /// Distinguishes it from other queues at the same address.
     number: u64,
     /// Only one thread of the program may write to it. (ROCr itself treats all queues as multi-producer queues.)
@@ -36,13 +39,13 @@ struct Queue {
 }
 
 // SAFETY: HSA's functions for queues may be called from any thread; a registered queue is not destroyed.
-unsafe impl Send for Queue {}
+unsafe impl Send for TrackedQueue {}
 
 #[derive(Default)]
 struct Queues {
     created: u64,
     /// By their addresses.
-    all: HashMap<usize, Queue>,
+    all: HashMap<usize, TrackedQueue>,
     /// Threads in [`wait`].
     waiting: usize,
     /// All waits end: HSA is being shut down.
@@ -61,8 +64,8 @@ pub fn created(queue: usize, is_single_producer: bool) {
     queues.created += 1;
     queues.all.insert(
         queue,
-        Queue {
-            pointer: queue as *mut QueueHead,
+        TrackedQueue {
+            pointer: queue as *mut Queue,
             number: queues.created,
             is_single_producer,
             done: 0,
@@ -90,11 +93,11 @@ pub fn is_own() -> bool {
 const OWN_SIZE: u32 = 64;
 
 /// Creates a queue that hooks can distinguish from the program's ([`is_own`]).
-pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error> {
+pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut Queue, Error> {
     let mut size = 0u32;
     // SAFETY: the attribute is a u32.
     let status = unsafe {
-        (api.hsa_agent_get_info)(agent, AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
+        (api.hsa_agent_get_info)(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
     };
     check("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
     let mut queue = std::ptr::null_mut();
@@ -104,7 +107,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
         (api.hsa_queue_create)(
             agent,
             size.max(OWN_SIZE),
-            QUEUE_TYPE_MULTI,
+            HSA_QUEUE_TYPE_MULTI,
             None,
             std::ptr::null_mut(),
             0,
@@ -117,7 +120,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
 }
 
 /// Destroys a queue of [`create_own`], with the packets in it.
-pub fn destroy_own(api: &Api, queue: *mut QueueHead) {
+pub fn destroy_own(api: &Api, queue: *mut Queue) {
     IS_OWN.set(true);
     // SAFETY: created by `create_own`, and not used any more.
     unsafe { (api.hsa_queue_destroy)(queue) };
@@ -208,10 +211,10 @@ fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit:
                 unsafe {
                     (api.hsa_signal_wait_scacquire)(
                         *signal,
-                        SIGNAL_CONDITION_LT,
+                        HSA_SIGNAL_CONDITION_LT,
                         1,
                         WAIT_SLICE.as_nanos() as u64,
-                        WAIT_STATE_BLOCKED,
+                        HSA_WAIT_STATE_BLOCKED,
                     )
                 };
             }
@@ -259,10 +262,10 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
             let value = unsafe {
                 (api.hsa_signal_wait_scacquire)(
                     signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     1,
                     0,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value >= 1 {
@@ -279,7 +282,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
     }
 }
 
-impl Queue {
+impl TrackedQueue {
     fn written(&self, api: &Api) -> u64 {
         // SAFETY: the queue is registered, so it was not destroyed.
         unsafe { (api.hsa_queue_load_write_index_scacquire)(self.pointer) }
@@ -314,7 +317,7 @@ impl Queue {
 ///
 /// # Safety
 /// The queue is alive, and the slot of `index` is free and reserved by the caller.
-pub unsafe fn put_barrier(api: &Api, queue: *const QueueHead, index: u64, signal: SignalHandle) {
+pub unsafe fn put_barrier(api: &Api, queue: *const Queue, index: u64, signal: SignalHandle) {
     // SAFETY: the caller's promise. A packet's slot in the ring has 64 bytes, aligned to them. What is in it was taken, and
     // its header says so until the new one is written, last.
     unsafe {

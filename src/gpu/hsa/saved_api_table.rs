@@ -2,13 +2,14 @@
 //! that ROCr loaded before devprof.
 
 use super::queue_functions::Saved;
-use super::tables::{AmdExtTable, ApiTable, CoreTable, tables};
+use super::tables::tables;
 use super::tool_hooks;
+use hsa_abi::{AmdExtPrefix, ApiPrefix, CoreApiPrefix};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub struct SavedTables {
-    pub core: CoreTable,
-    pub amd: AmdExtTable,
+    pub core: CoreApiPrefix,
+    pub amd: AmdExtPrefix,
     pub queue_functions: Saved,
 }
 
@@ -25,7 +26,7 @@ pub fn saved() -> Option<&'static SavedTables> {
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn save(table: *mut ApiTable) -> bool {
+pub unsafe fn save(table: *mut ApiPrefix) -> bool {
     // SAFETY: the caller's promise; the sizes are checked.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;

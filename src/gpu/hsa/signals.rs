@@ -1,7 +1,10 @@
 //! Signals that a trace has kernels complete, and the times in them. Mirrors `hsa/amd_hsa_signal.h`.
 
 use super::saved_api_table::saved;
-use super::types::*;
+use hsa_abi::{
+    AgentHandle, AmdSignal, DispatchTime, HSA_AMD_SIGNAL_AMD_GPU_ONLY, SignalHandle, Status,
+};
+use std::mem::offset_of;
 
 /// A new signal of value 1 without interrupts: the GPU writes it, the host polls it.
 pub fn create() -> Option<SignalHandle> {
@@ -12,7 +15,7 @@ pub fn create() -> Option<SignalHandle> {
             1,
             0,
             std::ptr::null(),
-            AMD_SIGNAL_AMD_GPU_ONLY,
+            HSA_AMD_SIGNAL_AMD_GPU_ONLY,
             &raw mut signal,
         )
     };
@@ -58,8 +61,10 @@ pub fn raw_time(signal: SignalHandle) -> DispatchTime {
     unsafe {
         let words = signal.0 as *const u64;
         DispatchTime {
-            start: words.add(AMD_SIGNAL_START_TS / 8).read_volatile(),
-            end: words.add(AMD_SIGNAL_END_TS / 8).read_volatile(),
+            start: words
+                .add(offset_of!(AmdSignal, start_ts) / 8)
+                .read_volatile(),
+            end: words.add(offset_of!(AmdSignal, end_ts) / 8).read_volatile(),
         }
     }
 }

@@ -7,9 +7,14 @@
 
 use super::api::{Api, check, failed};
 use super::hip;
-use super::types::*;
 use super::write_back::WriteBack;
 use crate::gpu::runtime::{Error, Take};
+use hsa_abi::{
+    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED,
+    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+    HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_SEGMENT_GLOBAL, HSA_SIGNAL_CONDITION_LT,
+    HSA_WAIT_STATE_BLOCKED, PoolHandle, SignalHandle, SignalValue, Status,
+};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -235,10 +240,10 @@ impl Staging {
             let value = unsafe {
                 (self.api.hsa_signal_wait_scacquire)(
                     signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     refused + 1,
                     WAIT_SLICE.as_nanos() as u64,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value == refused {
@@ -325,11 +330,27 @@ fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
         let info = search.api.hsa_amd_memory_pool_get_info;
         // SAFETY: the attributes are a 32-bit enumeration, a u32 and a bool.
         let known = unsafe {
-            info(pool, POOL_INFO_SEGMENT, (&raw mut segment).cast()) == Status::SUCCESS
-                && info(pool, POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast()) == Status::SUCCESS
-                && info(pool, POOL_INFO_ALLOC_ALLOWED, (&raw mut allowed).cast()) == Status::SUCCESS
+            info(
+                pool,
+                HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+                (&raw mut segment).cast(),
+            ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+                    (&raw mut flags).cast(),
+                ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+                    (&raw mut allowed).cast(),
+                ) == Status::SUCCESS
         };
-        if known && segment == SEGMENT_GLOBAL && flags & POOL_FLAG_FINE_GRAINED != 0 && allowed {
+        if known
+            && segment == HSA_AMD_SEGMENT_GLOBAL
+            && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED != 0
+            && allowed
+        {
             search.found = Some(pool);
             return Status::INFO_BREAK;
         }

@@ -2,25 +2,27 @@
 //! executables, queues and shutdowns.
 
 use super::api::loaded_api;
-use super::queue_functions::{
-    self, ENGINE_COMPUTE, Function, Hooks, QueueCreateDesc, Saved, Slots,
-};
-use super::tables::*;
-use super::types::*;
+use super::queue_functions::{self, Function, Hooks, Saved, Slots};
+use super::tables::tables;
 use crate::gpu::events::{Event, Source, report};
 use crate::gpu::runtime::ExecutableId;
 use crate::sys::loader;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, ApiPrefix, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback,
+    Status, function,
+};
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The functions that were in the tables: ROCr's own, or those of a tool that ROCr loaded before devprof.
 struct SavedFunctions {
-    freeze: ExecutableFreeze,
-    destroy: ExecutableDestroy,
-    queue_create: QueueCreate,
-    queue_destroy: QueueEnd,
-    queue_inactivate: QueueEnd,
-    shut_down: ShutDown,
+    freeze: function::hsa_executable_freeze,
+    destroy: function::hsa_executable_destroy,
+    queue_create: function::hsa_queue_create,
+    queue_destroy: function::hsa_queue_destroy,
+    queue_inactivate: function::hsa_queue_destroy,
+    shut_down: function::hsa_shut_down,
     slots: Slots,
     queue_functions: Saved,
 }
@@ -37,7 +39,7 @@ fn saved() -> Option<&'static SavedFunctions> {
 ///
 /// # Safety
 /// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn install(table: *mut ApiTable) -> bool {
+pub unsafe fn install(table: *mut ApiPrefix) -> bool {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
@@ -144,7 +146,7 @@ unsafe extern "C" fn queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
@@ -155,7 +157,7 @@ unsafe extern "C" fn queue_create(
     if status == Status::SUCCESS {
         // SAFETY: the call succeeded, so it has written the queue's address.
         let queue = unsafe { *queue };
-        report_created(queue, kind == QUEUE_TYPE_SINGLE);
+        report_created(queue, kind == HSA_QUEUE_TYPE_SINGLE);
     }
     status
 }
@@ -177,8 +179,8 @@ unsafe extern "C" fn amd_queue_create_hook(
     for n in 0..count as usize {
         // SAFETY: there are `count` descriptors, and the call has set the queue of each, even if it failed.
         let desc = unsafe { &*descs.add(n) };
-        if !desc.queue.is_null() && desc.engine == ENGINE_COMPUTE {
-            report_created(desc.queue, desc.kind == QUEUE_TYPE_SINGLE);
+        if !desc.queue.is_null() && desc.engine == HSA_AMD_QUEUE_ENGINE_COMPUTE {
+            report_created(desc.queue, desc.kind == HSA_QUEUE_TYPE_SINGLE);
         }
     }
     status
@@ -192,7 +194,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     flags: u64,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(acquire) = saved().and_then(|saved| saved.queue_functions.acquire) else {
         return Status::ERROR;
@@ -209,7 +211,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
 }
 
 /// `hsa_amd_counted_queue_release`.
-unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn counted_queue_release_hook(queue: *mut Queue) -> Status {
     let Some(release) = saved().and_then(|saved| saved.queue_functions.release) else {
         return Status::ERROR;
     };
@@ -218,7 +220,7 @@ unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status
     unsafe { release(queue) }
 }
 
-unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -227,7 +229,7 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     unsafe { (saved.queue_destroy)(queue) }
 }
 
-unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -243,7 +245,7 @@ unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
 pub unsafe fn destroy_executable(
     source: Source,
     executable: ExecutableHandle,
-    destroy: ExecutableDestroy,
+    destroy: function::hsa_executable_destroy,
 ) -> Status {
     let id = ExecutableId(executable.0);
     let mut generation = None;
@@ -264,7 +266,7 @@ pub unsafe fn destroy_executable(
     status
 }
 
-fn report_created(queue: *mut QueueHead, is_single_producer: bool) {
+fn report_created(queue: *mut Queue, is_single_producer: bool) {
     report(Event::QueueCreated {
         source: Source::Tool,
         queue: queue as usize,
@@ -272,7 +274,7 @@ fn report_created(queue: *mut QueueHead, is_single_producer: bool) {
     });
 }
 
-fn report_destroying(queue: *mut QueueHead) {
+fn report_destroying(queue: *mut Queue) {
     report(Event::QueueDestroying {
         source: Source::Tool,
         queue: queue as usize,

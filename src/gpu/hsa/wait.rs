@@ -2,12 +2,12 @@
 //! program's queues.
 
 use super::api::Api;
-use super::types::*;
 use super::{hip, queues};
 use crate::gpu::runtime::{Wait, Waited};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
 use crate::sys::threads;
+use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalHandle, SignalValue, Status};
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
@@ -143,7 +143,13 @@ fn pass_handlers(api: &Api) {
     let passes = Box::into_raw(Box::new(Passes { calls: 0, done }));
     // SAFETY: the signal's value is below 1 already, so the handler is called at once, with the box.
     let status = unsafe {
-        (api.hsa_amd_signal_async_handler)(signal, SIGNAL_CONDITION_LT, 1, handler, passes.cast())
+        (api.hsa_amd_signal_async_handler)(
+            signal,
+            HSA_SIGNAL_CONDITION_LT,
+            1,
+            handler,
+            passes.cast(),
+        )
     };
     if status == Status::SUCCESS {
         // Ends when the handler has sent, or with the process.

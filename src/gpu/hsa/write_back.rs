@@ -6,8 +6,8 @@
 
 use super::api::{Api, check};
 use super::queues;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{AgentHandle, HSA_SIGNAL_CONDITION_LT, HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle};
 use std::time::{Duration, Instant};
 
 /// How long a wait goes on before it looks at the clock.
@@ -22,7 +22,7 @@ pub struct WriteBack {
 }
 
 struct Made {
-    queue: *mut QueueHead,
+    queue: *mut Queue,
     signal: SignalHandle,
     /// The last packet was not done in time.
     is_pending: bool,
@@ -106,10 +106,10 @@ impl Made {
             let value = unsafe {
                 (api.hsa_signal_wait_scacquire)(
                     self.signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     1,
                     WAIT_SLICE.as_nanos() as u64,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value < 1 {
