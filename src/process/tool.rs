@@ -5,7 +5,7 @@ use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
 use crate::gpu::hsa::tools_variable::with_tool;
-use crate::gpu::hsa::{api, intercept, saved_api_table, tool_hooks};
+use crate::gpu::hsa::{api, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
@@ -96,7 +96,7 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
         trace::calls::turn_off();
     } else if trace::start(pattern) {
         // SAFETY: the caller's promise.
-        unsafe { intercept::install(table) };
+        unsafe { trace_hooks::install(table) };
         trace::calls::start();
     } else {
         trace::calls::turn_off();

@@ -6,7 +6,7 @@ use super::complete::{Completer, Pass};
 use super::file::TraceFile;
 use super::{calls, packet_origins, wakeup};
 use crate::gpu::events::{Packet, PacketHandler};
-use crate::gpu::hsa::{clock as hsa_clock, cooperative, intercept};
+use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
@@ -101,7 +101,7 @@ impl Trace {
         loop {
             let pass = self.with(|completer| self.pass(completer));
             let mut pass = pass.unwrap_or_default();
-            if intercept::doorbells_are_held() {
+            if doorbell::has_withheld() {
                 self.ring_doorbells();
                 pass.busy += 1;
             }
@@ -128,7 +128,7 @@ impl Trace {
         }
         let work = || {
             loop {
-                while intercept::pump_doorbells() {
+                while doorbell::submit_withheld() {
                     std::thread::sleep(RING_PAUSE);
                 }
                 std::thread::park();

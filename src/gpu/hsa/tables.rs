@@ -7,14 +7,14 @@ const CORE_API_TABLE_MAJOR_VERSION: u32 = hsa_abi::CoreApiTable::MAJOR;
 /// The supported version of `AmdExtTable`.
 const AMD_EXT_API_TABLE_MAJOR_VERSION: u32 = hsa_abi::AmdExtTable::MAJOR;
 
-/// ROCr's tables, if they have versions that devprof supports.
+/// ROCr's tables, if devprof supports their versions.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it, and nobody else uses it while the tables are borrowed.
+/// `table` is null or ROCr's, as passed to `OnLoad`, and not accessed otherwise while the tables are borrowed.
 pub unsafe fn tables<'a>(
     table: *mut ApiPrefix,
 ) -> Option<(&'a mut CoreApiPrefix, &'a mut AmdExtPrefix)> {
-    // SAFETY: the caller's promise; the versions say that the fields are there.
+    // SAFETY: the caller's promise; the versions are checked before the fields that depend on them are read.
     unsafe {
         let table = table.as_ref()?;
         if table.version.major != API_TABLE_MAJOR_VERSION

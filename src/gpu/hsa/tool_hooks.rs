@@ -2,7 +2,7 @@
 //! executables, queues and shutdowns.
 
 use super::api::loaded_api;
-use super::queue_functions::{self, Function, Hooks, Saved, Slots};
+use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
 use super::tables::tables;
 use crate::gpu::events::{Event, Source, report};
 use crate::gpu::runtime::ExecutableId;
@@ -23,8 +23,8 @@ struct SavedFunctions {
     queue_destroy: function::hsa_queue_destroy,
     queue_inactivate: function::hsa_queue_destroy,
     shut_down: function::hsa_shut_down,
-    slots: Slots,
-    queue_functions: Saved,
+    slots: QueueFunctionSlots,
+    queue_functions: QueueFunctions,
 }
 
 /// Never freed: threads may be in a hook while HSA is shut down and initialized again.
@@ -38,23 +38,23 @@ fn saved() -> Option<&'static SavedFunctions> {
 /// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it.
+/// `table` is null or ROCr's, as passed to `OnLoad`.
 pub unsafe fn install(table: *mut ApiPrefix) -> bool {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
-    // An earlier OnLoad has changed this table already: what is in it now are the hooks.
+    // An earlier `OnLoad` has already installed the hooks in this table.
     if core.hsa_shut_down as usize == shut_down as *const () as usize {
         return true;
     }
-    // SAFETY: ROCr's table; its own functions are those that HSA's names lead to.
+    // SAFETY: ROCr's table, and a function of the library that owns it.
     let slots = unsafe {
         let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
         queue_functions::find(amd, rocr)
     };
-    // SAFETY: ROCr's table, with the slots that were found in it.
-    let queue_functions = unsafe { slots.saved(amd) };
+    // SAFETY: the slots were found in this table.
+    let queue_functions = unsafe { slots.read(amd) };
     let saved = SavedFunctions {
         freeze: core.hsa_executable_freeze,
         destroy: core.hsa_executable_destroy,
@@ -72,23 +72,22 @@ pub unsafe fn install(table: *mut ApiPrefix) -> bool {
     core.hsa_queue_destroy = queue_destroy;
     core.hsa_queue_inactivate = queue_inactivate;
     core.hsa_shut_down = shut_down;
-    let hooks = Hooks {
+    let hooks = QueueHooks {
         create: amd_queue_create_hook,
         acquire: counted_queue_acquire_hook,
         release: counted_queue_release_hook,
     };
     // SAFETY: as above.
-    unsafe { slots.replace(amd, hooks) };
+    unsafe { slots.install(amd, hooks) };
     true
 }
 
-/// The slots of the functions in [`queue_functions`], in the table of this ROCr.
-pub fn slots() -> Slots {
-    saved().map_or(Slots::default(), |saved| saved.slots)
+/// The slots of [`queue_functions`] in the table of this ROCr.
+pub fn queue_function_slots() -> QueueFunctionSlots {
+    saved().map_or(QueueFunctionSlots::default(), |saved| saved.slots)
 }
 
-/// Whether the library that contains `function`, which is one of ROCr's, creates the queues, and no tool that was loaded
-/// before devprof.
+/// Whether ROCr creates the queues, not a tool that was loaded before devprof. `function`: any function of ROCr.
 pub fn rocr_creates_queues(function: *const c_void) -> bool {
     saved()
         .is_none_or(|saved| loader::are_of_one_file(saved.queue_create as *const c_void, function))
@@ -238,10 +237,10 @@ unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
     unsafe { (saved.queue_inactivate)(queue) }
 }
 
-/// Destroys an executable by `destroy`, and reports that.
+/// Destroys an executable with `destroy` and reports the events.
 ///
 /// # Safety
-/// As `hsa_executable_destroy`, which `destroy` is.
+/// As for `hsa_executable_destroy`; `destroy` is a function of that type.
 pub unsafe fn destroy_executable(
     source: Source,
     executable: ExecutableHandle,
