@@ -15,7 +15,7 @@ pub struct Gpu {
     pub product: Option<String>,
     pub node: u32,
     pub compute_units: u32,
-    /// Ticks a second of its clock, 0 if unknown.
+    /// Ticks of its clock per second; 0 if unknown.
     pub frequency: u64,
 }
 
@@ -41,13 +41,13 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
     };
     let number = |attribute| {
         let mut value = 0u32;
-        // SAFETY: the attributes asked for here are u32.
+        // SAFETY: the attributes that are read here are u32.
         let status =
             unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
         check("hsa_agent_get_info", status).map(|()| value)
     };
     let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64. Older runtimes do not know it and leave it 0.
+    // SAFETY: the attribute is a u64. Older runtimes do not support it.
     let known = unsafe {
         (api.hsa_agent_get_info)(
             handle,
@@ -67,7 +67,7 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
             product.as_mut_ptr().cast(),
         )
     };
-    let product = query::text(&product).trim().to_owned();
+    let product = query::string(&product).trim().to_owned();
     Ok(Some(Gpu {
         index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
         target: gpu.name,

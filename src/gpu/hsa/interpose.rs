@@ -1,9 +1,9 @@
-//! HSA's functions that devprof defines itself, in front of ROCr's: the archive in the program that is linked with it, the
-//! shared library if it is preloaded. HIP's calls of them come here, so that executables and queues are observed even if
-//! ROCr does not load devprof as a tool.
+//! Functions of HSA that devprof interposes: those of the archive in a program that is linked with it, and those of the
+//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes executables
+//! and queues even if ROCr does not load it as a tool.
 //!
-//! They have HSA's names in what tools/build-runtime makes (the feature `interpose`). In other builds, such as tests with
-//! an HSA runtime of their own, they have other names.
+//! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests that
+//! provide their own HSA runtime, they have other names.
 
 use super::api;
 use super::hip::next_function;
@@ -18,14 +18,14 @@ use std::ffi::{CStr, c_char, c_void};
 
 const SOURCE: Source = Source::Interposed;
 
-/// ROCr's function, of the type `F` of function pointers.
+/// ROCr's function of this name. `F`: its type, a function pointer.
 ///
 /// # Safety
 /// `F` is the type of the function in `hsa/hsa.h`.
 unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     let function = next_function(name, api::LIBRARIES)?;
-    // SAFETY: a function's address, of the type that the caller names.
+    // SAFETY: the address of a function; the caller's promise about its type.
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
 }
 
@@ -37,7 +37,7 @@ unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     type Init = unsafe extern "C" fn() -> Status;
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
         return Status::ERROR;
     };
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     report(Event::Initializing {
         is_accepted: &mut was_accepted,
     });
-    // SAFETY: it has no arguments.
+    // SAFETY: a function without arguments.
     let status = unsafe { init() };
     report(Event::Initialized {
         was_accepted,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_shut_down"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
         return Status::NOT_INITIALIZED;
     };
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
         source: SOURCE,
         is_accepted: &mut is_accepted,
     });
-    // SAFETY: it has no arguments.
+    // SAFETY: a function without arguments.
     let status = unsafe { shut_down() };
     if is_accepted {
         report(Event::ShutDown { source: SOURCE });
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(freeze) =
         (unsafe { next::<function::hsa_executable_freeze>(c"hsa_executable_freeze") })
     else {
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_destroy"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(destroy) =
         (unsafe { next::<function::hsa_executable_destroy>(c"hsa_executable_destroy") })
     else {
@@ -138,14 +138,14 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
     group: u32,
     queue: *mut *mut Queue,
 ) -> Status {
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(create) = (unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") }) else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
     let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         report(Event::QueueCreated {
             source: SOURCE,
@@ -178,10 +178,12 @@ pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut Queue) -> Stat
     unsafe { end_queue(c"hsa_queue_inactivate", queue) }
 }
 
+/// Destroys or inactivates a queue with ROCr's function of this name, and reports it.
+///
 /// # Safety
-/// As the function of that name in `hsa/hsa.h`.
+/// As for that function in `hsa/hsa.h`, which has the type of `hsa_queue_destroy`.
 unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
-    // SAFETY: the type of both.
+    // SAFETY: the caller's promise.
     let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
         return Status::NOT_INITIALIZED;
     };

@@ -154,7 +154,7 @@ unsafe extern "C" fn queue_create(
     let status =
         unsafe { (saved.queue_create)(agent, size, kind, callback, data, private, group, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         report_created(queue, kind == HSA_QUEUE_TYPE_SINGLE);
     }
@@ -201,7 +201,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     // SAFETY: the program's arguments, to the function that was in the table.
     let status = unsafe { acquire(agent, kind, priority, callback, data, flags, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         // Other producers share its ring.
         report_created(queue, false);
