@@ -2,7 +2,8 @@
 //! code object is loaded again.
 
 use super::atomic_file::{self, FileId};
-use super::pattern::{ObjectId, Target};
+use super::pattern::ObjectId;
+use super::target::Target;
 use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
 use crate::support::alloc::{self, OutOfMemory};
 use crate::support::diagnostics::{self, Outcome};
@@ -298,8 +299,8 @@ impl Slot {
                 build_id: self.binary_id.as_deref(),
             },
         );
-        if let Some(differs) = to.differs {
-            diagnostics::lost(differs);
+        if let Some(warning) = to.warning {
+            diagnostics::lost(warning);
         }
         let host = directory.join(&to.path);
         if to.merge {
