@@ -1,5 +1,5 @@
-//! The profile files of this process: which file belongs to which code object, from one drain to the next, and when a
-//! code object is loaded again.
+//! The profile files of this process. Each belongs to a code object, over all drains and if the code object is loaded
+//! again.
 
 use super::atomic_file::{self, FileId};
 use super::pattern::ObjectId;
@@ -25,23 +25,24 @@ pub struct Profile {
     pub binary_id: Option<Vec<u8>>,
     pub image: Vec<u8>,
     pub records: usize,
-    /// The destruction of the executable would have been observed. Otherwise the executable may be another one than in
-    /// the last drain, with the same id.
+    /// devprof would have observed the destruction of the executable. Otherwise it may have been destroyed since the last
+    /// drain, and its id reused.
     pub is_observed: bool,
 }
 
-/// A code object on one agent, wherever it is loaded.
+/// A code object on one agent, for all executables that load it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Identity {
     agent: AgentId,
     fingerprint: u64,
 }
 
-/// A raw profile. A slot mostly refers to one image several times.
+/// A raw profile. A slot often refers several times to the same one.
 type Shared = Arc<Vec<u8>>;
 
-/// A file, and the code object whose counts are in it. A code object that is loaded again, or several times at once, has
-/// one file: programs unload at any time, HIP on its own thread, and file names must not depend on that.
+/// A file, and the code object whose counts are in it. A code object that is loaded several times, one after the other or at
+/// once, has one file: programs unload code objects at any time, and HIP on its own thread, but file names must not depend
+/// on that.
 struct Slot {
     arch: String,
     fingerprint: u64,
@@ -49,9 +50,9 @@ struct Slot {
     number: usize,
     binary_id: Option<Vec<u8>>,
     records: usize,
-    /// The counts of the loads that have ended.
+    /// The sum of the counts of executables that were destroyed.
     unloaded_counts: Option<Shared>,
-    /// The counts of each load at the last drain.
+    /// The counts in each executable at the last drain.
     loaded: BTreeMap<ExecutableId, Shared>,
     /// The sum: the content of the file.
     image: Shared,
@@ -102,7 +103,7 @@ impl Files {
         drained: Drained,
         outcome: &mut Outcome,
     ) {
-        // Code objects that were unloaded unobserved keep the counts of the last drain.
+        // For code objects whose unloading was not observed, the counts of the last drain are kept.
         if let Drained::All(executables) = drained {
             for slot in &mut self.slots {
                 let all: Vec<_> = slot.loaded.keys().copied().collect();
@@ -190,13 +191,13 @@ impl Files {
         n
     }
 
-    /// Forgets the counts so far. Those in a shared file (%m) stay there.
+    /// Discards the counts so far. Those in a shared file (%m) stay there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
             slot.unloaded_counts = None;
             slot.loaded.clear();
             slot.written = None;
-            // Nothing else refers to it now. devprof has encoded it, so it is valid.
+            // No other reference is left, and the image is valid because devprof has encoded it.
             if let Some(image) = Arc::get_mut(&mut slot.image) {
                 let _ = counts::reset(image);
             }
@@ -238,7 +239,7 @@ impl Slot {
         self.records = profile.records;
         let image = Arc::new(profile.image);
         if self.image.is_empty() {
-            // The first: later ones are compared with it.
+            // Later images are compared with the first one.
             self.image = image.clone();
         }
         if !same {
@@ -307,7 +308,7 @@ impl Slot {
             return self.add(&host);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
-        // An unloaded code object counts no more: its file is left alone, even if it was replaced.
+        // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
         let is_current = |written: &Written| {
             written.path == path
                 && written.image == self.image
@@ -320,7 +321,7 @@ impl Slot {
         Ok(Some(self.wrote(path, Some(id), Event::Wrote)))
     }
 
-    /// Adds the image to a file that other processes share: the first one that is not damaged or of another build.
+    /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another build.
     fn add(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
@@ -414,7 +415,7 @@ mod tests {
         };
         let n = files.take(&agent, profile(3, b"one"));
         let slot = &mut files.slots[n];
-        // The second time nothing new was counted.
+        // The second drain finds the same counts as the first.
         for image in [b"two", b"two"] {
             slot.take(profile(3, image));
             slot.sum().unwrap();
