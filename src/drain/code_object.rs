@@ -2,7 +2,7 @@
 //! what the device writes: the counters and the records.
 
 use super::build_id;
-use super::copy::{Copies, Device, Failure, Wanted};
+use super::copy::{Copies, CopyRequests, Device, Failure};
 use super::discover::CodeObject;
 use super::encode::{Draft, Image, Sections};
 use super::fingerprint::Fingerprint;
@@ -84,21 +84,21 @@ struct Tables {
 /// Reads code objects of one agent.
 pub fn read(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Object>, Error> {
     let tables = tables(device, agent, objects)?;
-    let mut wanted = Wanted::default();
+    let mut requests = CopyRequests::default();
     for tables in &tables {
         let fixed = tables.bounds.iter().flat_map(Bounds::fixed);
         for range in fixed.chain(tables.notes.range()) {
-            wanted.add(range, &tables.code.segments);
+            requests.add(range, &tables.code.segments);
         }
     }
-    let copies = wanted.copy(device)?;
+    let copies = requests.copy(device)?;
     let read = |tables: Tables| tables.read(device, agent, &copies);
     Ok(tables.into_iter().map(read).collect())
 }
 
 /// Reads and checks the tables, and the head of each code object for its build id.
 fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Tables>, Error> {
-    let mut wanted = Wanted::default();
+    let mut requests = CopyRequests::default();
     let mut all = Vec::new();
     for code in objects {
         let (mut tables, mut losses) = (Vec::new(), Vec::new());
@@ -114,11 +114,11 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
             .map(|(_, range)| range.clone())
             .chain(head.clone())
         {
-            wanted.add(range, &code.segments);
+            requests.add(range, &code.segments);
         }
         all.push((code, tables, head, losses));
     }
-    let copies = wanted.copy(device)?;
+    let copies = requests.copy(device)?;
     let mut read = Vec::new();
     for (code, tables, head, mut losses) in all {
         let mut bounds = Vec::new();

@@ -91,7 +91,7 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
     // SAFETY: the caller's promise.
     if !unsafe { saved_api_table::save(table) } {
         diagnostics::lost(
-            "DEVPROF_TRACE: the API tables of this HSA runtime are of a version that devprof does not know; the program runs untraced",
+            "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
         );
         trace::calls::turn_off();
     } else if trace::start(pattern) {

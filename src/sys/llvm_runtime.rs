@@ -44,7 +44,7 @@ pub struct Runtime {
 
 /// LLVM's host runtime, if this file is linked with it.
 pub fn find() -> Option<Runtime> {
-    // SAFETY: written by the linker, never changed.
+    // SAFETY: written only by the static and the dynamic linker.
     let (get, compiled, signature) = unsafe {
         let HostProfile {
             get_filename,

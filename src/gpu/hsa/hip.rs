@@ -111,7 +111,7 @@ fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
 
 /// Whether a function is in the same file as this copy of devprof. devprof defines some of HIP's functions for traces.
 fn is_in_devprof(function: *const c_void) -> bool {
-    loader::are_of_one_file(function, is_in_devprof as *const c_void)
+    loader::are_in_same_file(function, is_in_devprof as *const c_void)
 }
 
 /// The function of this name in the global symbol scope, except devprof's. Null if there is none.

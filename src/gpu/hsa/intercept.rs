@@ -68,7 +68,7 @@ pub fn is_intercepted(queue: *mut Queue) -> bool {
 /// Whether this thread is creating or destroying one of devprof's own queues.
 fn is_own_queue() -> bool {
     let mut is_own = false;
-    report(Event::QueueCreating {
+    report(Event::IsOwnQueue {
         is_own: &mut is_own,
     });
     is_own

@@ -90,7 +90,7 @@ pub fn queue_function_slots() -> QueueFunctionSlots {
 /// Whether ROCr creates the queues, not a tool that was loaded before devprof. `function`: any function of ROCr.
 pub fn rocr_creates_queues(function: *const c_void) -> bool {
     saved()
-        .is_none_or(|saved| loader::are_of_one_file(saved.queue_create as *const c_void, function))
+        .is_none_or(|saved| loader::are_in_same_file(saved.queue_create as *const c_void, function))
 }
 
 unsafe extern "C" fn shut_down() -> Status {
