@@ -15,8 +15,8 @@ pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     leader::status(leader::request(Request::Collect { wait: true }))
 }
 
-/// Resets the counters of every loaded code object, after the kernels that still run, and forgets what was counted before.
-/// Returns 0, or -1 if that failed for something, which is reported on stderr.
+/// Resets the counters of every loaded code object, after the kernels that still run, and forgets what was counted
+/// before. Returns 0, or -1 if that failed for something, which is reported on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn devprof_reset_counters() -> c_int {
     leader::status(leader::request(Request::Reset {}))

@@ -1,5 +1,5 @@
-//! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy only
-//! what the device writes: the counters and the records.
+//! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy
+//! only what the device writes: the counters and the records.
 
 use super::build_id;
 use super::copy::{Copies, CopyRequests, Device, Failure};
@@ -308,8 +308,8 @@ fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &Lost) -> St
     )
 }
 
-/// Removes duplicates: the table of the device runtime and those of the translation units refer to the same ranges, and one
-/// may contain another. Sorts by the address of the records.
+/// Removes duplicates: the table of the device runtime and those of the translation units refer to the same ranges, and
+/// one may contain another. Sorts by the address of the records.
 fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
     all.retain(|bounds| !bounds.is_empty());
     let contains = |outer: &Bounds, inner: &Bounds| {

@@ -109,8 +109,8 @@ impl<'a> Draft<'a> {
                 continue;
             };
             kept += 1;
-            // If there are uniform counters, llvm-profdata expects some for each record. A record without uniform counters
-            // points to zeros after them.
+            // If there are uniform counters, llvm-profdata expects some for each record. A record without uniform
+            // counters points to zeros after them.
             if has_uniform && offsets.uniform.is_none() {
                 zeros = zeros.max(COUNTER * offsets.count);
             }
@@ -440,8 +440,8 @@ mod tests {
         LittleEndian::read_u64(&Md5::digest(name.as_bytes()))
     }
 
-    /// Encodes random sections of both versions, and reads them. If DEVPROF_ENCODED is set, writes some of the profiles to
-    /// this directory, each with the lines that llvm-profdata is expected to print (llvm-tests/peer/encoder.test).
+    /// Encodes random sections of both versions, and reads them. If DEVPROF_ENCODED is set, writes some of the profiles
+    /// to this directory, each with the lines that llvm-profdata is expected to print (llvm-tests/peer/encoder.test).
     #[test]
     fn encoded_profiles_can_be_read() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,5 +1,5 @@
-//! Identifies the profile of a code object by its functions: their names and structure. It is the same in each run and on
-//! each machine.
+//! Identifies the profile of a code object by its functions: their names and structure. It is the same in each run and
+//! on each machine.
 
 use profraw::format::Format;
 use zerocopy::IntoBytes;

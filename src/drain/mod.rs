@@ -1,5 +1,5 @@
-//! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and counted;
-//! the rest is still collected.
+//! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and
+//! counted; the rest is still collected.
 
 mod build_id;
 mod cache;

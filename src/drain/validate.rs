@@ -1,5 +1,5 @@
-//! The second stage: checks all addresses and sizes in device memory against the loaded segments. Ranges that pass are safe
-//! to copy.
+//! The second stage: checks all addresses and sizes in device memory against the loaded segments. Ranges that pass are
+//! safe to copy.
 
 use crate::gpu::runtime::Variable;
 use crate::support::alloc::OutOfMemory;
@@ -23,7 +23,7 @@ pub enum Defect {
         start: u64,
         end: u64,
     },
-    #[error("{part} at {start:#x} to {end:#x} are outside the loaded segments")]
+    #[error("{part} at {start:#x} to {end:#x}: outside the loaded segments")]
     Outside {
         part: &'static str,
         start: u64,
@@ -182,8 +182,8 @@ fn section(
     Ok(range)
 }
 
-/// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the version
-/// in device memory; `None` for the oldest layout, which does not contain it.
+/// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
+/// version in device memory; `None` for the oldest layout, which does not contain it.
 pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     let expected = bounds.format().version;
     let version = found.unwrap_or(expected);

@@ -12,7 +12,8 @@ pub enum Source {
     Interposed,
 }
 
-/// Something that a GPU runtime does, or is about to do, on the calling thread. The callback writes its answer to the references.
+/// Something that a GPU runtime does, or is about to do, on the calling thread. The callback writes its answer to the
+/// references.
 pub enum Event<'a> {
     /// The runtime is about to be initialized. `is_accepted`: [`Event::Initialized`] must follow.
     Initializing { is_accepted: &'a mut bool },
@@ -85,8 +86,8 @@ pub type Packet = [u64; 8];
 
 /// Handles the packets of an intercept queue. The runtime calls it on one thread at a time.
 pub trait PacketHandler: Send {
-    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to write
-    /// in their place.
+    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to
+    /// write in their place.
     fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet];
 
     /// The queue was destroyed.

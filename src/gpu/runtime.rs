@@ -117,8 +117,8 @@ pub trait Runtime: Sync {
     /// The largest piece of [`read`](Runtime::read), bytes.
     fn largest_piece(&self) -> usize;
 
-    /// Copies `pieces` from the agent in as few batches as possible. Calls `take` for each. No piece may be empty or larger
-    /// than [`largest_piece`](Runtime::largest_piece).
+    /// Copies `pieces` from the agent in as few batches as possible. Calls `take` for each. No piece may be empty or
+    /// larger than [`largest_piece`](Runtime::largest_piece).
     ///
     /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
     fn read(
@@ -138,8 +138,8 @@ pub trait Runtime: Sync {
     /// Begins to wait for the kernels that were launched before this call, for `limit` at most. `all`: also for those
     /// that can only be waited for on another thread.
     ///
-    /// Must not be called while holding a lock that a thread of the program may need to make progress: the wait may call the
-    /// program's GPU runtime.
+    /// Must not be called while holding a lock that a thread of the program may need to make progress: the wait may
+    /// call the program's GPU runtime.
     fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait>;
 
     /// Releases what the requests above have allocated. The runtime is about to be shut down.

@@ -46,9 +46,9 @@ pub enum Error {
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// Whether to write a profile with this name, or with a prefix in the same directory. False for /dev/null. Fails for other
-/// devices, and for links to something that is not a file, such as /dev/stdout, because nobody expects files in that
-/// directory. Named pipes are accepted.
+/// Whether to write a profile with this name, or with a prefix in the same directory. False for /dev/null. Fails for
+/// other devices, and for links to something that is not a file, such as /dev/stdout, because nobody expects files in
+/// that directory. Named pipes are accepted.
 pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(true);
@@ -85,8 +85,8 @@ fn followed(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Write(path.into(), error))
 }
 
-/// Writes `bytes` to `path`. First writes a hidden file in the same directory and then renames it, so a file with the final
-/// name is always complete. Creates missing directories, as LLVM does.
+/// Writes `bytes` to `path`. First writes a hidden file in the same directory and then renames it, so a file with the
+/// final name is always complete. Creates missing directories, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
@@ -107,8 +107,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     Ok(id)
 }
 
-/// Creates a hidden file, which is removed unless it is renamed. Errors do not contain the name, which differs each time:
-/// the same error would be reported at each drain.
+/// Creates a hidden file, which is removed unless it is renamed. Errors do not contain the name, which differs each
+/// time: the same error would be reported at each drain.
 pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-")
@@ -159,10 +159,10 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Replaces the content of a file. `change` gets the old content, or `None` if the file does not exist. It returns the new
-/// content, or `None` to leave the file unchanged. Meanwhile the directory is locked, so that other processes do not update
-/// the file. (The file itself cannot be locked: it is replaced by a rename.) Reads at most `length` + 1 bytes. Returns
-/// whether the file was written.
+/// Replaces the content of a file. `change` gets the old content, or `None` if the file does not exist. It returns the
+/// new content, or `None` to leave the file unchanged. Meanwhile the directory is locked, so that other processes do
+/// not update the file. (The file itself cannot be locked: it is replaced by a rename.) Reads at most `length` + 1
+/// bytes. Returns whether the file was written.
 pub fn update(
     path: &Path,
     length: usize,

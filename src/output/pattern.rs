@@ -77,8 +77,8 @@ pub fn tokenize(pattern: &[u8]) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Parses %m or %Nm without the percent sign. Returns the token and its length. The number wraps as a C `unsigned`, and 0
-/// means 1.
+/// Parses %m or %Nm without the percent sign. Returns the token and its length. The number wraps as a C `unsigned`, and
+/// 0 means 1.
 fn merge_pool(text: &[u8]) -> Option<(Token<'static>, usize)> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let add = |number: u32, digit: &u8| {
@@ -90,8 +90,8 @@ fn merge_pool(text: &[u8]) -> Option<(Token<'static>, usize)> {
     (text.get(digits) == Some(&b'm')).then_some((Token::MergePool(size.max(1)), digits + 1))
 }
 
-/// Whether LLVM's runtime accepts the pattern. If %m or %c occurs twice, or if TMPDIR is not set for %t, it prints a warning
-/// and uses the default name.
+/// Whether LLVM's runtime accepts the pattern. If %m or %c occurs twice, or if TMPDIR is not set for %t, it prints a
+/// warning and uses the default name.
 pub fn is_valid(tokens: &[Token], values: &Values) -> bool {
     let count = |is: fn(&Token) -> bool| tokens.iter().filter(|token| is(token)).count();
     count(|token| matches!(token, Token::MergePool(_))) < 2

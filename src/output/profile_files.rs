@@ -25,8 +25,8 @@ pub struct Profile {
     pub binary_id: Option<Vec<u8>>,
     pub image: Vec<u8>,
     pub records: usize,
-    /// devprof would have observed the destruction of the executable. Otherwise it may have been destroyed since the last
-    /// drain, and its id reused.
+    /// devprof would have observed the destruction of the executable. Otherwise it may have been destroyed since the
+    /// last drain, and its id reused.
     pub is_observed: bool,
 }
 
@@ -40,9 +40,9 @@ struct Identity {
 /// A raw profile. A slot often refers several times to the same one.
 type Shared = Arc<Vec<u8>>;
 
-/// A file, and the code object whose counts are in it. A code object that is loaded several times, one after the other or at
-/// once, has one file: programs unload code objects at any time, and HIP on its own thread, but file names must not depend
-/// on that.
+/// A file, and the code object whose counts are in it. A code object that is loaded several times, one after the other
+/// or at once, has one file: programs unload code objects at any time, and HIP on its own thread, but file names must
+/// not depend on that.
 struct Slot {
     arch: String,
     fingerprint: u64,
@@ -117,7 +117,7 @@ impl Files {
         profiles.sort_by_key(|profile| (profile.fingerprint, profile.agent));
         let mut changed: BTreeSet<usize> = profiles
             .into_iter()
-            .map(|profile| self.take(&agents[profile.agent], profile))
+            .map(|profile| self.add_profile(&agents[profile.agent], profile))
             .collect();
         let names = Names {
             target: Target::new(&settings.environment),
@@ -159,7 +159,7 @@ impl Files {
     }
 
     /// Adds a profile to its slot. Returns the slot's index.
-    fn take(&mut self, agent: &Agent, profile: Profile) -> usize {
+    fn add_profile(&mut self, agent: &Agent, profile: Profile) -> usize {
         let identity = Identity {
             agent: agent.id,
             fingerprint: profile.fingerprint,
@@ -187,7 +187,7 @@ impl Files {
                 self.slots.len() - 1
             }
         };
-        self.slots[n].take(profile);
+        self.slots[n].update(profile);
         n
     }
 
@@ -204,8 +204,8 @@ impl Files {
         }
     }
 
-    /// Writes the files again that were replaced. LLVM's own collector, if it is in the program, uses the same names, and
-    /// its files lack device functions that are not kernels.
+    /// Writes the files again that were replaced. LLVM's own collector, if it is in the program, uses the same names,
+    /// and its files lack device functions that are not kernels.
     pub fn rewrite_replaced(&mut self) {
         for slot in &mut self.slots {
             let Some(written) = &mut slot.written else {
@@ -224,7 +224,8 @@ impl Files {
 }
 
 impl Slot {
-    fn take(&mut self, mut profile: Profile) {
+    /// Replaces the counts of the profile's executable.
+    fn update(&mut self, mut profile: Profile) {
         if let Ok(saturated) = counts::saturate(&mut profile.image) {
             report_saturated(saturated, &self.arch);
         }
@@ -286,7 +287,7 @@ impl Slot {
         }
     }
 
-    /// Writes the file. Returns its path; `None` if it is up to date, or not wanted.
+    /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
     fn write(&mut self, names: &Names) -> Result<Option<&Path>, atomic_file::Error> {
         let Names {
             target,
@@ -305,7 +306,7 @@ impl Slot {
         }
         let host = directory.join(&to.path);
         if to.merge {
-            return self.add(&host);
+            return self.add_to_shared(&host);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
         // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
@@ -318,11 +319,12 @@ impl Slot {
             return Ok(None);
         }
         let id = atomic_file::write(&path, &self.image)?;
-        Ok(Some(self.wrote(path, Some(id), Event::Wrote)))
+        Ok(Some(self.record_write(path, Some(id), Event::Wrote)))
     }
 
-    /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another build.
-    fn add(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
+    /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
+    /// build.
+    fn add_to_shared(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
             let path = atomic_file::prefixed(shared, &self.arch, refused.len());
@@ -362,11 +364,11 @@ impl Slot {
                 ));
             }
             let event = if is_new { Event::Wrote } else { Event::Added };
-            return Ok(Some(self.wrote(path, None, event)));
+            return Ok(Some(self.record_write(path, None, event)));
         }
     }
 
-    fn wrote(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
+    fn record_write(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
         run_log::append_path(event, &path);
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
@@ -413,13 +415,13 @@ mod tests {
             records: 1,
             is_observed: true,
         };
-        let n = files.take(&agent, profile(3, b"one"));
+        let n = files.add_profile(&agent, profile(3, b"one"));
         let slot = &mut files.slots[n];
         // The second drain finds the same counts as the first.
         for image in [b"two", b"two"] {
-            slot.take(profile(3, image));
+            slot.update(profile(3, image));
             slot.sum().unwrap();
-            slot.wrote("x".into(), None, Event::Wrote);
+            slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
             let others = [
                 &slot.loaded[&ExecutableId(3)],

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// Where to write profiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A pattern that is expanded when a file is written. Only TMPDIR has the value from when the pattern was read, as in
-    /// LLVM.
+    /// A pattern that is expanded when a file is written. Only TMPDIR has the value from when the pattern was read, as
+    /// in LLVM.
     Pattern {
         pattern: Vec<u8>,
         tmp: Option<OsString>,
@@ -58,18 +58,19 @@ impl Target {
 
     /// Chooses the pattern or name that LLVM's runtime uses.
     ///
-    /// In LLVM's runtime, a name that the program sets overrides LLVM_PROFILE_FILE, which overrides the compiler's option,
-    /// which overrides the default. It reads the environment when the program starts, and when the program calls
-    /// `__llvm_profile_initialize_file`. It expands %p at that time; devprof expands it when a file is written.
+    /// In LLVM's runtime, a name that the program sets overrides LLVM_PROFILE_FILE, which overrides the compiler's
+    /// option, which overrides the default. It reads the environment when the program starts, and when the program
+    /// calls `__llvm_profile_initialize_file`. It expands %p at that time; devprof expands it when a file is written.
     ///
-    /// The runtime provides only the expanded name. Therefore devprof expands the patterns that the runtime may have read,
-    /// and uses the one that results in its name. If there is none, the program has set the name: devprof uses that name.
-    /// If it contains the program's signature, it is a file in a merge pool, and the signature is replaced with that of the
-    /// code object. (%p and %b in a name that the program sets stay expanded, and %c in it is not detected.)
+    /// The runtime provides only the expanded name. Therefore devprof expands the patterns that the runtime may have
+    /// read, and uses the one that results in its name. If there is none, the program has set the name: devprof uses
+    /// that name. If it contains the program's signature, it is a file in a merge pool, and the signature is replaced
+    /// with that of the code object. (%p and %b in a name that the program sets stay expanded, and %c in it is not
+    /// detected.)
     ///
-    /// If the runtime cannot be accessed, the program has none, or devprof is preloaded and the runtime's symbols are hidden
-    /// in the program. Then neither the compiler's option nor a name that the program sets is known: the environment's
-    /// pattern applies, or else the default.
+    /// If the runtime cannot be accessed, the program has none, or devprof is preloaded and the runtime's symbols are
+    /// hidden in the program. Then neither the compiler's option nor a name that the program sets is known: the
+    /// environment's pattern applies, or else the default.
     ///
     /// `now` is called only if `start` does not match, because another thread may be changing the environment.
     fn choose(
@@ -176,8 +177,8 @@ fn expands_to_name(pattern: &[u8], values: &Values, pid: u32, runtime: &Runtime)
     let Some(first) = tokens.iter().position(is_id) else {
         return name == with_id(&tokens, b"");
     };
-    // The length of the program's build id is the difference in length to the name without one. If the program has no build
-    // id, LLVM uses the default name.
+    // The length of the program's build id is the difference in length to the name without one. If the program has no
+    // build id, LLVM uses the default name.
     let ids = tokens.iter().filter(|token| is_id(token)).count();
     let start = with_id(&tokens[..first], b"").len();
     let size = name.len().saturating_sub(with_id(&tokens, b"").len()) / ids;
@@ -222,8 +223,8 @@ mod tests {
             suffix: suffix.into(),
             number,
         };
-        // LLVM_PROFILE_FILE at the start and now, the compiler's option, the runtime's name. At the start, the process is 5
-        // and TMPDIR is /old; now, they are 7 and /new.
+        // LLVM_PROFILE_FILE at the start and now, the compiler's option, the runtime's name. At the start, the process
+        // is 5 and TMPDIR is /old; now, they are 7 and /new.
         for (start, now, compiled, runtime_name, target) in [
             (Some("a"), Some("a"), "c", "a", pattern("a", "/old")),
             (Some("a"), Some("b"), "c", "a", pattern("a", "/old")),

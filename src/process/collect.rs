@@ -108,7 +108,7 @@ fn wait_for_kernels(hsa: &Hsa, kind: DrainKind, all: bool, outcome: &mut Outcome
             limit.as_millis(),
         )),
         Waited::NoThread => outcome.lose(format_args!(
-            "cannot start the thread that waits for HIP's streams: what kernels that still run count from now on is {result}"
+            "cannot start the thread that waits for HIP's streams: what running kernels count from now on is {result}"
         )),
     }
     wait

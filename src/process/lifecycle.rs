@@ -1,7 +1,7 @@
 //! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
 //!
-//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that holds
-//! a lock of HIP may be about to destroy an executable, and waits for STATE.
+//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
+//! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
 use crate::drain::DrainState;
 use crate::drain::scope::Executables;
@@ -35,7 +35,8 @@ static TRANSITION_OVER: Condvar = Condvar::new();
 struct State {
     hsa: HsaState,
     executables: ExecutableStates,
-    /// The thread that ends the process. From then on, only this thread collects: HIP and HSA may be destroyed at any time.
+    /// The thread that ends the process. From then on, only this thread collects: HIP and HSA may be destroyed at any
+    /// time.
     ending: Option<u32>,
     drain_state: DrainState,
 }
@@ -44,7 +45,8 @@ struct State {
 struct HsaState {
     /// Whether HSA is initialized, as reported by ROCr to its tool.
     is_up: Option<bool>,
-    /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization, ROCr
+    /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization,
+    /// ROCr
     /// 7.2.4 divides by a frequency that is still 0.
     is_expected: bool,
     /// Threads that are about to initialize HSA or to shut it down.
@@ -172,7 +174,8 @@ pub fn begin_shutdown() {
     queues::end_waits();
 }
 
-/// The call after [`begin_transition`] or [`begin_shutdown`] has returned. HSA may still be initialized after a shutdown: it counts its users.
+/// The call after [`begin_transition`] or [`begin_shutdown`] has returned. HSA may still be initialized after a
+/// shutdown: it counts its users.
 pub fn end_transition() {
     with_state(|state| {
         let transitions = &mut state.hsa.transitions;
@@ -278,8 +281,8 @@ pub fn before_fork() -> bool {
     is_initialized
 }
 
-/// In the child of a fork. If HSA was initialized, it belongs to the parent, and the child must not use it. Returns whether
-/// the child may use HSA.
+/// In the child of a fork. If HSA was initialized, it belongs to the parent, and the child must not use it. Returns
+/// whether the child may use HSA.
 pub fn in_child() -> bool {
     // If a thread that the child does not have holds the lock, the child never drains.
     if let Ok(mut state) = STATE.try_lock() {

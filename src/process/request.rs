@@ -93,8 +93,8 @@ impl Field for bool {
 requests! {
     /// A request. Executables are passed by id, queues by address.
     {
-        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0, or 1 if
-        /// something was lost.
+        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0,
+        /// or 1 if something was lost.
         0 Collect(wait: bool);
         /// Reset all counters. The same answer.
         1 Reset();
@@ -108,8 +108,8 @@ requests! {
         5 ShuttingDown();
         /// The call is over.
         6 ShutDown();
-        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`] and
-        /// [`Request::ToolUnloaded`] will be reported in time.
+        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`]
+        /// and [`Request::ToolUnloaded`] will be reported in time.
         7 ToolLoaded();
         /// ROCr has unloaded its tool: HSA is shut down.
         8 ToolUnloaded();

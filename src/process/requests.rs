@@ -40,7 +40,7 @@ pub fn register_exit_handler() {
         && !exit::at_exit(handler)
     {
         diagnostics::lost(
-            "cannot register an exit handler: device counters are only written on the collect call",
+            "cannot register an exit handler: device counters are only written by the collect call",
         );
     }
 }
@@ -51,7 +51,7 @@ pub fn report_if_interrupted() -> bool {
     let is_busy = IS_BUSY.get();
     if is_busy {
         diagnostics::lost(
-            "a signal handler that interrupted a drain ends the process or drains; what was counted since the last drain is lost",
+            "a signal handler interrupted a drain and exits or starts another drain; the counts since the last drain are lost",
         );
     }
     is_busy

@@ -1,7 +1,7 @@
 //! Signals that end the process. devprof installs its handler for those that have their default action when the first
-//! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the default
-//! action and raises the signal again, so that the process ends as it would without devprof. Handlers of the program are
-//! never replaced. FFI to libc; the handler is async-signal-safe.
+//! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the
+//! default action and raises the signal again, so that the process ends as it would without devprof. Handlers of the
+//! program are never replaced. FFI to libc; the handler is async-signal-safe.
 
 use crate::sys::{clock, futex, threads};
 use std::ffi::{c_int, c_void};
@@ -31,7 +31,8 @@ struct Prepared {
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// Installs the handlers. The thread that answers must be running or being started. `limit`: the longest time for a drain.
+/// Installs the handlers. The thread that answers must be running or being started. `limit`: the longest time for a
+/// drain.
 pub fn install(limit: Duration) {
     PREPARED.get_or_init(|| {
         let limit = limit.min(MAX_WAIT);

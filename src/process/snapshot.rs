@@ -1,6 +1,6 @@
 //! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
-//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is frozen.
-//! It drains only executables whose destruction is observed: others may be destroyed at any moment.
+//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is
+//! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
 use super::collect::{DrainKind, collect};
 use super::signals;
@@ -16,8 +16,8 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it may
-/// be held during a fork.
+/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it
+/// may be held during a fork.
 static GATE: AtomicU32 = AtomicU32::new(0);
 const BUSY: u32 = 1;
 const CLOSED: u32 = 2;
@@ -101,8 +101,8 @@ pub fn stop() {
     close_gate();
 }
 
-/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks that
-/// the thread holds.
+/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks
+/// that the thread holds.
 pub fn before_fork(is_hsa_initialized: bool) {
     if is_hsa_initialized {
         GATE.fetch_add(CLOSED, Ordering::SeqCst);

@@ -41,7 +41,7 @@ fn start_enabled(on_load: *const c_void) {
     if let Leader::Other = leader {
         if !sys::exit::at_exit(exit::at_close) {
             diagnostics::lost(
-                "cannot register an exit handler: device counters are only written on the collect call",
+                "cannot register an exit handler: device counters are only written by the collect call",
             );
         }
         // Now, because exit handlers run in the reverse order of their registration.

@@ -30,8 +30,8 @@ pub fn is_shared_library() -> bool {
     IS_SHARED_LIBRARY.load(Ordering::Relaxed)
 }
 
-/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be called
-/// by the constructor.
+/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
+/// called by the constructor.
 pub fn register(on_load: *const c_void) {
     let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
         return;
@@ -55,8 +55,8 @@ pub fn register(on_load: *const c_void) {
 
 /// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
 ///
-/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has unloaded
-/// the code objects. A handler that is registered here runs before.
+/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has
+/// unloaded the code objects. A handler that is registered here runs before.
 ///
 /// # Safety
 /// `table` is ROCr's.

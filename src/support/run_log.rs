@@ -19,7 +19,8 @@ fn file() -> Option<&'static OsString> {
     FILE.get_or_init(read).as_ref()
 }
 
-/// Appends an entry, unless this process has appended the same one. Does nothing without a log, or if the log was removed.
+/// Appends an entry, unless this process has appended the same one. Does nothing without a log, or if the log was
+/// removed.
 pub fn append(event: Event, text: &[u8]) {
     static APPENDED: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
     let Some(file) = file() else {

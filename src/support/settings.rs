@@ -24,8 +24,8 @@ pub struct Settings {
     pub sync_limit: Duration,
     /// DEVPROF_SNAPSHOT_MS: the time between snapshots. A process that is killed loses at most the counts of that time.
     pub snapshot: Option<Duration>,
-    /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is installed for
-    /// those of them that have their default action when the first code object is loaded.
+    /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
+    /// installed for those of them that have their default action when the first code object is loaded.
     pub signals: bool,
 }
 

@@ -18,7 +18,8 @@ pub fn check_size(size: u64) -> io::Result<()> {
     }
 }
 
-/// Allocates disk space for `length` bytes of a file, starting at `start`, so that writing to a mapping of them cannot fail.
+/// Allocates disk space for `length` bytes of a file, starting at `start`, so that writing to a mapping of them cannot
+/// fail.
 pub fn reserve(file: &File, start: u64, length: u64) -> io::Result<()> {
     check_size(start.saturating_add(length))?;
     loop {

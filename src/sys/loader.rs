@@ -48,8 +48,8 @@ pub fn exported_by_file_of(address: *const c_void, symbol: &CStr) -> Option<*mut
     (!found.is_null() && are_in_same_file(found, address)).then_some(found)
 }
 
-/// The path of the file that contains `address`, if the file exports `symbol` with this address. devprof's shared library
-/// does, an executable that is linked with the archive does not.
+/// The path of the file that contains `address`, if the file exports `symbol` with this address. devprof's shared
+/// library does, an executable that is linked with the archive does not.
 pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
     if symbol_in(&info, symbol).cast_const() != address {

@@ -6,7 +6,8 @@
 //! unwinder that is already in the process, or else load libgcc_s. The shared library is linked with libgcc_s, and the
 //! linker drops these functions from it.
 //!
-//! All functions come from the same library, because the context that `_Unwind_RaiseException` passes on is private to it.
+//! All functions come from the same library, because the context that `_Unwind_RaiseException` passes on is private to
+//! it.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;

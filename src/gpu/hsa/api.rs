@@ -144,7 +144,8 @@ unsafe impl Send for Functions {}
 
 impl Functions {
     /// # Safety
-    /// `table` is null or one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and functions.
+    /// `table` is null or one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and
+    /// functions.
     unsafe fn copy(table: *const TableVersion) -> Option<Functions> {
         // SAFETY: the caller's promise.
         unsafe {

@@ -1,6 +1,7 @@
-//! Cooperative queues in a traced process. An agent has one, which ROCr shares between all users (`GpuAgent::QueueCreate`,
-//! `AqlQueue::Destroy`). An intercept queue around it would delete it when it is destroyed, and leave the agent with a
-//! dangling pointer. Therefore its dispatches are not recorded; their packets are counted and reported as lost.
+//! Cooperative queues in a traced process. An agent has one, which ROCr shares between all users
+//! (`GpuAgent::QueueCreate`, `AqlQueue::Destroy`). An intercept queue around it would delete it when it is destroyed,
+//! and leave the agent with a dangling pointer. Therefore its dispatches are not recorded; their packets are counted
+//! and reported as lost.
 
 use super::api::loaded_api;
 use crate::support::diagnostics;
@@ -19,8 +20,8 @@ struct Unrecorded {
 
 /// A cooperative queue that the program has acquired.
 struct Acquired {
-    /// The write index up to which packets are not counted: they are devprof's, or from before the queue was acquired, or
-    /// already counted.
+    /// The write index up to which packets are not counted: they are devprof's, or from before the queue was acquired,
+    /// or already counted.
     start: u64,
     /// How often the program has acquired the queue.
     users: usize,
@@ -88,7 +89,7 @@ pub fn report() {
     let packets = std::mem::take(&mut unrecorded.packets);
     if packets > 0 {
         diagnostics::lost(format_args!(
-            "the trace misses the dispatches of cooperative launches: {packets} packets (kernels and barriers) went through an agent's cooperative queue, which ROCr does not let a tool intercept"
+            "the trace misses the dispatches of cooperative launches: {packets} packets (kernels and barriers) went through an agent's cooperative queue, which tools cannot intercept"
         ));
     }
 }

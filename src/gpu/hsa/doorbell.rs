@@ -1,14 +1,14 @@
 //! Doorbells of intercept queues. ROCr 7.2.4 takes all packets that are available in one batch, and has two bugs with
-//! large batches (llvm-tests/trace/overflow.test): it copies a batch that wraps around the end of the ring into a buffer
-//! of 256 packets, and if a batch fills the underlying hardware queue, the wake-up for the rest of the batch is lost. A
-//! tool that adds packets would make both more likely. Therefore a doorbell passes only a few packets to ROCr at a time:
-//! it replaces the header of the next packet with "invalid" (withholds the packet) until ROCr has taken those in front of
-//! it.
+//! large batches (llvm-tests/trace/overflow.test): it copies a batch that wraps around the end of the ring into a
+//! buffer of 256 packets, and if a batch fills the underlying hardware queue, the wake-up for the rest of the batch is
+//! lost. A tool that adds packets would make both more likely. Therefore a doorbell passes only a few packets to ROCr
+//! at a time: it replaces the header of the next packet with "invalid" (withholds the packet) until ROCr has taken
+//! those in front of it.
 //!
 //! After ROCr has waited for space in the underlying queue, it reads the ring on its own thread, possibly at the moment
-//! when a packet is being withheld. It takes all packets that it has found, even one whose header was replaced meanwhile.
-//! The packet handler then gets the original header from [`withheld_header`], and the doorbell does not write to this
-//! slot of the ring again, because it may already contain another packet.
+//! when a packet is being withheld. It takes all packets that it has found, even one whose header was replaced
+//! meanwhile. The packet handler then gets the original header from [`withheld_header`], and the doorbell does not
+//! write to this slot of the ring again, because it may already contain another packet.
 //!
 //! One race remains that no tool can prevent: a program writes many packets before it rings the doorbell, and at that
 //! moment ROCr, which waits for space in the underlying queue, wakes up.

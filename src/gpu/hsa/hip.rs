@@ -1,5 +1,5 @@
-//! HIP, if it is in the process: waits for its streams, and copies if HSA cannot. Mirrors `hip/hip_runtime_api.h` of HIP 6
-//! and 7.
+//! HIP, if it is in the process: waits for its streams, and copies if HSA cannot. Mirrors `hip/hip_runtime_api.h` of
+//! HIP 6 and 7.
 
 use super::api::loaded_library;
 use crate::sys::loader;
@@ -90,8 +90,8 @@ fn hip() -> Option<&'static Hip> {
     Some(HIP.get_or_init(|| hip))
 }
 
-/// A function of HIP, by its index in [`SYMBOLS`]: from `library`, or, if HIP has another file name, from the global symbol
-/// scope, or else the statically linked one.
+/// A function of HIP, by its index in [`SYMBOLS`]: from `library`, or, if HIP has another file name, from the global
+/// symbol scope, or else the statically linked one.
 fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
     let symbol = SYMBOLS.get(n)?;
     let found = match library {

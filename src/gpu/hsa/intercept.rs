@@ -74,6 +74,7 @@ fn is_own_queue() -> bool {
     is_own
 }
 
+/// `hsa_queue_create`.
 pub unsafe extern "C" fn queue_create(
     agent: AgentHandle,
     size: u32,
@@ -172,7 +173,9 @@ pub unsafe extern "C" fn amd_queue_create(
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.create?))) else {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.create?)))
+    else {
         return Status::ERROR;
     };
     if descs.is_null() {
@@ -266,7 +269,9 @@ pub unsafe extern "C" fn counted_queue_acquire(
     flags: u64,
     queue: *mut *mut Queue,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?))) else {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.acquire?)))
+    else {
         return Status::ERROR;
     };
     if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE {
@@ -305,7 +310,8 @@ pub unsafe extern "C" fn counted_queue_acquire(
 
 /// `hsa_amd_counted_queue_release`.
 pub unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
-    let Some((_, plain)) = saved().and_then(|o| Some((o, o.queue_functions.release?))) else {
+    let Some((_, plain)) = saved().and_then(|saved| Some((saved, saved.queue_functions.release?)))
+    else {
         return Status::ERROR;
     };
     let is_intercepted = is_intercepted(queue);
@@ -417,6 +423,7 @@ unsafe fn register(
     })
 }
 
+/// `hsa_queue_destroy`.
 pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;

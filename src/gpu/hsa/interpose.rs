@@ -1,9 +1,9 @@
 //! Functions of HSA that devprof interposes: those of the archive in a program that is linked with it, and those of the
-//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes executables
-//! and queues even if ROCr does not load it as a tool.
+//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes
+//! executables and queues even if ROCr does not load it as a tool.
 //!
-//! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests that
-//! provide their own HSA runtime, they have other names.
+//! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests
+//! that provide their own HSA runtime, they have other names.
 
 use super::api;
 use super::hip::next_function;

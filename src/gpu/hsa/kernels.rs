@@ -61,8 +61,9 @@ pub fn kernels(
             let is_readable = is_inside && found == Status::SUCCESS && !host.is_null();
             let registers = is_readable
                 .then(|| {
-                    // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's copy on
-                    // the host until the executable is destroyed, and no thread destroys it during the call that freezes it.
+                    // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's
+                    // copy on the host until the executable is destroyed, and no thread destroys it during the call
+                    // that freezes it.
                     let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
                     registers(&descriptor, target)
                 })

@@ -62,7 +62,8 @@ impl<'a, T> Collector<'a, T> {
 /// All agents, in HSA's order.
 pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
     unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collector that `all_agents` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the collector that `all_agents` passed; it is valid, and nothing else uses it, during the
+        // call.
         let collector = unsafe { &mut *data.cast::<Collector<AgentHandle>>() };
         collector.step(Ok(Some(handle)))
     }
@@ -135,7 +136,8 @@ pub fn string(bytes: &[u8]) -> String {
 pub fn segments(api: &Api) -> Result<Segments, Error> {
     type Found = (ExecutableHandle, Result<Vec<Segment>, Error>);
     unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collector that `segments` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the collector that `segments` passed; it is valid, and nothing else uses it, during the
+        // call.
         let collector = unsafe { &mut *data.cast::<Collector<Found>>() };
         // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
         let found = segments_of(collector.api, executable);
@@ -219,7 +221,8 @@ fn code_objects(
         object: LoadedCodeObjectHandle,
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: `data` is the collector that `code_objects` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the collector that `code_objects` passed; it is valid, and nothing else uses it, during the
+        // call.
         let collector = unsafe { &mut *data.cast::<Collector<LoadedCodeObjectHandle>>() };
         collector.step(Ok(Some(object)))
     }
@@ -256,7 +259,7 @@ where
     where
         F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
     {
-        // SAFETY: `data` is the search that `symbols` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the search that `symbols` passed; it is valid, and nothing else uses it, during the call.
         let search = unsafe { &mut *data.cast::<Search<T, F>>() };
         let found = (search.read)(search.collector.api, symbol);
         search.collector.step(found)

@@ -1,9 +1,9 @@
 //! Waits for the packets in the program's queues, for drains of programs without HIP (HSA, OpenMP). This adds no work to
 //! the launch path: queues are registered when they are created, and drains read them.
 //!
-//! A packet that was taken from a queue may still run. To wait for it, a drain submits a barrier packet with its own signal
-//! after it. Only the producer may write to a single-producer queue. There the drain waits until all packets are taken,
-//! and the last ones may still run.
+//! A packet that was taken from a queue may still run. To wait for it, a drain submits a barrier packet with its own
+//! signal after it. Only the producer may write to a single-producer queue. There the drain waits until all packets are
+//! taken, and the last ones may still run.
 
 use super::api::{Api, check};
 use super::cooperative;
@@ -318,8 +318,8 @@ impl TrackedQueue {
 /// # Safety
 /// The queue is not destroyed, and the slot of `index` is free and reserved by the caller.
 pub unsafe fn write_barrier(api: &Api, queue: *const Queue, index: u64, signal: SignalHandle) {
-    // SAFETY: the caller's promise. A slot of the ring has 64 bytes and is aligned to 64 bytes. Its header is invalid until
-    // the new header is written, which comes last.
+    // SAFETY: the caller's promise. A slot of the ring has 64 bytes and is aligned to 64 bytes. Its header is invalid
+    // until the new header is written, which comes last.
     unsafe {
         let queue = &*queue;
         let slot = (index % u64::from(queue.size.max(1))) as usize;

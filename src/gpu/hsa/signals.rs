@@ -54,8 +54,8 @@ pub fn dispatch_time(agent: AgentHandle, signal: SignalHandle) -> Option<Dispatc
     (status == Status::SUCCESS).then_some(time)
 }
 
-/// The times that the packet processor wrote to the signal, in ticks of the agent's clock (`amd_signal_t`, `start_ts` and
-/// `end_ts`).
+/// The times that the packet processor wrote to the signal, in ticks of the agent's clock (`amd_signal_t`, `start_ts`
+/// and `end_ts`).
 pub fn raw_time(signal: SignalHandle) -> DispatchTime {
     // SAFETY: a signal's handle is the address of its `amd_signal_t` (amd_hsa_signal.h). The caller has not destroyed
     // it, and the GPU has written the times before it decremented the value.

@@ -1,5 +1,5 @@
-//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and kept
-//! for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
+//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
+//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
 //! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
@@ -69,9 +69,9 @@ impl Staging {
         }
     }
 
-    /// Copies `pieces` of device memory. For each it calls `take` with the number of the piece and its bytes, or the error.
-    /// Each piece must be non-empty, no larger than [`BATCH`], and in memory that is allocated on the agent. Fails if no
-    /// memory can be allocated, or if a batch takes longer than `limit`.
+    /// Copies `pieces` of device memory. For each it calls `take` with the number of the piece and its bytes, or the
+    /// error. Each piece must be non-empty, no larger than [`BATCH`], and in memory that is allocated on the agent.
+    /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
     pub fn copy(
         &mut self,
         pieces: &[Range<u64>],
@@ -191,11 +191,13 @@ impl Staging {
     }
 
     fn free(&self, pinned: Pinned) {
-        // SAFETY: allocated from a pool by `allocate`; all copies to it are complete. If this fails, the memory is leaked.
+        // SAFETY: allocated from a pool by `allocate`; all copies to it are complete. If this fails, the memory is
+        // leaked.
         unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
     }
 
-    /// Copies the pieces to their offsets in the pinned buffer concurrently, and waits. Returns which of them were copied.
+    /// Copies the pieces to their offsets in the pinned buffer concurrently, and waits. Returns which of them were
+    /// copied.
     fn copy_batch(
         &mut self,
         pieces: &[Range<u64>],
@@ -214,8 +216,8 @@ impl Staging {
         // SAFETY: the signal is this agent's, and no copy uses it now.
         unsafe { (self.api.hsa_signal_store_relaxed)(signal, count) };
         for (n, piece) in pieces.iter().enumerate() {
-            // SAFETY: the source is in the agent's allocated memory (the caller's promise), the destination in the buffer
-            // (`reserve`). Both exist until the wait below is over.
+            // SAFETY: the source is in the agent's allocated memory (the caller's promise), the destination in the
+            // buffer (`reserve`). Both exist until the wait below is over.
             let status = unsafe {
                 (self.api.hsa_amd_memory_async_copy)(
                     pinned.base.add(offsets[n]).cast(),
@@ -249,8 +251,8 @@ impl Staging {
                 return Ok(copied);
             }
             if value < refused {
-                // A copy that fails makes the value negative. HSA does not report which one, and others may still run, so
-                // the buffer and the signal can neither be used nor freed any more.
+                // A copy that fails makes the value negative. HSA does not report which one, and others may still run,
+                // so the buffer and the signal can neither be used nor freed any more.
                 self.pinned = None;
                 self.signal = None;
                 copied.fill(false);
@@ -323,7 +325,8 @@ fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
         found: Option<PoolHandle>,
     }
     unsafe extern "C" fn visit(pool: PoolHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the search that `pinned_pool` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the search that `pinned_pool` passed; it is valid, and nothing else uses it, during the
+        // call.
         let search = unsafe { &mut *data.cast::<Search>() };
         let (mut segment, mut flags, mut allowed) = (u32::MAX, 0u32, false);
         let info = search.api.hsa_amd_memory_pool_get_info;

@@ -1,5 +1,5 @@
-//! The hooks that a trace installs in ROCr's API tables: they create the program's queues as intercept queues, and report
-//! reserved slots, destroyed signals and reads of dispatch times.
+//! The hooks that a trace installs in ROCr's API tables: they create the program's queues as intercept queues, and
+//! report reserved slots, destroyed signals and reads of dispatch times.
 
 use super::queue_functions::QueueHooks;
 use super::saved_api_table::saved;

@@ -18,8 +18,8 @@ struct HsaWait {
     api: &'static Api,
     /// HIP is in the process.
     hip: bool,
-    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait for
-    /// HIP.
+    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait
+    /// for HIP.
     done: Option<Receiver<()>>,
     start: Instant,
     limit: Duration,

@@ -1,10 +1,10 @@
-//! Writes back and invalidates a GPU's caches. Copies read memory, but what kernels have written may still be in the GPU's
-//! L2 cache: HIP's dispatches end with a release of agent scope unless the host waits for them, and the copy engine of
-//! gfx9 does not flush caches (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp).
+//! Writes back and invalidates a GPU's caches. Copies read memory, but what kernels have written may still be in the
+//! GPU's L2 cache: HIP's dispatches end with a release of agent scope unless the host waits for them, and the copy
+//! engine of gfx9 does not flush caches (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp).
 //!
-//! A barrier packet with fences of system scope, on devprof's own queue, makes the command processor write back all dirty
-//! lines, whichever queue's kernels wrote them, and invalidate clean ones, so that kernels see what was copied to the
-//! device.
+//! A barrier packet with fences of system scope, on devprof's own queue, makes the command processor write back all
+//! dirty lines, whichever queue's kernels wrote them, and invalidate clean ones, so that kernels see what was copied to
+//! the device.
 
 use super::api::{Api, check};
 use super::queues;
@@ -94,8 +94,8 @@ impl BarrierQueue {
 
     /// Submits a barrier packet. The queue must be empty.
     fn submit(&self, api: &Api) {
-        // SAFETY: devprof's own queue and signal, not destroyed. Nothing else writes to the queue, and it is empty, so the
-        // slot is free.
+        // SAFETY: devprof's own queue and signal, not destroyed. Nothing else writes to the queue, and it is empty, so
+        // the slot is free.
         unsafe {
             (api.hsa_signal_store_relaxed)(self.signal, 1);
             let index = (api.hsa_queue_load_write_index_scacquire)(self.queue);
