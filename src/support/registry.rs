@@ -38,8 +38,8 @@ impl<T: 'static> Registry<T> {
         }
     }
 
-    /// Adds a value for `key`, which must not be 0: reuses the first free entry whose value `reuse` accepts, and has
-    /// reset, or else adds an entry with the value that `create` returns.
+    /// Adds a value for `key`, which must not be 0. Reuses the first free entry for which `reuse` resets the value and
+    /// returns true; otherwise adds an entry with the value that `create` returns.
     pub fn add(
         &'static self,
         key: u64,
