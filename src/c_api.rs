@@ -1,22 +1,22 @@
 //! The exported symbols, except those that replace functions of HSA and HIP, and the constructor. No panic leaves a
 //! function of this file.
 
-use crate::gpu::hsa::tables::ApiTable;
 use crate::process::leader;
 use crate::process::request::Request;
 use crate::process::{exit, startup, tool};
+use hsa_abi::ApiPrefix;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Collects the counters of every loaded code object and writes their files. LLVM's host runtime calls it when it writes
-/// its own profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if something
+/// Collects the counters of all loaded code objects and writes their files. LLVM's host runtime calls it when it writes
+/// the host profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if something
 /// was lost, which is reported on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     leader::status(leader::request(Request::Collect { wait: true }))
 }
 
-/// Resets the counters of every loaded code object, after the kernels that still run, and forgets what was counted before.
-/// Returns 0, or -1 if that failed for something, which is reported on stderr.
+/// Waits for running kernels, resets the counters of all loaded code objects, and discards earlier counts. Returns 0,
+/// or -1 if counters could not be reset, which is reported on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn devprof_reset_counters() -> c_int {
     leader::status(leader::request(Request::Reset {}))
@@ -43,7 +43,7 @@ unsafe extern "C" {
 /// `-Wl,--wrap=__llvm_profile_reset_counters`, this is `__llvm_profile_reset_counters`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __wrap___llvm_profile_reset_counters() {
-    // SAFETY: written by the dynamic linker, before any of this library's code runs.
+    // SAFETY: written only by the static and the dynamic linker.
     if let Some(reset) = unsafe { devprof_real_reset } {
         // SAFETY: the function that the program calls (compiler-rt, InstrProfiling.h).
         unsafe { reset() };
@@ -51,7 +51,8 @@ pub extern "C" fn __wrap___llvm_profile_reset_counters() {
     devprof_reset_counters();
 }
 
-/// For objects that were compiled for other device runtimes. devprof finds code objects without registration.
+/// Called by objects that were compiled for other device runtimes. Does nothing: devprof finds code objects without
+/// registration.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
 
@@ -78,7 +79,7 @@ pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut
 /// `table` is ROCr's `HsaApiTable`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OnLoad(
-    table: *mut ApiTable,
+    table: *mut ApiPrefix,
     _version: u64,
     _failed_tools: u64,
     _failed_tool_names: *const *const c_char,

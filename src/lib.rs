@@ -1,4 +1,5 @@
-//! devprof saves what instrumented GPU kernels counted. README.md in this folder has the design.
+//! devprof saves the counters of instrumented GPU kernels and traces kernel dispatches. README.md in this folder
+//! describes the design.
 //!
 //! From top to bottom; a module uses only layers below its own (tests/layers.rs checks that):
 //!

@@ -72,7 +72,7 @@
 // RUN: FileCheck %s --check-prefix=MESSAGE < locked.err
 // LOCKED:      signal SIGABRT
 // LOCKED-NEXT: in time
-// MESSAGE: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that got it may hold a lock that a drain needs
+// MESSAGE: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that received it may hold a lock that a drain needs
 //
 // A child that was forked while HIP was in use ends at once and writes nothing.
 // RUN: %ended env LLVM_PROFILE_FILE=fork-%%p %preload ./plain fork 2> fork.err | FileCheck %s --check-prefix=FORK

@@ -1,5 +1,5 @@
-//! A code object's build id, read from its loaded image: the first segment begins with the ELF header and has the notes.
-//! (The file may have been removed, and its copy in host memory freed.)
+//! The build id of a code object. It is read from the loaded image, whose first segment starts with the ELF header and
+//! contains the notes. (The file may have been removed, and its copy in host memory freed.)
 
 use super::validate::inside;
 use crate::sys::elf_notes::{Note, Notes};
@@ -11,22 +11,22 @@ use std::ops::Range;
 /// The bytes of a code object to copy first: enough for the header, lld's program headers and the first note's header.
 const HEAD: u64 = 1024;
 
-/// Larger notes are not searched. The metadata of thousands of kernels may precede the id.
-const NOTES: u64 = 16 << 20;
+/// The maximum size of notes that are searched. The metadata of thousands of kernels may precede the id.
+const MAX_NOTES: u64 = 16 << 20;
 
-/// Where the build id is, from the head of a code object.
+/// The result of searching the head of a code object for the build id.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Search {
     None,
     Found(Vec<u8>),
-    /// Perhaps in these notes. The range begins with a note.
-    In(Range<u64>),
+    /// The id may be in these notes. The range starts with a note.
+    InNotes(Range<u64>),
 }
 
 impl Search {
     pub fn range(&self) -> Option<Range<u64>> {
         match self {
-            Search::In(range) => Some(range.clone()),
+            Search::InNotes(range) => Some(range.clone()),
             _ => None,
         }
     }
@@ -75,8 +75,8 @@ fn notes(start: u64, bytes: &[u8], segments: &[Range<u64>]) -> Option<Search> {
             }
         }
         let rest = rest..end;
-        if rest.start < end && end - rest.start <= NOTES && inside(&rest, segments) {
-            return Some(Search::In(rest));
+        if rest.start < end && end - rest.start <= MAX_NOTES && inside(&rest, segments) {
+            return Some(Search::InNotes(rest));
         }
     }
     None
@@ -86,7 +86,7 @@ fn is_build_id(note: &Note) -> bool {
     note.kind == NT_GNU_BUILD_ID && note.name == b"GNU\0"
 }
 
-/// The id in notes that were copied for [`Search::In`].
+/// The id in notes that were copied for [`Search::InNotes`].
 pub fn in_notes(bytes: &[u8]) -> Option<Vec<u8>> {
     let id = Notes::new(bytes).find(is_build_id)?;
     id.description.map(<[u8]>::to_vec)
@@ -107,7 +107,7 @@ mod tests {
         out
     }
 
-    /// An image with one PT_NOTE at 120, as the head would have it.
+    /// An image with one PT_NOTE segment at offset 120.
     fn image(notes: &[u8]) -> Vec<u8> {
         let mut out = vec![0u8; SIZEOF_EHDR + SIZEOF_PHDR];
         out[..4].copy_from_slice(ELFMAG);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_found_behind_other_notes() {
+    fn the_id_is_found_after_other_notes() {
         let metadata = note(32, b"AMD\0", &[7; 9]);
         let id = note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20]);
         let bytes = image(&[metadata.clone(), id.clone()].concat());
@@ -133,13 +133,16 @@ mod tests {
         );
         // The head ends inside the metadata: the rest has to be copied.
         let rest = 0x1000 + 120 + metadata.len() as u64..segments[0].end;
-        assert_eq!(search(0x1000, &bytes[..140], &segments), Search::In(rest));
+        assert_eq!(
+            search(0x1000, &bytes[..140], &segments),
+            Search::InNotes(rest)
+        );
         assert_eq!(in_notes(&id), Some(vec![0xab; 20]));
         assert_eq!(in_notes(&metadata), None);
     }
 
     #[test]
-    fn the_bytes_may_lie_anywhere() {
+    fn the_bytes_may_have_any_alignment() {
         let image = image(&note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20]));
         for before in 0..16 {
             let bytes = [vec![0; before], image.clone()].concat();
@@ -152,20 +155,20 @@ mod tests {
     }
 
     #[test]
-    fn damaged_images_have_no_id_and_do_no_harm() {
-        let whole = image(&note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20]));
-        for length in 0..whole.len() {
+    fn damaged_images_have_no_id() {
+        let image = image(&note(NT_GNU_BUILD_ID, b"GNU\0", &[0xab; 20]));
+        for length in 0..image.len() {
             let segments = std::slice::from_ref(&(0x1000..0x1000 + length as u64)).to_vec();
             assert!(
                 !matches!(
-                    search(0x1000, &whole[..length], &segments),
+                    search(0x1000, &image[..length], &segments),
                     Search::Found(_)
                 ),
                 "{length}"
             );
         }
-        for n in 0..whole.len() {
-            let mut bytes = whole.clone();
+        for n in 0..image.len() {
+            let mut bytes = image.clone();
             bytes[n] ^= 0xff;
             search(u64::MAX - 64, &bytes, std::slice::from_ref(&(0..u64::MAX)));
         }

@@ -9,7 +9,7 @@ use crate::support::diagnostics::Outcome;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// Code objects by where they are loaded, also those without tables.
+/// Code objects by where they are loaded, including those without tables.
 #[derive(Default)]
 pub struct Cache(HashMap<ExecutableId, HashMap<AgentId, Object>>);
 
@@ -31,7 +31,7 @@ impl Cache {
         self.0.remove(&executable);
     }
 
-    /// Removes code objects that may be others by now, and those that could not be read completely.
+    /// Removes code objects that may have been replaced by others, and those that could not be read completely.
     pub fn remove_uncertain(&mut self, executables: Executables) {
         self.0.retain(|executable, objects| {
             executables.is_observed(*executable)
@@ -39,7 +39,7 @@ impl Cache {
         });
     }
 
-    /// Whether nothing has counters.
+    /// Whether no code object has counters or losses.
     pub fn is_empty(&self) -> bool {
         let mut objects = self.0.values().flat_map(HashMap::values);
         objects.all(Object::is_empty)

@@ -1,8 +1,8 @@
-//! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy only
-//! what the device writes: the counters and the records.
+//! The constant part of a loaded code object: its validated tables and its names. It is read once. Later drains copy
+//! only what the device writes: the counters and the records.
 
 use super::build_id;
-use super::copy::{Copies, Device, Failure, Wanted};
+use super::copy::{Copies, CopyRequests, Device, Failure};
 use super::discover::CodeObject;
 use super::encode::{Draft, Image, Sections};
 use super::fingerprint::Fingerprint;
@@ -12,7 +12,7 @@ use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
 use std::ops::Range;
 
-/// Why a code object's counters, or some of them, are lost.
+/// A reason why counters of a code object are lost.
 #[derive(Debug, thiserror::Error)]
 pub enum Lost {
     #[error("{0}")]
@@ -50,8 +50,8 @@ impl Lost {
     }
 }
 
-/// A table's sections.
-struct Part {
+/// The sections of one table.
+struct TableSections {
     bounds: Bounds,
     /// With the variant flags.
     version: u64,
@@ -61,13 +61,13 @@ struct Part {
 /// A code object that was read.
 pub struct Object {
     pub code: CodeObject,
-    parts: Vec<Part>,
+    sections: Vec<TableSections>,
     pub binary_id: Option<Vec<u8>>,
     pub fingerprint: u64,
     pub records: usize,
-    /// What is lost at each drain: messages.
+    /// Messages about what is lost at each drain.
     pub losses: Vec<String>,
-    /// No copy has failed: to read it again would give the same.
+    /// No copy has failed, so reading it again would have the same result.
     pub is_complete: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Object {
 struct Tables {
     code: CodeObject,
     bounds: Vec<Bounds>,
-    /// What to copy besides the head.
+    /// The notes to copy, after the head.
     notes: build_id::Search,
     losses: Vec<String>,
     is_complete: bool,
@@ -84,21 +84,21 @@ struct Tables {
 /// Reads code objects of one agent.
 pub fn read(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Object>, Error> {
     let tables = tables(device, agent, objects)?;
-    let mut wanted = Wanted::default();
+    let mut requests = CopyRequests::default();
     for tables in &tables {
         let fixed = tables.bounds.iter().flat_map(Bounds::fixed);
         for range in fixed.chain(tables.notes.range()) {
-            wanted.add(range, &tables.code.segments);
+            requests.add(range, &tables.code.segments);
         }
     }
-    let copies = wanted.copy(device)?;
+    let copies = requests.copy(device)?;
     let read = |tables: Tables| tables.read(device, agent, &copies);
     Ok(tables.into_iter().map(read).collect())
 }
 
 /// Reads and checks the tables, and the head of each code object for its build id.
 fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec<Tables>, Error> {
-    let mut wanted = Wanted::default();
+    let mut requests = CopyRequests::default();
     let mut all = Vec::new();
     for code in objects {
         let (mut tables, mut losses) = (Vec::new(), Vec::new());
@@ -114,11 +114,11 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
             .map(|(_, range)| range.clone())
             .chain(head.clone())
         {
-            wanted.add(range, &code.segments);
+            requests.add(range, &code.segments);
         }
         all.push((code, tables, head, losses));
     }
-    let copies = wanted.copy(device)?;
+    let copies = requests.copy(device)?;
     let mut read = Vec::new();
     for (code, tables, head, mut losses) in all {
         let mut bounds = Vec::new();
@@ -131,7 +131,7 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
                 Err(error) => losses.push(error),
             }
         }
-        // A code object whose head could not be copied has no build id; that is all.
+        // If the head could not be copied, the code object only has no build id.
         let bytes = head.and_then(|range| Some((range.start, copies.get(&range).ok()?)));
         let notes = match bytes {
             Some((start, bytes)) => build_id::search(start, bytes, &code.segments),
@@ -141,7 +141,7 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
             .iter()
             .map(|lost| describe(device, agent, &code, lost));
         read.push(Tables {
-            bounds: distinct(bounds),
+            bounds: deduplicate(bounds),
             notes,
             is_complete: !losses.iter().any(Lost::is_temporary),
             losses: lost.collect(),
@@ -159,14 +159,16 @@ impl Tables {
             is_complete: self.is_complete,
             binary_id: match &self.notes {
                 build_id::Search::Found(id) => Some(id.clone()),
-                build_id::Search::In(range) => copies.get(range).ok().and_then(build_id::in_notes),
+                build_id::Search::InNotes(range) => {
+                    copies.get(range).ok().and_then(build_id::in_notes)
+                }
                 build_id::Search::None => None,
             },
             ..Object::without_tables(self.code)
         };
         let mut fingerprint = Fingerprint::new();
-        match parts(self.bounds, copies, &mut fingerprint) {
-            Ok(parts) => object.parts = parts,
+        match sections(self.bounds, copies, &mut fingerprint) {
+            Ok(sections) => object.sections = sections,
             Err(lost) => {
                 object.is_complete &= !lost.is_temporary();
                 let lost = describe(device, agent, &object.code, &lost);
@@ -178,12 +180,12 @@ impl Tables {
     }
 }
 
-/// The parts of a code object, or why it has none. Adds them to the fingerprint.
-fn parts(
+/// The sections of a code object's tables. Adds them to the fingerprint.
+fn sections(
     bounds: Vec<Bounds>,
     copies: &Copies,
     fingerprint: &mut Fingerprint,
-) -> Result<Vec<Part>, Lost> {
+) -> Result<Vec<TableSections>, Lost> {
     let copied = |range: &Range<u64>| copies.get(range).map_err(Lost::from);
     let read = |bounds: Bounds| {
         let found = bounds
@@ -194,7 +196,7 @@ fn parts(
         let names = alloc::copy_of(copied(&bounds.names)?)?;
         validate::names(&names).map_err(Lost::Defect)?;
         fingerprint.add(version, bounds.format(), &names, copied(&bounds.data)?);
-        Ok(Part {
+        Ok(TableSections {
             version,
             names,
             bounds,
@@ -207,7 +209,7 @@ impl Object {
     pub fn without_tables(code: CodeObject) -> Object {
         Object {
             code,
-            parts: Vec::new(),
+            sections: Vec::new(),
             binary_id: None,
             fingerprint: 0,
             records: 0,
@@ -221,30 +223,30 @@ impl Object {
         describe(device, agent, &self.code, what)
     }
 
-    /// It has no counters, and nothing of it is lost.
+    /// Whether it has no counters, and nothing is lost.
     pub fn is_empty(&self) -> bool {
-        self.parts.is_empty() && self.losses.is_empty()
+        self.sections.is_empty() && self.losses.is_empty()
     }
 
-    /// The ranges of its counters, and the byte that resets them.
+    /// The ranges of its counters, each with the byte that resets it.
     pub fn counters(&self) -> impl Iterator<Item = (Range<u64>, u8)> {
-        self.parts.iter().flat_map(|part| {
-            let bytes = profraw::format::counter_size(part.version) == 1;
-            let counters = (part.bounds.counters.clone(), if bytes { 0xff } else { 0 });
-            [counters, (part.bounds.uniform.clone(), 0)]
+        self.sections.iter().flat_map(|table| {
+            let bytes = profraw::format::counter_size(table.version) == 1;
+            let counters = (table.bounds.counters.clone(), if bytes { 0xff } else { 0 });
+            [counters, (table.bounds.uniform.clone(), 0)]
                 .into_iter()
                 .filter(|(range, _)| !range.is_empty())
         })
     }
 
-    /// Its raw profiles, one for each table, before the device's bytes are copied.
+    /// Its raw profiles, one per table, without the device's bytes.
     pub fn drafts(&self) -> Result<Vec<Draft<'_>>, Lost> {
-        let draft = |part| {
-            let Part {
+        let draft = |table| {
+            let TableSections {
                 bounds,
                 version,
                 names,
-            }: &Part = part;
+            }: &TableSections = table;
             let sections = Sections {
                 version: *version,
                 format: bounds.format(),
@@ -255,29 +257,29 @@ impl Object {
             };
             Draft::new(sections, self.binary_id.as_deref()).map_err(Lost::Defect)
         };
-        self.parts.iter().map(draft).collect()
+        self.sections.iter().map(draft).collect()
     }
 
-    /// Concatenates the raw profiles of its tables. Empty if no part of the code object is valid. The first call adds what
-    /// was left out to the losses.
+    /// Concatenates the raw profiles of its tables. Empty if no table is valid. The first call adds what was left out to
+    /// the losses.
     pub fn join(
         &mut self,
         device: Device,
         agent: &Agent,
         images: Vec<Image>,
     ) -> Result<Vec<u8>, OutOfMemory> {
-        let mut whole = Vec::new();
+        let mut joined = Vec::new();
         let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
         for image in images {
             records += image.records;
             dropped += image.dropped;
             bitmaps += image.bitmaps;
-            if whole.is_empty() {
-                whole = image.bytes;
+            if joined.is_empty() {
+                joined = image.bytes;
                 continue;
             }
-            alloc::reserve(&mut whole, image.bytes.len())?;
-            whole.extend_from_slice(&image.bytes);
+            alloc::reserve(&mut joined, image.bytes.len())?;
+            joined.extend_from_slice(&image.bytes);
         }
         if self.records == 0 {
             let left_out = [
@@ -291,11 +293,11 @@ impl Object {
             self.losses.extend(losses);
             self.records = records;
         }
-        Ok(whole)
+        Ok(joined)
     }
 }
 
-/// A message about a code object that identifies it.
+/// A message that identifies the code object.
 fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &Lost) -> String {
     let origin = device.runtime.origin(code.executable, agent.id);
     let base = code.segments.first().map_or(0, |segment| segment.start);
@@ -306,22 +308,22 @@ fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &Lost) -> St
     )
 }
 
-/// Removes duplicates: the device runtime's table and those of the translation units refer to the same ranges, and one
-/// may contain another. Sorted by the records.
-fn distinct(mut all: Vec<Bounds>) -> Vec<Bounds> {
+/// Removes duplicates: the table of the device runtime and those of the translation units refer to the same ranges, and
+/// one may contain another. Sorts by the address of the records.
+fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
     all.retain(|bounds| !bounds.is_empty());
-    let spans = |outer: &Bounds, inner: &Bounds| {
+    let contains = |outer: &Bounds, inner: &Bounds| {
         outer.data.start <= inner.data.start && inner.data.end <= outer.data.end
     };
     let mut kept: Vec<Bounds> = Vec::new();
     for bounds in all {
-        if kept.iter().any(|other| spans(other, &bounds)) {
+        if kept.iter().any(|other| contains(other, &bounds)) {
             continue;
         }
-        kept.retain(|other| !spans(&bounds, other));
+        kept.retain(|other| !contains(&bounds, other));
         kept.push(bounds);
     }
-    // HSA lists symbols in any order.
+    // The order of HSA's symbols is not specified.
     kept.sort_by_key(|bounds| bounds.data.start);
     kept
 }
@@ -349,7 +351,7 @@ mod tests {
             bounds(288..360),
             bounds(0..144),
         ];
-        let kept: Vec<_> = distinct(all)
+        let kept: Vec<_> = deduplicate(all)
             .into_iter()
             .map(|bounds| bounds.data)
             .collect();

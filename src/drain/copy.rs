@@ -5,8 +5,8 @@ use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Ranges of one segment that are closer than this are copied as one: to submit a copy takes longer than to copy this many
-/// bytes over PCIe.
+/// Ranges of one segment that are closer than this are copied together: submitting a copy takes longer than copying this
+/// many bytes over PCIe.
 const GAP: u64 = 16 << 10;
 
 /// A range of device memory, inside a segment, and the memory to copy it to.
@@ -55,10 +55,10 @@ impl<'a> Read<'a> {
     }
 }
 
-/// The segment that a range is in.
+/// The segment that contains a range.
 fn segment_of(range: &Range<u64>, segments: &[Range<u64>]) -> Option<Range<u64>> {
-    let is_around = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
-    segments.iter().find(is_around).cloned()
+    let contains = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
+    segments.iter().find(contains).cloned()
 }
 
 /// A GPU runtime and the agent to copy from.
@@ -99,7 +99,7 @@ struct Piece {
     reads: Range<usize>,
 }
 
-/// Pieces of at most `largest` bytes that contain all the ranges, which are sorted by their start. A piece is inside of
+/// Pieces of at most `largest` bytes that contain all the ranges, which are sorted by their start. A piece is inside
 /// one segment.
 fn pieces(reads: &[Read], largest: usize) -> Vec<Piece> {
     let mut spans: Vec<Piece> = Vec::new();
@@ -132,9 +132,9 @@ fn pieces(reads: &[Read], largest: usize) -> Vec<Piece> {
 
 /// Ranges to copy into memory that is allocated for them.
 #[derive(Default)]
-pub struct Wanted(Vec<(Range<u64>, Range<u64>)>);
+pub struct CopyRequests(Vec<(Range<u64>, Range<u64>)>);
 
-impl Wanted {
+impl CopyRequests {
     pub fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
         // Validated ranges are in a segment.
         if let Some(segment) = segment_of(&range, segments) {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn near_ranges_of_a_segment_are_one_piece() {
+    fn close_ranges_of_a_segment_are_copied_together() {
         let segments = [0x1000..0x20000, 0x20000..0x30000];
         let ranges = [
             0x1000..0x1010,

@@ -1,6 +1,6 @@
-//! The fourth stage: a raw profile of the version that the device code was built for.
+//! The fourth stage: encodes a raw profile, in the version that the device code was compiled for.
 //!
-//! The device's bytes are copied directly to their location in the file, so a drain needs no memory besides the profile:
+//! The device's bytes are copied directly to their location in the file, so a drain needs no other memory:
 //! [`Draft::new`] lays out the file, [`Draft::targets`] returns the destination of each range, and [`Draft::finish`]
 //! converts device addresses to offsets in the file.
 
@@ -10,7 +10,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, DataRecord, Format, Header, counter_size};
 use std::ops::Range;
 
-/// One table's sections: their device addresses, and the names, which were read before.
+/// The sections of one table: device addresses, and the names, which were already read.
 #[derive(Clone, Debug)]
 pub struct Sections<'a> {
     /// Validated, with the variant flags.
@@ -28,13 +28,13 @@ pub struct Sections<'a> {
 pub struct Image {
     pub bytes: Vec<u8>,
     pub records: usize,
-    /// Records that were left out because they point outside the counters.
+    /// The number of records that were left out because they point outside the counters.
     pub dropped: usize,
-    /// Records with a bitmap (MC/DC). It is not copied: the table does not contain its address.
+    /// The number of records with a bitmap (MC/DC). Bitmaps are not copied: the table does not contain their address.
     pub bitmaps: usize,
 }
 
-/// A raw profile without header and names. The device's bytes are to be copied into it.
+/// An incomplete raw profile: without the header, the device's bytes and the names.
 pub struct Draft<'a> {
     sections: Sections<'a>,
     binary_id: Vec<u8>,
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The device's ranges with the memory to copy them to. None is empty.
+    /// The non-empty ranges on the device, and the memory to copy each to.
     pub fn targets(&mut self) -> impl Iterator<Item = (Range<u64>, &mut [u8])> {
         let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
         let (before, counters) = before.split_at_mut(self.counters.start);
@@ -109,8 +109,8 @@ impl<'a> Draft<'a> {
                 continue;
             };
             kept += 1;
-            // If there are uniform counters, llvm-profdata needs some for every record. A record without any points to
-            // zeros after them: nothing that it counted was uniform.
+            // If there are uniform counters, llvm-profdata expects some for each record. A record without uniform
+            // counters points to zeros after them.
             if has_uniform && offsets.uniform.is_none() {
                 zeros = zeros.max(COUNTER * offsets.count);
             }
@@ -170,7 +170,7 @@ impl<'a> Draft<'a> {
                 .ok_or(Defect::NoRecord(total))?;
             next += 1;
         }
-        // Remove the space of records that were left out.
+        // Remove the space of the dropped records.
         let end = self.data.start + kept * format.record;
         self.bytes.drain(end..self.data.end);
         let words = header.words();
@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
         format.read_record(self.bytes.get(start..self.data.end)?)
     }
 
-    /// The location of the counters of record `n`; `None` if it points outside of the counters.
+    /// The location of the counters of record `n`. `None` if it points outside the counters.
     fn offsets(&self, n: usize) -> Option<CounterOffsets> {
         let Sections {
             format,
@@ -277,7 +277,7 @@ mod tests {
     const COUNTERS: u64 = 0x4000;
     const UNIFORM: u64 = 0x4030;
 
-    /// A record of version 11 as the device has it, its counters at `counter` and `uniform`.
+    /// A record of version 11 in device memory whose counters are at `counter` and `uniform`.
     fn record(n: u64, counter: u64, uniform: u64, count: u32) -> Vec<u8> {
         let at = DATA + n * 72;
         let mut words = vec![
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_has_header_id_records_counters_and_names_in_this_order() {
+    fn a_profile_contains_header_id_records_counters_and_names_in_this_order() {
         let data = [
             record(0, COUNTERS + 16, UNIFORM + 16, 1),
             record(1, COUNTERS, UNIFORM, 2),
@@ -356,7 +356,7 @@ mod tests {
             (20, 0xaa, 0)
         );
         let data = ids + 32;
-        // From the first record 16 bytes into the counters; from the second to their beginning.
+        // The first record points 16 bytes into the counters, the second one to their start.
         assert_eq!(word(&bytes[data..], 2), 144 + 16);
         assert_eq!(word(&bytes[data + 72..], 2), 144 - 72);
         assert_eq!(word(&bytes[data..], 3), 168 + 16);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_point_out_of_the_counters_are_dropped_and_counted() {
+    fn records_that_point_outside_the_counters_are_dropped() {
         let counters = [0u8; 24];
         for (counter, uniform, count) in [
             (COUNTERS - 8, UNIFORM, 1),
@@ -382,7 +382,7 @@ mod tests {
             let bytes = [&both[..], &counters, &counters];
             let image = encode(sections(bytes), bytes, None).unwrap();
             assert_eq!(image.dropped, 1, "{counter:#x} {uniform:#x} {count}");
-            // The record that is left is the first in the file, and its pointer counts from there.
+            // The remaining record is the first in the file, and its pointer is relative to that location.
             assert_eq!(
                 (word(&image.bytes, 3), word(&image.bytes[19 * 8..], 2)),
                 (1, 72)
@@ -434,17 +434,16 @@ mod tests {
         assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
     }
 
-    /// The low 64 bits of the MD5, as LLVM has it for a function's name.
+    /// The low 64 bits of the MD5 hash of a function's name, as in LLVM.
     fn name_ref(name: &str) -> u64 {
         use md5::{Digest, Md5};
         LittleEndian::read_u64(&Md5::digest(name.as_bytes()))
     }
 
-    /// Random sections of either version: what is written reads back as what the device had. DEVPROF_ENCODED names a
-    /// directory for some of the profiles, each with the lines that llvm-profdata has to make of it
-    /// (llvm-tests/peer/encoder.test).
+    /// Encodes random sections of both versions, and reads them. If DEVPROF_ENCODED is set, writes some of the profiles
+    /// to this directory, each with the lines that llvm-profdata is expected to print (llvm-tests/peer/encoder.test).
     #[test]
-    fn what_is_written_reads_back() {
+    fn encoded_profiles_can_be_read() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut random = move |below: u64| {
             state ^= state << 13;
@@ -460,7 +459,7 @@ mod tests {
             let total = 1 + random(40);
             let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
                 1 => vec![if random(2) == 0 { 0 } else { 0xff }],
-                // LLVM gives the highest values a meaning of their own.
+                // LLVM reserves the largest values.
                 _ => random(1 << 62).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
@@ -528,7 +527,7 @@ mod tests {
                 0
             };
             let names = functions.join("\x01");
-            // Two bytes of ULEB128 for the size, which may be more than needed, and 0: not compressed.
+            // The size as two bytes of ULEB128, even if one is enough, and 0: not compressed.
             let size = [names.len() as u8 | 0x80, (names.len() >> 7) as u8, 0];
             let names = [&size, names.as_bytes()].concat();
             let id = vec![7; random(30) as usize];

@@ -1,5 +1,5 @@
-//! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and counted;
-//! the rest is collected all the same.
+//! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and
+//! counted; the rest is still collected.
 
 #![forbid(unsafe_code)]
 
@@ -25,9 +25,9 @@ use encode::{Draft, Image};
 use scope::{Executables, Scope};
 use std::collections::HashSet;
 
-/// What is kept from one drain to the next.
+/// The state that is kept between drains.
 #[derive(Default)]
-pub struct Kept {
+pub struct DrainState {
     cache: Cache,
     files: Files,
 }
@@ -37,12 +37,12 @@ pub struct Drain<'a> {
     pub runtime: &'a dyn Runtime,
     pub executables: Executables<'a>,
     pub settings: &'a Settings,
-    pub kept: &'a mut Kept,
+    pub drain_state: &'a mut DrainState,
     pub outcome: &'a mut Outcome,
 }
 
-impl Kept {
-    /// An executable was destroyed. What it counted stays.
+impl DrainState {
+    /// An executable was destroyed. Its counts are kept.
     pub fn remove(&mut self, executable: ExecutableId) {
         self.cache.remove(executable);
         self.files.unload(executable);
@@ -62,15 +62,15 @@ impl Kept {
 impl Drain<'_> {
     /// Whether a loaded code object has counters.
     pub fn has_counters(&mut self) -> Result<bool, Error> {
-        self.kept.cache.remove_uncertain(self.executables);
+        self.drain_state.cache.remove_uncertain(self.executables);
         let agents = self.runtime.agents()?;
         self.discover(&agents, Scope::All)?;
-        Ok(!self.kept.cache.is_empty())
+        Ok(!self.drain_state.cache.is_empty())
     }
 
-    /// Forgets what earlier drains have read of executables that are not observed.
+    /// Discards what earlier drains have read of executables that are not observed.
     pub fn remove_uncertain(&mut self) {
-        self.kept.cache.remove_uncertain(self.executables);
+        self.drain_state.cache.remove_uncertain(self.executables);
     }
 
     /// Collects the counters of the code objects in `scope` and writes their files.
@@ -95,7 +95,7 @@ impl Drain<'_> {
         Ok(())
     }
 
-    /// Resets the counters of all code objects, and forgets what was counted before.
+    /// Resets the counters of all code objects, and discards earlier counts.
     pub fn reset(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
         let loaded = self.discover(&agents, Scope::All)?;
@@ -108,7 +108,7 @@ impl Drain<'_> {
             // Otherwise counters in the GPU's caches would overwrite those that are reset here.
             self.write_back(agent);
             for at in here {
-                let Some(object) = self.kept.cache.get(at) else {
+                let Some(object) = self.drain_state.cache.get(at) else {
                     continue;
                 };
                 for (range, byte) in object.counters() {
@@ -122,13 +122,13 @@ impl Drain<'_> {
             // Invalidates the caches, so that kernels do not read old counters from them.
             self.write_back(agent);
         }
-        self.kept.files.reset();
+        self.drain_state.files.reset();
         Ok(())
     }
 
     fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Vec<LoadedOn>, Error> {
         let limit = self.settings.sync_limit;
-        let cache = &mut self.kept.cache;
+        let cache = &mut self.drain_state.cache;
         cache.update(
             self.runtime,
             agents,
@@ -142,7 +142,7 @@ impl Drain<'_> {
     /// The loaded code objects that have counters or losses.
     fn counting(&self, loaded: &[LoadedOn], is_noted: bool) -> Vec<LoadedOn> {
         let has_counters = |&&at: &&LoadedOn| {
-            let object = self.kept.cache.get(at);
+            let object = self.drain_state.cache.get(at);
             object.is_some_and(|object| !object.is_empty())
         };
         let counting: Vec<LoadedOn> = loaded.iter().filter(has_counters).copied().collect();
@@ -161,7 +161,7 @@ impl Drain<'_> {
         }
     }
 
-    /// Writes the agent's caches back: what kernels have counted may be in them.
+    /// Writes the agent's caches back, because they may contain counts.
     fn write_back(&mut self, agent: &Agent) {
         let limit = self.settings.sync_limit;
         match self.runtime.write_back(agent.id, limit) {
@@ -178,13 +178,13 @@ impl Drain<'_> {
         }
     }
 
-    /// The raw profiles of code objects on one agent, one for each table, with the device's bytes.
+    /// The raw profiles of code objects on one agent, one per table, with the device's bytes.
     fn copy(
         &self,
         agent: &Agent,
         here: &[LoadedOn],
     ) -> Result<Vec<Result<Vec<Image>, Lost>>, Error> {
-        let objects = here.iter().filter_map(|&at| self.kept.cache.get(at));
+        let objects = here.iter().filter_map(|&at| self.drain_state.cache.get(at));
         let mut drafts: Vec<_> = objects
             .map(|object| (&object.code.segments, object.drafts()))
             .collect();
@@ -220,7 +220,7 @@ impl Drain<'_> {
         };
         let mut profiles = Vec::new();
         for (at, images) in here.into_iter().zip(images) {
-            let Some(object) = self.kept.cache.get_mut(at) else {
+            let Some(object) = self.drain_state.cache.get_mut(at) else {
                 continue;
             };
             let image = images
@@ -257,7 +257,7 @@ impl Drain<'_> {
             Scope::All => profile_files::Drained::All(existing),
             Scope::Executable(_) | Scope::Observed => profile_files::Drained::Some,
         };
-        let files = &mut self.kept.files;
+        let files = &mut self.drain_state.files;
         files.write(agents, self.settings, profiles, complete, self.outcome);
     }
 }

@@ -1,4 +1,4 @@
-//! Which executables a drain is about.
+//! Which code objects a drain collects.
 
 use crate::gpu::runtime::ExecutableId;
 use std::collections::{HashMap, HashSet};
@@ -13,12 +13,12 @@ pub enum Scope {
     Observed,
 }
 
-/// The executables, as far as their lifecycle matters here.
+/// The states of executables that drains depend on.
 #[derive(Clone, Copy)]
 pub struct Executables<'a> {
-    /// The generation of each executable whose destruction will be observed. What was read of it stays valid.
+    /// The generation of each executable whose destruction will be observed. What drains have read of it stays valid.
     pub observed: &'a HashMap<ExecutableId, u64>,
-    /// Executables that a thread is destroying. They must not be touched.
+    /// Executables that a thread is destroying. They must not be accessed.
     pub destroying: &'a HashSet<ExecutableId>,
 }
 

@@ -1,4 +1,4 @@
-//! The second stage: checks every address and size that a device has against the loaded segments. Ranges that pass are
+//! The second stage: checks all addresses and sizes in device memory against the loaded segments. Ranges that pass are
 //! safe to copy.
 
 use crate::gpu::runtime::Variable;
@@ -18,12 +18,12 @@ pub enum Defect {
     #[error("only {0} bytes of a table were copied")]
     Truncated(usize),
     #[error("{part} end before they begin ({start:#x} to {end:#x})")]
-    Backwards {
+    EndBeforeStart {
         part: &'static str,
         start: u64,
         end: u64,
     },
-    #[error("{part} at {start:#x} to {end:#x} are outside the loaded segments")]
+    #[error("{part} at {start:#x} to {end:#x}: outside the loaded segments")]
     Outside {
         part: &'static str,
         start: u64,
@@ -32,7 +32,7 @@ pub enum Defect {
     #[error("{part} at {start:#x} are not aligned to 8 bytes")]
     Unaligned { part: &'static str, start: u64 },
     #[error("{part} have {size} bytes, not a multiple of {unit}")]
-    Ragged {
+    PartialEntry {
         part: &'static str,
         size: u64,
         unit: u64,
@@ -67,7 +67,7 @@ impl Bounds {
         self.layout.format()
     }
 
-    /// The table's translation units have no instrumented functions.
+    /// Whether the table's translation units have no instrumented functions.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty() && self.counters.is_empty()
     }
@@ -132,7 +132,7 @@ pub fn bounds(
     let record = bounds.format().record as u64;
     let size = bounds.data.end - bounds.data.start;
     if !size.is_multiple_of(record) {
-        return Err(Defect::Ragged {
+        return Err(Defect::PartialEntry {
             part: "the data records",
             size,
             unit: record,
@@ -170,9 +170,9 @@ fn section(
 ) -> Result<Range<u64>, Defect> {
     let Range { start, end } = range;
     if end < start {
-        return Err(Defect::Backwards { part, start, end });
+        return Err(Defect::EndBeforeStart { part, start, end });
     }
-    // The linker gives an empty section any address, or none.
+    // The addresses of an empty section are arbitrary.
     if start == end {
         return Ok(0..0);
     }
@@ -182,8 +182,8 @@ fn section(
     Ok(range)
 }
 
-/// The raw version with its variant flags, validated against the layout and the size of the counters. `found`: the
-/// device's; `None` in the oldest layout, which has none.
+/// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
+/// version in device memory; `None` for the oldest layout, which does not contain it.
 pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     let expected = bounds.format().version;
     let version = found.unwrap_or(expected);
@@ -203,7 +203,7 @@ pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
     ] {
         let size = range.end - range.start;
         if !size.is_multiple_of(unit) {
-            return Err(Defect::Ragged { part, size, unit });
+            return Err(Defect::PartialEntry { part, size, unit });
         }
     }
     Ok(version)
@@ -224,7 +224,7 @@ mod tests {
         words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
-    fn good() -> [u64; 9] {
+    fn valid() -> [u64; 9] {
         [
             0x1100,
             0x1121,
@@ -239,14 +239,14 @@ mod tests {
     }
 
     fn changed(n: usize, to: u64) -> Result<Bounds, Defect> {
-        let mut words = good();
+        let mut words = valid();
         words[n] = to;
         bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS)
     }
 
     #[test]
-    fn a_good_table_gives_its_bounds() {
-        let bounds = bounds(TableLayout::Uniform, &bytes(&good()), SEGMENTS).unwrap();
+    fn a_valid_table_has_bounds() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
         assert_eq!(
             (bounds.names, bounds.data),
             (0x1100..0x1121, 0x4060..0x40f0)
@@ -261,7 +261,7 @@ mod tests {
     fn invalid_sections_are_refused() {
         assert!(matches!(
             changed(1, 0x10ff),
-            Err(Defect::Backwards {
+            Err(Defect::EndBeforeStart {
                 part: "the names",
                 ..
             })
@@ -296,7 +296,7 @@ mod tests {
         ));
         assert!(matches!(
             changed(5, 0x40ef),
-            Err(Defect::Ragged {
+            Err(Defect::PartialEntry {
                 part: "the data records",
                 size: 143,
                 unit: 72
@@ -304,7 +304,7 @@ mod tests {
         ));
         assert!(matches!(
             changed(7, 0x4020),
-            Err(Defect::Backwards {
+            Err(Defect::EndBeforeStart {
                 part: "the uniform counters",
                 ..
             })
@@ -323,9 +323,9 @@ mod tests {
                 ..
             })
         ));
-        // From one segment into the next is outside, too.
+        // A range that spans two segments is outside, too.
         assert!(changed(0, 0x1000).is_ok());
-        let mut words = good();
+        let mut words = valid();
         (words[2], words[3]) = (0x1ff8, 0x4008);
         assert!(matches!(
             bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_must_be_loaded_and_have_a_known_size() {
+    fn a_table_must_be_in_a_segment_and_have_a_supported_size() {
         let symbol = |address, size| Variable {
             name: "t".into(),
             address,
@@ -360,8 +360,8 @@ mod tests {
     }
 
     #[test]
-    fn the_version_must_fit_the_layout_and_its_flags_be_known() {
-        let bounds = bounds(TableLayout::Uniform, &bytes(&good()), SEGMENTS).unwrap();
+    fn the_version_must_match_the_layout_and_its_flags_must_be_supported() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
         assert_eq!(version(&bounds, Some(11)), Ok(11));
         assert_eq!(version(&bounds, Some(11 | 1 << 56)), Ok(11 | 1 << 56));
         assert_eq!(

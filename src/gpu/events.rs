@@ -1,4 +1,4 @@
-//! What a GPU runtime reports: one enum, one callback, for all ways in which devprof observes the runtime.
+//! Events of a GPU runtime: one enum and one callback for all ways in which devprof observes the runtime.
 
 use super::runtime::{AgentId, ExecutableId};
 use std::sync::OnceLock;
@@ -8,11 +8,12 @@ use std::sync::OnceLock;
 pub enum Source {
     /// A tool that the runtime has loaded: it observes everything.
     Tool,
-    /// A function of the runtime that devprof interposes. Where a tool observes the same, the event is a duplicate.
+    /// A function of the runtime that devprof interposes. If a tool observes the same, the event is a duplicate.
     Interposed,
 }
 
-/// Something that a GPU runtime does, or is about to do, on the calling thread. References are for the answer.
+/// Something that a GPU runtime does, or is about to do, on the calling thread. The callback writes its answer to the
+/// references.
 pub enum Event<'a> {
     /// The runtime is about to be initialized. `is_accepted`: [`Event::Initialized`] must follow.
     Initializing { is_accepted: &'a mut bool },
@@ -21,7 +22,7 @@ pub enum Event<'a> {
         was_accepted: bool,
         is_success: bool,
     },
-    /// The runtime is about to be shut down, perhaps not for good: it counts its users. `is_accepted`:
+    /// The runtime is about to be shut down, but it may stay initialized: it counts its users. `is_accepted`:
     /// [`Event::ShutDown`] must follow.
     ShuttingDown {
         source: Source,
@@ -46,8 +47,8 @@ pub enum Event<'a> {
         generation: u64,
         is_success: bool,
     },
-    /// A queue is about to be created. `is_own`: it is devprof's.
-    QueueCreating { is_own: &'a mut bool },
+    /// A queue is being created or destroyed. `is_own`: it is one of devprof's own queues.
+    IsOwnQueue { is_own: &'a mut bool },
     /// A queue was created. `queue`: the address of the `hsa_queue_t`.
     QueueCreated {
         source: Source,
@@ -83,10 +84,10 @@ pub enum Event<'a> {
 /// A packet of the Architected Queuing Language (HSA Platform System Architecture Specification).
 pub type Packet = [u64; 8];
 
-/// Gets the packets of an intercept queue. The runtime calls it on one thread at a time.
+/// Handles the packets of an intercept queue. The runtime calls it on one thread at a time.
 pub trait PacketHandler: Send {
-    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to write
-    /// in their place.
+    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to
+    /// write in their place.
     fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet];
 
     /// The queue was destroyed.

@@ -1,4 +1,4 @@
-//! What a drain asks of a GPU runtime.
+//! The interface between drains and GPU runtimes.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(pub u64);
 
-/// What was loaded at once: `hsa_executable_t`. Runtimes reuse the number after an executable was destroyed.
+/// Code objects that were loaded together: `hsa_executable_t`. Runtimes reuse the id after an executable was destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExecutableId(pub u64);
 
@@ -59,7 +59,7 @@ pub struct Variable {
 /// A status that a GPU runtime returned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code {
-    /// Such as `HSA`.
+    /// For example `HSA`.
     pub runtime: &'static str,
     pub number: u32,
 }
@@ -88,10 +88,10 @@ pub enum Error {
     Call { call: &'static str, code: Code },
 }
 
-/// Gets the number of a piece, and its bytes or why it could not be copied.
+/// Called with the number of a piece, and its bytes or the error.
 pub type Take<'a> = &'a mut dyn FnMut(usize, Result<&[u8], Error>);
 
-/// A GPU runtime that is initialized. Ranges are device addresses inside of loaded segments.
+/// A GPU runtime that is initialized. Ranges are device addresses inside loaded segments.
 ///
 /// The caller makes sure that no executable is destroyed during a call.
 pub trait Runtime: Sync {
@@ -117,10 +117,10 @@ pub trait Runtime: Sync {
     /// The largest piece of [`read`](Runtime::read), bytes.
     fn largest_piece(&self) -> usize;
 
-    /// Copies `pieces` from the agent, none of which is empty or larger than the largest piece, in as few batches as
-    /// possible. Passes the number and the bytes of each to `take`, or why it could not be copied.
+    /// Copies `pieces` from the agent in as few batches as possible. Calls `take` for each. No piece may be empty or
+    /// larger than [`largest_piece`](Runtime::largest_piece).
     ///
-    /// Fails if no memory can be copied to, or if a batch takes longer than `limit`.
+    /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
     fn read(
         &self,
         agent: AgentId,
@@ -138,8 +138,8 @@ pub trait Runtime: Sync {
     /// Begins to wait for the kernels that were launched before this call, for `limit` at most. `all`: also for those
     /// that can only be waited for on another thread.
     ///
-    /// Not to be called with a lock that a thread of the program may need to finish: the wait may call the program's
-    /// GPU runtime.
+    /// Must not be called while holding a lock that a thread of the program may need to make progress: the wait may
+    /// call the program's GPU runtime.
     fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait>;
 
     /// Releases what the requests above have allocated. The runtime is about to be shut down.

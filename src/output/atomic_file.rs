@@ -1,4 +1,4 @@
-//! Writes a file completely or not at all.
+//! Writes files atomically.
 
 use super::pattern::DEFAULT;
 use crate::support::alloc::{self, OutOfMemory};
@@ -12,8 +12,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// `dir/<arch>[.<n>].<basename>`: the architecture, and the number `n` of the code object unless it is 0, as a prefix of
-/// the file name. LLVM's `__llvm_write_custom_profile` adds the target in the same way.
+/// `dir/<arch>[.<n>].<basename>`: adds the architecture, and the number `n` unless it is 0, in front of the file name.
+/// LLVM's `__llvm_write_custom_profile` adds the target in the same way.
 pub fn prefixed(path: &Path, arch: &str, n: usize) -> PathBuf {
     let path = path.as_os_str().as_bytes();
     let slash = path.iter().rposition(|&byte| byte == b'/');
@@ -38,17 +38,17 @@ pub enum Error {
     Directory(PathBuf, std::io::Error),
     #[error("cannot write {0}: {1}")]
     Write(PathBuf, std::io::Error),
-    #[error("cannot read {0}, to which the profile is added: {1}")]
+    #[error("cannot read {0} to add the profile to it: {1}")]
     Read(PathBuf, std::io::Error),
-    #[error("{0} is not a regular file; name one in LLVM_PROFILE_FILE")]
+    #[error("{0} is not a regular file; set LLVM_PROFILE_FILE to the name of one")]
     NotRegular(PathBuf),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
 
-/// Whether a profile of this name, or one with a prefix in the same directory, is wanted. False for /dev/null. Other
-/// devices are refused, and links to something that is not a file, such as /dev/stdout: nobody would look for files in
-/// that directory. A named pipe is not refused.
+/// Whether to write a profile with this name, or with a prefix in the same directory. False for /dev/null. Fails for
+/// other devices, and for links to something that is not a file, such as /dev/stdout, because nobody expects files in
+/// that directory. Named pipes are accepted.
 pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(true);
@@ -68,7 +68,7 @@ pub fn is_wanted(path: &Path) -> Result<bool, Error> {
 /// Follows symbolic links, as LLVM does when it writes a profile. Fails if the result exists and is not a regular file.
 fn followed(path: &Path) -> Result<PathBuf, Error> {
     let mut file = path.to_owned();
-    // The kernel's limit.
+    // The kernel follows at most 40 links.
     for _ in 0..40 {
         match std::fs::read_link(&file) {
             Ok(target) => file = directory_of(&file).join(target),
@@ -85,8 +85,8 @@ fn followed(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Write(path.into(), error))
 }
 
-/// Writes `bytes` to `path`: to a hidden file in the same directory, which is then renamed, so that a file of the final
-/// name is always complete. Creates missing directories, as LLVM does.
+/// Writes `bytes` to `path`. First writes a hidden file in the same directory and then renames it, so a file with the
+/// final name is always complete. Creates missing directories, as LLVM does.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
@@ -98,7 +98,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
             create_directory(directory)?;
             create()
         }
-        made => made,
+        created => created,
     }
     .map_err(failed)?;
     file.as_file_mut().write_all(bytes).map_err(failed)?;
@@ -107,8 +107,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     Ok(id)
 }
 
-/// A new file with a hidden name. It is removed unless it is renamed. Errors do not contain the name: it differs each
-/// time, so the same loss would be reported by every drain.
+/// Creates a hidden file, which is removed unless it is renamed. Errors do not contain the name, which differs each
+/// time: the same error would be reported at each drain.
 pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".devprof-")
@@ -118,7 +118,7 @@ pub fn hidden_file(directory: &Path) -> std::io::Result<NamedTempFile> {
         })
 }
 
-/// Identifies a file and its content, to see whether it was changed.
+/// Identifies a file and its content, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId {
     device: u64,
@@ -142,7 +142,7 @@ impl FileId {
         std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) == *self)
     }
 
-    /// Whether there is a file at `path` that is another one, or that was changed.
+    /// Whether there is another file at `path`, or this one was changed.
     pub fn is_replaced(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|metadata| FileId::of(&metadata) != *self)
     }
@@ -159,10 +159,10 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Replaces the content of a file. `change` gets the old content, `None` if there is no such file, and returns the new one,
-/// `None` to leave the file unchanged. Meanwhile the directory is locked against other processes that do the same. (The
-/// file itself cannot be locked: it is replaced by a rename.) At most `length` + 1 bytes are read. Returns whether the file
-/// was written.
+/// Replaces the content of a file. `change` gets the old content, or `None` if the file does not exist. It returns the
+/// new content, or `None` to leave the file unchanged. Meanwhile the directory is locked, so that other processes do
+/// not update the file. (The file itself cannot be locked: it is replaced by a rename.) Reads at most `length` + 1
+/// bytes. Returns whether the file was written.
 pub fn update(
     path: &Path,
     length: usize,
@@ -173,7 +173,7 @@ pub fn update(
     create_directory(directory)?;
     let locked = File::open(directory).and_then(|lock| lock.lock().map(|()| lock));
     if let Err(error) = &locked {
-        // As in LLVM's runtime. The file is complete all the same.
+        // LLVM's runtime continues without a lock, too. The file is complete in any case.
         diagnostics::lost(format_args!(
             "cannot lock {}: {error}; counts that several processes add to a file in it at the same time may be lost",
             directory.display()
@@ -216,12 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_leaves_the_old_one_and_no_other() {
+    fn a_failed_write_leaves_no_hidden_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/er/x.profraw");
         write(&path, b"one").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one");
-        // A directory in the way of the final name: the rename fails.
+        // The final name is a directory, so the rename fails.
         let blocked = dir.path().join("blocked");
         std::fs::create_dir_all(blocked.join("x")).unwrap();
         assert!(matches!(write(&blocked, b"two"), Err(Error::Write(..))));

@@ -5,3 +5,4 @@
 pub mod atomic_file;
 pub mod pattern;
 pub mod profile_files;
+pub mod target;

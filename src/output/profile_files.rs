@@ -1,8 +1,9 @@
-//! The profile files of this process: which file belongs to which code object, from one drain to the next, and when a
-//! code object is loaded again.
+//! The profile files of this process. Each belongs to a code object, over all drains and if the code object is loaded
+//! again.
 
 use super::atomic_file::{self, FileId};
-use super::pattern::{ObjectId, Target};
+use super::pattern::ObjectId;
+use super::target::Target;
 use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
 use crate::support::alloc::{self, OutOfMemory};
 use crate::support::diagnostics::{self, Outcome};
@@ -24,23 +25,24 @@ pub struct Profile {
     pub binary_id: Option<Vec<u8>>,
     pub image: Vec<u8>,
     pub records: usize,
-    /// The destruction of the executable would have been observed. Otherwise the executable may be another one than in
-    /// the last drain, with the same id.
+    /// devprof would have observed the destruction of the executable. Otherwise it may have been destroyed since the
+    /// last drain, and its id reused.
     pub is_observed: bool,
 }
 
-/// A code object on one agent, wherever it is loaded.
+/// A code object on one agent, for all executables that load it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Identity {
     agent: AgentId,
     fingerprint: u64,
 }
 
-/// A raw profile. A slot mostly refers to one image several times.
+/// A raw profile. A slot often refers several times to the same one.
 type Shared = Arc<Vec<u8>>;
 
-/// A file, and the code object whose counts are in it. A code object that is loaded again, or several times at once, has
-/// one file: programs unload at any time, HIP on its own thread, and file names must not depend on that.
+/// A file, and the code object whose counts are in it. A code object that is loaded several times, one after the other
+/// or at once, has one file: programs unload code objects at any time, and HIP on its own thread, but file names must
+/// not depend on that.
 struct Slot {
     arch: String,
     fingerprint: u64,
@@ -48,9 +50,9 @@ struct Slot {
     number: usize,
     binary_id: Option<Vec<u8>>,
     records: usize,
-    /// The counts of the loads that have ended.
+    /// The sum of the counts of executables that were destroyed.
     unloaded_counts: Option<Shared>,
-    /// The counts of each load at the last drain.
+    /// The counts in each executable at the last drain.
     loaded: BTreeMap<ExecutableId, Shared>,
     /// The sum: the content of the file.
     image: Shared,
@@ -101,7 +103,7 @@ impl Files {
         drained: Drained,
         outcome: &mut Outcome,
     ) {
-        // Code objects that were unloaded unobserved keep the counts of the last drain.
+        // For code objects whose unloading was not observed, the counts of the last drain are kept.
         if let Drained::All(executables) = drained {
             for slot in &mut self.slots {
                 let all: Vec<_> = slot.loaded.keys().copied().collect();
@@ -115,7 +117,7 @@ impl Files {
         profiles.sort_by_key(|profile| (profile.fingerprint, profile.agent));
         let mut changed: BTreeSet<usize> = profiles
             .into_iter()
-            .map(|profile| self.take(&agents[profile.agent], profile))
+            .map(|profile| self.add_profile(&agents[profile.agent], profile))
             .collect();
         let names = Names {
             target: Target::new(&settings.environment),
@@ -157,7 +159,7 @@ impl Files {
     }
 
     /// Adds a profile to its slot. Returns the slot's index.
-    fn take(&mut self, agent: &Agent, profile: Profile) -> usize {
+    fn add_profile(&mut self, agent: &Agent, profile: Profile) -> usize {
         let identity = Identity {
             agent: agent.id,
             fingerprint: profile.fingerprint,
@@ -185,25 +187,25 @@ impl Files {
                 self.slots.len() - 1
             }
         };
-        self.slots[n].take(profile);
+        self.slots[n].update(profile);
         n
     }
 
-    /// Forgets the counts so far. Those in a shared file (%m) stay there.
+    /// Discards the counts so far. Those in a shared file (%m) stay there.
     pub fn reset(&mut self) {
         for slot in &mut self.slots {
             slot.unloaded_counts = None;
             slot.loaded.clear();
             slot.written = None;
-            // Nothing else refers to it now. devprof has encoded it, so it is valid.
+            // No other reference is left, and the image is valid because devprof has encoded it.
             if let Some(image) = Arc::get_mut(&mut slot.image) {
                 let _ = counts::reset(image);
             }
         }
     }
 
-    /// Writes the files again that were replaced. LLVM's own collector, if it is in the program, uses the same names, and
-    /// its files lack device functions that are not kernels.
+    /// Writes the files again that were replaced. LLVM's own collector, if it is in the program, uses the same names,
+    /// and its files lack device functions that are not kernels.
     pub fn rewrite_replaced(&mut self) {
         for slot in &mut self.slots {
             let Some(written) = &mut slot.written else {
@@ -222,7 +224,8 @@ impl Files {
 }
 
 impl Slot {
-    fn take(&mut self, mut profile: Profile) {
+    /// Replaces the counts of the profile's executable.
+    fn update(&mut self, mut profile: Profile) {
         if let Ok(saturated) = counts::saturate(&mut profile.image) {
             report_saturated(saturated, &self.arch);
         }
@@ -237,7 +240,7 @@ impl Slot {
         self.records = profile.records;
         let image = Arc::new(profile.image);
         if self.image.is_empty() {
-            // The first: later ones are compared with it.
+            // Later images are compared with the first one.
             self.image = image.clone();
         }
         if !same {
@@ -284,7 +287,7 @@ impl Slot {
         }
     }
 
-    /// Writes the file. Returns its path; `None` if it is up to date, or not wanted.
+    /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
     fn write(&mut self, names: &Names) -> Result<Option<&Path>, atomic_file::Error> {
         let Names {
             target,
@@ -298,15 +301,15 @@ impl Slot {
                 build_id: self.binary_id.as_deref(),
             },
         );
-        if let Some(differs) = to.differs {
-            diagnostics::lost(differs);
+        if let Some(warning) = to.warning {
+            diagnostics::lost(warning);
         }
         let host = directory.join(&to.path);
         if to.merge {
-            return self.add(&host);
+            return self.add_to_shared(&host);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
-        // An unloaded code object counts no more: its file is left alone, even if it was replaced.
+        // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
         let is_current = |written: &Written| {
             written.path == path
                 && written.image == self.image
@@ -316,11 +319,12 @@ impl Slot {
             return Ok(None);
         }
         let id = atomic_file::write(&path, &self.image)?;
-        Ok(Some(self.wrote(path, Some(id), Event::Wrote)))
+        Ok(Some(self.record_write(path, Some(id), Event::Wrote)))
     }
 
-    /// Adds the image to a file that other processes share: the first one that is not damaged or of another build.
-    fn add(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
+    /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
+    /// build.
+    fn add_to_shared(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
             let path = atomic_file::prefixed(shared, &self.arch, refused.len());
@@ -360,11 +364,11 @@ impl Slot {
                 ));
             }
             let event = if is_new { Event::Wrote } else { Event::Added };
-            return Ok(Some(self.wrote(path, None, event)));
+            return Ok(Some(self.record_write(path, None, event)));
         }
     }
 
-    fn wrote(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
+    fn record_write(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
         run_log::append_path(event, &path);
         let image = self.image.clone();
         &self.written.insert(Written { path, image, id }).path
@@ -411,13 +415,13 @@ mod tests {
             records: 1,
             is_observed: true,
         };
-        let n = files.take(&agent, profile(3, b"one"));
+        let n = files.add_profile(&agent, profile(3, b"one"));
         let slot = &mut files.slots[n];
-        // The second time nothing new was counted.
+        // The second drain finds the same counts as the first.
         for image in [b"two", b"two"] {
-            slot.take(profile(3, image));
+            slot.update(profile(3, image));
             slot.sum().unwrap();
-            slot.wrote("x".into(), None, Event::Wrote);
+            slot.record_write("x".into(), None, Event::Wrote);
             assert_eq!(**slot.image, *image);
             let others = [
                 &slot.loaded[&ExecutableId(3)],

@@ -1,4 +1,4 @@
-//! Carries out a drain: waits for running kernels, locks the state, runs the pipeline.
+//! Runs a drain: waits for running kernels, locks the state, runs the pipeline.
 
 use super::lifecycle::{self, Entered, Purpose};
 use crate::drain::Drain;
@@ -10,8 +10,8 @@ use crate::support::settings::settings;
 
 /// What to drain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Everything, after the kernels that still run. `wait`: also after those of HIP.
+pub enum DrainKind {
+    /// All executables, after the kernels that still run. `wait`: also after HIP's kernels.
     All { wait: bool },
     /// An executable that is about to be destroyed.
     Destroying(ExecutableId),
@@ -21,13 +21,13 @@ pub enum Order {
     Reset,
 }
 
-/// Carries out `order`. `hold`: keep HSA initialized from now on.
-pub fn collect(order: Order, hold: bool) -> Outcome {
+/// Runs a drain of this kind. `hold`: keep HSA initialized from now on.
+pub fn collect(kind: DrainKind, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let result = match hsa_runtime::find() {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(hsa)) => collect_from(hsa, order, hold, &mut outcome),
+        Some(Ok(hsa)) => collect_from(hsa, kind, hold, &mut outcome),
     };
     if let Err(error) = result {
         outcome.lose(format_args!("cannot collect device counters: {error}"));
@@ -37,29 +37,29 @@ pub fn collect(order: Order, hold: bool) -> Outcome {
 
 fn collect_from(
     hsa: &'static Hsa,
-    order: Order,
+    kind: DrainKind,
     hold: bool,
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
-    let purpose = match order {
-        Order::All { .. } | Order::Reset => Purpose::Any,
-        Order::Destroying(_) | Order::Snapshot => Purpose::UntilTheEnd,
+    let purpose = match kind {
+        DrainKind::All { .. } | DrainKind::Reset => Purpose::Any,
+        DrainKind::Destroying(_) | DrainKind::Snapshot => Purpose::UntilTheEnd,
     };
-    let all = match order {
-        Order::All { wait } => Some(wait),
-        Order::Reset => Some(true),
-        Order::Destroying(_) | Order::Snapshot => None,
+    let all = match kind {
+        DrainKind::All { wait } => Some(wait),
+        DrainKind::Reset => Some(true),
+        DrainKind::Destroying(_) | DrainKind::Snapshot => None,
     };
     let mut wait = None;
     if let Some(all) = all {
-        // A program without counters is not waited for. While kernels run, counters change, and tables do not.
+        // Without counters there is no need to wait. The tables can be read while kernels run: only the counters change.
         let Some(mut entered) = lifecycle::enter(hsa, purpose)? else {
             return Ok(());
         };
         let has_counters = drain(hsa, &mut entered, outcome).has_counters()?;
         drop(entered);
         if has_counters {
-            wait = Some(wait_for_kernels(hsa, order, all, outcome));
+            wait = Some(wait_for_kernels(hsa, kind, all, outcome));
         }
     }
     if let Some(mut entered) = lifecycle::enter(hsa, purpose)? {
@@ -70,11 +70,11 @@ fn collect_from(
         if wait.is_none() {
             drain.remove_uncertain();
         }
-        match order {
-            Order::All { .. } => drain.collect(Scope::All)?,
-            Order::Destroying(executable) => drain.collect(Scope::Executable(executable))?,
-            Order::Snapshot => drain.collect(Scope::Observed)?,
-            Order::Reset => drain.reset()?,
+        match kind {
+            DrainKind::All { .. } => drain.collect(Scope::All)?,
+            DrainKind::Destroying(executable) => drain.collect(Scope::Executable(executable))?,
+            DrainKind::Snapshot => drain.collect(Scope::Observed)?,
+            DrainKind::Reset => drain.reset()?,
         }
     }
     if let Some(wait) = wait {
@@ -84,21 +84,21 @@ fn collect_from(
 }
 
 fn drain<'a>(hsa: &'a Hsa, entered: &'a mut Entered, outcome: &'a mut Outcome) -> Drain<'a> {
-    let (executables, kept) = entered.parts();
+    let (executables, drain_state) = entered.parts();
     Drain {
         runtime: hsa,
         executables,
         settings: settings(),
-        kept,
+        drain_state,
         outcome,
     }
 }
 
-fn wait_for_kernels(hsa: &Hsa, order: Order, all: bool, outcome: &mut Outcome) -> Box<dyn Wait> {
+fn wait_for_kernels(hsa: &Hsa, kind: DrainKind, all: bool, outcome: &mut Outcome) -> Box<dyn Wait> {
     let limit = settings().sync_limit;
     let mut wait = hsa.wait(all, limit);
-    let result = match order {
-        Order::Reset => "not reset",
+    let result = match kind {
+        DrainKind::Reset => "not reset",
         _ => "lost",
     };
     match wait.kernels() {
@@ -108,7 +108,7 @@ fn wait_for_kernels(hsa: &Hsa, order: Order, all: bool, outcome: &mut Outcome) -
             limit.as_millis(),
         )),
         Waited::NoThread => outcome.lose(format_args!(
-            "cannot start the thread that waits for HIP's streams: what kernels that still run count from now on is {result}"
+            "cannot start the thread that waits for HIP's streams: what running kernels count from now on is {result}"
         )),
     }
     wait

@@ -38,13 +38,13 @@ pub fn handle(event: Event<'_>) {
                 request(Request::ShuttingDown {});
             }
             if source == Source::Tool {
-                tell_trace(trace::pause);
+                notify_trace(trace::pause);
             }
         }
         Event::ShutDown { source } => {
             request(Request::ShutDown {});
             if source == Source::Tool {
-                tell_trace(trace::resume);
+                notify_trace(trace::resume);
             }
         }
         Event::Frozen { source, executable } => {
@@ -79,7 +79,7 @@ pub fn handle(event: Event<'_>) {
                 is_success,
             });
         }
-        Event::QueueCreating { is_own } => *is_own = is_own_queue(),
+        Event::IsOwnQueue { is_own } => *is_own = is_own_queue(),
         Event::QueueCreated {
             source,
             queue,
@@ -133,12 +133,12 @@ fn is_reported_by(source: Source) -> bool {
     }
 }
 
-/// Whether this thread is creating or destroying a queue of devprof's.
+/// Whether this thread is creating or destroying one of devprof's own queues.
 fn is_own_queue() -> bool {
     request(Request::IsOwnQueue {}) != 0
 }
 
-fn tell_trace(event: fn()) {
+fn notify_trace(event: fn()) {
     guarded(Cost::Dispatches, (), || {
         if lifecycle::is_owner() {
             event();

@@ -3,7 +3,7 @@
 use super::leader;
 use super::lifecycle;
 use super::request::Request;
-use super::requests::is_interrupted;
+use super::requests::report_if_interrupted;
 use super::snapshot;
 use super::tool;
 use crate::gpu::hsa::wait;
@@ -13,7 +13,7 @@ use crate::trace;
 
 /// The exit handler: the last drain, and the end of the trace.
 pub extern "C" fn at_exit() {
-    if is_interrupted() {
+    if report_if_interrupted() {
         return;
     }
     guarded(Cost::Counters, (), || {
@@ -43,7 +43,7 @@ pub extern "C" fn at_close() {
 /// Runs after all exit handlers.
 pub fn after_exit() {
     guarded(Cost::Counters, (), || {
-        if lifecycle::is_owner() && !is_interrupted() {
+        if lifecycle::is_owner() && !report_if_interrupted() {
             // LLVM's collector may be in the program, too. Its files have the same names and fewer records.
             if tool::is_shared_library() {
                 lifecycle::rewrite_replaced_files();

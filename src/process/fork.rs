@@ -1,4 +1,4 @@
-//! Forks. The child of a process with HSA initialized behaves as if devprof were not there.
+//! Forks. If HSA is initialized, devprof does nothing in the child.
 
 use super::lifecycle;
 use super::snapshot;
@@ -19,7 +19,7 @@ unsafe extern "C" fn before() {
 }
 
 unsafe extern "C" fn in_parent() {
-    snapshot::unbar();
+    snapshot::open_gate();
 }
 
 unsafe extern "C" fn in_child() {

@@ -1,9 +1,9 @@
 //! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
 //!
-//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that holds
-//! a lock of HIP may be about to destroy an executable, and waits for STATE.
+//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
+//! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
-use crate::drain::Kept;
+use crate::drain::DrainState;
 use crate::drain::scope::Executables;
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
 use crate::gpu::hsa::queues;
@@ -35,28 +35,30 @@ static TRANSITION_OVER: Condvar = Condvar::new();
 struct State {
     hsa: HsaState,
     executables: ExecutableStates,
-    /// The thread that ends the process. Only it collects from now on: HIP and HSA may be destroyed at any moment.
+    /// The thread that ends the process. From then on, only this thread collects: HIP and HSA may be destroyed at any
+    /// time.
     ending: Option<u32>,
-    kept: Kept,
+    drain_state: DrainState,
 }
 
 #[derive(Default)]
 struct HsaState {
     /// Whether HSA is initialized, as reported by ROCr to its tool.
     is_up: Option<bool>,
-    /// ROCr will report its initialization to a tool. Until then it must not be asked: while it is being initialized,
-    /// ROCr 7.2.4 divides by a frequency that is still 0.
+    /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization,
+    /// ROCr
+    /// 7.2.4 divides by a frequency that is still 0.
     is_expected: bool,
     /// Threads that are about to initialize HSA or to shut it down.
     transitions: Vec<u32>,
-    /// devprof has a reference on HSA.
+    /// devprof holds a reference to HSA (`hsa_init`).
     is_held: bool,
 }
 
 #[derive(Default)]
 struct ExecutableStates {
-    /// The generation of each frozen executable whose destruction will be reported. Executables have the ids of
-    /// destroyed ones; a generation is used once.
+    /// The generation of each frozen executable whose destruction will be reported. The ids of destroyed
+    /// executables are reused; generations are not.
     observed: HashMap<ExecutableId, u64>,
     /// The last generation.
     generation: u64,
@@ -83,14 +85,14 @@ impl State {
     fn remove(&mut self, executable: ExecutableId) {
         self.executables.observed.remove(&executable);
         self.executables.destroying.remove(&executable);
-        self.kept.remove(executable);
+        self.drain_state.remove(executable);
     }
 
     fn hold(&mut self, hsa: &Hsa) {
         if self.hsa.is_held || self.hsa.is_up.is_some() {
             return;
         }
-        // If this fails, the current drain can still work, and perhaps a later one.
+        // If this fails, the current drain can still succeed, and perhaps later ones.
         match hsa.hold() {
             Ok(()) => self.hsa.is_held = true,
             Err(error) => diagnostics::note(settings().verbose, error),
@@ -135,7 +137,7 @@ pub fn expect_tool() {
     with_state(|state| state.hsa.is_expected = true);
 }
 
-/// ROCr has not loaded devprof as its tool, or its tables are unknown: from now on HSA is asked whether it is initialized.
+/// ROCr has not loaded devprof as its tool, or its tables are unknown: from now on devprof queries HSA's state.
 pub fn do_not_expect_tool() {
     with_state(|state| {
         state.hsa.is_expected = false;
@@ -172,7 +174,8 @@ pub fn begin_shutdown() {
     queues::end_waits();
 }
 
-/// The call that the thread announced is over. HSA may still be initialized after a shutdown: it counts its users.
+/// The call after [`begin_transition`] or [`begin_shutdown`] has returned. HSA may still be initialized after a
+/// shutdown: it counts its users.
 pub fn end_transition() {
     with_state(|state| {
         let transitions = &mut state.hsa.transitions;
@@ -199,7 +202,7 @@ pub fn hsa_is_up() -> bool {
     })
 }
 
-/// Asks HSA whether it is initialized. `None`: it could not be asked.
+/// Queries whether HSA is initialized. `None` if the query fails.
 pub fn ask_hsa() -> Option<bool> {
     match hsa_runtime::find() {
         Some(Ok(hsa)) => hsa.is_initialized().ok(),
@@ -235,11 +238,11 @@ pub fn generation_of(executable: ExecutableId) -> u64 {
     with_state(|state| state.executables.generation_of(executable))
 }
 
-/// The call that destroys an executable is over. `generation`: that of before the call.
+/// The call that destroys an executable is over. `generation`: the generation before the call.
 pub fn executable_destroyed(executable: ExecutableId, generation: u64, is_success: bool) {
     with_state(|state| {
         if state.executables.generation_of(executable) != generation {
-            // A new executable has the id already.
+            // The id was already reused.
         } else if is_success {
             state.remove(executable);
         } else {
@@ -250,7 +253,7 @@ pub fn executable_destroyed(executable: ExecutableId, generation: u64, is_succes
 
 /// Whether an executable with counters is loaded whose destruction will not be reported.
 pub fn has_unobserved_counters() -> bool {
-    with_state(|state| state.kept.has_unobserved(state.executables.view()))
+    with_state(|state| state.drain_state.has_unobserved(state.executables.view()))
 }
 
 /// The process ends: from now on only the calling thread collects.
@@ -263,23 +266,23 @@ pub fn is_ending() -> bool {
     with_state(|state| state.ending.is_some())
 }
 
-/// See [`Kept::rewrite_replaced`].
+/// See [`DrainState::rewrite_replaced`].
 pub fn rewrite_replaced_files() {
     if let Some(state) = lock(&STATE).as_mut() {
-        state.kept.rewrite_replaced();
+        state.drain_state.rewrite_replaced();
     }
 }
 
-/// Before a fork. Returns whether HSA is initialized, or may be: a runtime that cannot be asked counts as initialized, so
-/// that the child does not touch it.
+/// Before a fork. Returns whether HSA is initialized, or may be: if the query fails, HSA counts as initialized, so
+/// that the child does not use it.
 pub fn before_fork() -> bool {
     let is_initialized = ask_hsa().unwrap_or(true);
     INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
     is_initialized
 }
 
-/// In the child of a fork. If HSA was initialized, it is the parent's, and the child must not touch it. Returns whether
-/// the child may use HSA.
+/// In the child of a fork. If HSA was initialized, it belongs to the parent, and the child must not use it. Returns
+/// whether the child may use HSA.
 pub fn in_child() -> bool {
     // If a thread that the child does not have holds the lock, the child never drains.
     if let Ok(mut state) = STATE.try_lock() {
@@ -304,9 +307,9 @@ pub fn in_child() -> bool {
 /// Why a drain needs the state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A drain that is pointless on another thread than the one that ends the process.
+    /// After a thread has begun to end the process, only that thread may drain.
     Any,
-    /// An executable is being destroyed, or a snapshot: possible until the end of the process.
+    /// The destruction of an executable, or a snapshot: allowed on all threads until the process has ended.
     UntilTheEnd,
 }
 
@@ -314,10 +317,10 @@ pub enum Purpose {
 pub struct Entered(MutexGuard<'static, Option<State>>);
 
 impl Entered {
-    /// What a drain needs.
-    pub fn parts(&mut self) -> (Executables<'_>, &mut Kept) {
+    /// The parts of the state that a drain needs.
+    pub fn parts(&mut self) -> (Executables<'_>, &mut DrainState) {
         let state = self.0.get_or_insert_default();
-        (state.executables.view(), &mut state.kept)
+        (state.executables.view(), &mut state.drain_state)
     }
 
     pub fn hold(&mut self, hsa: &Hsa) {
@@ -325,7 +328,7 @@ impl Entered {
     }
 }
 
-/// Locks the state for a drain. `None`: there is nothing to drain, HSA is not initialized.
+/// Locks the state for a drain. `None` if HSA is not initialized, so there is nothing to drain.
 ///
 /// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
 /// transitions begins one while the state is locked.
@@ -340,7 +343,7 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
         .unwrap_or_else(PoisonError::into_inner);
     let state = guard.get_or_insert_default();
     let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
-    // Before a shutdown everything was drained.
+    // Everything was drained before the shutdown.
     if !state.hsa.transitions.is_empty() || is_too_late {
         return Ok(None);
     }

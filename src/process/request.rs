@@ -91,10 +91,10 @@ impl Field for bool {
 }
 
 requests! {
-    /// What one copy asks the leader. An executable is its id, a queue its address.
+    /// A request. Executables are passed by id, queues by address.
     {
-        /// Drain everything, after the kernels that still run; `wait`: also after those of HIP. The answer is 0, or 1 if
-        /// something was lost.
+        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0,
+        /// or 1 if something was lost.
         0 Collect(wait: bool);
         /// Reset all counters. The same answer.
         1 Reset();
@@ -108,8 +108,8 @@ requests! {
         5 ShuttingDown();
         /// The call is over.
         6 ShutDown();
-        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`] and
-        /// [`Request::ToolUnloaded`] will be reported in time.
+        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`]
+        /// and [`Request::ToolUnloaded`] will be reported in time.
         7 ToolLoaded();
         /// ROCr has unloaded its tool: HSA is shut down.
         8 ToolUnloaded();
@@ -127,7 +127,7 @@ requests! {
         14 Closing();
         /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
         15 IsObserved();
-        /// The answer is 1 if this thread is creating or destroying a queue of devprof's.
+        /// The answer is 1 if this thread is creating or destroying one of devprof's own queues.
         16 IsOwnQueue();
     }
 }

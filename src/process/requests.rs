@@ -1,6 +1,6 @@
 //! Handles requests, in the copy that leads.
 
-use super::collect::{Order, collect};
+use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
@@ -26,7 +26,7 @@ thread_local! {
     static IS_BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The process's exit handler, which itself sends requests.
+/// The process's exit handler. It sends requests.
 static EXIT_HANDLER: OnceLock<extern "C" fn()> = OnceLock::new();
 
 /// Sets the function that [`register_exit_handler`] registers.
@@ -40,18 +40,18 @@ pub fn register_exit_handler() {
         && !exit::at_exit(handler)
     {
         diagnostics::lost(
-            "cannot register an exit handler: device counters are only written on the collect call",
+            "cannot register an exit handler: device counters are only written by the collect call",
         );
     }
 }
 
-/// Whether a signal handler has interrupted this thread during a drain, which is reported. The handler cannot wait: the
-/// drain continues, and releases its locks, only after the handler returns.
-pub fn is_interrupted() -> bool {
+/// Reports it if a signal handler has interrupted this thread during a drain, and returns true. The handler cannot wait:
+/// the drain continues, and releases its locks, only after the handler returns.
+pub fn report_if_interrupted() -> bool {
     let is_busy = IS_BUSY.get();
     if is_busy {
         diagnostics::lost(
-            "a signal handler interrupted a drain and ends the process, or drains too; what was counted since the last drain is lost",
+            "a signal handler interrupted a drain and exits or starts another drain; the counts since the last drain are lost",
         );
     }
     is_busy
@@ -71,7 +71,7 @@ pub fn handle(request: Request) -> u64 {
         if !lifecycle::is_owner() {
             return 0;
         }
-        if is_interrupted() {
+        if report_if_interrupted() {
             return REFUSED;
         }
         let _busy = Busy::begin(&IS_BUSY);
@@ -81,21 +81,21 @@ pub fn handle(request: Request) -> u64 {
 
 fn handle_as_owner(request: Request) -> u64 {
     let observes = lifecycle::tool_observes();
-    let run = |order| {
-        // Without a tool, a shutdown must not come before the last drain.
-        let is_last = order == Order::All { wait: false };
-        collect(order, !observes && !is_last)
+    let run = |kind| {
+        // Without a tool, HSA must not be shut down before the last drain.
+        let is_last = kind == DrainKind::All { wait: false };
+        collect(kind, !observes && !is_last)
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
         Request::Collect { wait } => {
-            let outcome = run(Order::All { wait });
+            let outcome = run(DrainKind::All { wait });
             if !lifecycle::destruction_is_observed() && lifecycle::hsa_is_up() {
                 report_unobserved();
             }
             return answer(outcome);
         }
-        Request::Reset {} => return answer(run(Order::Reset)),
+        Request::Reset {} => return answer(run(DrainKind::Reset)),
         Request::Frozen { executable } => {
             lifecycle::interposed_function_called();
             lifecycle::executable_frozen(ExecutableId(executable));
@@ -106,8 +106,8 @@ fn handle_as_owner(request: Request) -> u64 {
         }
         Request::Destroying { executable } => {
             let executable = ExecutableId(executable);
-            run(Order::Destroying(executable));
-            // Also if the drain has failed.
+            run(DrainKind::Destroying(executable));
+            // Even if the drain has failed.
             lifecycle::executable_destroying(executable);
             return lifecycle::generation_of(executable);
         }
@@ -118,7 +118,7 @@ fn handle_as_owner(request: Request) -> u64 {
         } => lifecycle::executable_destroyed(ExecutableId(executable), generation, is_success),
         Request::ShuttingDown {} => {
             // HIP may be partly destroyed: do not wait for it.
-            let outcome = run(Order::All { wait: false });
+            let outcome = run(DrainKind::All { wait: false });
             lifecycle::begin_shutdown();
             return answer(outcome);
         }
@@ -136,7 +136,7 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::ToolLoaded {} => lifecycle::tool_loaded(),
         Request::ToolUnloaded {} => lifecycle::tool_unloaded(),
         Request::Closing {} => {
-            let outcome = run(Order::All { wait: false });
+            let outcome = run(DrainKind::All { wait: false });
             if !lifecycle::is_ending() && lifecycle::has_unobserved_counters() {
                 diagnostics::lost(concat!(
                     "a library is closed, and devprof cannot observe what is unloaded with it: what it counts when it is opened again may be lost; ",

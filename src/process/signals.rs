@@ -1,7 +1,7 @@
 //! Signals that end the process. devprof installs its handler for those that have their default action when the first
-//! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the default
-//! action and raises the signal again, so that the process ends as it would without devprof. Handlers of the program are
-//! never replaced. FFI to libc; the handler is async-signal-safe.
+//! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the
+//! default action and raises the signal again, so that the process ends as it would without devprof. Handlers of the
+//! program are never replaced. FFI to libc; the handler is async-signal-safe.
 
 use crate::sys::{clock, futex, threads};
 use std::ffi::{c_int, c_void};
@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Not SIGSEGV and the like: after these, any state may be corrupt. Snapshots save most counts.
+/// SIGSEGV and similar signals are excluded: after them, any state may be corrupt. Snapshots save most counts.
 const SIGNALS: [c_int; 4] = [libc::SIGABRT, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
 /// The longest wait: the sender of a signal may wait for the process to end.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// The process that has the thread. 0: none has.
+/// The process with the thread that answers. 0: there is none.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// That thread (`gettid`).
 static THREAD: AtomicU32 = AtomicU32::new(0);
@@ -31,27 +31,28 @@ struct Prepared {
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// Installs the handlers. A thread that answers runs, or is being started. `limit`: the longest time for a drain.
+/// Installs the handlers. The thread that answers must be running or being started. `limit`: the longest time for a
+/// drain.
 pub fn install(limit: Duration) {
     PREPARED.get_or_init(|| {
-        let limit = limit.min(LONGEST);
+        let limit = limit.min(MAX_WAIT);
         Prepared {
             limit,
             too_late: format!(
-                "devprof: a signal ends the process, and device counters could not be saved within {} ms: the thread that got it may hold a lock that a drain needs, or a copy takes longer; what was counted since the last drain is lost (DEVPROF_SNAPSHOT_MS makes that less)\n",
+                "devprof: a signal ends the process, and device counters could not be saved within {} ms: the thread that received it may hold a lock that a drain needs, or a copy takes longer; what was counted since the last drain is lost (DEVPROF_SNAPSHOT_MS reduces that)\n",
                 limit.as_millis()
             ),
         }
     });
     PROCESS.store(std::process::id(), Ordering::SeqCst);
     for signal in SIGNALS {
-        // SAFETY: plain data, filled by the calls; the handler has the type that SA_SIGINFO asks for.
+        // SAFETY: plain data, filled by the calls; the handler has the type that SA_SIGINFO requires.
         unsafe {
-            let mut ours = std::mem::zeroed::<libc::sigaction>();
-            ours.sa_sigaction = handler as *const () as usize;
-            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            let mut action = std::mem::zeroed::<libc::sigaction>();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
             for other in SIGNALS {
-                libc::sigaddset(&mut ours.sa_mask, other);
+                libc::sigaddset(&mut action.sa_mask, other);
             }
             let mut old = std::mem::zeroed::<libc::sigaction>();
             if libc::sigaction(signal, std::ptr::null(), &mut old) != 0
@@ -60,15 +61,16 @@ pub fn install(limit: Duration) {
                 continue;
             }
             // Another thread may have installed a handler meanwhile.
-            if libc::sigaction(signal, &ours, &mut old) == 0 && old.sa_sigaction != libc::SIG_DFL {
+            if libc::sigaction(signal, &action, &mut old) == 0 && old.sa_sigaction != libc::SIG_DFL
+            {
                 libc::sigaction(signal, &old, std::ptr::null_mut());
             }
         }
     }
 }
 
-/// The calling thread answers requests.
-pub fn answers_here() {
+/// Makes the calling thread the one that answers requests.
+pub fn set_answering_thread() {
     THREAD.store(threads::thread_id(), Ordering::SeqCst);
 }
 
@@ -86,17 +88,17 @@ pub fn answer(request: u32) {
     futex::wake_all(&ANSWERED);
 }
 
-/// From now on requests are not answered, and the handlers do not wait.
+/// Answers all requests. From now on, handlers do not wait.
 pub fn release() {
     PROCESS.store(0, Ordering::SeqCst);
     answer(REQUESTED.load(Ordering::SeqCst));
 }
 
-/// Nothing here allocates, locks or can panic.
+/// Must not allocate, lock or panic.
 extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     // The thread itself cannot answer, and a forked child does not have it.
     let is_answered = PROCESS.load(Ordering::SeqCst) == std::process::id()
-        // SAFETY: only asks.
+        // SAFETY: only returns a value.
         && THREAD.load(Ordering::SeqCst) != unsafe { libc::gettid() } as u32;
     if is_answered && let Some(prepared) = PREPARED.get() {
         let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);

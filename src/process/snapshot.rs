@@ -1,8 +1,8 @@
 //! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
-//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is frozen.
-//! It drains only executables whose destruction is observed: others may be destroyed at any moment.
+//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is
+//! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
-use super::collect::{Order, collect};
+use super::collect::{DrainKind, collect};
 use super::signals;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The pause before the next attempt while the gate is closed.
-const BARRED_PAUSE: Duration = Duration::from_millis(1);
+const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The gate: [`BUSY`] while the thread drains, plus [`BAR`] for each caller that keeps it closed. A lock that may be held
-/// during a fork.
+/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it
+/// may be held during a fork.
 static GATE: AtomicU32 = AtomicU32::new(0);
 const BUSY: u32 = 1;
-const BAR: u32 = 2;
+const CLOSED: u32 = 2;
 
-/// Starts the thread, unless it runs or is not needed.
+/// Starts the thread, unless it is running or not needed.
 pub fn start() {
     let settings = settings();
     if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
@@ -44,15 +44,15 @@ pub fn is_started() -> bool {
 }
 
 fn run(settings: &Settings) {
-    signals::answers_here();
+    signals::set_answering_thread();
     let mut last = Instant::now();
-    let mut barred = false;
+    let mut is_closed = false;
     loop {
         let rest = settings
             .snapshot
             .map(|period| period.saturating_sub(last.elapsed()));
-        if barred {
-            std::thread::sleep(BARRED_PAUSE);
+        if is_closed {
+            std::thread::sleep(CLOSED_PAUSE);
         }
         let request = signals::wait(rest);
         let due = settings
@@ -62,20 +62,20 @@ fn run(settings: &Settings) {
             continue;
         }
         let begin = Instant::now();
-        barred = !drain();
-        if !barred {
+        is_closed = !drain();
+        if !is_closed {
             last = begin;
             request.inspect(|&request| signals::answer(request));
         }
     }
 }
 
-/// False if the gate is closed.
+/// Drains. Returns false if the gate is closed.
 fn drain() -> bool {
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
-            collect(Order::Snapshot, false);
+            collect(DrainKind::Snapshot, false);
         });
         GATE.fetch_sub(BUSY, Ordering::SeqCst);
     }
@@ -83,31 +83,31 @@ fn drain() -> bool {
 }
 
 /// Closes the gate: after this returns, the thread does not use HSA.
-pub fn bar() {
-    GATE.fetch_add(BAR, Ordering::SeqCst);
+pub fn close_gate() {
+    GATE.fetch_add(CLOSED, Ordering::SeqCst);
     while GATE.load(Ordering::SeqCst) & BUSY != 0 {
         std::thread::sleep(Duration::from_micros(50));
     }
 }
 
-/// Reverts [`bar`].
-pub fn unbar() {
-    GATE.fetch_sub(BAR, Ordering::SeqCst);
+/// Reverts [`close_gate`].
+pub fn open_gate() {
+    GATE.fetch_sub(CLOSED, Ordering::SeqCst);
 }
 
 /// The last drain is over.
 pub fn stop() {
     signals::release();
-    bar();
+    close_gate();
 }
 
-/// Before a fork. If HSA is initialized, the child does nothing. Another child must not inherit locks that the thread
-/// holds.
+/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks
+/// that the thread holds.
 pub fn before_fork(is_hsa_initialized: bool) {
     if is_hsa_initialized {
-        GATE.fetch_add(BAR, Ordering::SeqCst);
+        GATE.fetch_add(CLOSED, Ordering::SeqCst);
     } else {
-        bar();
+        close_gate();
     }
 }
 

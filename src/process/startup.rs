@@ -1,4 +1,4 @@
-//! What devprof does when it is loaded. It starts nothing.
+//! Initializes devprof when it is loaded. Starts no threads and does not initialize HSA or HIP.
 
 use super::leader::{self, Leader};
 use super::request::Request;
@@ -25,11 +25,11 @@ fn start_enabled(on_load: *const c_void) {
     let leader = leader::find();
     if let Leader::OtherVersion = leader {
         diagnostics::lost(
-            "another version of devprof is in this process already; only that one collects",
+            "another version of devprof is already in this process; only that one collects",
         );
         return;
     }
-    if run_log::is_kept()
+    if run_log::is_enabled()
         && let Ok(program) = std::env::current_exe()
     {
         run_log::append_path(Event::Loaded, &program);
@@ -41,7 +41,7 @@ fn start_enabled(on_load: *const c_void) {
     if let Leader::Other = leader {
         if !sys::exit::at_exit(exit::at_close) {
             diagnostics::lost(
-                "cannot register an exit handler: device counters are only written on the collect call",
+                "cannot register an exit handler: device counters are only written by the collect call",
             );
         }
         // Now, because exit handlers run in the reverse order of their registration.
@@ -52,7 +52,7 @@ fn start_enabled(on_load: *const c_void) {
         requests::register_exit_handler();
         if !sys::exit::at_quick_exit(exit::at_exit) {
             diagnostics::lost(
-                "cannot register a handler of quick_exit: a program that ends so writes no device counters",
+                "cannot register a handler for quick_exit: device counters are not written if the program calls it",
             );
         }
     }

@@ -4,14 +4,14 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
-use crate::gpu::hsa::tables::ApiTable;
 use crate::gpu::hsa::tools_variable::with_tool;
-use crate::gpu::hsa::{api, intercept, saved_api_table, tool_hooks};
+use crate::gpu::hsa::{api, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::{env, loader};
 use crate::trace;
+use hsa_abi::ApiPrefix;
 use std::ffi::{OsStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,8 +30,8 @@ pub fn is_shared_library() -> bool {
     IS_SHARED_LIBRARY.load(Ordering::Relaxed)
 }
 
-/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be called
-/// by the constructor.
+/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
+/// called by the constructor.
 pub fn register(on_load: *const c_void) {
     let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
         return;
@@ -55,12 +55,12 @@ pub fn register(on_load: *const c_void) {
 
 /// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
 ///
-/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has unloaded
-/// the code objects. A handler that is registered here runs before.
+/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has
+/// unloaded the code objects. A handler that is registered here runs before.
 ///
 /// # Safety
 /// `table` is ROCr's.
-pub unsafe fn on_load(table: *mut ApiTable) {
+pub unsafe fn on_load(table: *mut ApiPrefix) {
     guarded(Cost::Counters, (), || {
         if !lifecycle::is_owner() {
             return;
@@ -87,16 +87,16 @@ pub unsafe fn on_load(table: *mut ApiTable) {
 
 /// # Safety
 /// `table` is ROCr's, in `OnLoad`.
-unsafe fn start_trace(table: *mut ApiTable, pattern: &OsStr) {
+unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
     // SAFETY: the caller's promise.
     if !unsafe { saved_api_table::save(table) } {
         diagnostics::lost(
-            "DEVPROF_TRACE: the API tables of this HSA runtime are of a version that devprof does not know; the program runs untraced",
+            "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
         );
         trace::calls::turn_off();
     } else if trace::start(pattern) {
         // SAFETY: the caller's promise.
-        unsafe { intercept::install(table) };
+        unsafe { trace_hooks::install(table) };
         trace::calls::start();
     } else {
         trace::calls::turn_off();

@@ -1,4 +1,5 @@
-//! Memory whose size a device or a file determines. If it cannot be allocated, a profile is lost, not the program.
+//! Fallible allocation, for sizes that a device or a file determines. If it fails, a profile is lost, but the program
+//! continues.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {0} bytes for its profile")]

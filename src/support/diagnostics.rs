@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Reports a loss. The same loss is reported once, however often a program drains.
+/// Reports a loss. The same loss is reported only once, even if it occurs in several drains.
 pub fn lost(what: impl Display) {
     report(what.to_string());
 }
@@ -47,7 +47,7 @@ pub fn note(verbose: bool, what: impl Display) {
     }
 }
 
-/// If stderr cannot be written, the message is lost: there is no other place for it.
+/// If stderr cannot be written, the message is lost.
 fn print(line: &str) {
     let _ = writeln!(std::io::stderr(), "devprof: {line}");
 }

@@ -1,5 +1,5 @@
-//! Values that are found by a number without a lock, as on the launch path: lists by the number's hash that only grow,
-//! since nobody knows who reads them. The entries of values that are gone are used again.
+//! A hash map that is read without a lock, for the launch path. Its buckets are linked lists that only grow, because a
+//! thread may read them at any time. The entries of removed values are reused.
 
 use super::sync::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 const BUCKETS: usize = 256;
 
-/// The rest of a list: once there is an entry it stays.
+/// The rest of a list. Once set, it does not change.
 type Link<T> = OnceLock<&'static Entry<T>>;
 
 pub struct Registry<T: 'static> {
@@ -17,14 +17,14 @@ pub struct Registry<T: 'static> {
 }
 
 pub struct Entry<T: 'static> {
-    /// 0: nobody's.
+    /// 0: free.
     key: AtomicU64,
     pub value: T,
     next: Link<T>,
 }
 
 impl<T: 'static> Entry<T> {
-    /// The number by which it is found; 0 once it was removed.
+    /// The entry's key; 0 if it was removed.
     pub fn key(&self) -> u64 {
         self.key.load(Ordering::Acquire)
     }
@@ -38,13 +38,13 @@ impl<T: 'static> Registry<T> {
         }
     }
 
-    /// Adds what `key`, which is not 0, shall find: an entry that is free and that `reuse` has made ready for it, or a
-    /// new one with what `make` gives.
+    /// Adds a value for `key`, which must not be 0. Reuses the first free entry for which `reuse` resets the value and
+    /// returns true; otherwise adds an entry with the value that `create` returns.
     pub fn add(
         &'static self,
         key: u64,
         reuse: impl Fn(&T) -> bool,
-        make: impl FnOnce() -> T,
+        create: impl FnOnce() -> T,
     ) -> &'static T {
         let _change = lock(&self.change);
         let bucket = self.bucket(key);
@@ -54,28 +54,28 @@ impl<T: 'static> Registry<T> {
         }
         let entry: &'static Entry<T> = Box::leak(Box::new(Entry {
             key: AtomicU64::new(key),
-            value: make(),
+            value: create(),
             next: OnceLock::new(),
         }));
         let end = entries(bucket).last().map_or(bucket, |last| &last.next);
-        // Empty, since nobody else adds now.
+        // Not set yet: the lock is held.
         &end.get_or_init(|| entry).value
     }
 
-    /// From now on `key` finds nothing. `last` is called with its value before.
-    pub fn remove(&'static self, key: u64, last: impl FnOnce(&T)) {
+    /// Calls `release` with the value for `key`, and then removes it.
+    pub fn remove(&'static self, key: u64, release: impl FnOnce(&T)) {
         let _change = lock(&self.change);
         if let Some(entry) = self.find(key) {
-            last(&entry.value);
+            release(&entry.value);
             entry.key.store(0, Ordering::Release);
         }
     }
 
-    /// From now on nothing is found. `last` is called with each value before.
-    pub fn clear(&'static self, last: impl Fn(&T)) {
+    /// Calls `release` with each value, and then removes it.
+    pub fn clear(&'static self, release: impl Fn(&T)) {
         let (_change, entries) = self.all();
         for entry in entries.filter(|entry| entry.key() != 0) {
-            last(&entry.value);
+            release(&entry.value);
             entry.key.store(0, Ordering::Release);
         }
     }
@@ -85,7 +85,7 @@ impl<T: 'static> Registry<T> {
         entries(self.bucket(key)).find(|entry| entry.key() == key)
     }
 
-    /// All entries, also free ones. Nothing is added or removed as long as the guard is held.
+    /// All entries, including free ones. While the guard is held, none is added or removed.
     pub fn all(
         &'static self,
     ) -> (
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_key_finds_its_value_until_it_is_removed() {
         static REGISTRY: Registry<u64> = Registry::new();
-        // More than there are buckets, so that lists have more than one entry.
+        // More than the buckets, so lists have several entries.
         for key in 1..=3 * BUCKETS as u64 {
             REGISTRY.add(key, |_| true, || key * 10);
         }
@@ -125,7 +125,7 @@ mod tests {
         let mut removed = 0;
         REGISTRY.remove(7, |&value| removed = value);
         assert_eq!((removed, value(7)), (70, None));
-        // Not where its owner does not want it.
+        // `reuse` rejects the free entry.
         REGISTRY.add(7, |_| false, || 71);
         assert_eq!((value(7), all()), (Some(71), 3 * BUCKETS + 1));
         REGISTRY.remove(7, |_| ());

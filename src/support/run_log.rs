@@ -12,14 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, absolute};
 use std::sync::{Mutex, OnceLock};
 
-/// Not one of the settings: these report invalid values, which needs the log.
+/// The log's name. It is not one of the settings, because reading those reports invalid values in the log.
 fn file() -> Option<&'static OsString> {
     static FILE: OnceLock<Option<OsString>> = OnceLock::new();
     let read = || env("DEVPROF_LOG").filter(|name| !name.is_empty());
     FILE.get_or_init(read).as_ref()
 }
 
-/// Appends an entry; the same entry once. Does nothing without a log, or if the log was removed.
+/// Appends an entry, unless this process has appended the same one. Does nothing without a log, or if the log was
+/// removed.
 pub fn append(event: Event, text: &[u8]) {
     static APPENDED: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
     let Some(file) = file() else {
@@ -51,14 +52,14 @@ pub fn append(event: Event, text: &[u8]) {
     }
 }
 
-/// Whether there is a log.
-pub fn is_kept() -> bool {
+/// Whether DEVPROF_LOG names a log.
+pub fn is_enabled() -> bool {
     file().is_some()
 }
 
 /// Appends an entry whose text is the absolute path of a file.
 pub fn append_path(event: Event, path: &Path) {
-    if is_kept() {
+    if is_enabled() {
         let absolute = absolute(path);
         let path = absolute.as_deref().unwrap_or(path);
         append(event, path.as_os_str().as_bytes());

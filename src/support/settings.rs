@@ -24,12 +24,12 @@ pub struct Settings {
     pub sync_limit: Duration,
     /// DEVPROF_SNAPSHOT_MS: the time between snapshots. A process that is killed loses at most the counts of that time.
     pub snapshot: Option<Duration>,
-    /// Not DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is installed for
-    /// those of them that have their default action when the first code object is loaded.
+    /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
+    /// installed for those of them that have their default action when the first code object is loaded.
     pub signals: bool,
 }
 
-/// A number of milliseconds, `least` or more. Another value is reported, with `instead`.
+/// A number of milliseconds, at least `least`. Reports invalid values, and what happens `instead`.
 fn milliseconds(name: &str, least: u64, instead: &str) -> Option<Duration> {
     let text = env(name)?;
     let number = text.to_str().and_then(|text| text.parse().ok());

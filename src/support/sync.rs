@@ -1,11 +1,11 @@
-//! Locks that survive a panic, and a mark against a signal handler that interrupts its own thread.
+//! Locks that survive a panic, and a mark that detects a signal handler on a busy thread.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::LocalKey;
 
-/// Marks the calling thread as busy until it is dropped. A signal handler that interrupts the thread finds the mark: it
-/// cannot wait for the work that it interrupted.
+/// Marks the calling thread as busy until it is dropped. A signal handler that interrupts the thread checks the mark,
+/// because it cannot wait for the interrupted work.
 pub struct Busy(&'static LocalKey<Cell<bool>>);
 
 impl Busy {
@@ -22,8 +22,8 @@ impl Drop for Busy {
     }
 }
 
-/// Takes a lock, even if a thread panicked while it held it: what devprof guards with locks is valid between any two
-/// steps.
+/// Locks a mutex, even if a thread panicked while it held the lock: the data that devprof guards with locks is valid
+/// after each step.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

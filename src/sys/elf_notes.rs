@@ -15,7 +15,7 @@ struct Header {
 /// A note whose header and name are in the bytes.
 pub struct Note<'a> {
     pub kind: u32,
-    /// With its zero byte.
+    /// With its terminating NUL byte.
     pub name: &'a [u8],
     /// `None` if the bytes end before its end.
     pub description: Option<&'a [u8]>,

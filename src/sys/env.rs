@@ -8,7 +8,7 @@ pub fn env(name: &str) -> Option<OsString> {
     (!is_secure()).then(|| std::env::var_os(name)).flatten()
 }
 
-/// Whether the program runs with other rights than its caller (set-user-id, capabilities).
+/// Whether the program runs with other privileges than its caller (set-user-id, capabilities).
 pub fn is_secure() -> bool {
     // SAFETY: getauxval only reads.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -25,7 +25,7 @@ pub fn set_env(name: &CStr, value: &OsStr) {
 /// The host's name, from `gethostname`.
 pub fn host_name() -> Option<OsString> {
     let mut name = [0u8; 256];
-    // SAFETY: one byte less than the buffer has, so that the last byte stays 0.
+    // SAFETY: one byte less than the size of the buffer, so the last byte stays 0.
     if unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0 {
         return None;
     }

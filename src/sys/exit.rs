@@ -9,7 +9,7 @@ pub fn at_exit(handler: extern "C" fn()) -> bool {
     unsafe { libc::atexit(handler) == 0 }
 }
 
-/// Like [`at_exit`], for a process that ends by `quick_exit`.
+/// Like [`at_exit`], for a process that calls `quick_exit`.
 pub fn at_quick_exit(handler: extern "C" fn()) -> bool {
     unsafe extern "C" {
         safe fn at_quick_exit(handler: extern "C" fn()) -> c_int;

@@ -44,7 +44,7 @@ pub struct Runtime {
 
 /// LLVM's host runtime, if this file is linked with it.
 pub fn find() -> Option<Runtime> {
-    // SAFETY: written by the linker, never changed.
+    // SAFETY: written only by the static and the dynamic linker.
     let (get, compiled, signature) = unsafe {
         let HostProfile {
             get_filename,
@@ -53,8 +53,8 @@ pub fn find() -> Option<Runtime> {
         } = &devprof_host_profile;
         ((*get_filename)?, *filename, *signature)
     };
-    // SAFETY: `get` returns null, a C string that the caller frees, or an empty literal if there is no name. The variable
-    // is a constant C string. The signature is computed from the program's sections.
+    // SAFETY: `get` returns null, a C string that the caller frees, or an empty literal if there is no name. The
+    // variable is a constant C string. The signature is computed from the program's sections.
     unsafe {
         let text = |text: *const c_char| match text.is_null() {
             true => Vec::new(),

@@ -1,4 +1,4 @@
-//! What the dynamic loader knows: which file holds an address, what a file exports, notes in loaded files.
+//! Queries of the dynamic loader: the file that contains an address, exported symbols, notes in loaded files.
 
 use super::elf_notes::Notes;
 use super::env::env;
@@ -6,7 +6,7 @@ use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What the loader knows of the library or program that holds `address`.
+/// Information about the library or program that contains `address`.
 fn file_of(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr fills `info` when it returns non-zero.
@@ -27,29 +27,29 @@ fn symbol_in(file: &libc::Dl_info, symbol: &CStr) -> *mut c_void {
     }
 }
 
-/// The path of the library that holds `address`, as the loader knows it.
+/// The path of the library that contains `address`, as the loader has recorded it.
 pub fn path_of(address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
-    // SAFETY: the name is a C string that lives as long as the library.
+    // SAFETY: the name is a C string that is valid while the library is loaded.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
 
 /// Whether two functions are in the same library or program.
-pub fn are_of_one_file(one: *const c_void, other: *const c_void) -> bool {
+pub fn are_in_same_file(one: *const c_void, other: *const c_void) -> bool {
     let base = |address| file_of(address).map(|info| info.dli_fbase);
     base(one) == base(other)
 }
 
-/// The function `symbol`, if the library or program that holds `address` exports and defines it.
+/// The function `symbol`, if the library or program that contains `address` exports and defines it.
 pub fn exported_by_file_of(address: *const c_void, symbol: &CStr) -> Option<*mut c_void> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
     let found = symbol_in(&info, symbol);
-    (!found.is_null() && are_of_one_file(found, address)).then_some(found)
+    (!found.is_null() && are_in_same_file(found, address)).then_some(found)
 }
 
-/// The path of the file that holds `address`, if the file exports `symbol` with this address. devprof's shared library
-/// does, an executable that is linked with the archive does not.
+/// The path of the file that contains `address`, if the file exports `symbol` with this address. devprof's shared
+/// library does, an executable that is linked with the archive does not.
 pub fn exporting_library(symbol: &CStr, address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;
     if symbol_in(&info, symbol).cast_const() != address {
@@ -134,12 +134,12 @@ pub fn notes(name: &CStr, kind: u32) -> Vec<*const c_void> {
         kind,
         found: Vec::new(),
     };
-    // SAFETY: `visit` gets back the pointer given here.
+    // SAFETY: `visit` gets the pointer passed here.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
 }
 
-/// Keeps the library that holds `address` loaded, even if it is closed.
+/// Keeps the library that contains `address` loaded, even if it is closed.
 pub fn keep_loaded(address: *const c_void) {
     if let Some(info) = file_of(address).filter(|info| !info.dli_fname.is_null()) {
         // SAFETY: RTLD_NOLOAD only finds loaded files; the handle is never closed.

@@ -1,4 +1,4 @@
-//! The operating system, libc and LLVM's host runtime, behind safe functions. FFI.
+//! Safe functions for the operating system, libc and LLVM's host runtime. FFI.
 
 pub mod clock;
 pub mod elf_notes;

@@ -52,7 +52,7 @@ pub fn spawn_here(work: Box<dyn FnOnce() + Send>) -> bool {
     }
 }
 
-/// Bytes of a thread's stack. ROCr's and HIP's functions run on it; their debug builds need much of it.
+/// The size of a thread's stack, bytes. ROCr's and HIP's functions run on it; their debug builds need a large one.
 const STACK: usize = 1 << 20;
 
 /// Runs `work`, which must not panic, on a new thread with all signals blocked: the program's signal handlers run on the
@@ -61,7 +61,7 @@ pub fn spawn_without_signals(
     name: &str,
     work: impl FnOnce() + Send + 'static,
 ) -> io::Result<Thread> {
-    // SAFETY: the sets are plain bits, filled by the calls; the mask is put back.
+    // SAFETY: the sets are plain bits, filled by the calls; the mask is restored below.
     let old = unsafe {
         let (mut all, mut old) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
         libc::sigfillset(&mut all);
@@ -72,7 +72,7 @@ pub fn spawn_without_signals(
         .name(name.into())
         .stack_size(STACK)
         .spawn(move || {
-            // SAFETY: changes this thread only. Its short sleeps end on time, not 50 µs late.
+            // SAFETY: affects this thread only. Short sleeps then end on time, not 50 µs late.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000) };
             work();
         });
@@ -84,7 +84,7 @@ pub fn spawn_without_signals(
 /// Runs the calling thread under SCHED_BATCH, so that its wake-ups do not preempt other threads. Does nothing in a
 /// sandbox that forbids the call.
 pub fn do_not_preempt() {
-    // SAFETY: plain numbers; 0 is the only priority of the policy. Changes this thread only.
+    // SAFETY: plain numbers; 0 is the only priority of the policy. Affects this thread only.
     unsafe {
         let parameters = std::mem::zeroed::<libc::sched_param>();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
@@ -99,7 +99,7 @@ thread_local! {
 pub fn thread_id() -> u32 {
     match THREAD_ID.get() {
         0 => {
-            // SAFETY: only asks.
+            // SAFETY: only returns a value.
             let new = unsafe { libc::gettid() } as u32;
             THREAD_ID.set(new);
             new
@@ -117,7 +117,7 @@ pub fn forget_thread_id() {
 mod tests {
     use super::*;
 
-    /// Bytes of the calling thread's stack.
+    /// The size of the calling thread's stack, bytes.
     fn stack_size() -> usize {
         // SAFETY: the attributes are filled by the first call and destroyed by the last.
         unsafe {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_preempt_runs_under_sched_batch() {
-        // SAFETY: only asks.
+        // SAFETY: only returns a value.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let thread = std::thread::spawn(move || {
             do_not_preempt();

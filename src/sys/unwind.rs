@@ -6,7 +6,8 @@
 //! unwinder that is already in the process, or else load libgcc_s. The shared library is linked with libgcc_s, and the
 //! linker drops these functions from it.
 //!
-//! All functions come from one library: the context that `_Unwind_RaiseException` passes on is private to it.
+//! All functions come from the same library, because the context that `_Unwind_RaiseException` passes on is private to
+//! it.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
@@ -49,8 +50,7 @@ macro_rules! forward {
                 }
             }
 
-            // A hidden symbol, which Rust can define in no other way: `no_mangle` would export it from the shared
-            // library.
+            // Rust has no other way to define a hidden symbol: `no_mangle` would export it from the shared library.
             std::arch::global_asm!(
                 concat!(".pushsection .text.devprof", $symbol, ",\"ax\",@progbits"),
                 concat!(".globl devprof", $symbol),
@@ -113,7 +113,7 @@ fn no_unwinder() -> c_int {
     // If stderr cannot be written either, nothing is left to do.
     let _ = writeln!(
         std::io::stderr(),
-        "devprof: an internal error ends the program: libgcc_s.so.1 is needed to recover from it and cannot be loaded; install it (Debian: libgcc-s1), and report the message above"
+        "devprof: an internal error aborts the program: libgcc_s.so.1, which is needed to recover from it, cannot be loaded; install it (Debian: libgcc-s1), and report the message above"
     );
     FATAL_PHASE1_ERROR
 }

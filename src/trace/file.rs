@@ -98,7 +98,7 @@ impl TraceFile {
         if is_written || run_log::has_path(Event::Traced, &path) {
             let mut name = path.clone().into_os_string();
             name.push(format!(".{}", std::process::id()));
-            if !run_log::is_kept() {
+            if !run_log::is_enabled() {
                 diagnostics::lost(format_args!(
                     "another process is writing the trace {}: this process writes to {} (use %p in DEVPROF_TRACE for one file per process)",
                     path.display(),

@@ -6,7 +6,7 @@ use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
 use super::{calls, packet_origins, wakeup};
 use crate::gpu::events::{Packet, PacketHandler};
-use crate::gpu::hsa::{clock as hsa_clock, cooperative, intercept};
+use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
@@ -103,7 +103,7 @@ impl Trace {
         loop {
             let result = self.with_completer(|completer| self.poll(completer));
             let mut result = result.unwrap_or_default();
-            if intercept::doorbells_are_held() {
+            if doorbell::has_withheld() {
                 self.ring_doorbells();
                 result.busy += 1;
             }
@@ -131,7 +131,7 @@ impl Trace {
         }
         let work = || {
             loop {
-                while intercept::pump_doorbells() {
+                while doorbell::submit_withheld() {
                     std::thread::sleep(RING_PAUSE);
                 }
                 std::thread::park();

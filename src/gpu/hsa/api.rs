@@ -1,26 +1,28 @@
-//! The HSA runtime's functions, looked up in the process. Nothing here loads or initializes HSA: without it no device
-//! code can have run.
+//! The functions of the HSA runtime in the process. This module never loads or initializes HSA: if HSA is not loaded, no
+//! device code can have run.
 
-use super::tables::{self, ApiTable, Version};
-use super::types::*;
+use super::tables;
 use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
 use crate::sys::loader;
-use hsa_abi::function;
+use hsa_abi::{
+    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_TIMESTAMP, LoaderTable, Status,
+    TableVersion, function,
+};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
 
-/// Names that HSA's library may be loaded by.
+/// The file names of the HSA runtime.
 pub const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
 
 /// Where HSA's functions come from.
 enum Source<'a> {
     Library(&'a Library),
-    /// Those of a ROCr that is linked into the program together with the archive, see [`LINKED`].
+    /// A ROCr that is linked statically into the program, together with the archive. See [`LINKED`].
     Linked,
-    /// ROCr's tables, as a tool gets them.
+    /// ROCr's API tables, as passed to a tool.
     Tables(&'a Tables),
 }
 
@@ -33,17 +35,17 @@ enum Slot {
 
 macro_rules! api {
     ($($table:ident $name:ident),* $(,)?) => {
-        /// HSA's functions that the drain calls.
+        /// The functions of HSA that drains call.
         pub struct Api {
             $(pub $name: function::$name,)*
-            /// `hsa_ven_amd_loader` 1.03 or later, once it was read.
+            /// `hsa_ven_amd_loader` 1.03 or later, after the first use.
             loader: OnceLock<LoaderTable>,
         }
 
         /// The functions' names, in the order of [`LINKED`].
         const NAMES: &[&str] = &[$(stringify!($name)),*];
 
-        // Weak references, which are null where the program has no such functions.
+        // Weak references, which are null if the program does not contain the functions.
         std::arch::global_asm!(
             ".pushsection .data.rel.ro.devprof_hsa,\"aw\",@progbits",
             $(concat!(".weakref devprof_weak_", stringify!($name), ", ", stringify!($name)),)*
@@ -63,8 +65,7 @@ macro_rules! api {
                         let function = source
                             .function(n.next().unwrap_or(0), Slot::$table(offset_of!(hsa_abi::$table, $name)))
                             .ok_or(missing(stringify!($name)))?;
-                        // SAFETY: the type is that of the header that declares the function, and the code is never
-                        // unloaded.
+                        // SAFETY: the type of the function in HSA's headers; the library is never unloaded.
                         unsafe { std::mem::transmute::<*const c_void, function::$name>(function) }
                     },)*
                     loader: OnceLock::new(),
@@ -119,7 +120,7 @@ impl Source<'_> {
                 let found = unsafe { library.get::<*const c_void>(name.as_bytes()) };
                 *found.ok()?
             }
-            // SAFETY: written by the linkers, and never after.
+            // SAFETY: written only by the static and the dynamic linker.
             Source::Linked => unsafe { *LINKED.get(n)? },
             Source::Tables(tables) => match slot {
                 Slot::CoreApiTable(offset) => tables.core.function(offset)?,
@@ -130,7 +131,7 @@ impl Source<'_> {
     }
 }
 
-/// ROCr's tables as they were when a tool got them, before it has changed them.
+/// A copy of ROCr's API tables, made before devprof installs hooks.
 struct Tables {
     core: Functions,
     amd_ext: Functions,
@@ -138,16 +139,17 @@ struct Tables {
 
 struct Functions(Vec<*const c_void>);
 
-// SAFETY: addresses of functions, which are never unloaded.
+// SAFETY: addresses of functions in a library that is never unloaded.
 unsafe impl Send for Functions {}
 
 impl Functions {
     /// # Safety
-    /// `table` is null or a table of ROCr's: its version, in which `minor` is its size in bytes, and functions.
-    unsafe fn copy(table: *const Version) -> Option<Functions> {
+    /// `table` is null or one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and
+    /// functions.
+    unsafe fn copy(table: *const TableVersion) -> Option<Functions> {
         // SAFETY: the caller's promise.
         unsafe {
-            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<Version>())?;
+            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<TableVersion>())?;
             let first = table.add(1).cast::<*const c_void>();
             let all = std::slice::from_raw_parts(first, size / size_of::<*const c_void>());
             Some(Functions(all.to_vec()))
@@ -156,7 +158,7 @@ impl Functions {
 
     /// The function at an offset in the table, in bytes.
     fn function(&self, offset: usize) -> Option<*const c_void> {
-        let functions = offset.checked_sub(size_of::<Version>())?;
+        let functions = offset.checked_sub(size_of::<TableVersion>())?;
         self.0.get(functions / size_of::<*const c_void>()).copied()
     }
 }
@@ -164,16 +166,16 @@ impl Functions {
 /// Set by [`save_tables`].
 static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
 
-/// Saves ROCr's functions, for a ROCr whose library has an unknown name, or that is linked into the program.
+/// Saves ROCr's functions, for a ROCr whose library has another name or that is linked statically into the program.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn save_tables(table: *const ApiTable) {
-    // SAFETY: the caller's promise; the versions say that the fields are there.
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn save_tables(table: *const ApiPrefix) {
+    // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables::tables(table.cast_mut()) }) else {
         return;
     };
-    // SAFETY: ROCr's tables, of versions that are known.
+    // SAFETY: ROCr's tables, in versions that devprof supports.
     let copied = unsafe {
         Functions::copy(&raw const core.version).zip(Functions::copy(&raw const amd.version))
     };
@@ -192,7 +194,7 @@ pub fn missing(function: &'static str) -> Error {
     }
 }
 
-/// `call` has returned `status`, or something equivalent has happened.
+/// The error if `call` returned `status`, or failed in an equivalent way.
 pub fn failed(call: &'static str, status: Status) -> Error {
     let code = Code {
         runtime: RUNTIME,
@@ -231,7 +233,7 @@ fn resolve() -> Option<Result<Api, Error>> {
     if let Some(tables) = &*lock(&TABLES) {
         return Some(Api::resolve(Source::Tables(tables)));
     }
-    // A library of another name, or the program, as far as it exports them.
+    // A library with another name, or the program if it exports the functions.
     if let Some(library) = with_symbol(c"hsa_system_get_info") {
         return Some(Api::resolve(Source::Library(&library)));
     }
@@ -244,9 +246,9 @@ fn resolve() -> Option<Result<Api, Error>> {
     is_linked.then(|| Api::resolve(Source::Linked))
 }
 
-/// The first file in the order of symbol search that defines a symbol, which must be one that devprof does not define.
+/// The first file in symbol search order that defines a symbol. devprof itself must not define it.
 fn with_symbol(symbol: &CStr) -> Option<Library> {
-    // SAFETY: only looks; the name is a C string.
+    // SAFETY: `dlsym` with a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
     if found.is_null() {
         return None;
@@ -259,7 +261,7 @@ fn with_symbol(symbol: &CStr) -> Option<Library> {
     Some(library.unwrap_or_else(Library::this))
 }
 
-/// The HSA runtime, for a caller that HSA has called.
+/// The HSA runtime, for functions that HSA calls.
 pub fn loaded_api() -> Result<&'static Api, Error> {
     find().unwrap_or(Err(failed("hsa_init", Status::NOT_INITIALIZED)))
 }
@@ -267,18 +269,19 @@ pub fn loaded_api() -> Result<&'static Api, Error> {
 /// The first of the named libraries that is loaded.
 pub fn loaded_library(names: &[&str]) -> Option<Library> {
     names.iter().find_map(|name| {
-        // SAFETY: RTLD_NOLOAD runs no constructor: the library is loaded already or the call fails.
+        // SAFETY: with RTLD_NOLOAD no constructor runs: the library is already loaded, or the call fails.
         unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
     })
 }
 
 impl Api {
-    /// Whether HSA is initialized. Reads the time, which every version supports and which starts nothing.
+    /// Whether HSA is initialized. Reads the system time: every version supports that, and it does not initialize HSA.
     pub fn is_initialized(&self) -> Result<bool, Error> {
         let mut ticks = 0u64;
-        // SAFETY: the attribute is a u64, and a runtime that is not initialised says so.
-        let status =
-            unsafe { (self.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast()) };
+        // SAFETY: the attribute is a u64. A runtime that is not initialized returns an error.
+        let status = unsafe {
+            (self.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
+        };
         if status == Status::NOT_INITIALIZED {
             return Ok(false);
         }
@@ -287,7 +290,7 @@ impl Api {
 
     /// Keeps HSA initialized until the process ends. HSA must be initialized.
     pub fn hold(&self) -> Result<(), Error> {
-        // SAFETY: HSA is initialised; this only adds a reference (hsa.h, hsa_init).
+        // SAFETY: HSA is initialized, so this only increments its reference count (hsa.h, hsa_init).
         check("hsa_init", unsafe { (self.hsa_init)() })
     }
 
@@ -300,7 +303,7 @@ impl Api {
         // SAFETY: the runtime writes at most the given number of bytes.
         let status = unsafe {
             (self.hsa_system_get_major_extension_table)(
-                EXTENSION_AMD_LOADER,
+                HSA_EXTENSION_AMD_LOADER,
                 1,
                 size_of::<LoaderTable>(),
                 table.as_mut_ptr().cast(),
@@ -310,7 +313,7 @@ impl Api {
             "hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER)",
             status,
         )?;
-        // SAFETY: zero where the runtime has less of the table, which is looked at as a number first.
+        // SAFETY: zero if the runtime's table is smaller, so it is read as a number.
         let last = unsafe {
             (&raw const (*table.as_ptr()).iterate_executables)
                 .cast::<usize>()
@@ -319,7 +322,7 @@ impl Api {
         if last == 0 {
             return Err(missing("hsa_ven_amd_loader_iterate_executables"));
         }
-        // SAFETY: its last function is there, and so are those before it; the call succeeded.
+        // SAFETY: the call succeeded. It has written the last function, and so all functions before it.
         Ok(self.loader.get_or_init(|| unsafe { table.assume_init() }))
     }
 }

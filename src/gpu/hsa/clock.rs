@@ -2,8 +2,8 @@
 
 use super::api::{check, failed};
 use super::saved_api_table::saved;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{HSA_SYSTEM_INFO_TIMESTAMP, HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, Status};
 
 /// `HSA_SYSTEM_INFO_TIMESTAMP`; 0 if HSA is not initialized.
 pub fn system_time() -> u64 {
@@ -11,7 +11,7 @@ pub fn system_time() -> u64 {
     if let Some(saved) = saved() {
         // SAFETY: the attribute is a u64; a runtime that is not initialized does not write it.
         unsafe {
-            (saved.core.hsa_system_get_info)(SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
+            (saved.core.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
         }
     }
     ticks
@@ -25,7 +25,7 @@ pub fn clock_frequency() -> Result<u64, Error> {
     // SAFETY: the attribute is a u64.
     let status = unsafe {
         (saved.core.hsa_system_get_info)(
-            SYSTEM_INFO_TIMESTAMP_FREQUENCY,
+            HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY,
             (&raw mut frequency).cast(),
         )
     };

@@ -2,8 +2,11 @@
 
 use super::api::{check, loaded_api};
 use super::query;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, Status,
+};
 
 pub struct Gpu {
     /// Index in HSA's list of all agents.
@@ -12,7 +15,7 @@ pub struct Gpu {
     pub product: Option<String>,
     pub node: u32,
     pub compute_units: u32,
-    /// Ticks a second of its clock, 0 if unknown.
+    /// Ticks of its clock per second; 0 if unknown.
     pub frequency: u64,
 }
 
@@ -38,17 +41,17 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
     };
     let number = |attribute| {
         let mut value = 0u32;
-        // SAFETY: the attributes asked for here are u32.
+        // SAFETY: the attributes that are read here are u32.
         let status =
             unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
         check("hsa_agent_get_info", status).map(|()| value)
     };
     let mut frequency = 0u64;
-    // SAFETY: the attribute is a u64. Older runtimes do not know it and leave it 0.
+    // SAFETY: the attribute is a u64. Older runtimes do not support it.
     let known = unsafe {
         (api.hsa_agent_get_info)(
             handle,
-            AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
+            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
             (&raw mut frequency).cast(),
         )
     };
@@ -60,17 +63,17 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
     let named = unsafe {
         (api.hsa_agent_get_info)(
             handle,
-            AMD_AGENT_INFO_PRODUCT_NAME,
+            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
             product.as_mut_ptr().cast(),
         )
     };
-    let product = query::text(&product).trim().to_owned();
+    let product = query::string(&product).trim().to_owned();
     Ok(Some(Gpu {
         index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
         target: gpu.name,
         product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
-        node: number(AGENT_INFO_NODE)?,
-        compute_units: number(AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        node: number(HSA_AGENT_INFO_NODE)?,
+        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
         frequency,
     }))
 }

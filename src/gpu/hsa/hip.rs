@@ -1,5 +1,5 @@
-//! HIP, where it is in the process: waiting for its streams, and its copy as the last resort. Mirrors
-//! `hip/hip_runtime_api.h` of HIP 6 and 7.
+//! HIP, if it is in the process: waits for its streams, and copies if HSA cannot. Mirrors `hip/hip_runtime_api.h` of
+//! HIP 6 and 7.
 
 use super::api::loaded_library;
 use crate::sys::loader;
@@ -7,7 +7,7 @@ use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// Names under which HIP may be loaded.
+/// The file names of HIP.
 const LIBRARIES: &[&str] = &[
     "libamdhip64.so.7",
     "libamdhip64.so.6",
@@ -30,11 +30,11 @@ macro_rules! functions {
         const SYMBOLS: &[&CStr] = &[$(
             match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
                 Ok(symbol) => symbol,
-                Err(_) => panic!("a symbol has no zero in it"),
+                Err(_) => panic!("a symbol contains a NUL byte"),
             }
         ),*];
 
-        // Weak references, which are null where the program has no such functions.
+        // Weak references, which are null if the program does not contain the functions.
         std::arch::global_asm!(
             ".pushsection .data.rel.ro.devprof_hip,\"aw\",@progbits",
             $(concat!(".weakref devprof_weak_", stringify!($symbol), ", ", stringify!($symbol)),)*
@@ -53,7 +53,7 @@ macro_rules! functions {
                 let hip = Hip {
                     $($name: {
                         let function = find(library.as_ref(), n.next()?)?;
-                        // SAFETY: the signature is that of hip_runtime_api.h, and the code is never unloaded.
+                        // SAFETY: the type of the function in hip_runtime_api.h; the library is never unloaded.
                         unsafe {
                             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
                         }
@@ -76,7 +76,7 @@ functions! {
 }
 
 unsafe extern "C" {
-    /// The functions of a HIP that is linked into the program together with the archive.
+    /// The functions of HIP if it is linked statically into the program, together with the archive.
     #[link_name = "devprof_linked_hip"]
     static LINKED: [*mut c_void; SYMBOLS.len()];
 }
@@ -90,50 +90,51 @@ fn hip() -> Option<&'static Hip> {
     Some(HIP.get_or_init(|| hip))
 }
 
-/// A function by its place in [`SYMBOLS`]: of `library`, or, for a HIP of another name, as others see it, or as the
-/// program was linked.
+/// A function of HIP, by its index in [`SYMBOLS`]: from `library`, or, if HIP has another file name, from the global
+/// symbol scope, or else the statically linked one.
 fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
     let symbol = SYMBOLS.get(n)?;
     let found = match library {
         // SAFETY: not called here.
         Some(library) => unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }
             .map_or(std::ptr::null_mut(), |found| *found),
-        None => foreign(symbol),
+        None => global_symbol(symbol),
     };
-    // SAFETY: written by the linkers, and never after.
+    // SAFETY: written only by the static and the dynamic linker.
     let linked = unsafe { *LINKED.get(n)? };
-    match (found.is_null(), is_ours(linked)) {
+    match (found.is_null(), is_in_devprof(linked)) {
         (false, _) => Some(found),
         (true, false) if !linked.is_null() => Some(linked),
         _ => None,
     }
 }
 
-/// Whether a function is in this copy of devprof, which has some of HIP's names for a trace.
-fn is_ours(function: *const c_void) -> bool {
-    loader::are_of_one_file(function, is_ours as *const c_void)
+/// Whether a function is in the same file as this copy of devprof. devprof defines some of HIP's functions for traces.
+fn is_in_devprof(function: *const c_void) -> bool {
+    loader::are_in_same_file(function, is_in_devprof as *const c_void)
 }
 
-/// The function of this name that others see, null if there is none but devprof's own.
-fn foreign(name: &CStr) -> *mut c_void {
-    // SAFETY: only looks; the name is a C string.
+/// The function of this name in the global symbol scope, except devprof's. Null if there is none.
+fn global_symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: `dlsym` with a C string.
     let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    match is_ours(first) {
+    match is_in_devprof(first) {
         // SAFETY: as above.
         true => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
         false => first,
     }
 }
 
-/// HIP's function that a call of `symbol` would reach without devprof.
+/// The function of HIP that a call of `symbol` would reach without devprof.
 pub fn function(symbol: &CStr) -> Option<*mut c_void> {
     next_function(symbol, LIBRARIES)
 }
 
-/// The function that a call of `symbol` would reach without devprof: that of the next file in the order of symbol
-/// search, or the first library's that is there, where it was loaded for some library only.
+/// The function that a call of `symbol` would reach without devprof: the one in the next file in symbol search order, or
+/// else in the first of the libraries that is loaded. (A library that was loaded with RTLD_LOCAL is not in the search
+/// order.)
 pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
-    // SAFETY: only looks; the name is a C string.
+    // SAFETY: `dlsym` with a C string.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     if !next.is_null() {
         return Some(next);
@@ -147,25 +148,25 @@ pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
     function
 }
 
-/// Copies with `hipMemcpy`; false when there is no HIP or it fails.
+/// Copies with `hipMemcpy`. Returns false if HIP is not in the process, or if the copy fails.
 ///
 /// # Safety
-/// `to` has room for `size` bytes and `from` lies in memory that is allocated on an agent.
+/// `to` has `size` bytes, and `from` is in memory that is allocated on an agent.
 pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
     type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
     let Some(memcpy) = function(c"hipMemcpy") else {
         return false;
     };
-    // SAFETY: its type, and the caller's promise.
+    // SAFETY: the type of the function in hip_runtime_api.h, and the caller's promise.
     unsafe {
         std::mem::transmute::<*mut c_void, Memcpy>(memcpy)(to, from, size, DEVICE_TO_HOST) == 0
     }
 }
 
-/// Waits until all that HIP's streams hold on the devices in use is done. No limit of time.
+/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit.
 ///
-/// The thread's stream capture mode is relaxed, so a capture that another thread has under way is not spoilt; its
-/// current device changes.
+/// Sets the thread's stream capture mode to relaxed, so that it does not invalidate a capture of another thread, and
+/// changes the thread's current device.
 pub fn wait_for_devices() {
     let Some(hip) = hip() else { return };
     let mut mode = CAPTURE_MODE_RELAXED;

@@ -1,11 +1,11 @@
-//! HSA as a GPU runtime of the drain.
+//! Implements [`Runtime`] for HSA.
 
 use super::api::{self, Api};
 use super::staging::{BATCH, Staging};
-use super::types::*;
 use super::{query, wait};
 use crate::gpu::runtime::*;
 use crate::support::sync::lock;
+use hsa_abi::{AgentHandle, ExecutableHandle};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
@@ -19,7 +19,7 @@ pub struct Hsa {
 
 #[derive(Default)]
 struct PerAgent {
-    /// The first CPU agent, once agents were read. Pinned memory is its.
+    /// The first CPU agent, after the agents were read. Pinned memory belongs to it.
     cpu: Option<AgentHandle>,
     staging: HashMap<AgentId, Staging>,
 }
@@ -44,7 +44,7 @@ pub fn find() -> Option<Result<&'static Hsa, Error>> {
 }
 
 impl Hsa {
-    /// Whether HSA is initialized. Reads the time, which every version supports and which starts nothing.
+    /// Whether HSA is initialized. See [`Api::is_initialized`].
     pub fn is_initialized(&self) -> Result<bool, Error> {
         self.api.is_initialized()
     }

@@ -1,64 +1,63 @@
-//! The hooks that a trace puts into ROCr's API tables: they create the program's queues as intercept queues, and report
-//! packets, signals and times. Mirrors `hsa/hsa_api_trace.h`.
+//! Creates the program's queues as intercept queues and passes their packets to handlers. Mirrors `hsa/hsa_api_trace.h`.
 
 use super::api::loaded_api;
 use super::cooperative;
-use super::queue_functions::{ENGINE_COMPUTE, Hooks, QueueCreateDesc};
 use super::saved_api_table::{SavedTables, saved};
-use super::tables::{ApiTable, PacketWriter, QueueCreate, tables};
-use super::types::*;
 use super::{doorbell, query, tool_hooks};
 use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, HSA_QUEUE_TYPE_COOPERATIVE, HSA_QUEUE_TYPE_SINGLE, PacketWriter, Queue,
+    QueueErrorCallback, Status,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// The intercept queues, by their addresses.
+/// The intercept queues, by address.
 static QUEUES: Mutex<Option<HashMap<usize, QueuePointer>>> = Mutex::new(None);
 
-/// The program has created a queue on a GPU, traced or not.
 static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program has created a queue on a GPU.
+/// Whether the program has created a queue on a GPU, traced or not.
 pub fn saw_queue() -> bool {
     SAW_QUEUE.load(Ordering::Relaxed)
 }
 
 thread_local! {
-    /// The address of the last queue whose packets this thread has registered a handler for.
+    /// The address of the last queue for which this thread has registered a packet handler.
     static REGISTERED: Cell<usize> = const { Cell::new(0) };
 }
 
-struct QueuePointer(*mut Queue);
+struct QueuePointer(*mut InterceptQueue);
 
-/// What ROCr passes to the handler of a queue's packets.
-struct Queue {
-    /// `None`: packets pass unchanged.
+/// The data that ROCr passes to [`handle_packets`].
+struct InterceptQueue {
+    /// `None`: packets are passed on unchanged.
     handler: Option<Box<dyn PacketHandler>>,
-    queue: *const QueueHead,
-    /// The packets of a batch.
+    queue: *const Queue,
+    /// The packets of the current batch.
     batch: Vec<Packet>,
 }
 
-/// Packets that a batch may have without an allocation.
-const BATCH: usize = 512;
+/// The number of packets for which a batch has memory from the start.
+const BATCH_CAPACITY: usize = 512;
 
-// SAFETY: a box that ROCr's handler uses, on one thread at a time, until its queue is destroyed. Only then is the box
-// dropped.
+// SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
 unsafe impl Send for QueuePointer {}
 
 fn queues() -> MutexGuard<'static, Option<HashMap<usize, QueuePointer>>> {
     lock(&QUEUES)
 }
 
-/// Whether devprof has made a queue an intercept queue.
-fn is_intercepted(queue: *mut QueueHead) -> bool {
+/// Whether devprof has registered a handler for the queue's packets.
+pub fn is_intercepted(queue: *mut Queue) -> bool {
     guarded(Cost::Dispatches, false, || {
         let queues = queues();
         let queues = queues.as_ref();
@@ -66,46 +65,17 @@ fn is_intercepted(queue: *mut QueueHead) -> bool {
     })
 }
 
-/// Whether this thread is about to create or destroy a queue of devprof's own.
+/// Whether this thread is creating or destroying one of devprof's own queues.
 fn is_own_queue() -> bool {
     let mut is_own = false;
-    report(Event::QueueCreating {
+    report(Event::IsOwnQueue {
         is_own: &mut is_own,
     });
     is_own
 }
 
-/// Installs the hooks.
-///
-/// # Safety
-/// As [`super::saved_api_table::save`], which was called before.
-pub unsafe fn install(table: *mut ApiTable) {
-    // SAFETY: the caller's promise.
-    let Some((core, amd)) = (unsafe { tables(table) }) else {
-        return;
-    };
-    core.hsa_queue_create = queue_create;
-    core.hsa_queue_destroy = queue_destroy;
-    core.hsa_signal_destroy = signal_destroy;
-    core.hsa_queue_add_write_index_scacq_screl = add_write_index_scacq_screl;
-    core.hsa_queue_add_write_index_scacquire = add_write_index_scacquire;
-    core.hsa_queue_add_write_index_relaxed = add_write_index_relaxed;
-    core.hsa_queue_add_write_index_screlease = add_write_index_screlease;
-    core.hsa_signal_store_relaxed = signal_store_relaxed;
-    core.hsa_signal_store_screlease = signal_store_screlease;
-    amd.hsa_amd_queue_intercept_create = intercept_create;
-    amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
-    amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
-    let hooks = Hooks {
-        create: amd_queue_create,
-        acquire: counted_queue_acquire,
-        release: counted_queue_release,
-    };
-    // SAFETY: ROCr's table, with the slots that were found in it.
-    unsafe { tool_hooks::slots().replace(amd, hooks) };
-}
-
-unsafe extern "C" fn queue_create(
+/// `hsa_queue_create`.
+pub unsafe extern "C" fn queue_create(
     agent: AgentHandle,
     size: u32,
     kind: u32,
@@ -113,30 +83,32 @@ unsafe extern "C" fn queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    // SAFETY: the program's arguments, to functions of the same signature (hsa_api_trace.h).
-    let by = |create: QueueCreate| unsafe {
-        create(agent, size, kind, callback, data, private, group, queue)
-    };
-    // SAFETY: a call that succeeded has written the queue's address.
-    let made = |status| unsafe { created(status, queue) };
-    create_traced(saved, agent, kind, |how| match how {
-        How::Plain => made(by(saved.core.hsa_queue_create)),
-        How::Intercept => made(by(intercept_create)),
+    create_traced(saved, agent, kind, |mode| {
+        let create = match mode {
+            QueueMode::Plain => saved.core.hsa_queue_create,
+            QueueMode::Intercept => intercept_create,
+        };
+        // SAFETY: the program's arguments, passed to functions of the same type (hsa_api_trace.h). On success, the
+        // function has written the queue's address.
+        unsafe {
+            let status = create(agent, size, kind, callback, data, private, group, queue);
+            created(status, queue)
+        }
     })
     .err()
     .unwrap_or(Status::SUCCESS)
 }
 
-/// What a call that creates a queue gives.
+/// The result of a call that creates a queue.
 ///
 /// # Safety
-/// `queue` was written if the status is success.
-unsafe fn created(status: Status, queue: *mut *mut QueueHead) -> Result<*mut QueueHead, Status> {
+/// If `status` is success, the call has written `queue`.
+unsafe fn created(status: Status, queue: *mut *mut Queue) -> Result<*mut Queue, Status> {
     match status {
         // SAFETY: the caller's promise.
         Status::SUCCESS => Ok(unsafe { *queue }),
@@ -144,53 +116,51 @@ unsafe fn created(status: Status, queue: *mut *mut QueueHead) -> Result<*mut Que
     }
 }
 
-/// In which way a queue is created.
 #[derive(Clone, Copy)]
-enum How {
-    /// As the program wants it.
+enum QueueMode {
+    /// The queue that the program has requested.
     Plain,
-    /// As an intercept queue.
     Intercept,
 }
 
-/// Has `create` create a queue for the program, as an intercept queue where that is possible.
+/// Creates a queue for the program with `create`, as an intercept queue if possible.
 fn create_traced(
     saved: &SavedTables,
     agent: AgentHandle,
     kind: u32,
-    mut create: impl FnMut(How) -> Result<*mut QueueHead, Status>,
-) -> Result<*mut QueueHead, Status> {
+    mut create: impl FnMut(QueueMode) -> Result<*mut Queue, Status>,
+) -> Result<*mut Queue, Status> {
     let is_gpu = || {
         loaded_api()
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     };
     if is_own_queue() || !guarded(Cost::Dispatches, false, is_gpu) {
-        return create(How::Plain);
+        return create(QueueMode::Plain);
     }
     SAW_QUEUE.store(true, Ordering::Relaxed);
-    if kind == QUEUE_TYPE_COOPERATIVE {
-        let queue = create(How::Plain)?;
+    if kind == HSA_QUEUE_TYPE_COOPERATIVE {
+        let queue = create(QueueMode::Plain)?;
         guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
         return Ok(queue);
     }
     if guarded(Cost::Dispatches, false, another_tool_creates_queues) {
         REGISTERED.set(0);
-        let queue = create(How::Plain)?;
-        // That tool may have called `intercept_create` through ROCr's table.
+        let queue = create(QueueMode::Plain)?;
+        // The tool may have called `intercept_create` through ROCr's table, which has registered the queue.
         // SAFETY: a new queue.
         if REGISTERED.get() == queue as usize || unsafe { register(saved, agent, queue) }.is_ok() {
             return Ok(queue);
         }
-        // That tool only looks on, and the queue is no intercept queue.
-        // SAFETY: nobody else knows the queue yet.
+        // The tool does not create intercept queues.
+        // SAFETY: nothing else refers to the queue yet.
         unsafe { (saved.core.hsa_queue_destroy)(queue) };
     }
-    if let Ok(queue) = create(How::Intercept) {
+    if let Ok(queue) = create(QueueMode::Intercept) {
         return Ok(queue);
     }
-    let queue = create(How::Plain)?;
-    // The program would get its queue without devprof.
+    // Without devprof, the program would get this queue.
+    let queue = create(QueueMode::Plain)?;
     diagnostics::lost(
         "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
     );
@@ -198,12 +168,14 @@ fn create_traced(
 }
 
 /// `hsa_amd_queue_create`.
-unsafe extern "C" fn amd_queue_create(
+pub unsafe extern "C" fn amd_queue_create(
     agent: AgentHandle,
     descs: *mut QueueCreateDesc,
     count: u32,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.create?))) else {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.create?)))
+    else {
         return Status::ERROR;
     };
     if descs.is_null() {
@@ -212,13 +184,14 @@ unsafe extern "C" fn amd_queue_create(
     }
     let mut first_error = Status::SUCCESS;
     for n in 0..count as usize {
-        // SAFETY: the program gives as many descriptors.
+        // SAFETY: the program passes `count` descriptors.
         let (desc, engine, version, kind) = unsafe {
             let desc = descs.add(n);
             (desc, (*desc).engine, (*desc).version, (*desc).kind)
         };
         let plain = || {
-            // SAFETY: one of the program's descriptors, to the function that it called; it has set the queue then.
+            // SAFETY: one of the program's descriptors, passed to the function that the program called. On success, the
+            // function has set `queue`.
             unsafe {
                 match plain(agent, desc, 1) {
                     Status::SUCCESS => Ok((*desc).queue),
@@ -226,11 +199,11 @@ unsafe extern "C" fn amd_queue_create(
                 }
             }
         };
-        let created = match engine == ENGINE_COMPUTE && version == 1 {
-            true => create_traced(saved, agent, kind, |how| match how {
-                How::Plain => plain(),
+        let created = match engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
+            true => create_traced(saved, agent, kind, |mode| match mode {
+                QueueMode::Plain => plain(),
                 // SAFETY: one of the program's descriptors.
-                How::Intercept => unsafe { intercept_as(saved, agent, desc) },
+                QueueMode::Intercept => unsafe { intercept_create_from(saved, agent, desc) },
             }),
             false => plain(),
         };
@@ -241,79 +214,80 @@ unsafe extern "C" fn amd_queue_create(
     first_error
 }
 
-/// Creates an intercept queue as a descriptor wants it, but for where its ring lies.
+/// Creates an intercept queue with the properties of a descriptor, except for the memory of its ring.
 ///
 /// # Safety
-/// As `hsa_amd_queue_create`, of one descriptor.
-unsafe fn intercept_as(
+/// As for `hsa_amd_queue_create` with one descriptor.
+unsafe fn intercept_create_from(
     saved: &SavedTables,
     agent: AgentHandle,
     desc: *mut QueueCreateDesc,
-) -> Result<*mut QueueHead, Status> {
+) -> Result<*mut Queue, Status> {
     let mut queue = std::ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {
-        let wanted = &*desc;
+        let requested = &*desc;
         let status = intercept_create(
             agent,
-            wanted.size / PACKET,
-            wanted.kind,
-            wanted.callback,
-            wanted.data,
-            wanted.private_segment_size,
+            requested.size / PACKET_SIZE,
+            requested.kind,
+            requested.callback,
+            requested.data,
+            requested.private_segment_size,
             u32::MAX,
             &raw mut queue,
         );
         let queue = created(status, &raw mut queue)?;
-        let mut set = (saved.amd.hsa_amd_queue_set_priority)(queue, wanted.priority);
+        let mut status = (saved.amd.hsa_amd_queue_set_priority)(queue, requested.priority);
         let is_error = |status: Status| status.0 >= Status::ERROR.0;
-        if !is_error(set) && !wanted.cu_mask.is_null() && wanted.cu_mask_count > 0 {
-            // It may be reduced (HSA_STATUS_CU_MASK_REDUCED), which is no error.
+        if !is_error(status) && !requested.cu_mask.is_null() && requested.cu_mask_count > 0 {
+            // HSA_STATUS_CU_MASK_REDUCED is not an error.
             let set_mask = saved.amd.hsa_amd_queue_cu_set_mask;
-            set = set_mask(queue, wanted.cu_mask_count, wanted.cu_mask);
+            status = set_mask(queue, requested.cu_mask_count, requested.cu_mask);
         }
-        if is_error(set) {
+        if is_error(status) {
             queue_destroy(queue);
-            return Err(set);
+            return Err(status);
         }
         (*desc).queue = queue;
         Ok(queue)
     }
 }
 
-/// Bytes of a packet.
-const PACKET: u32 = 64;
-/// Packets of a queue that stands for one that the program shares with others.
-const COUNTED_SIZE: u32 = 16384;
+/// Bytes.
+const PACKET_SIZE: u32 = 64;
+/// The size of an intercept queue that replaces a counted queue, packets.
+const COUNTED_QUEUE_SIZE: u32 = 16384;
 
-/// `hsa_amd_counted_queue_acquire`. Such a queue is a new name for a ring that others have, too; a traced program gets a
-/// queue of its own.
-unsafe extern "C" fn counted_queue_acquire(
+/// `hsa_amd_counted_queue_acquire`. Counted queues share a ring; a traced program gets a separate queue instead.
+pub unsafe extern "C" fn counted_queue_acquire(
     agent: AgentHandle,
     kind: u32,
     priority: u32,
     callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     flags: u64,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
-    let Some((saved, plain)) = saved().and_then(|o| Some((o, o.queue_functions.acquire?))) else {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.acquire?)))
+    else {
         return Status::ERROR;
     };
-    if queue.is_null() || kind > QUEUE_TYPE_SINGLE {
-        // SAFETY: the program's arguments, which are refused.
+    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE {
+        // SAFETY: the program's arguments; the function returns an error.
         return unsafe { plain(agent, kind, priority, callback, data, flags, queue) };
     }
-    // SAFETY: the program's arguments, to functions of these signatures; a call that succeeded has written the queue's
-    // address.
-    create_traced(saved, agent, kind, |how| unsafe {
-        let status = match how {
-            How::Plain => plain(agent, kind, priority, callback, data, flags, queue),
-            How::Intercept => {
+    // SAFETY: the program's arguments, passed to functions of these types. On success, the function has written the
+    // queue's address.
+    create_traced(saved, agent, kind, |mode| unsafe {
+        let status = match mode {
+            QueueMode::Plain => plain(agent, kind, priority, callback, data, flags, queue),
+            QueueMode::Intercept => {
                 let unknown = u32::MAX;
                 intercept_create(
                     agent,
-                    COUNTED_SIZE,
+                    COUNTED_QUEUE_SIZE,
                     kind,
                     callback,
                     data,
@@ -323,20 +297,21 @@ unsafe extern "C" fn counted_queue_acquire(
                 )
             }
         };
-        let made = created(status, queue)?;
-        if let How::Intercept = how {
-            // Without its priority the queue works all the same.
-            (saved.amd.hsa_amd_queue_set_priority)(made, priority);
+        let queue = created(status, queue)?;
+        if let QueueMode::Intercept = mode {
+            // If this fails, the queue has the default priority.
+            (saved.amd.hsa_amd_queue_set_priority)(queue, priority);
         }
-        Ok(made)
+        Ok(queue)
     })
     .err()
     .unwrap_or(Status::SUCCESS)
 }
 
 /// `hsa_amd_counted_queue_release`.
-unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
-    let Some((_, plain)) = saved().and_then(|o| Some((o, o.queue_functions.release?))) else {
+pub unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
+    let Some((_, plain)) = saved().and_then(|saved| Some((saved, saved.queue_functions.release?)))
+    else {
         return Status::ERROR;
     };
     let is_intercepted = is_intercepted(queue);
@@ -349,8 +324,9 @@ unsafe extern "C" fn counted_queue_release(queue: *mut QueueHead) -> Status {
     }
 }
 
-/// Makes an intercept queue, ours, or one of another tool's, whose handler then gets the packets first.
-unsafe extern "C" fn intercept_create(
+/// `hsa_amd_queue_intercept_create`, for a queue that devprof or another tool intercepts. The handler of the other tool
+/// gets the packets first.
+pub unsafe extern "C" fn intercept_create(
     agent: AgentHandle,
     size: u32,
     kind: u32,
@@ -358,26 +334,26 @@ unsafe extern "C" fn intercept_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    // SAFETY: the arguments of the call.
+    // SAFETY: the caller's arguments.
     let status = unsafe {
         (saved.amd.hsa_amd_queue_intercept_create)(
             agent, size, kind, callback, data, private, group, queue,
         )
     };
-    // Another tool may have led a call for a queue of devprof's own here.
+    // Another tool may create devprof's own queues as intercept queues.
     if status == Status::SUCCESS && !is_own_queue() {
         SAW_QUEUE.store(true, Ordering::Relaxed);
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         report(Event::QueueCreated {
             source: Source::Tool,
             queue: queue as usize,
-            is_single_producer: kind == QUEUE_TYPE_SINGLE,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
         });
         // SAFETY: a new intercept queue.
         if let Err(refused) = unsafe { register(saved, agent, queue) } {
@@ -389,32 +365,33 @@ unsafe extern "C" fn intercept_create(
     status
 }
 
-/// Whether a tool that ROCr loaded before devprof makes the queues.
+/// Whether a tool that ROCr loaded before devprof creates the queues.
 fn another_tool_creates_queues() -> bool {
     loaded_api()
         .is_ok_and(|api| !tool_hooks::rocr_creates_queues(api.hsa_agent_get_info as *const c_void))
 }
 
-/// Has a queue traced; as an error what HSA says where it is no intercept queue.
+/// Registers the packet handler of a queue. Returns HSA's error if it is not an intercept queue.
 ///
 /// # Safety
-/// `queue` is a new queue of `agent`, on which nothing was written yet.
+/// `queue` is a new queue of `agent` without packets.
 unsafe fn register(
     saved: &SavedTables,
     agent: AgentHandle,
-    queue: *mut QueueHead,
+    queue: *mut Queue,
 ) -> Result<(), Status> {
     guarded(Cost::Dispatches, Err(Status::ERROR), || {
-        let data = Box::into_raw(Box::new(Queue {
+        let data = Box::into_raw(Box::new(InterceptQueue {
             handler: None,
             queue,
-            batch: Vec::with_capacity(BATCH),
+            batch: Vec::with_capacity(BATCH_CAPACITY),
         }));
-        // SAFETY: the box lives as long as the queue.
-        let status =
-            unsafe { (saved.amd.hsa_amd_queue_intercept_register)(queue, packets, data.cast()) };
+        // SAFETY: the box is dropped after the queue was destroyed.
+        let status = unsafe {
+            (saved.amd.hsa_amd_queue_intercept_register)(queue, handle_packets, data.cast())
+        };
         if status != Status::SUCCESS {
-            // SAFETY: the handler was not taken.
+            // SAFETY: the handler was not registered.
             drop(unsafe { Box::from_raw(data) });
             return Err(status);
         }
@@ -422,15 +399,15 @@ unsafe fn register(
             .get_or_insert_default()
             .insert(queue as usize, QueuePointer(data));
         REGISTERED.set(queue as usize);
-        // SAFETY: a queue of HSA's.
+        // SAFETY: the new queue.
         let profiling = unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
         if profiling != Status::SUCCESS {
             diagnostics::lost(format_args!(
                 "the trace may have no times for a queue: hsa_amd_profiling_set_profiler_enabled failed: {profiling:?}"
             ));
         }
-        // SAFETY: the queue is alive, and its handler is not called before something is written to it; an intercept
-        // queue's doorbell is watched until `queue_destroy`.
+        // SAFETY: the queue exists, and its handler is not called before a packet is written to it. `queue_destroy`
+        // removes the doorbell.
         unsafe {
             report(Event::InterceptQueueCreated {
                 agent: AgentId(agent.0),
@@ -446,20 +423,21 @@ unsafe fn register(
     })
 }
 
-unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+/// `hsa_queue_destroy`.
+pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
     if !is_own_queue() {
         guarded(Cost::Dispatches, (), || cooperative::released(queue));
     }
-    // Removed first: another queue may have the address as soon as this one is destroyed.
+    // Removed first: as soon as the queue is destroyed, another queue may get its address.
     let data = guarded(Cost::Dispatches, None, || {
         let mut queues = queues();
         queues.as_mut()?.remove(&(queue as usize))
     });
     if data.is_some() {
-        // SAFETY: an intercept queue, not yet destroyed.
+        // SAFETY: an intercept queue that is not yet destroyed.
         guarded(Cost::Dispatches, (), || unsafe { doorbell::remove(queue) });
     }
     // SAFETY: the program's argument.
@@ -469,7 +447,7 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
             return;
         };
         if status == Status::SUCCESS {
-            // SAFETY: made by `register`; the queue that used it was destroyed.
+            // SAFETY: created by `register`; its queue was destroyed.
             let data = *unsafe { Box::from_raw(data) };
             if let Some(handler) = data.handler {
                 handler.close();
@@ -483,106 +461,16 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     status
 }
 
-/// A signal is about to be destroyed: its address may be another one's next.
-unsafe extern "C" fn signal_destroy(signal: SignalHandle) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    report(Event::SignalDestroying { signal: signal.0 });
-    // SAFETY: the program's argument.
-    unsafe { (saved.core.hsa_signal_destroy)(signal) }
-}
-
-/// HSA is down, and all queues with it. What they used is left, for its threads may be on their way out of a handler.
+/// HSA was shut down, which destroyed all queues. The handlers' data is leaked: a thread of ROCr may still be returning
+/// from a handler.
 pub fn forget_queues() {
     *queues() = None;
     cooperative::forget();
     doorbell::remove_all();
 }
 
-/// Functions that reserve places for packets: the thread that calls is the one that writes them.
-macro_rules! add_write_index {
-    ($($name:ident = $function:ident,)*) => {$(
-        unsafe extern "C" fn $name(queue: *const QueueHead, count: u64) -> u64 {
-            let Some(saved) = saved() else {
-                return 0;
-            };
-            // SAFETY: the program's arguments, to the function that it called.
-            let first = unsafe { (saved.core.$function)(queue, count) };
-            report(Event::SlotsReserved { queue: queue as usize, first, count });
-            first
-        }
-    )*};
-}
-
-add_write_index! {
-    add_write_index_scacq_screl = hsa_queue_add_write_index_scacq_screl,
-    add_write_index_scacquire = hsa_queue_add_write_index_scacquire,
-    add_write_index_relaxed = hsa_queue_add_write_index_relaxed,
-    add_write_index_screlease = hsa_queue_add_write_index_screlease,
-}
-
-unsafe extern "C" fn signal_store_relaxed(signal: SignalHandle, value: SignalValue) {
-    if let Some(saved) = saved() {
-        // SAFETY: the program's arguments, to the function that it called.
-        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_relaxed) };
-    }
-}
-
-unsafe extern "C" fn signal_store_screlease(signal: SignalHandle, value: SignalValue) {
-    if let Some(saved) = saved() {
-        // SAFETY: the program's arguments, to the function that it called.
-        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_screlease) };
-    }
-}
-
-/// Some doorbell keeps packets back.
-pub fn doorbells_are_held() -> bool {
-    doorbell::are_held()
-}
-
-/// Hands on the packets that ROCr could not take at once. Whether there are more.
-pub fn pump_doorbells() -> bool {
-    saved().is_some_and(|saved| doorbell::pump(saved.core.hsa_signal_store_screlease))
-}
-
-/// A traced queue's times stay on.
-unsafe extern "C" fn set_profiler_enabled(queue: *mut QueueHead, enable: i32) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    let enable = if is_intercepted(queue) { 1 } else { enable };
-    // SAFETY: the program's arguments, but for the times that stay on.
-    unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, enable) }
-}
-
-/// The program's own completion signal was completed by a barrier packet: its kernel's times are elsewhere.
-unsafe extern "C" fn get_dispatch_time(
-    agent: AgentHandle,
-    signal: SignalHandle,
-    time: *mut DispatchTime,
-) -> Status {
-    let Some(saved) = saved() else {
-        return Status::ERROR;
-    };
-    // SAFETY: the program's arguments.
-    let status = unsafe { (saved.amd.hsa_amd_profiling_get_dispatch_time)(agent, signal, time) };
-    let mut kernel = None;
-    if status == Status::SUCCESS {
-        report(Event::DispatchTimeRead {
-            signal: signal.0,
-            time: &mut kernel,
-        });
-    }
-    if let Some((start, end)) = kernel {
-        // SAFETY: the call succeeded, so `time` may be written.
-        unsafe { time.write(DispatchTime { start, end }) };
-    }
-    status
-}
-
-/// Gets what a program has written to an intercept queue (`hsa_amd_queue_intercept_handler`).
-unsafe extern "C" fn packets(
+/// Handles the packets that a program has written to an intercept queue (`hsa_amd_queue_intercept_handler`).
+unsafe extern "C" fn handle_packets(
     packets: *const c_void,
     count: u64,
     index: u64,
@@ -590,30 +478,30 @@ unsafe extern "C" fn packets(
     writer: PacketWriter,
 ) {
     let out = guarded(Cost::Dispatches, None, || {
-        // SAFETY: the box that `register` has passed; ROCr calls a queue's handlers on one thread at a time, and not
-        // after the queue was destroyed.
-        let Queue {
+        // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
+        // queue was destroyed.
+        let InterceptQueue {
             handler,
             queue,
             batch,
-        } = unsafe { &mut *data.cast::<Queue>() };
+        } = unsafe { &mut *data.cast::<InterceptQueue>() };
         let handler = handler.as_mut()?;
         batch.clear();
         batch.extend((0..count).map(|n| {
-            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); another tool's need not be aligned.
+            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
             if packet[0] as u8 == doorbell::INVALID as u8 {
-                // SAFETY: as above, the queue is alive.
-                let kept = unsafe { doorbell::header_kept_back(*queue, index + n) };
-                packet[0] = packet[0] & !0xffff | u64::from(kept.unwrap_or(packet[0] as u16));
+                // SAFETY: as above, the queue is not destroyed.
+                let header = unsafe { doorbell::withheld_header(*queue, index + n) };
+                packet[0] = packet[0] & !0xffff | u64::from(header.unwrap_or(packet[0] as u16));
             }
             packet
         }));
         let out = handler.take(index, batch);
         Some((out.as_ptr().cast(), out.len() as u64))
     });
-    // Without a handler, and after an internal error: the packets as they are.
+    // Without a handler, and after an internal error, the packets are passed on unchanged.
     let (packets, count) = out.unwrap_or((packets, count));
-    // SAFETY: packets that stay until the next call of this handler.
+    // SAFETY: the packets stay valid until the next call of this handler.
     unsafe { writer(packets, count) };
 }

@@ -1,29 +1,31 @@
-//! HSA's functions that devprof defines itself, in front of ROCr's: the archive in the program that is linked with it, the
-//! shared library if it is preloaded. HIP's calls of them come here, so that executables and queues are observed even if
-//! ROCr does not load devprof as a tool.
+//! Functions of HSA that devprof interposes: those of the archive in a program that is linked with it, and those of the
+//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes
+//! executables and queues even if ROCr does not load it as a tool.
 //!
-//! They have HSA's names in what tools/build-runtime makes (the feature `interpose`). In other builds, such as tests with
-//! an HSA runtime of their own, they have other names.
+//! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests
+//! that provide their own HSA runtime, they have other names.
 
 use super::api;
 use super::hip::next_function;
-use super::tables::{ExecutableDestroy, ExecutableFreeze, QueueCreate, QueueEnd, ShutDown};
 use super::tool_hooks::destroy_executable;
-use super::types::*;
 use crate::gpu::events::{Event, Source, report};
 use crate::gpu::runtime::ExecutableId;
+use hsa_abi::{
+    AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
+    function,
+};
 use std::ffi::{CStr, c_char, c_void};
 
 const SOURCE: Source = Source::Interposed;
 
-/// ROCr's function, of the type `F` of function pointers.
+/// ROCr's function of this name. `F`: its type, a function pointer.
 ///
 /// # Safety
 /// `F` is the type of the function in `hsa/hsa.h`.
 unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
     let function = next_function(name, api::LIBRARIES)?;
-    // SAFETY: a function's address, of the type that the caller names.
+    // SAFETY: the address of a function; the caller's promise about its type.
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
 }
 
@@ -35,7 +37,7 @@ unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     type Init = unsafe extern "C" fn() -> Status;
-    // SAFETY: its type.
+    // SAFETY: the type of this function in `hsa/hsa.h`.
     let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
         return Status::ERROR;
     };
@@ -43,7 +45,7 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
     report(Event::Initializing {
         is_accepted: &mut was_accepted,
     });
-    // SAFETY: it has no arguments.
+    // SAFETY: a function without arguments.
     let status = unsafe { init() };
     report(Event::Initialized {
         was_accepted,
@@ -59,8 +61,8 @@ pub unsafe extern "C" fn devprof_hsa_init() -> Status {
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_shut_down"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
-    // SAFETY: its type.
-    let Some(shut_down) = (unsafe { next::<ShutDown>(c"hsa_shut_down") }) else {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
         return Status::NOT_INITIALIZED;
     };
     let mut is_accepted = false;
@@ -68,7 +70,7 @@ pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
         source: SOURCE,
         is_accepted: &mut is_accepted,
     });
-    // SAFETY: it has no arguments.
+    // SAFETY: a function without arguments.
     let status = unsafe { shut_down() };
     if is_accepted {
         report(Event::ShutDown { source: SOURCE });
@@ -86,8 +88,10 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
-    // SAFETY: its type.
-    let Some(freeze) = (unsafe { next::<ExecutableFreeze>(c"hsa_executable_freeze") }) else {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(freeze) =
+        (unsafe { next::<function::hsa_executable_freeze>(c"hsa_executable_freeze") })
+    else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
@@ -108,8 +112,10 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_destroy"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
 pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
-    // SAFETY: its type.
-    let Some(destroy) = (unsafe { next::<ExecutableDestroy>(c"hsa_executable_destroy") }) else {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(destroy) =
+        (unsafe { next::<function::hsa_executable_destroy>(c"hsa_executable_destroy") })
+    else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's argument.
@@ -130,21 +136,21 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
-    // SAFETY: its type.
-    let Some(create) = (unsafe { next::<QueueCreate>(c"hsa_queue_create") }) else {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(create) = (unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") }) else {
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
     let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         report(Event::QueueCreated {
             source: SOURCE,
             queue: queue as usize,
-            is_single_producer: kind == QUEUE_TYPE_SINGLE,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
         });
     }
     status
@@ -156,7 +162,7 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
 /// As in `hsa/hsa.h`.
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_destroy"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut QueueHead) -> Status {
+pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut Queue) -> Status {
     // SAFETY: the program's argument.
     unsafe { end_queue(c"hsa_queue_destroy", queue) }
 }
@@ -167,16 +173,18 @@ pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut QueueHead) -> Sta
 /// As in `hsa/hsa.h`.
 #[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_inactivate"))]
 #[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
-pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut QueueHead) -> Status {
+pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the program's argument.
     unsafe { end_queue(c"hsa_queue_inactivate", queue) }
 }
 
+/// Destroys or inactivates a queue with ROCr's function of this name, and reports it.
+///
 /// # Safety
-/// As the function of that name in `hsa/hsa.h`.
-unsafe fn end_queue(name: &CStr, queue: *mut QueueHead) -> Status {
-    // SAFETY: the type of both.
-    let Some(end) = (unsafe { next::<QueueEnd>(name) }) else {
+/// As for that function in `hsa/hsa.h`, which has the type of `hsa_queue_destroy`.
+unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
+    // SAFETY: the caller's promise.
+    let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
         return Status::NOT_INITIALIZED;
     };
     report(Event::QueueDestroying {

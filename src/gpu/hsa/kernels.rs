@@ -2,11 +2,11 @@
 
 use super::api::loaded_api;
 use super::query;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::ffi::c_void;
 
-/// Registers, from a kernel's descriptor.
+/// The register counts in a kernel's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Registers {
     pub vgprs: u16,
@@ -23,14 +23,14 @@ pub struct Kernel {
     pub agent: u32,
     /// Bytes.
     pub kernarg: u32,
-    /// Bytes a workgroup.
+    /// Bytes per workgroup.
     pub lds: u32,
-    /// Bytes a work-item.
+    /// Bytes per work-item.
     pub scratch: u32,
     pub registers: Option<Registers>,
 }
 
-/// The kernels of an executable on a GPU, with the addresses that packets name them by.
+/// The kernels of an executable on a GPU, with the addresses of their descriptors, by which packets refer to them.
 pub fn kernels(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -47,22 +47,23 @@ pub fn kernels(
     Ok(symbols
         .into_iter()
         .map(|symbol| {
-            let inside = segments.iter().any(|segment| {
+            let is_inside = segments.iter().any(|segment| {
                 symbol
                     .object
                     .checked_sub(segment.base)
                     .is_some_and(|at| at.checked_add(64).is_some_and(|end| end <= segment.size))
             });
             let mut host = std::ptr::null();
-            // SAFETY: the loader only looks the address up.
+            // SAFETY: the loader only searches for the address.
             let found = unsafe {
                 (loader.query_host_address)(symbol.object as *const c_void, &raw mut host)
             };
-            let readable = inside && found == Status::SUCCESS && !host.is_null();
-            let registers = readable
+            let is_readable = is_inside && found == Status::SUCCESS && !host.is_null();
+            let registers = is_readable
                 .then(|| {
-                    // SAFETY: the descriptor's 64 bytes are inside of a loaded segment, whose copy on the host the
-                    // loader keeps until the executable is destroyed, which nobody does during its freezing.
+                    // SAFETY: the descriptor's 64 bytes are inside a loaded segment. The loader keeps the segment's
+                    // copy on the host until the executable is destroyed, and no thread destroys it during the call
+                    // that freezes it.
                     let descriptor = unsafe { host.cast::<[u8; 64]>().read_unaligned() };
                     registers(&descriptor, target)
                 })
@@ -81,7 +82,7 @@ pub fn kernels(
 }
 
 /// The registers in a kernel descriptor (LLVM's AMDGPU usage guide, "Kernel Descriptor" and "compute_pgm_rsrc1",
-/// "compute_pgm_rsrc3"), as rocprofv3 counts them. `None` for targets that the guide did not know.
+/// "compute_pgm_rsrc3"), as rocprofv3 counts them. `None` for unknown targets.
 pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
     let word = |at: usize| {
         u32::from_le_bytes([
@@ -99,7 +100,7 @@ pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
     let granules = (rsrc1 & 0x3f) as u16 + 1;
     let scalar = ((rsrc1 >> 6) & 0xf) as u16;
     let wave32 = properties & 1 << 10 != 0;
-    // gfx90a and gfx94x, gfx95x: one file of registers, of which the accumulation registers are the upper part.
+    // gfx90a, gfx94x, gfx950: one register file, whose upper part are the accumulation registers.
     let unified = major == 9
         && matches!(
             &digits[digits.len() - 2..],
@@ -110,7 +111,7 @@ pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
         let all = granules * 8;
         (first_accum.min(all), all.saturating_sub(first_accum))
     } else if major == 9 && &digits[digits.len() - 2..] == "08" {
-        // gfx908: two files of the same size.
+        // gfx908: two register files of the same size.
         (granules * 4, granules * 4)
     } else {
         let granule = match major {
@@ -125,7 +126,7 @@ pub fn registers(descriptor: &[u8; 64], target: &str) -> Option<Registers> {
     let sgprs = match major {
         6..=8 => (scalar + 1) * 8,
         9 => (scalar / 2 + 1) * 16,
-        // Each wave has all.
+        // Each wave has all scalar registers.
         _ => 128,
     };
     Some(Registers {

@@ -1,9 +1,9 @@
-//! AMD GPUs: HSA (ROCr), and HIP where a program uses it. All calls into them are in this folder.
+//! AMD GPUs: HSA (ROCr), and HIP if the program uses it. All calls of their functions are in this folder.
 
 pub mod api;
 pub mod clock;
 pub mod cooperative;
-mod doorbell;
+pub mod doorbell;
 pub mod gpus;
 pub mod hip;
 pub mod hsa_runtime;
@@ -19,6 +19,6 @@ mod staging;
 pub mod tables;
 pub mod tool_hooks;
 pub mod tools_variable;
-pub mod types;
+pub mod trace_hooks;
 pub mod wait;
 mod write_back;

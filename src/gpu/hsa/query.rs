@@ -1,21 +1,37 @@
 //! Agents, loaded segments and symbols.
 
 use super::api::{Api, check, failed};
-use super::types::*;
 use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
+use hsa_abi::{
+    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME, HSA_DEVICE_TYPE_CPU,
+    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE, HSA_EXECUTABLE_SYMBOL_INFO_NAME,
+    HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH, HSA_EXECUTABLE_SYMBOL_INFO_TYPE,
+    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
+    HSA_SYMBOL_KIND_KERNEL, HSA_SYMBOL_KIND_VARIABLE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
+    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, LoadedCodeObjectHandle, Status,
+    SymbolHandle,
+};
 use std::ffi::c_void;
 
-/// An iteration of HSA's that collects into a vector: the first error ends it and is kept.
-struct Collect<'a, T> {
+/// Collects the results of one of HSA's iterations. The first error ends the iteration.
+struct Collector<'a, T> {
     api: &'a Api,
     found: Vec<T>,
     error: Option<Error>,
 }
 
-impl<'a, T> Collect<'a, T> {
+impl<'a, T> Collector<'a, T> {
     fn new(api: &'a Api) -> Self {
-        Collect {
+        Collector {
             api,
             found: Vec::new(),
             error: None,
@@ -46,14 +62,15 @@ impl<'a, T> Collect<'a, T> {
 /// All agents, in HSA's order.
 pub fn all_agents(api: &Api) -> Result<Vec<AgentHandle>, Error> {
     unsafe extern "C" fn visit(handle: AgentHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collection that `all_agents` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<AgentHandle>>() };
-        collect.step(Ok(Some(handle)))
+        // SAFETY: `data` is the collector that `all_agents` passed; it is valid, and nothing else uses it, during the
+        // call.
+        let collector = unsafe { &mut *data.cast::<Collector<AgentHandle>>() };
+        collector.step(Ok(Some(handle)))
     }
-    let mut collect = Collect::<AgentHandle>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collect).cast()) };
-    collect.finish("hsa_iterate_agents", status)
+    let mut collector = Collector::<AgentHandle>::new(api);
+    // SAFETY: `visit` gets the pointer passed here.
+    let status = unsafe { (api.hsa_iterate_agents)(visit, (&raw mut collector).cast()) };
+    collector.finish("hsa_iterate_agents", status)
 }
 
 /// The GPU agents, and the first CPU agent.
@@ -65,12 +82,12 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
     let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
-            DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
-            DEVICE_TYPE_CPU => {
+            HSA_DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
+            HSA_DEVICE_TYPE_CPU => {
                 cpu.get_or_insert(handle);
                 Ok(())
             }
-            // Signal processors and the like run no instrumented code objects.
+            // Other devices, such as signal processors, do not run instrumented code objects.
             _ => Ok(()),
         });
         if let Err(error) = described {
@@ -82,14 +99,15 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
 
 /// Whether an agent is a GPU.
 pub fn is_gpu(api: &Api, handle: AgentHandle) -> Result<bool, Error> {
-    device(api, handle).map(|device| device == DEVICE_TYPE_GPU)
+    device(api, handle).map(|device| device == HSA_DEVICE_TYPE_GPU)
 }
 
 fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     let mut device = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
-    let status =
-        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_DEVICE, (&raw mut device).cast()) };
+    let status = unsafe {
+        (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_DEVICE, (&raw mut device).cast())
+    };
     check("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
 }
 
@@ -97,42 +115,43 @@ fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     let mut name = [0u8; 64];
     // SAFETY: the attribute is char[64].
     let status =
-        unsafe { (api.hsa_agent_get_info)(handle, AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
+        unsafe { (api.hsa_agent_get_info)(handle, HSA_AGENT_INFO_NAME, name.as_mut_ptr().cast()) };
     check("hsa_agent_get_info(HSA_AGENT_INFO_NAME)", status)?;
     Ok(Agent {
         id: AgentId(handle.0),
-        name: text(&name),
+        name: string(&name),
     })
 }
 
-/// A text attribute, as far as its first zero.
-pub fn text(bytes: &[u8]) -> String {
+/// The value of a string attribute, up to its first NUL byte.
+pub fn string(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 /// The segments of all frozen executables, one for each code object.
 ///
-/// `hsa_ven_amd_loader_query_segment_descriptors` is not used: ROCr 7.2.4 ends the process in it (an assertion in
-/// `ExecutableImpl::QuerySegmentDescriptors`) while another thread has an executable without a code object.
+/// `hsa_ven_amd_loader_query_segment_descriptors` is not used: in ROCr 7.2.4 it aborts the process (an assertion in
+/// `ExecutableImpl::QuerySegmentDescriptors`) if another thread has created an executable without a code object.
 pub fn segments(api: &Api) -> Result<Segments, Error> {
     type Found = (ExecutableHandle, Result<Vec<Segment>, Error>);
     unsafe extern "C" fn visit(executable: ExecutableHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the collection that `segments` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<Found>>() };
+        // SAFETY: `data` is the collector that `segments` passed; it is valid, and nothing else uses it, during the
+        // call.
+        let collector = unsafe { &mut *data.cast::<Collector<Found>>() };
         // No executable is destroyed during the iteration (hsa_ven_amd_loader.h).
-        let found = segments_of(collect.api, executable);
-        collect.step(Ok(Some((executable, found))))
+        let found = segments_of(collector.api, executable);
+        collector.step(Ok(Some((executable, found))))
     }
     let loader = api.loader()?;
-    let mut collect = Collect::<Found>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe { (loader.iterate_executables)(visit, (&raw mut collect).cast()) };
+    let mut collector = Collector::<Found>::new(api);
+    // SAFETY: `visit` gets the pointer passed here.
+    let status = unsafe { (loader.iterate_executables)(visit, (&raw mut collector).cast()) };
     let mut segments = Segments {
         found: Vec::new(),
         failed: Vec::new(),
     };
-    for (executable, found) in collect.finish("hsa_ven_amd_loader_iterate_executables", status)? {
+    for (executable, found) in collector.finish("hsa_ven_amd_loader_iterate_executables", status)? {
         match found {
             Ok(found) => segments.found.extend(found),
             Err(error) => segments.failed.push((ExecutableId(executable.0), error)),
@@ -141,15 +160,19 @@ pub fn segments(api: &Api) -> Result<Segments, Error> {
     Ok(segments)
 }
 
-/// The segments of an executable; none before it is frozen.
+/// The segments of an executable. Empty if it is not frozen.
 pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segment>, Error> {
     let mut state = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
     let status = unsafe {
-        (api.hsa_executable_get_info)(executable, EXECUTABLE_INFO_STATE, (&raw mut state).cast())
+        (api.hsa_executable_get_info)(
+            executable,
+            HSA_EXECUTABLE_INFO_STATE,
+            (&raw mut state).cast(),
+        )
     };
     check("hsa_executable_get_info(HSA_EXECUTABLE_INFO_STATE)", status)?;
-    if state != EXECUTABLE_STATE_FROZEN {
+    if state != HSA_EXECUTABLE_STATE_FROZEN {
         return Ok(Vec::new());
     }
     let mut segments = Vec::new();
@@ -161,17 +184,17 @@ pub fn segments_of(api: &Api, executable: ExecutableHandle) -> Result<Vec<Segmen
             [
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_AGENT,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
                     (&raw mut agent).cast(),
                 ),
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_LOAD_BASE,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE,
                     (&raw mut base).cast(),
                 ),
                 info(
                     object,
-                    LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
+                    HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE,
                     (&raw mut size).cast(),
                 ),
             ]
@@ -198,21 +221,22 @@ fn code_objects(
         object: LoadedCodeObjectHandle,
         data: *mut c_void,
     ) -> Status {
-        // SAFETY: `data` is the collection that `code_objects` passed, alive and not otherwise used during the call.
-        let collect = unsafe { &mut *data.cast::<Collect<LoadedCodeObjectHandle>>() };
-        collect.step(Ok(Some(object)))
+        // SAFETY: `data` is the collector that `code_objects` passed; it is valid, and nothing else uses it, during the
+        // call.
+        let collector = unsafe { &mut *data.cast::<Collector<LoadedCodeObjectHandle>>() };
+        collector.step(Ok(Some(object)))
     }
     let iterate = api.loader()?.executable_iterate_loaded_code_objects;
-    let mut collect = Collect::<LoadedCodeObjectHandle>::new(api);
-    // SAFETY: `visit` gets back the pointer given here.
-    let status = unsafe { iterate(executable, visit, (&raw mut collect).cast()) };
-    collect.finish(
+    let mut collector = Collector::<LoadedCodeObjectHandle>::new(api);
+    // SAFETY: `visit` gets the pointer passed here.
+    let status = unsafe { iterate(executable, visit, (&raw mut collector).cast()) };
+    collector.finish(
         "hsa_ven_amd_loader_executable_iterate_loaded_code_objects",
         status,
     )
 }
 
-/// The symbols of an executable on an agent for which `read` returns something.
+/// The results of `read` for the symbols of an executable on an agent, without `None`.
 fn symbols<T, F>(
     api: &Api,
     executable: ExecutableHandle,
@@ -223,7 +247,7 @@ where
     F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
 {
     struct Search<'a, T, F> {
-        collect: Collect<'a, T>,
+        collector: Collector<'a, T>,
         read: F,
     }
     unsafe extern "C" fn visit<T, F>(
@@ -235,16 +259,16 @@ where
     where
         F: Fn(&Api, SymbolHandle) -> Result<Option<T>, Error>,
     {
-        // SAFETY: `data` is the search that `symbols` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the search that `symbols` passed; it is valid, and nothing else uses it, during the call.
         let search = unsafe { &mut *data.cast::<Search<T, F>>() };
-        let found = (search.read)(search.collect.api, symbol);
-        search.collect.step(found)
+        let found = (search.read)(search.collector.api, symbol);
+        search.collector.step(found)
     }
     let mut search = Search {
-        collect: Collect::<T>::new(api),
+        collector: Collector::<T>::new(api),
         read,
     };
-    // SAFETY: `visit` gets back the pointer given here.
+    // SAFETY: `visit` gets the pointer passed here.
     let status = unsafe {
         (api.hsa_executable_iterate_agent_symbols)(
             executable,
@@ -254,11 +278,11 @@ where
         )
     };
     search
-        .collect
+        .collector
         .finish("hsa_executable_iterate_agent_symbols", status)
 }
 
-/// A symbol's name: in `short` if it fits, else in `long`. Names of kernels can be long.
+/// The name of a symbol, in `short` if it fits, otherwise in `long`. Names of kernels can be long.
 fn symbol_name<'a>(
     api: &Api,
     symbol: SymbolHandle,
@@ -266,7 +290,7 @@ fn symbol_name<'a>(
     long: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], Error> {
     const WHAT: &str = "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_NAME)";
-    let length = symbol_u32(api, symbol, SYMBOL_INFO_NAME_LENGTH)? as usize;
+    let length = symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH)? as usize;
     let name = match short.get_mut(..length) {
         Some(name) => name,
         None => {
@@ -276,9 +300,13 @@ fn symbol_name<'a>(
             &mut long[..]
         }
     };
-    // SAFETY: the attribute is as many bytes as the length says (hsa.h, HSA_EXECUTABLE_SYMBOL_INFO_NAME).
+    // SAFETY: the attribute has `length` bytes (hsa.h, HSA_EXECUTABLE_SYMBOL_INFO_NAME).
     let status = unsafe {
-        (api.hsa_executable_symbol_get_info)(symbol, SYMBOL_INFO_NAME, name.as_mut_ptr().cast())
+        (api.hsa_executable_symbol_get_info)(
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_NAME,
+            name.as_mut_ptr().cast(),
+        )
     };
     check(WHAT, status).map(|()| &*name)
 }
@@ -290,13 +318,13 @@ fn symbol_u64(
     what: &'static str,
 ) -> Result<u64, Error> {
     let mut value = 0u64;
-    // SAFETY: the attributes that this file asks for here are 64-bit addresses.
+    // SAFETY: the attributes that this file reads with it are 64-bit addresses.
     let status =
         unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
     check(what, status).map(|()| value)
 }
 
-/// The variables of an executable on an agent that have a wanted name.
+/// The variables of an executable on an agent for whose names `is_wanted` returns true.
 pub fn variables(
     api: &Api,
     executable: ExecutableHandle,
@@ -315,16 +343,22 @@ fn variable(
 ) -> Result<Option<Variable>, Error> {
     let (mut short, mut long) = ([0u8; 256], Vec::new());
     let name = symbol_name(api, symbol, &mut short, &mut long)?;
-    if !is_wanted(name) || symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_VARIABLE {
+    if !is_wanted(name)
+        || symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_VARIABLE
+    {
         return Ok(None);
     }
     let address = symbol_u64(
         api,
         symbol,
-        SYMBOL_INFO_VARIABLE_ADDRESS,
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
         "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
     )?;
-    let size = u64::from(symbol_u32(api, symbol, SYMBOL_INFO_VARIABLE_SIZE)?);
+    let size = u64::from(symbol_u32(
+        api,
+        symbol,
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
+    )?);
     Ok(Some(Variable {
         name: String::from_utf8_lossy(name).into_owned(),
         address,
@@ -336,13 +370,13 @@ fn variable(
 pub struct KernelSymbol {
     /// Without the `.kd` of its descriptor.
     pub name: String,
-    /// Device address of its descriptor, as dispatch packets have it.
+    /// The device address of its descriptor, as in dispatch packets.
     pub object: u64,
     /// Bytes.
     pub kernarg: u32,
-    /// Bytes a workgroup.
+    /// Bytes per workgroup.
     pub group: u32,
-    /// Bytes a work-item.
+    /// Bytes per work-item.
     pub private: u32,
 }
 
@@ -356,7 +390,7 @@ pub fn kernels(
 }
 
 fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error> {
-    if symbol_u32(api, symbol, SYMBOL_INFO_TYPE)? != SYMBOL_KIND_KERNEL {
+    if symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_KERNEL {
         return Ok(None);
     }
     let (mut short, mut long) = ([0u8; 256], Vec::new());
@@ -367,18 +401,30 @@ fn kernel(api: &Api, symbol: SymbolHandle) -> Result<Option<KernelSymbol>, Error
         object: symbol_u64(
             api,
             symbol,
-            SYMBOL_INFO_KERNEL_OBJECT,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
             "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT)",
         )?,
-        kernarg: symbol_u32(api, symbol, SYMBOL_INFO_KERNARG_SIZE)?,
-        group: symbol_u32(api, symbol, SYMBOL_INFO_GROUP_SIZE)?,
-        private: symbol_u32(api, symbol, SYMBOL_INFO_PRIVATE_SIZE)?,
+        kernarg: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
+        )?,
+        group: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
+        )?,
+        private: symbol_u32(
+            api,
+            symbol,
+            HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE,
+        )?,
     }))
 }
 
 fn symbol_u32(api: &Api, symbol: SymbolHandle, attribute: u32) -> Result<u32, Error> {
     let mut value = 0u32;
-    // SAFETY: the attributes that this file asks for here are 32-bit values.
+    // SAFETY: the attributes that this file reads with it are 32-bit values.
     let status =
         unsafe { (api.hsa_executable_symbol_get_info)(symbol, attribute, (&raw mut value).cast()) };
     check("hsa_executable_symbol_get_info", status).map(|()| value)
@@ -390,32 +436,37 @@ pub fn uri(api: &Api, executable: ExecutableHandle, agent: AgentHandle) -> Optio
     for object in code_objects(api, executable).ok()? {
         let (mut owner, mut length) = (AgentHandle(0), 0u32);
         // SAFETY: the attribute is an hsa_agent_t.
-        let owned = unsafe {
+        let agent_status = unsafe {
             info(
                 object,
-                LOADED_CODE_OBJECT_INFO_AGENT,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT,
                 (&raw mut owner).cast(),
             )
         };
         // SAFETY: the attribute is a u32.
-        let sized = unsafe {
+        let length_status = unsafe {
             info(
                 object,
-                LOADED_CODE_OBJECT_INFO_URI_LENGTH,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH,
                 (&raw mut length).cast(),
             )
         };
-        if owned != Status::SUCCESS
-            || sized != Status::SUCCESS
+        if agent_status != Status::SUCCESS
+            || length_status != Status::SUCCESS
             || owner != agent
             || length > 1 << 16
         {
             continue;
         }
         let mut uri = vec![0u8; length as usize];
-        // SAFETY: the attribute is as many bytes as the length says.
-        if unsafe { info(object, LOADED_CODE_OBJECT_INFO_URI, uri.as_mut_ptr().cast()) }
-            == Status::SUCCESS
+        // SAFETY: the attribute has `length` bytes.
+        if unsafe {
+            info(
+                object,
+                HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI,
+                uri.as_mut_ptr().cast(),
+            )
+        } == Status::SUCCESS
         {
             return Some(String::from_utf8_lossy(&uri).into_owned());
         }

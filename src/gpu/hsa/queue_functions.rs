@@ -1,67 +1,65 @@
-//! Functions of newer ROCr that create queues without `hsa_queue_create`: `hsa_amd_queue_create`, by which HIP creates
-//! its queues from ROCm 10 on, and `hsa_amd_counted_queue_acquire` with its `_release`. They are at the end of ROCr's
-//! `AmdExtTable`, and releases and development branches do not agree on their slots. So the slot is found by a call: for
-//! a moment the slots that are not known hold probes, and the exported function, which goes through the table, calls one
-//! of them.
+//! Functions of newer versions of ROCr that create queues without `hsa_queue_create`: `hsa_amd_queue_create`, which HIP
+//! uses since ROCm 10, and `hsa_amd_counted_queue_acquire` with `hsa_amd_counted_queue_release`.
+//!
+//! They are at the end of ROCr's `AmdExtTable`, but their slots differ between releases and development branches.
+//! [`find`] detects the slots: it temporarily fills the unknown slots with probes and calls the exported function. That
+//! function calls through the table, and so calls the probe in its slot.
 
-use super::tables::{AmdExtTable, QueueEnd};
-use super::types::*;
 use crate::sys::loader;
+use hsa_abi::{AmdExtPrefix, Status, function};
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 
-pub use hsa_abi::function::{
-    hsa_amd_counted_queue_acquire as CountedQueueAcquire, hsa_amd_queue_create as AmdQueueCreate,
-};
-pub use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE as ENGINE_COMPUTE, QueueCreateDesc};
-
-/// Where the functions are in an `AmdExtTable`, if they are there: the slot's number, counted from 0.
+/// The slots of the functions in an `AmdExtTable`, counted from 0. `None` if the table does not have the function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slots {
+pub struct QueueFunctionSlots {
     pub create: Option<usize>,
     pub acquire: Option<usize>,
     pub release: Option<usize>,
 }
 
-/// What a table has in the slots. A slot that is not known has nothing.
-pub struct Saved {
-    pub create: Option<AmdQueueCreate>,
-    pub acquire: Option<CountedQueueAcquire>,
-    pub release: Option<QueueEnd>,
+/// The functions in these slots of a table. `None` for an unknown slot.
+pub struct QueueFunctions {
+    pub create: Option<function::hsa_amd_queue_create>,
+    pub acquire: Option<function::hsa_amd_counted_queue_acquire>,
+    pub release: Option<function::hsa_queue_destroy>,
 }
 
-/// What goes into the slots that are known.
-pub struct Hooks {
-    pub create: AmdQueueCreate,
-    pub acquire: CountedQueueAcquire,
-    pub release: QueueEnd,
+/// The hooks that replace the functions in known slots.
+pub struct QueueHooks {
+    pub create: function::hsa_amd_queue_create,
+    pub acquire: function::hsa_amd_counted_queue_acquire,
+    pub release: function::hsa_queue_destroy,
 }
 
-impl Slots {
+impl QueueFunctionSlots {
     /// The functions in these slots.
     ///
     /// # Safety
     /// As [`functions`]; the slots were found in ROCr's table.
-    pub unsafe fn saved(self, table: *mut AmdExtTable) -> Saved {
+    pub unsafe fn read(self, table: *mut AmdExtPrefix) -> QueueFunctions {
         use std::mem::transmute;
         // SAFETY: the caller's promise.
         let functions = unsafe { functions(table) };
         let at = |slot: Option<usize>| functions.get(slot?).copied();
-        // SAFETY: functions of these types, by the names that lead to their slots.
+        // SAFETY: each slot was found by the name of a function of this type.
         unsafe {
-            Saved {
-                create: at(self.create).map(|f| transmute::<Function, AmdQueueCreate>(f)),
-                acquire: at(self.acquire).map(|f| transmute::<Function, CountedQueueAcquire>(f)),
-                release: at(self.release).map(|f| transmute::<Function, QueueEnd>(f)),
+            QueueFunctions {
+                create: at(self.create)
+                    .map(|f| transmute::<Function, function::hsa_amd_queue_create>(f)),
+                acquire: at(self.acquire)
+                    .map(|f| transmute::<Function, function::hsa_amd_counted_queue_acquire>(f)),
+                release: at(self.release)
+                    .map(|f| transmute::<Function, function::hsa_queue_destroy>(f)),
             }
         }
     }
 
-    /// Puts the hooks into these slots.
+    /// Replaces the functions in these slots with the hooks.
     ///
     /// # Safety
-    /// As [`Slots::saved`].
-    pub unsafe fn replace(self, table: *mut AmdExtTable, hooks: Hooks) {
+    /// As [`QueueFunctionSlots::read`].
+    pub unsafe fn install(self, table: *mut AmdExtPrefix, hooks: QueueHooks) {
         // SAFETY: the caller's promise.
         let functions = unsafe { functions(table) };
         let hooks = [
@@ -70,19 +68,19 @@ impl Slots {
             (self.release, hooks.release as Function),
         ];
         for (slot, hook) in hooks {
-            if let Some(place) = slot.and_then(|slot| functions.get_mut(slot)) {
-                *place = hook;
+            if let Some(function) = slot.and_then(|slot| functions.get_mut(slot)) {
+                *function = hook;
             }
         }
     }
 }
 
-/// What stays in a slot that is replaced: a function's address.
+/// The address of a function in a table.
 pub type Function = *const c_void;
 
-/// The slots of ROCr 7.2.4's table, which are all known and create no queues in these ways.
+/// The first slot that is probed. ROCr 7.2.4's table ends here: all of its functions are known.
 const FIRST: usize = hsa_abi::AMD_EXT_FUNCTIONS_7_2;
-/// Slots that are probed, at most.
+/// The maximum number of slots that are probed.
 const PROBES: usize = 64;
 
 thread_local! {
@@ -106,12 +104,12 @@ probes! {
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 }
 
-/// The functions of a table, from slot 0 on.
+/// All functions of a table, starting with slot 0.
 ///
 /// # Safety
-/// `table` is ROCr's, as `OnLoad` gets it, and nobody else uses it while it is borrowed.
-unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
-    // SAFETY: the caller's promise; the version has the table's size, and the slots are behind it.
+/// `table` is ROCr's, as passed to `OnLoad`, and not accessed otherwise while it is borrowed.
+unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
+    // SAFETY: the caller's promise; the version contains the table's size, and the slots follow it.
     unsafe {
         let version = &raw mut (*table).version;
         let bytes = ((*version).minor as usize).saturating_sub(size_of_val(&*version));
@@ -119,16 +117,16 @@ unsafe fn functions<'a>(table: *mut AmdExtTable) -> &'a mut [Function] {
     }
 }
 
-/// Finds the functions. Nothing is launched yet: HSA is being initialized.
+/// Finds the slots. Must be called while HSA is being initialized, before anything is launched.
 ///
 /// # Safety
-/// As [`functions`]; `rocr` is a function of the library that the table is of.
-pub unsafe fn find(table: *mut AmdExtTable, rocr: *const c_void) -> Slots {
+/// As [`functions`]; `rocr` is a function of the library that owns the table.
+pub unsafe fn find(table: *mut AmdExtPrefix, rocr: *const c_void) -> QueueFunctionSlots {
     // SAFETY: the caller's promise.
     let functions = unsafe { functions(table) };
     let end = functions.len().min(FIRST + PROBES);
     if end <= FIRST {
-        return Slots::default();
+        return QueueFunctionSlots::default();
     }
     let mut find = |name: &CStr| {
         let exported = loader::exported_by_file_of(rocr, name)?;
@@ -137,8 +135,8 @@ pub unsafe fn find(table: *mut AmdExtTable, rocr: *const c_void) -> Slots {
             *slot = probe as Function;
         }
         PROBED.set(None);
-        // SAFETY: a function of ROCr's with up to seven arguments that are registers, or one word on the stack. All of
-        // them are null, so that it fails at its first check where it does not go through the table.
+        // SAFETY: a function of ROCr with up to seven arguments, each passed in a register or as one word on the stack.
+        // All of them are null, so a function that does not call through the table fails its first argument check.
         unsafe {
             type Seven = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64) -> u32;
             std::mem::transmute::<*mut c_void, Seven>(exported)(0, 0, 0, 0, 0, 0, 0);
@@ -146,7 +144,7 @@ pub unsafe fn find(table: *mut AmdExtTable, rocr: *const c_void) -> Slots {
         functions[FIRST..end].copy_from_slice(&saved);
         PROBED.get().map(|n| FIRST + n)
     };
-    Slots {
+    QueueFunctionSlots {
         create: find(c"hsa_amd_queue_create"),
         acquire: find(c"hsa_amd_counted_queue_acquire"),
         release: find(c"hsa_amd_counted_queue_release"),

@@ -1,23 +1,26 @@
-//! The program's queues, for a drain of a program without HIP (HSA, OpenMP): it waits for the packets in them. Nothing is
-//! on the launch path: queues are registered when they are created, and drains read them.
+//! Waits for the packets in the program's queues, for drains of programs without HIP (HSA, OpenMP). This adds no work to
+//! the launch path: queues are registered when they are created, and drains read them.
 //!
-//! A packet that was taken from a queue may still run. To wait for it, a drain writes a barrier packet with a signal of its
-//! own behind it. Only the producer may write to a queue with a single producer. There the drain waits until all packets
-//! are taken, and the last ones may still run.
+//! A packet that was taken from a queue may still run. To wait for it, a drain submits a barrier packet with its own
+//! signal after it. Only the producer may write to a single-producer queue. There the drain waits until all packets are
+//! taken, and the last ones may still run.
 
 use super::api::{Api, check};
 use super::cooperative;
-use super::types::*;
 use crate::gpu::runtime::Error;
 use crate::support::sync::lock;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_QUEUE_MIN_SIZE, HSA_QUEUE_TYPE_MULTI, HSA_SIGNAL_CONDITION_LT,
+    HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle, SignalValue, Status,
+};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The header of an `hsa_barrier_and_packet_t` that waits for all packets before it
-/// (`HSA_PACKET_TYPE_BARRIER_AND`, `HSA_PACKET_HEADER_BARRIER`), its fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
+/// The header of an `hsa_barrier_and_packet_t` that waits for all earlier packets (`HSA_PACKET_TYPE_BARRIER_AND`,
+/// `HSA_PACKET_HEADER_BARRIER`), with fences of system scope (`HSA_FENCE_SCOPE_SYSTEM`).
 const BARRIER_PACKET_HEADER: u16 = 3 | 1 << 8 | 2 << 9 | 2 << 11;
 
 /// How long a wait takes before it checks the time, and whether the queue still exists.
@@ -25,8 +28,8 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// The pause between two polls of something without a signal.
 const POLL_PAUSE: Duration = Duration::from_micros(200);
 
-struct Queue {
-    pointer: *mut QueueHead,
+struct TrackedQueue {
+    pointer: *mut Queue,
     /// Distinguishes it from other queues at the same address.
     number: u64,
     /// Only one thread of the program may write to it. (ROCr itself treats all queues as multi-producer queues.)
@@ -36,13 +39,13 @@ struct Queue {
 }
 
 // SAFETY: HSA's functions for queues may be called from any thread; a registered queue is not destroyed.
-unsafe impl Send for Queue {}
+unsafe impl Send for TrackedQueue {}
 
 #[derive(Default)]
 struct Queues {
     created: u64,
-    /// By their addresses.
-    all: HashMap<usize, Queue>,
+    /// By address.
+    all: HashMap<usize, TrackedQueue>,
     /// Threads in [`wait`].
     waiting: usize,
     /// All waits end: HSA is being shut down.
@@ -61,8 +64,8 @@ pub fn created(queue: usize, is_single_producer: bool) {
     queues.created += 1;
     queues.all.insert(
         queue,
-        Queue {
-            pointer: queue as *mut QueueHead,
+        TrackedQueue {
+            pointer: queue as *mut Queue,
             number: queues.created,
             is_single_producer,
             done: 0,
@@ -81,20 +84,20 @@ thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is creating or destroying a queue of devprof's own.
+/// Whether this thread is creating or destroying one of devprof's own queues.
 pub fn is_own() -> bool {
     IS_OWN.get()
 }
 
-/// The minimal size of a queue of devprof's, packets. It never holds more than one.
+/// The minimum size of devprof's own queues, packets. They never hold more than one.
 const OWN_SIZE: u32 = 64;
 
 /// Creates a queue that hooks can distinguish from the program's ([`is_own`]).
-pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error> {
+pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut Queue, Error> {
     let mut size = 0u32;
     // SAFETY: the attribute is a u32.
     let status = unsafe {
-        (api.hsa_agent_get_info)(agent, AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
+        (api.hsa_agent_get_info)(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
     };
     check("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
     let mut queue = std::ptr::null_mut();
@@ -104,7 +107,7 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
         (api.hsa_queue_create)(
             agent,
             size.max(OWN_SIZE),
-            QUEUE_TYPE_MULTI,
+            HSA_QUEUE_TYPE_MULTI,
             None,
             std::ptr::null_mut(),
             0,
@@ -116,8 +119,8 @@ pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut QueueHead, Error
     check("hsa_queue_create", status).map(|()| queue)
 }
 
-/// Destroys a queue of [`create_own`], with the packets in it.
-pub fn destroy_own(api: &Api, queue: *mut QueueHead) {
+/// Destroys a queue that [`create_own`] created, with the packets in it.
+pub fn destroy_own(api: &Api, queue: *mut Queue) {
     IS_OWN.set(true);
     // SAFETY: created by `create_own`, and not used any more.
     unsafe { (api.hsa_queue_destroy)(queue) };
@@ -208,10 +211,10 @@ fn wait_for(api: &Api, mut busy: Vec<(usize, u64, Step)>, start: Instant, limit:
                 unsafe {
                     (api.hsa_signal_wait_scacquire)(
                         *signal,
-                        SIGNAL_CONDITION_LT,
+                        HSA_SIGNAL_CONDITION_LT,
                         1,
                         WAIT_SLICE.as_nanos() as u64,
-                        WAIT_STATE_BLOCKED,
+                        HSA_WAIT_STATE_BLOCKED,
                     )
                 };
             }
@@ -247,7 +250,7 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
             };
             match queue.submit(api, signal) {
                 Some(index) => {
-                    cooperative::own_packet(address);
+                    cooperative::exclude_packet(address);
                     *step = Step::Signal(signal, index + 1);
                 }
                 None => destroy(api, signal),
@@ -259,10 +262,10 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
             let value = unsafe {
                 (api.hsa_signal_wait_scacquire)(
                     signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     1,
                     0,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value >= 1 {
@@ -279,48 +282,48 @@ fn advance(api: &Api, address: usize, number: u64, step: &mut Step) -> bool {
     }
 }
 
-impl Queue {
+impl TrackedQueue {
     fn written(&self, api: &Api) -> u64 {
         // SAFETY: the queue is registered, so it was not destroyed.
         unsafe { (api.hsa_queue_load_write_index_scacquire)(self.pointer) }
     }
 
-    /// Submits a barrier packet behind all others. Returns its index; `None` if the queue is full, or another thread is
+    /// Submits a barrier packet after all others. Returns its index; `None` if the queue is full, or another thread is
     /// writing to it.
     fn submit(&self, api: &Api, signal: SignalHandle) -> Option<u64> {
         let index = self.written(api);
         // SAFETY: the queue is registered, so it was not destroyed.
-        let (head, taken) = unsafe {
+        let (queue, taken) = unsafe {
             let taken = (api.hsa_queue_load_read_index_scacquire)(self.pointer);
             (&*self.pointer, taken)
         };
-        if index.wrapping_sub(taken) >= u64::from(head.size) {
+        if index.wrapping_sub(taken) >= u64::from(queue.size) {
             return None;
         }
         // SAFETY: as above. The slot is free, and reserved once the write index is advanced.
-        let was =
+        let found =
             unsafe { (api.hsa_queue_cas_write_index_scacq_screl)(self.pointer, index, index + 1) };
-        if was != index {
+        if found != index {
             return None;
         }
-        // SAFETY: the queue is alive, and the slot is free and reserved for this packet.
-        unsafe { put_barrier(api, self.pointer, index, signal) };
+        // SAFETY: the queue is registered, so it was not destroyed; the slot is free and reserved for this packet.
+        unsafe { write_barrier(api, self.pointer, index, signal) };
         Some(index)
     }
 }
 
-/// Writes a barrier packet that completes `signal` when all packets before it are done, and rings for it. Its fences are of
+/// Writes a barrier packet that completes `signal` after all earlier packets, and rings the doorbell. Its fences have
 /// system scope.
 ///
 /// # Safety
-/// The queue is alive, and the slot of `index` is free and reserved by the caller.
-pub unsafe fn put_barrier(api: &Api, queue: *const QueueHead, index: u64, signal: SignalHandle) {
-    // SAFETY: the caller's promise. A packet's slot in the ring has 64 bytes, aligned to them. What is in it was taken, and
-    // its header says so until the new one is written, last.
+/// The queue is not destroyed, and the slot of `index` is free and reserved by the caller.
+pub unsafe fn write_barrier(api: &Api, queue: *const Queue, index: u64, signal: SignalHandle) {
+    // SAFETY: the caller's promise. A slot of the ring has 64 bytes and is aligned to 64 bytes. Its header is invalid
+    // until the new header is written, which comes last.
     unsafe {
-        let head = &*queue;
-        let slot = (index % u64::from(head.size.max(1))) as usize;
-        let packet = head.base_address.cast::<[u64; 8]>().add(slot);
+        let queue = &*queue;
+        let slot = (index % u64::from(queue.size.max(1))) as usize;
+        let packet = queue.base_address.cast::<[u64; 8]>().add(slot);
         let words = packet.cast::<u64>();
         packet.cast::<u16>().add(1).write_volatile(0);
         packet.cast::<u32>().add(1).write_volatile(0);
@@ -328,18 +331,18 @@ pub unsafe fn put_barrier(api: &Api, queue: *const QueueHead, index: u64, signal
         words.add(7).write_volatile(signal.0);
         let header = &*packet.cast::<AtomicU16>();
         header.store(BARRIER_PACKET_HEADER, Ordering::Release);
-        (api.hsa_signal_store_screlease)(head.doorbell_signal, index as SignalValue);
+        (api.hsa_signal_store_screlease)(queue.doorbell_signal, index as SignalValue);
     }
 }
 
 fn create(api: &Api) -> Option<SignalHandle> {
     let mut signal = SignalHandle(0);
-    // SAFETY: no consumers named: any agent may use it.
+    // SAFETY: no consumers are specified, so any agent may use the signal.
     let status = unsafe { (api.hsa_signal_create)(1, 0, std::ptr::null(), &raw mut signal) };
     (status == Status::SUCCESS).then_some(signal)
 }
 
 fn destroy(api: &Api, signal: SignalHandle) {
-    // SAFETY: created by `create`; no packet that the GPU may still take names it.
+    // SAFETY: created by `create`; no packet that the GPU may still process refers to it.
     unsafe { (api.hsa_signal_destroy)(signal) };
 }

@@ -1,15 +1,16 @@
-//! A copy of ROCr's API tables from before a trace puts its own functions in. It has ROCr's functions, or those of a tool
+//! A copy of ROCr's API tables, made before a trace installs its hooks. It contains ROCr's functions, or those of a tool
 //! that ROCr loaded before devprof.
 
-use super::queue_functions::Saved;
-use super::tables::{AmdExtTable, ApiTable, CoreTable, tables};
+use super::queue_functions::QueueFunctions;
+use super::tables::tables;
 use super::tool_hooks;
+use hsa_abi::{AmdExtPrefix, ApiPrefix, CoreApiPrefix};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub struct SavedTables {
-    pub core: CoreTable,
-    pub amd: AmdExtTable,
-    pub queue_functions: Saved,
+    pub core: CoreApiPrefix,
+    pub amd: AmdExtPrefix,
+    pub queue_functions: QueueFunctions,
 }
 
 /// Never freed: threads may be in a hook while HSA is shut down and initialized again.
@@ -21,17 +22,17 @@ pub fn saved() -> Option<&'static SavedTables> {
     unsafe { SAVED.load(Ordering::Acquire).as_ref() }
 }
 
-/// Saves the tables. Returns false if they have versions that devprof does not know.
+/// Saves the tables. Returns false if devprof does not support their versions.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn save(table: *mut ApiTable) -> bool {
-    // SAFETY: the caller's promise; the sizes are checked.
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn save(table: *mut ApiPrefix) -> bool {
+    // SAFETY: the caller's promise; `tables` checks the sizes.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
-    // SAFETY: ROCr's table, with the slots that were found in it.
-    let queue_functions = unsafe { tool_hooks::slots().saved(amd) };
+    // SAFETY: the slots were found in this table.
+    let queue_functions = unsafe { tool_hooks::queue_function_slots().read(amd) };
     let saved = Box::new(SavedTables {
         core: *core,
         amd: *amd,

@@ -1,5 +1,5 @@
-//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and kept
-//! for later drains. Copies are asynchronous, in batches, with one wait for each batch. If pinned memory or the
+//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
+//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
 //! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
@@ -7,23 +7,28 @@
 
 use super::api::{Api, check, failed};
 use super::hip;
-use super::types::*;
 use super::write_back::WriteBack;
 use crate::gpu::runtime::{Error, Take};
+use hsa_abi::{
+    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED,
+    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+    HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_SEGMENT_GLOBAL, HSA_SIGNAL_CONDITION_LT,
+    HSA_WAIT_STATE_BLOCKED, PoolHandle, SignalHandle, SignalValue, Status,
+};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How long a wait for copies keeps its processor before it sleeps. ROCr polls: always without interrupts, at first with
-/// them.
+/// How long a wait for copies may poll before it sleeps. In this time ROCr polls, with and without interrupts.
 const WAIT_SLICE: Duration = Duration::from_micros(20);
 /// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The largest batch, bytes. It bounds a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a wait 0.02 ms.
+/// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a wait
+/// 0.02 ms.
 pub const BATCH: usize = 16 << 20;
-/// The smallest buffer, bytes.
-const SMALLEST: usize = 1 << 16;
+/// The size of the smallest buffer, bytes.
+const MIN_SIZE: usize = 1 << 16;
 /// The alignment of pieces in the buffer: a cache line.
 const LINE: usize = 64;
 
@@ -31,7 +36,7 @@ const LINE: usize = 64;
 pub struct Staging {
     api: &'static Api,
     gpu: AgentHandle,
-    /// The agent of the pinned memory, and its pool. `None` if there is no such pool.
+    /// The CPU agent and its pool of pinned memory. `None` if it has no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
     signal: Option<SignalHandle>,
@@ -50,7 +55,7 @@ struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Staging {
-    /// `cpu` is the agent whose memory is used. Allocates nothing yet.
+    /// `cpu`: the agent whose memory is used. Does not allocate memory.
     pub fn new(api: &'static Api, gpu: AgentHandle, cpu: Option<AgentHandle>) -> Staging {
         let host = cpu.and_then(|cpu| pinned_pool(api, cpu).map(|pool| (cpu, pool)));
         Staging {
@@ -64,9 +69,9 @@ impl Staging {
         }
     }
 
-    /// Copies `pieces` of device memory, none of which is empty or larger than [`BATCH`], and calls `take` for each, with
-    /// its number and its bytes or why it could not be copied. Every piece must lie in memory that is allocated on the
-    /// agent. `Err` if there is no memory to copy to, or a batch takes longer than `limit`.
+    /// Copies `pieces` of device memory. For each it calls `take` with the number of the piece and its bytes, or the
+    /// error. Each piece must be non-empty, no larger than [`BATCH`], and in memory that is allocated on the agent.
+    /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
     pub fn copy(
         &mut self,
         pieces: &[Range<u64>],
@@ -82,7 +87,7 @@ impl Staging {
                 let size = length(piece);
                 let bytes =
                     match (copied[n], self.pinned) {
-                        // SAFETY: the buffer has these bytes, and the copy to them is done; `take` does not keep them.
+                        // SAFETY: the bytes are in the buffer, their copy is complete, and `take` does not keep them.
                         (true, Some(pinned)) => Ok(unsafe {
                             std::slice::from_raw_parts(pinned.base.add(offsets[n]), size)
                         }),
@@ -100,20 +105,20 @@ impl Staging {
         self.write_back.run(limit)
     }
 
-    /// Sets every byte of `range`, which lies in memory that is allocated on the agent.
+    /// Sets every byte of `range`, which must be in memory that is allocated on the agent.
     pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
         let most = length(range).min(BATCH);
-        // From pinned memory no page has to be locked first.
+        // HSA need not lock the pages of pinned memory.
         let bytes = match self.reserve(most) {
             Some((_, pinned)) => pinned.base,
             None => self.heap(most)?,
         };
-        // SAFETY: `bytes` has that size, and nobody reads it now.
+        // SAFETY: `bytes` has that size, and no copy uses it now.
         unsafe { bytes.write_bytes(byte, most) };
         let mut start = range.start;
         while start < range.end {
             let size = length(&(start..range.end)).min(BATCH);
-            // SAFETY: no more bytes than there are at `bytes`, to a part of the range.
+            // SAFETY: `size` is at most the size of `bytes`, and the destination is a part of the range.
             let status =
                 unsafe { (self.api.hsa_memory_copy)(start as *mut c_void, bytes.cast(), size) };
             check("hsa_memory_copy", status)?;
@@ -122,11 +127,11 @@ impl Staging {
         Ok(())
     }
 
-    /// One piece by the synchronous ways.
+    /// Copies one piece synchronously.
     fn copy_one(&mut self, piece: &Range<u64>) -> Result<&[u8], Error> {
         let size = length(piece);
         let to = self.heap(size)?;
-        // SAFETY: `to` has room for `size` bytes, the piece lies in memory that is allocated on an agent.
+        // SAFETY: `to` has `size` bytes, and the piece is in memory that is allocated on the agent.
         let status =
             unsafe { (self.api.hsa_memory_copy)(to.cast(), piece.start as *const c_void, size) };
         // SAFETY: as above.
@@ -141,7 +146,7 @@ impl Staging {
         }
     }
 
-    /// `size` bytes of memory that is not pinned.
+    /// A buffer of `size` bytes that is not pinned.
     fn heap(&mut self, size: usize) -> Result<*mut u8, Error> {
         self.heap.clear();
         self.heap
@@ -151,13 +156,13 @@ impl Staging {
         Ok(self.heap.as_mut_ptr())
     }
 
-    /// The pinned buffer, with room for `size` bytes. A larger one is allocated before the old one is given back.
+    /// The pinned buffer, with at least `size` bytes. If it is too small, a larger one is allocated before it is freed.
     fn reserve(&mut self, size: usize) -> Option<(AgentHandle, Pinned)> {
         let (cpu, pool) = self.host?;
         if let Some(pinned) = self.pinned.filter(|pinned| pinned.size >= size) {
             return Some((cpu, pinned));
         }
-        let size = size.checked_next_power_of_two()?.max(SMALLEST);
+        let size = size.checked_next_power_of_two()?.max(MIN_SIZE);
         let pinned = Pinned {
             base: self.allocate(pool, size).ok()?,
             size,
@@ -170,7 +175,7 @@ impl Staging {
 
     fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
         let mut base = std::ptr::null_mut::<c_void>();
-        // SAFETY: plain allocation from a pool that allows it.
+        // SAFETY: the pool allows allocation.
         check("hsa_amd_memory_pool_allocate", unsafe {
             (self.api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
         })?;
@@ -178,7 +183,7 @@ impl Staging {
         let status =
             unsafe { (self.api.hsa_amd_agents_allow_access)(1, &self.gpu, std::ptr::null(), base) };
         if let Err(error) = check("hsa_amd_agents_allow_access", status) {
-            // SAFETY: allocated just above and used by nobody.
+            // SAFETY: allocated above, and not used yet.
             unsafe { (self.api.hsa_amd_memory_pool_free)(base) };
             return Err(error);
         }
@@ -186,12 +191,13 @@ impl Staging {
     }
 
     fn free(&self, pinned: Pinned) {
-        // SAFETY: allocated from a pool by `allocate`; all copies into it are done. A failure leaks it, which is all
-        // that can be done.
+        // SAFETY: allocated from a pool by `allocate`; all copies to it are complete. If this fails, the memory is
+        // leaked.
         unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
     }
 
-    /// Copies the pieces to their offsets in the pinned buffer at once and waits. Which of them were copied.
+    /// Copies the pieces to their offsets in the pinned buffer concurrently, and waits. Returns which of them were
+    /// copied.
     fn copy_batch(
         &mut self,
         pieces: &[Range<u64>],
@@ -206,12 +212,12 @@ impl Staging {
         let (Some((cpu, pinned)), Ok(signal)) = (self.reserve(end), self.signal()) else {
             return Ok(copied);
         };
-        let wanted = pieces.len() as SignalValue;
+        let count = pieces.len() as SignalValue;
         // SAFETY: the signal is this agent's, and no copy uses it now.
-        unsafe { (self.api.hsa_signal_store_relaxed)(signal, wanted) };
+        unsafe { (self.api.hsa_signal_store_relaxed)(signal, count) };
         for (n, piece) in pieces.iter().enumerate() {
-            // SAFETY: source inside the agent's allocated memory (the caller's promise), destination inside the
-            // buffer (`reserve`), both alive until the wait below is over.
+            // SAFETY: the source is in the agent's allocated memory (the caller's promise), the destination in the
+            // buffer (`reserve`). Both exist until the wait below is over.
             let status = unsafe {
                 (self.api.hsa_amd_memory_async_copy)(
                     pinned.base.add(offsets[n]).cast(),
@@ -226,27 +232,27 @@ impl Staging {
             };
             copied[n] = status == Status::SUCCESS;
         }
-        // The copies that were refused leave the signal above 0 by their number.
+        // Each copy decrements the signal; the copies that were refused do not.
         let refused = copied.iter().filter(|copied| !**copied).count() as SignalValue;
         let start = Instant::now();
         loop {
-            // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, at least a nanosecond
-            // each.
+            // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, which take at least a
+            // nanosecond.
             let value = unsafe {
                 (self.api.hsa_signal_wait_scacquire)(
                     signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     refused + 1,
                     WAIT_SLICE.as_nanos() as u64,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value == refused {
                 return Ok(copied);
             }
             if value < refused {
-                // A copy that fails makes the value negative. HSA does not report which one, and others may still be
-                // under way: neither the buffer nor the signal can be used or freed any more.
+                // A copy that fails makes the value negative. HSA does not report which one, and others may still run,
+                // so the buffer and the signal can neither be used nor freed any more.
                 self.pinned = None;
                 self.signal = None;
                 copied.fill(false);
@@ -262,7 +268,7 @@ impl Staging {
                     Status::ERROR,
                 ));
             }
-            // An eighth more than it has to take.
+            // The wait takes at most about an eighth longer than the copies.
             std::thread::sleep((elapsed / 8).min(LONGEST_PAUSE));
         }
     }
@@ -272,7 +278,7 @@ impl Staging {
             return Ok(signal);
         }
         let mut signal = SignalHandle(0);
-        // SAFETY: no consumers named: any agent may use it.
+        // SAFETY: no consumers are specified, so any agent may use the signal.
         check("hsa_signal_create", unsafe {
             (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
         })?;
@@ -280,13 +286,13 @@ impl Staging {
         Ok(signal)
     }
 
-    /// Gives everything back to HSA. To be called while HSA is alive; a `Staging` that is dropped without it leaks.
+    /// Frees all memory and signals. HSA must be initialized. A `Staging` that is dropped instead leaks them.
     pub fn release(mut self) {
         if let Some(pinned) = self.pinned.take() {
             self.free(pinned);
         }
         if let Some(signal) = self.signal.take() {
-            // SAFETY: created by `signal`, and no copy uses it.
+            // SAFETY: created by `Staging::signal`, and no copy uses it.
             unsafe { (self.api.hsa_signal_destroy)(signal) };
         }
         self.write_back.release();
@@ -297,7 +303,7 @@ fn length(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
 
-/// Where the first pieces go in a buffer: as many as fit, at least one.
+/// The offsets of the first pieces in the buffer: as many as fit into a batch, at least one.
 fn offsets(pieces: &[Range<u64>]) -> Vec<usize> {
     let mut offsets = Vec::new();
     let mut end: usize = 0;
@@ -319,24 +325,41 @@ fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
         found: Option<PoolHandle>,
     }
     unsafe extern "C" fn visit(pool: PoolHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the search that `pinned_pool` passed, alive and not otherwise used during the call.
+        // SAFETY: `data` is the search that `pinned_pool` passed; it is valid, and nothing else uses it, during the
+        // call.
         let search = unsafe { &mut *data.cast::<Search>() };
         let (mut segment, mut flags, mut allowed) = (u32::MAX, 0u32, false);
         let info = search.api.hsa_amd_memory_pool_get_info;
         // SAFETY: the attributes are a 32-bit enumeration, a u32 and a bool.
         let known = unsafe {
-            info(pool, POOL_INFO_SEGMENT, (&raw mut segment).cast()) == Status::SUCCESS
-                && info(pool, POOL_INFO_GLOBAL_FLAGS, (&raw mut flags).cast()) == Status::SUCCESS
-                && info(pool, POOL_INFO_ALLOC_ALLOWED, (&raw mut allowed).cast()) == Status::SUCCESS
+            info(
+                pool,
+                HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+                (&raw mut segment).cast(),
+            ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+                    (&raw mut flags).cast(),
+                ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+                    (&raw mut allowed).cast(),
+                ) == Status::SUCCESS
         };
-        if known && segment == SEGMENT_GLOBAL && flags & POOL_FLAG_FINE_GRAINED != 0 && allowed {
+        if known
+            && segment == HSA_AMD_SEGMENT_GLOBAL
+            && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED != 0
+            && allowed
+        {
             search.found = Some(pool);
             return Status::INFO_BREAK;
         }
         Status::SUCCESS
     }
     let mut search = Search { api, found: None };
-    // SAFETY: `visit` gets back the pointer given here. No pool found is an answer, whatever the status says.
+    // SAFETY: `visit` gets the pointer passed here. The status is ignored: if it is an error, no pool was found.
     unsafe { (api.hsa_amd_agent_iterate_memory_pools)(cpu, visit, (&raw mut search).cast()) };
     search.found
 }
@@ -346,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_has_as_many_pieces_as_fit() {
+    fn a_batch_contains_as_many_pieces_as_fit() {
         let size = BATCH as u64;
         assert_eq!(offsets(&[0..100, 200..264, 300..301]), [0, 128, 192]);
         assert_eq!(offsets(&[0..size, 0..1]), [0]);

@@ -2,27 +2,29 @@
 //! executables, queues and shutdowns.
 
 use super::api::loaded_api;
-use super::queue_functions::{
-    self, ENGINE_COMPUTE, Function, Hooks, QueueCreateDesc, Saved, Slots,
-};
-use super::tables::*;
-use super::types::*;
+use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
+use super::tables::tables;
 use crate::gpu::events::{Event, Source, report};
 use crate::gpu::runtime::ExecutableId;
 use crate::sys::loader;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, ApiPrefix, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback,
+    Status, function,
+};
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The functions that were in the tables: ROCr's own, or those of a tool that ROCr loaded before devprof.
 struct SavedFunctions {
-    freeze: ExecutableFreeze,
-    destroy: ExecutableDestroy,
-    queue_create: QueueCreate,
-    queue_destroy: QueueEnd,
-    queue_inactivate: QueueEnd,
-    shut_down: ShutDown,
-    slots: Slots,
-    queue_functions: Saved,
+    freeze: function::hsa_executable_freeze,
+    destroy: function::hsa_executable_destroy,
+    queue_create: function::hsa_queue_create,
+    queue_destroy: function::hsa_queue_destroy,
+    queue_inactivate: function::hsa_queue_destroy,
+    shut_down: function::hsa_shut_down,
+    slots: QueueFunctionSlots,
+    queue_functions: QueueFunctions,
 }
 
 /// Never freed: threads may be in a hook while HSA is shut down and initialized again.
@@ -36,23 +38,23 @@ fn saved() -> Option<&'static SavedFunctions> {
 /// Installs the hooks. Returns false, and changes nothing, if the tables have versions that devprof does not know.
 ///
 /// # Safety
-/// `table` is null or ROCr's, as `OnLoad` gets it.
-pub unsafe fn install(table: *mut ApiTable) -> bool {
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn install(table: *mut ApiPrefix) -> bool {
     // SAFETY: the caller's promise.
     let Some((core, amd)) = (unsafe { tables(table) }) else {
         return false;
     };
-    // An earlier OnLoad has changed this table already: what is in it now are the hooks.
+    // An earlier `OnLoad` has already installed the hooks in this table.
     if core.hsa_shut_down as usize == shut_down as *const () as usize {
         return true;
     }
-    // SAFETY: ROCr's table; its own functions are those that HSA's names lead to.
+    // SAFETY: ROCr's table, and a function of the library that owns it.
     let slots = unsafe {
         let rocr = loaded_api().map_or(std::ptr::null(), |api| api.hsa_agent_get_info as Function);
         queue_functions::find(amd, rocr)
     };
-    // SAFETY: ROCr's table, with the slots that were found in it.
-    let queue_functions = unsafe { slots.saved(amd) };
+    // SAFETY: the slots were found in this table.
+    let queue_functions = unsafe { slots.read(amd) };
     let saved = SavedFunctions {
         freeze: core.hsa_executable_freeze,
         destroy: core.hsa_executable_destroy,
@@ -70,26 +72,25 @@ pub unsafe fn install(table: *mut ApiTable) -> bool {
     core.hsa_queue_destroy = queue_destroy;
     core.hsa_queue_inactivate = queue_inactivate;
     core.hsa_shut_down = shut_down;
-    let hooks = Hooks {
+    let hooks = QueueHooks {
         create: amd_queue_create_hook,
         acquire: counted_queue_acquire_hook,
         release: counted_queue_release_hook,
     };
     // SAFETY: as above.
-    unsafe { slots.replace(amd, hooks) };
+    unsafe { slots.install(amd, hooks) };
     true
 }
 
-/// The slots of the functions in [`queue_functions`], in the table of this ROCr.
-pub fn slots() -> Slots {
-    saved().map_or(Slots::default(), |saved| saved.slots)
+/// The slots of [`queue_functions`] in the table of this ROCr.
+pub fn queue_function_slots() -> QueueFunctionSlots {
+    saved().map_or(QueueFunctionSlots::default(), |saved| saved.slots)
 }
 
-/// Whether the library that contains `function`, which is one of ROCr's, creates the queues, and no tool that was loaded
-/// before devprof.
+/// Whether ROCr creates the queues, not a tool that was loaded before devprof. `function`: any function of ROCr.
 pub fn rocr_creates_queues(function: *const c_void) -> bool {
     saved()
-        .is_none_or(|saved| loader::are_of_one_file(saved.queue_create as *const c_void, function))
+        .is_none_or(|saved| loader::are_in_same_file(saved.queue_create as *const c_void, function))
 }
 
 unsafe extern "C" fn shut_down() -> Status {
@@ -144,7 +145,7 @@ unsafe extern "C" fn queue_create(
     data: *mut c_void,
     private: u32,
     group: u32,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
@@ -153,9 +154,9 @@ unsafe extern "C" fn queue_create(
     let status =
         unsafe { (saved.queue_create)(agent, size, kind, callback, data, private, group, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
-        report_created(queue, kind == QUEUE_TYPE_SINGLE);
+        report_created(queue, kind == HSA_QUEUE_TYPE_SINGLE);
     }
     status
 }
@@ -177,8 +178,8 @@ unsafe extern "C" fn amd_queue_create_hook(
     for n in 0..count as usize {
         // SAFETY: there are `count` descriptors, and the call has set the queue of each, even if it failed.
         let desc = unsafe { &*descs.add(n) };
-        if !desc.queue.is_null() && desc.engine == ENGINE_COMPUTE {
-            report_created(desc.queue, desc.kind == QUEUE_TYPE_SINGLE);
+        if !desc.queue.is_null() && desc.engine == HSA_AMD_QUEUE_ENGINE_COMPUTE {
+            report_created(desc.queue, desc.kind == HSA_QUEUE_TYPE_SINGLE);
         }
     }
     status
@@ -192,7 +193,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     callback: Option<QueueErrorCallback>,
     data: *mut c_void,
     flags: u64,
-    queue: *mut *mut QueueHead,
+    queue: *mut *mut Queue,
 ) -> Status {
     let Some(acquire) = saved().and_then(|saved| saved.queue_functions.acquire) else {
         return Status::ERROR;
@@ -200,7 +201,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
     // SAFETY: the program's arguments, to the function that was in the table.
     let status = unsafe { acquire(agent, kind, priority, callback, data, flags, queue) };
     if status == Status::SUCCESS {
-        // SAFETY: the call succeeded, so it has written the queue's address.
+        // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         // Other producers share its ring.
         report_created(queue, false);
@@ -209,7 +210,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
 }
 
 /// `hsa_amd_counted_queue_release`.
-unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn counted_queue_release_hook(queue: *mut Queue) -> Status {
     let Some(release) = saved().and_then(|saved| saved.queue_functions.release) else {
         return Status::ERROR;
     };
@@ -218,7 +219,7 @@ unsafe extern "C" fn counted_queue_release_hook(queue: *mut QueueHead) -> Status
     unsafe { release(queue) }
 }
 
-unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -227,7 +228,7 @@ unsafe extern "C" fn queue_destroy(queue: *mut QueueHead) -> Status {
     unsafe { (saved.queue_destroy)(queue) }
 }
 
-unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
+unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
@@ -236,14 +237,14 @@ unsafe extern "C" fn queue_inactivate(queue: *mut QueueHead) -> Status {
     unsafe { (saved.queue_inactivate)(queue) }
 }
 
-/// Destroys an executable by `destroy`, and reports that.
+/// Destroys an executable with `destroy` and reports the events.
 ///
 /// # Safety
-/// As `hsa_executable_destroy`, which `destroy` is.
+/// As for `hsa_executable_destroy`; `destroy` is a function of that type.
 pub unsafe fn destroy_executable(
     source: Source,
     executable: ExecutableHandle,
-    destroy: ExecutableDestroy,
+    destroy: function::hsa_executable_destroy,
 ) -> Status {
     let id = ExecutableId(executable.0);
     let mut generation = None;
@@ -264,7 +265,7 @@ pub unsafe fn destroy_executable(
     status
 }
 
-fn report_created(queue: *mut QueueHead, is_single_producer: bool) {
+fn report_created(queue: *mut Queue, is_single_producer: bool) {
     report(Event::QueueCreated {
         source: Source::Tool,
         queue: queue as usize,
@@ -272,7 +273,7 @@ fn report_created(queue: *mut QueueHead, is_single_producer: bool) {
     });
 }
 
-fn report_destroying(queue: *mut QueueHead) {
+fn report_destroying(queue: *mut Queue) {
     report(Event::QueueDestroying {
         source: Source::Tool,
         queue: queue as usize,

@@ -1,13 +1,13 @@
-//! Waiting for the kernels that were launched: by HIP and then HSA's handlers if HIP is in the process, else by the
-//! program's queues.
+//! Waits for the kernels that were launched: if HIP is in the process, with HIP, and then for HSA's signal handlers;
+//! otherwise by the program's queues.
 
 use super::api::Api;
-use super::types::*;
 use super::{hip, queues};
 use crate::gpu::runtime::{Wait, Waited};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
 use crate::sys::threads;
+use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalHandle, SignalValue, Status};
 use std::ffi::c_void;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
@@ -18,8 +18,8 @@ struct HsaWait {
     api: &'static Api,
     /// HIP is in the process.
     hip: bool,
-    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait for
-    /// HIP.
+    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait
+    /// for HIP.
     done: Option<Receiver<()>>,
     start: Instant,
     limit: Duration,
@@ -74,7 +74,7 @@ impl Drop for ActiveWait {
 
 /// Waits until no thread waits for HIP, for `limit` at most. To be called before the process destroys HIP.
 pub fn wait_for_all(limit: Duration) {
-    // After the limit nothing more can be done.
+    // The result does not matter: the process exits in any case.
     let _ = IS_OVER.wait_timeout_while(lock(&ACTIVE), limit, |count| *count > 0);
 }
 
@@ -120,20 +120,20 @@ fn pass_handlers(api: &Api) {
         done: Sender<()>,
     }
     unsafe extern "C" fn handler(_: SignalValue, data: *mut c_void) -> bool {
-        // SAFETY: `data` is the box that `pass_handlers` gave away; only this handler uses it.
+        // SAFETY: `data` is the box of `pass_handlers`; only this handler uses it.
         let passes = unsafe { &mut *data.cast::<Passes>() };
         passes.calls += 1;
-        // The thread polls its signals in a circle: between the first call and the second it has polled all of them.
+        // The thread polls its signals in turn: between the first and the second call it has polled all of them.
         if passes.calls == 1 {
             return true;
         }
-        // SAFETY: to return false ends the calls, so nothing else uses the box.
+        // SAFETY: after a handler returns false it is not called again, so nothing else uses the box.
         let passes = unsafe { Box::from_raw(data.cast::<Passes>()) };
         let _ = passes.done.send(());
         false
     }
     let mut signal = SignalHandle(0);
-    // SAFETY: no consumers named: any agent may use it.
+    // SAFETY: no consumers are specified, so any agent may use the signal.
     if unsafe { (api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal) }
         != Status::SUCCESS
     {
@@ -141,17 +141,23 @@ fn pass_handlers(api: &Api) {
     }
     let (done, is_done) = mpsc::channel();
     let passes = Box::into_raw(Box::new(Passes { calls: 0, done }));
-    // SAFETY: the signal's value is below 1 already, so the handler is called at once, with the box.
+    // SAFETY: the handler gets the box. The signal's value is less than 1, so it is called immediately.
     let status = unsafe {
-        (api.hsa_amd_signal_async_handler)(signal, SIGNAL_CONDITION_LT, 1, handler, passes.cast())
+        (api.hsa_amd_signal_async_handler)(
+            signal,
+            HSA_SIGNAL_CONDITION_LT,
+            1,
+            handler,
+            passes.cast(),
+        )
     };
     if status == Status::SUCCESS {
-        // Ends when the handler has sent, or with the process.
+        // Returns after the handler's last call.
         let _ = is_done.recv();
     } else {
-        // SAFETY: the handler was not taken and will never be called.
+        // SAFETY: the handler was not registered and will never be called.
         drop(unsafe { Box::from_raw(passes) });
     }
-    // SAFETY: created above; the handler is done with it or was never there.
+    // SAFETY: created above; the handler was removed or never registered.
     unsafe { (api.hsa_signal_destroy)(signal) };
 }

@@ -1,115 +1,120 @@
-//! Write-back of a GPU's caches. Copies read memory, and what kernels have written may still be in the GPU's L2: HIP's
-//! dispatches end with a release of agent scope unless somebody waits for them, and the copy engine of gfx9 flushes
-//! nothing (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp). A barrier packet with fences of system scope, on a queue of
-//! devprof's own, has the command processor write back all that is dirty, whichever queue it came from, and drop what is
-//! clean, so that kernels see what was copied to the device.
+//! Writes back and invalidates a GPU's caches. Copies read memory, but what kernels have written may still be in the
+//! GPU's L2 cache: HIP's dispatches end with a release of agent scope unless the host waits for them, and the copy
+//! engine of gfx9 does not flush caches (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp).
+//!
+//! A barrier packet with fences of system scope, on devprof's own queue, makes the command processor write back all
+//! dirty lines, whichever queue's kernels wrote them, and invalidate clean ones, so that kernels see what was copied to
+//! the device.
 
 use super::api::{Api, check};
 use super::queues;
-use super::types::*;
 use crate::gpu::runtime::Error;
+use hsa_abi::{AgentHandle, HSA_SIGNAL_CONDITION_LT, HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle};
 use std::time::{Duration, Instant};
 
-/// How long a wait goes on before it looks at the clock.
+/// How long a wait takes before it checks the time.
 const WAIT_SLICE: Duration = Duration::from_micros(100);
+/// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// What one agent's caches are written back with. The queue and its signal are made on first use and kept.
+/// Writes back the caches of one agent. Its queue is created on first use and kept.
 pub struct WriteBack {
     api: &'static Api,
     agent: AgentHandle,
-    made: Option<Made>,
+    queue: Option<BarrierQueue>,
 }
 
-struct Made {
-    queue: *mut QueueHead,
+/// A queue for barrier packets.
+struct BarrierQueue {
+    queue: *mut Queue,
+    /// Completed by the last packet.
     signal: SignalHandle,
-    /// The last packet was not done in time.
+    /// The last packet was not complete at its time limit.
     is_pending: bool,
 }
 
 // SAFETY: the queue belongs to its `WriteBack` alone, and HSA's functions may be called from any thread.
-unsafe impl Send for Made {}
+unsafe impl Send for BarrierQueue {}
 
 impl WriteBack {
     pub fn new(api: &'static Api, agent: AgentHandle) -> WriteBack {
         WriteBack {
             api,
             agent,
-            made: None,
+            queue: None,
         }
     }
 
-    /// Has the caches written back. Whether that was done within `limit`.
+    /// Writes the caches back. Returns false if that takes longer than `limit`.
     pub fn run(&mut self, limit: Duration) -> Result<bool, Error> {
         let api = self.api;
-        if self.made.is_none() {
-            self.made = Some(Made::new(api, self.agent)?);
+        if self.queue.is_none() {
+            self.queue = Some(BarrierQueue::new(api, self.agent)?);
         }
-        let Some(made) = &mut self.made else {
+        let Some(queue) = &mut self.queue else {
             return Ok(false);
         };
         let start = Instant::now();
-        // An earlier packet that was late has the signal still.
-        if made.is_pending && !made.wait(api, start, limit) {
+        // An earlier packet still uses the signal.
+        if queue.is_pending && !queue.wait(api, start, limit) {
             return Ok(false);
         }
-        made.submit(api);
-        made.is_pending = !made.wait(api, start, limit);
-        Ok(!made.is_pending)
+        queue.submit(api);
+        queue.is_pending = !queue.wait(api, start, limit);
+        Ok(!queue.is_pending)
     }
 
-    /// Gives the queue back. To be called while HSA is alive.
+    /// Destroys the queue. HSA must be initialized.
     pub fn release(self) {
-        if let Some(made) = self.made {
-            queues::destroy_own(self.api, made.queue);
-            // SAFETY: created by `Made::new`; the queue that may have written to it is gone.
-            unsafe { (self.api.hsa_signal_destroy)(made.signal) };
+        if let Some(queue) = self.queue {
+            queues::destroy_own(self.api, queue.queue);
+            // SAFETY: created by `BarrierQueue::new`; the queue whose packets may write to it was destroyed.
+            unsafe { (self.api.hsa_signal_destroy)(queue.signal) };
         }
     }
 }
 
-impl Made {
-    fn new(api: &Api, agent: AgentHandle) -> Result<Made, Error> {
+impl BarrierQueue {
+    fn new(api: &Api, agent: AgentHandle) -> Result<BarrierQueue, Error> {
         let mut signal = SignalHandle(0);
-        // SAFETY: no consumers named: any agent may use it.
+        // SAFETY: no consumers are specified, so any agent may use the signal.
         check("hsa_signal_create", unsafe {
             (api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
         })?;
         let queue = queues::create_own(api, agent).inspect_err(|_| {
-            // SAFETY: created above, and nobody knows it.
+            // SAFETY: created above, and not used yet.
             unsafe { (api.hsa_signal_destroy)(signal) };
         })?;
-        Ok(Made {
+        Ok(BarrierQueue {
             queue,
             signal,
             is_pending: false,
         })
     }
 
-    /// Puts the barrier packet into the queue, which is empty.
+    /// Submits a barrier packet. The queue must be empty.
     fn submit(&self, api: &Api) {
-        // SAFETY: a queue and a signal of devprof's own, alive. Nobody else writes to the queue, and it is empty, so that
+        // SAFETY: devprof's own queue and signal, not destroyed. Nothing else writes to the queue, and it is empty, so
         // the slot is free.
         unsafe {
             (api.hsa_signal_store_relaxed)(self.signal, 1);
             let index = (api.hsa_queue_load_write_index_scacquire)(self.queue);
             (api.hsa_queue_cas_write_index_scacq_screl)(self.queue, index, index + 1);
-            queues::put_barrier(api, self.queue, index, self.signal);
+            queues::write_barrier(api, self.queue, index, self.signal);
         }
     }
 
-    /// Waits until the packet is done, up to `limit` after `start`. Whether it is.
+    /// Waits until the packet is complete. Returns false if it is not complete `limit` after `start`.
     fn wait(&self, api: &Api, start: Instant, limit: Duration) -> bool {
         loop {
-            // SAFETY: a signal of devprof's own. The timeout is a hint in ticks of HSA's clock.
+            // SAFETY: devprof's own signal. The timeout is a hint in ticks of HSA's clock.
             let value = unsafe {
                 (api.hsa_signal_wait_scacquire)(
                     self.signal,
-                    SIGNAL_CONDITION_LT,
+                    HSA_SIGNAL_CONDITION_LT,
                     1,
                     WAIT_SLICE.as_nanos() as u64,
-                    WAIT_STATE_BLOCKED,
+                    HSA_WAIT_STATE_BLOCKED,
                 )
             };
             if value < 1 {
