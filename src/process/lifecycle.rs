@@ -14,7 +14,7 @@ use crate::support::sync::lock;
 use crate::sys::threads;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
 /// 0 in other children.
@@ -27,7 +27,7 @@ static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
 static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
 
 /// Held through a drain, so that no executable is destroyed during it.
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 /// A transition is over.
 static TRANSITION_OVER: Condvar = Condvar::new();
 
@@ -101,7 +101,7 @@ impl State {
 }
 
 fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
-    work(lock(&STATE).get_or_insert_default())
+    work(&mut lock(&STATE))
 }
 
 /// Whether this process may use HSA.
@@ -111,6 +111,8 @@ pub fn is_owner() -> bool {
 
 /// HSA belongs to this process from now on.
 pub fn set_owner() {
+    // Now, so that no thread can be initializing it during a fork.
+    LazyLock::force(&STATE);
     OWNER.store(std::process::id(), Ordering::Relaxed);
 }
 
@@ -268,9 +270,7 @@ pub fn is_ending() -> bool {
 
 /// See [`DrainState::rewrite_replaced`].
 pub fn rewrite_replaced_files() {
-    if let Some(state) = lock(&STATE).as_mut() {
-        state.drain_state.rewrite_replaced();
-    }
+    with_state(|state| state.drain_state.rewrite_replaced());
 }
 
 /// Before a fork. Returns whether HSA is initialized, or may be: if the query fails, HSA counts as initialized, so
@@ -286,12 +286,11 @@ pub fn before_fork() -> bool {
 pub fn in_child() -> bool {
     // If a thread that the child does not have holds the lock, the child never drains.
     if let Ok(mut state) = STATE.try_lock() {
-        let parents = state.take();
+        let parents = std::mem::take(&mut *state);
         if let Some(hsa) = hsa_runtime::known() {
             hsa.forget_parent();
         }
-        let is_expected = parents.as_ref().is_some_and(|state| state.hsa.is_expected);
-        state.get_or_insert_default().hsa.is_expected = is_expected;
+        state.hsa.is_expected = parents.hsa.is_expected;
         std::mem::forget(parents);
     }
     queues::clear();
@@ -314,17 +313,17 @@ pub enum Purpose {
 }
 
 /// The state during a drain.
-pub struct Entered(MutexGuard<'static, Option<State>>);
+pub struct Entered(MutexGuard<'static, State>);
 
 impl Entered {
     /// The parts of the state that a drain needs.
     pub fn parts(&mut self) -> (Executables<'_>, &mut DrainState) {
-        let state = self.0.get_or_insert_default();
+        let state = &mut *self.0;
         (state.executables.view(), &mut state.drain_state)
     }
 
     pub fn hold(&mut self, hsa: &Hsa) {
-        self.0.get_or_insert_default().hold(hsa);
+        self.0.hold(hsa);
     }
 }
 
@@ -334,14 +333,13 @@ impl Entered {
 /// transitions begins one while the state is locked.
 pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
     let this = threads::thread_id();
-    let is_in_transition = |state: &mut Option<State>| {
-        let transitions = &state.get_or_insert_default().hsa.transitions;
+    let is_in_transition = |state: &mut State| {
+        let transitions = &state.hsa.transitions;
         !transitions.is_empty() && !transitions.contains(&this)
     };
-    let (mut guard, _) = TRANSITION_OVER
+    let (state, _) = TRANSITION_OVER
         .wait_timeout_while(lock(&STATE), settings().sync_limit, is_in_transition)
         .unwrap_or_else(PoisonError::into_inner);
-    let state = guard.get_or_insert_default();
     let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
     // Everything was drained before the shutdown.
     if !state.hsa.transitions.is_empty() || is_too_late {
@@ -352,5 +350,5 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
         None if state.hsa.is_expected && state.ending.is_none() => false,
         None => hsa.is_initialized()?,
     };
-    Ok(is_up.then_some(Entered(guard)))
+    Ok(is_up.then_some(Entered(state)))
 }
