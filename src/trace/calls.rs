@@ -1,6 +1,5 @@
 //! The program's API calls: the one in progress on a thread, and records of those that have returned. In the steady
-//! state a call takes no lock, allocates nothing and makes no system call: each thread has a queue of its own for its
-//! records.
+//! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
 use super::fifo::{Consumer, Producer, fifo};
 use super::{clock, wakeup};
@@ -52,8 +51,7 @@ struct NewQueue {
     next: *mut NewQueue,
 }
 
-/// The queues of threads that the collector does not know yet: a stack, of which the collector takes all entries at
-/// once.
+/// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
 static NEW_QUEUES: AtomicPtr<NewQueue> = AtomicPtr::new(ptr::null_mut());
 /// The queues that the collector knows.
 static KNOWN_QUEUES: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());

@@ -1,16 +1,16 @@
 //! The launch path: processes the packets that a program writes to a queue, on the thread that rings the doorbell.
 //! While the queue's pool has signals, nothing here locks, allocates, creates signals or makes a system call. If the
-//! pool is empty, the thread waits until the completion thread has created signals, for which no GPU work needs to
-//! complete.
+//! pool is empty, the thread waits until the completion thread has created signals. Creating signals does not depend on
+//! the completion of GPU work.
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
 //! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
 //! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
-//! never wait, and those that ROCr takes to create signals. Any other thread that holds the completer's lock rings no
-//! doorbell, takes no lock of a queue or a doorbell and waits for no signal: it creates or destroys queues, freezes
-//! executables or shuts HSA down only before it takes the lock or after it has released it. Packets withheld at a
-//! doorbell are passed on by a separate thread. Both threads block POSIX signals. If HSA is shut down or the process
-//! ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
+//! never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
+//! ring doorbells, take locks of queues or doorbells, or wait for signals: they create or destroy queues, freeze
+//! executables or shut HSA down only before they take the lock or after they have released it. A separate thread submits
+//! the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut down or
+//! the process ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
 
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
@@ -56,11 +56,11 @@ pub struct Shared {
     pub stopped: AtomicBool,
     /// Packets of an unknown type.
     pub unknown_packets: AtomicU64,
-    /// How often the launching thread found the pool empty.
+    /// The number of times that the launching thread found the pool empty.
     pub signal_waits: AtomicU64,
 }
 
-/// A packet of some queue got devprof's completion signal instead of the program's. A relaxed access is enough: the
+/// In a packet of any queue, the program's completion signal was replaced with devprof's. A relaxed access is enough: the
 /// program waits for its signal before it reuses the signal, so a thread that reuses it sees this.
 static REPLACED_SIGNALS: AtomicBool = AtomicBool::new(false);
 
@@ -152,7 +152,7 @@ impl Capture {
         &self.output
     }
 
-    /// What the completion thread must know about a packet. `None`: nothing.
+    /// The completion thread's entry for a packet. `None` if the completion thread does not need one.
     fn entry(&self, packet: &Packet) -> Option<Entry> {
         let program_signal = SignalHandle(packet[7]);
         let format = (packet[0] >> 16) as u8;
@@ -173,7 +173,7 @@ impl Capture {
                 if !known {
                     self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
                 }
-                // The packet may reuse a signal that stood for a kernel's times.
+                // The packet may reuse a signal for which the times of an earlier kernel are stored.
                 return (has_replaced_signals() && known && program_signal.0 != 0).then(|| Entry {
                     program_signal,
                     ..Entry::default()
@@ -218,7 +218,7 @@ impl Capture {
         })
     }
 
-    /// Takes a signal from the pool; 0 if there is none and there will be none.
+    /// Takes a signal from the pool; 0 if the pool is empty and will not be refilled.
     fn take_signal(&mut self) -> SignalHandle {
         if self.shared.stopped.load(Ordering::Relaxed) {
             return SignalHandle(0);
@@ -239,9 +239,9 @@ impl Capture {
             if let Some(signal) = self.launch_side.free_signals.pop() {
                 break signal;
             }
-            let none = self.shared.signals_exhausted.load(Ordering::Acquire)
+            let no_more = self.shared.signals_exhausted.load(Ordering::Acquire)
                 || self.shared.stopped.load(Ordering::Acquire);
-            if none {
+            if no_more {
                 break SignalHandle(0);
             }
             (self.wake)();

@@ -48,12 +48,12 @@ struct Queue {
     idle_polls: u32,
 }
 
-/// The result of the `hsa_amd_profiling_get_dispatch_time` hook for a signal of the program whose kernel completed
-/// devprof's signal instead.
+/// The times that the hook of `hsa_amd_profiling_get_dispatch_time` returns for one of the program's signals. The kernel
+/// completed devprof's signal instead.
 #[derive(Clone, Copy)]
 struct SignalTime {
     submit: u64,
-    /// `None`: the program has reused the signal for another packet since, which completes the signal itself.
+    /// `None`: the program has since reused the signal for a packet that completes it itself.
     time: Option<DispatchTime>,
 }
 
@@ -104,7 +104,7 @@ pub struct Completer {
 pub struct PollResult {
     /// Recorded dispatches and API calls.
     pub recorded: usize,
-    /// Queues with something in flight.
+    /// Queues with entries in flight.
     pub busy: usize,
     /// Polled queues.
     pub polled: usize,
@@ -457,14 +457,14 @@ impl Completer {
         !self.kernels.is_empty()
     }
 
-    /// Whether a queue has something in flight.
+    /// Whether a queue has entries in flight.
     pub fn is_busy(&mut self) -> bool {
         let busy = |queue: &mut Queue| !queue.completion_side.is_empty();
         self.queues.values_mut().any(busy)
     }
 
-    /// Stops using HSA and closes the file. Dispatches in flight are recorded as unfinished; so are later ones, by the
-    /// next call.
+    /// Stops using HSA and closes the file. Records dispatches in flight as unfinished. The next call does the same for
+    /// later dispatches.
     pub fn stop(&mut self) {
         let ids: Vec<u32> = self.queues.keys().copied().collect();
         for id in ids {
@@ -502,8 +502,7 @@ impl Completer {
         }
     }
 
-    /// The times of the kernel whose completion signal of the program is `signal`, if the kernel completed devprof's
-    /// signal instead.
+    /// The times of the kernel in whose packet devprof replaced the program's completion signal `signal`.
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
     }
@@ -534,8 +533,8 @@ fn add_signals(queue: &mut Queue, unused_signals: &mut Vec<SignalHandle>, count:
         .store(false, Ordering::Release);
 }
 
-/// Records which kernel's times `hsa_amd_profiling_get_dispatch_time` returns for the program's signal: those of the
-/// last submitted packet.
+/// Updates the times that `hsa_amd_profiling_get_dispatch_time` returns for the program's signal: those of the packet
+/// that was submitted last.
 fn update_signal_time(
     program_signal_times: &mut HashMap<SignalHandle, SignalTime>,
     entry: &Entry,
@@ -554,7 +553,7 @@ fn update_signal_time(
     }
 }
 
-/// A dispatch's record, without what is known only after its completion.
+/// A dispatch's record, without the fields that are known only after its completion.
 fn dispatch_record(kernels: &Kernels, entry: &Entry, id: u64) -> Dispatch {
     let kernel = kernels.find(entry.kernel_object, entry.epoch);
     let registers = kernels.registers(kernel);

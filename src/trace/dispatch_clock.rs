@@ -7,8 +7,8 @@ use tracefile::format::flag;
 /// Assumed frequency of an agent's clock if the runtime does not report one: the frequency of AMD's GPUs since gfx9.
 /// Scaled times are used only if they place the dispatch between its submission and its observation.
 const DEFAULT_AGENT_FREQUENCY: u64 = 100_000_000;
-/// The largest distance, in nanoseconds, by which times are moved to lie between submission and observation. Clocks
-/// drift apart between two synchronizations.
+/// The largest distance, in nanoseconds, by which times are moved so that they are between submission and observation.
+/// Clocks drift apart between two synchronizations.
 const MAX_DRIFT: u64 = 1_000_000;
 
 /// The times that HSA reports for a completed dispatch.
@@ -132,7 +132,7 @@ mod tests {
         let unusable = time(7, 9);
         let cases = [
             (Some(inside), unusable, (fits.0, fits.1, flag::CLOCK_SYSTEM)),
-            // What ROCr returns if it has no clock counters.
+            // ROCr returns this if it has no clock counters.
             (
                 Some(time(1 << 63, 1 << 63)),
                 ticks,

@@ -80,7 +80,7 @@ impl TraceFile {
         std::fs::create_dir_all(directory)?;
         let mut hidden = crate::output::atomic_file::hidden_file(directory)?;
         hidden.write_all(&header.page())?;
-        // Locked as long as this process writes.
+        // The lock is held while this process writes.
         match hidden.as_file().try_lock() {
             Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
             locked => locked?,

@@ -3,7 +3,7 @@
 //! `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2. Enumerations are 32 bits wide; all pointers have the type
 //! `P`.
 //!
-//! Each exported function is a jump through a slot of its own. The first call sets the slot: without a trace, to HIP's
+//! Each exported function jumps to the address in its slot. The first call sets the slot: without a trace, to HIP's
 //! function, so that a call costs only the jump; otherwise to a function that records the call and calls HIP's.
 
 use super::calls;
@@ -84,32 +84,32 @@ macro_rules! functions {
             static REAL: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
             /// # Safety
-/// Those of HIP's function.
+            /// The requirements are those of HIP's function.
             #[unsafe(naked)]
             #[unsafe(export_name = symbol!($name $($symbol)?))]
             unsafe extern "C-unwind" fn exported($(_: $type),*) -> i32 {
                 std::arch::naked_asm!("jmp qword ptr [rip + {slot}]", slot = sym SLOT)
             }
 
-/// The slot's initial value: resolves the function at the first call.
+            /// The slot's initial value: resolves the function at the first call.
             unsafe extern "C-unwind" fn first($($arg: $type),*) -> i32 {
                 const SYMBOL: &CStr =
                     match CStr::from_bytes_with_nul(concat!(symbol!($name $($symbol)?), "\0").as_bytes()) {
                         Ok(symbol) => symbol,
-                        Err(_) => panic!("a symbol has no zero in it"),
+                        Err(_) => panic!("a symbol contains a NUL byte"),
                     };
                 match resolve(SYMBOL, &REAL, &SLOT, recorded as Function as P) {
-// SAFETY: HIP's function of this name or `recorded`; both have the type `Function`.
+                    // SAFETY: HIP's function of this name or `recorded`; both have the type `Function`.
                     Some(target) => unsafe { std::mem::transmute::<P, Function>(target)($($arg),*) },
                     None => NOT_INITIALIZED,
                 }
             }
 
             unsafe extern "C-unwind" fn recorded($($arg: $type),*) -> i32 {
-// SAFETY: HIP's function of this name, stored in `REAL` before `recorded` is stored in the slot.
+                // SAFETY: HIP's function of this name, stored in `REAL` before `recorded` is stored in the slot.
                 let real = unsafe { std::mem::transmute::<*mut (), Function>(REAL.load(Ordering::Acquire)) };
                 let mut call = calls::begin(symbol!($name $($called)?));
-// SAFETY: the caller fulfills the requirements of HIP's function, and these are its arguments.
+                // SAFETY: the caller fulfills the requirements of HIP's function, and these are its arguments.
                 let status = unsafe { real($($arg),*) };
                 if let Some(call) = &mut call {
                     call.status = status;

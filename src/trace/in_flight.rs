@@ -3,9 +3,9 @@
 //! side locks or waits for the other. ROCr serializes the launching side.
 //!
 //! The life of a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
-//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the program wants a
-//! completion signal of its own, the signal has one more reader: the barrier packet after the kernel, which waits for
-//! devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
+//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the
+//! program's packet has a completion signal, devprof's signal has one more reader: the barrier packet after the kernel,
+//! which waits for devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
 //! packets are complete. Therefore such a signal returns to the pool when a dispatch after the barrier packet is
 //! observed to be complete, or when the queue is destroyed.
 
@@ -197,13 +197,13 @@ impl CompletionSide {
     fn recycle_held(&mut self, signals: &impl Signals) {
         let mut held = std::mem::take(&mut self.held);
         held.retain(|&(number, signal)| {
-            let read = self
+            let is_read = self
                 .last_completed
                 .is_some_and(|completed| completed > number);
-            if read {
+            if is_read {
                 self.recycle(signals, signal);
             }
-            !read
+            !is_read
         });
         self.held = held;
     }
@@ -332,9 +332,9 @@ mod tests {
     }
 }
 
-/// Every interleaving of the completion thread with a thread that both launches and executes the packets. Dispatches
-/// have completion signals of their own. If a signal is recycled too early, the barrier packet that waits for it sees
-/// that: on a GPU it would wait forever.
+/// Every interleaving of the completion thread with a thread that both launches and executes the packets. Some dispatches
+/// have a completion signal of the program, so a barrier packet follows them. If devprof's signal is recycled too early,
+/// the barrier packet detects it: on a GPU it would wait forever.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;

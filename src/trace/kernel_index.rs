@@ -6,7 +6,7 @@ use crate::gpu::hsa::kernels::{Kernel, Registers};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of executables that were frozen.
+/// Incremented by each [`Kernels::add`].
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// The epoch for a packet that is being written.

@@ -27,23 +27,23 @@ use tracefile::format::Header;
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 /// Its longest pause; after that it sleeps until it is woken.
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
-/// The interval at which packets withheld at doorbells are passed on.
+/// The interval at which packets withheld at doorbells are submitted.
 const RING_PAUSE: Duration = Duration::from_micros(50);
 /// Polls without entries and with nothing in flight after which the completion thread sleeps.
 const IDLE_POLLS: u32 = 10;
 
 struct Trace {
     completer: Mutex<Completer>,
-    /// Queues that have something in flight and are not polled yet.
+    /// Queues that have entries in flight and are not polled yet.
     scheduled: Mutex<Vec<u32>>,
     /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
-    /// The thread that passes on packets withheld at doorbells. Started when packets are first withheld.
+    /// The thread that submits packets withheld at doorbells. Started when packets are first withheld.
     doorbells: OnceLock<Thread>,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
-    /// Threads in `hsa_shut_down`. Meanwhile, too, HSA's functions must not be called, because the call may
-    /// uninitialize HSA. Changed under the lock of `completer`.
+    /// The number of threads in `hsa_shut_down`. While it is not 0, HSA's functions must not be called either, because
+    /// HSA may be uninitialized during that call. Changed under the lock of `completer`.
     shutting_down: AtomicUsize,
 }
 
@@ -121,9 +121,9 @@ impl Trace {
         }
     }
 
-    /// Has a separate thread pass on packets that are withheld at doorbells. This takes ROCr's lock of the queue,
-    /// whose holder may wait for signals from the completion thread, so the completion thread must not wait for that
-    /// lock.
+    /// Makes a separate thread submit the packets that are withheld at doorbells. Submitting takes ROCr's lock of the
+    /// queue, whose holder may wait for signals from the completion thread, so the completion thread must not wait for
+    /// that lock.
     fn ring_doorbells(&self) {
         if let Some(thread) = self.doorbells.get() {
             thread.unpark();
@@ -146,7 +146,7 @@ impl Trace {
             }
             // The next poll tries again.
             Err(error) => diagnostics::lost(format_args!(
-                "cannot start the thread that passes on packets; the program waits until it starts: {error}"
+                "cannot start the thread that submits withheld packets; the program waits until it starts: {error}"
             )),
         }
     }
@@ -164,7 +164,7 @@ impl Trace {
 pub fn start(pattern: &OsStr) -> bool {
     if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
         diagnostics::lost(
-            "the parent process is already traced; this forked process runs untraced",
+            "the parent process is already traced; this forked process is not traced",
         );
         return false;
     }
@@ -191,7 +191,7 @@ pub fn start(pattern: &OsStr) -> bool {
         Ok(completer) => completer,
         Err(error) => {
             diagnostics::lost(format_args!(
-                "cannot create the trace {}: {error}; the program runs untraced",
+                "cannot create the trace {}: {error}; the program is not traced",
                 path.display()
             ));
             return false;
@@ -218,7 +218,7 @@ pub fn start(pattern: &OsStr) -> bool {
         }
         Err(error) => {
             diagnostics::lost(format_args!(
-                "cannot start the thread that records dispatches: {error}; the program runs untraced"
+                "cannot start the thread that records dispatches: {error}; the program is not traced"
             ));
             false
         }
@@ -272,8 +272,7 @@ pub fn frozen(executable: ExecutableId) {
     }
 }
 
-/// The start and end of the kernel whose completion signal of the program is `signal`, if the kernel completed
-/// devprof's signal instead.
+/// The start and end of the kernel in whose packet devprof replaced the program's completion signal `signal`.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     let trace = trace()?;
     let time = trace.with_completer(|completer| {
@@ -293,7 +292,7 @@ pub fn signal_destroying(signal: u64) {
     }
 }
 
-/// A queue that is not polled has something in flight.
+/// A queue that is not polled has entries in flight.
 fn schedule(queue: u32) {
     if let Some(trace) = trace() {
         trace.scheduled().push(queue);
@@ -322,7 +321,7 @@ pub fn finish(limit: Duration) {
     }
 }
 
-/// Reports dispatches that the trace misses.
+/// Reports dispatches that are missing from the trace.
 fn report_missed(completer: &Completer) {
     cooperative::report();
     if completer.has_kernels() && !intercept::saw_queue() {

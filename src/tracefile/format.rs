@@ -8,7 +8,7 @@
 //! A record comes after the records whose ids it contains: a dispatch after its kernel, a kernel after its name. The
 //! only exception is the record of an API call, which is written when the call returns, before or after its dispatches.
 //!
-//! Readers refuse files with a later version. A compatible extension can use the reserved bytes, which are 0 in this
+//! Readers reject files with a later version. A compatible extension can use the reserved bytes, which are 0 in this
 //! version, or new kinds of records, which readers skip and count.
 
 use zerocopy::byteorder::little_endian::{I32, U16, U32, U64};
@@ -53,7 +53,7 @@ plain! {
         /// The same time in nanoseconds since 1970 (UTC).
         started_unix: U64,
         reserved: [u8; 76],
-        /// CRC-32 (IEEE) of the bytes in front of it.
+        /// CRC-32 (IEEE) of all preceding bytes.
         crc: U32,
     }
 }
@@ -69,8 +69,8 @@ plain! {
 /// The counters, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Number of complete records in the file. More can follow: a running writer is about to write them, a killed one may
-    /// have written some. A file with fewer is truncated.
+    /// Number of complete records in the file. More records can follow, written by a writer that is still running or was
+    /// killed. A file with fewer records is truncated.
     Records,
     /// Dispatches that were dropped for lack of space.
     DroppedDispatches,
@@ -108,7 +108,7 @@ impl Counter {
         }
     }
 
-    /// The number. `None` if it is damaged.
+    /// The value. `None` if it is damaged.
     pub fn get(&self) -> Option<u64> {
         (self.value.get() == !self.check.get()).then_some(self.value.get())
     }
@@ -131,11 +131,11 @@ pub mod flag {
     pub const CLOCK: u16 = 3;
     /// The system clock. HSA translated the times from the agent's clock.
     pub const CLOCK_SYSTEM: u16 = 0;
-    /// The system clock. The times were computed from the agent's ticks by the clocks' frequencies, since HSA's
-    /// translation was outside of the time between submission and observation, and this is not.
+    /// The system clock. The times were computed from the agent's ticks and the frequencies of both clocks, because
+    /// HSA's translation was missing or not between submission and observation.
     pub const CLOCK_SCALED: u16 = 1;
     /// The agent's clock ([`super::Agent::frequency`]). Its relation to the system clock is unknown; durations are
-    /// right.
+    /// correct.
     pub const CLOCK_AGENT: u16 = 2;
     /// The dispatch has no times: `start` and `end` are 0.
     pub const CLOCK_NONE: u16 = 3;
@@ -159,15 +159,15 @@ plain! {
         crc: U32,
         /// See [`kind`].
         kind: U16,
-        /// See [`flag`]. 0 for other records than dispatches.
+        /// See [`flag`]. 0 for records that are not dispatches.
         flags: U16,
         id: U64,
     }
 }
 
 plain! {
-    /// A kernel dispatch. Ids count from 1, within a queue in the order in which completions were observed. That is the
-    /// order of submission unless kernels overtake each other.
+    /// A kernel dispatch. Ids start at 1. Within a queue, they are in the order in which completions were observed, which
+    /// is the order of submission unless kernels overtake each other.
     Dispatch {
         head: Head,
         /// Correlation id: the id of the API call that submitted it, or 0.
@@ -257,7 +257,7 @@ plain! {
 }
 
 plain! {
-    /// An agent with queues. Its id is its index in HSA's order of all agents.
+    /// A GPU. Its id is its index in HSA's order of all agents.
     Agent {
         head: Head,
         /// Ticks per second of its clock.
@@ -275,7 +275,7 @@ plain! {
 }
 
 plain! {
-    /// A queue. Ids count from 1 in the order of creation.
+    /// A queue. Ids start at 1, in the order of creation.
     Queue {
         head: Head,
         /// When it was created (system clock).

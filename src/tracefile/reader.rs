@@ -2,7 +2,7 @@
 //! continues after it.
 //!
 //! The writer publishes the number of complete records. A file that is not closed can have more. These are read up to
-//! the first incomplete one, which a running writer was about to write, or a killed one did not finish.
+//! the first incomplete one, which a running writer has not finished yet, or a killed writer never finished.
 
 use crate::format::*;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub enum Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset}: {what}")]
 pub struct Damage {
-    /// In the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     pub what: String,
 }
@@ -177,7 +177,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Damage at the end of the file, which has `zeros` bytes that were not written, and `rest`, an incomplete record.
+    /// Damage at the end of the file, where the last `zeros` bytes were not written and `rest` is an incomplete record.
     fn end(&self, zeros: u64, rest: &[u8]) -> Option<Damage> {
         let written = self.offset - zeros;
         let damage = |offset, what: String| Some(Damage { offset, what });
@@ -203,7 +203,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Reads a record. The error is what is wrong with it.
+/// Reads a record. The error describes the damage.
 fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
     fn read<T: Record>(bytes: &[u8; RECORD_SIZE]) -> Result<T, String> {
         T::read_from_bytes(bytes).map_err(|_| "a record of the wrong size".into())
@@ -224,7 +224,7 @@ fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
     })
 }
 
-/// Everything that records refer to by id: texts, kernels, agents and queues, and the process.
+/// What records refer to by id (texts, kernels, agents, queues), and the process.
 #[derive(Debug, Default)]
 pub struct Tables {
     texts: HashMap<u64, (u32, Vec<u8>)>,
@@ -260,8 +260,8 @@ impl Tables {
     fn take_text(&mut self, piece: &Text) -> Result<(), String> {
         let (length, offset) = (piece.length.get(), piece.offset.get());
         let id = piece.head.id.get();
-        let (whole, bytes) = self.texts.entry(id).or_insert((length, Vec::new()));
-        if *whole != length || bytes.len() != offset as usize || offset > length {
+        let (total, bytes) = self.texts.entry(id).or_insert((length, Vec::new()));
+        if *total != length || bytes.len() != offset as usize || offset > length {
             return Err(format!(
                 "a piece of text {id} is missing before byte {offset}"
             ));
@@ -339,9 +339,9 @@ mod tests {
 
     #[test]
     fn each_damaged_byte_is_reported_and_affects_one_record_at_most() {
-        let whole = example();
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
+        let example = example();
+        for at in 0..example.len() {
+            let mut bytes = example.clone();
             bytes[at] ^= 0x40;
             let in_counters = (COUNTERS..HEADER_SIZE).contains(&at);
             match read(&bytes) {
@@ -370,9 +370,9 @@ mod tests {
 
     #[test]
     fn truncation_is_reported_at_each_length() {
-        let whole = example();
-        for length in 0..whole.len() {
-            match read(&whole[..length]) {
+        let example = example();
+        for length in 0..example.len() {
+            match read(&example[..length]) {
                 Err(error) => assert!(length < HEADER_SIZE, "{length}: {error}"),
                 Ok((_, _, damages)) => {
                     assert_eq!(damages.len(), 1, "{length}");
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_refused() {
+    fn a_later_version_is_rejected() {
         let mut bytes = example();
         bytes[8] = 2;
         assert!(matches!(read(&bytes), Err(Error::Version(2))));
