@@ -22,8 +22,8 @@ pub extern "C" fn devprof_reset_counters() -> c_int {
     leader::status(leader::request(Request::Reset {}))
 }
 
-// LLVM's own function in a program that is linked with --wrap=__llvm_profile_reset_counters; null in others. Rust cannot
-// declare weak references.
+// LLVM's function, if the program is linked with --wrap=__llvm_profile_reset_counters; otherwise null. In assembly,
+// because Rust cannot declare weak references.
 std::arch::global_asm!(
     ".pushsection .data.rel.ro.devprof_real_reset,\"aw\"",
     ".balign 8",
@@ -73,7 +73,7 @@ pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut c_void) {}
 
-/// ROCr calls it when it loads the shared library as a tool.
+/// ROCr calls this when it loads the shared library as a tool.
 ///
 /// # Safety
 /// `table` is ROCr's `HsaApiTable`.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn OnLoad(
     true
 }
 
-/// ROCr calls it when HSA is shut down.
+/// ROCr calls this when HSA is shut down.
 #[unsafe(no_mangle)]
 pub extern "C" fn OnUnload() {
     tool::on_unload();

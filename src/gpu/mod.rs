@@ -1,4 +1,4 @@
-//! GPU runtimes. [`runtime`] has the requests that go down to one, [`events`] what comes up from it.
+//! GPU runtimes. [`runtime`] defines the requests to a runtime, [`events`] the events that a runtime reports.
 
 pub mod events;
 pub mod hsa;

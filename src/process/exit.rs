@@ -25,7 +25,7 @@ pub extern "C" fn at_exit() {
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() {
             snapshot::stop();
-            if lifecycle::ask_hsa() == Some(true) {
+            if lifecycle::query_hsa() == Some(true) {
                 tool::report_if_skipped();
             }
             wait::wait_for_all(settings().sync_limit);
@@ -34,8 +34,8 @@ pub extern "C" fn at_exit() {
     });
 }
 
-/// The exit handler of a copy that does not lead, whose library may be closed: drains what the library has counted. It
-/// does not wait for other threads, because this one holds the dynamic loader's lock.
+/// The exit handler of a copy that does not lead. Its library may be being closed, so it drains without waiting for other
+/// threads: this thread holds the dynamic loader's lock.
 pub extern "C" fn at_close() {
     leader::request(Request::Closing {});
 }

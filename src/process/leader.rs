@@ -8,8 +8,8 @@ use crate::sys::loader;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// What the other copies see. The version is at the same offset in all versions of devprof, the rest in those with this
-/// version.
+/// What the other copies read. `version` is at the same offset in all versions of devprof. The other fields are valid
+/// only if the version is the same.
 #[repr(C)]
 pub struct Instance {
     version: u32,
@@ -24,7 +24,7 @@ static INSTANCE: Instance = Instance {
     leads: AtomicU32::new(0),
     handle,
 };
-/// Another copy, which leads.
+/// The copy that leads, if it is another one.
 static LEADER: AtomicPtr<Instance> = AtomicPtr::new(std::ptr::null_mut());
 /// A copy of another version leads. It gets no requests.
 static OTHER_VERSION_LEADS: AtomicBool = AtomicBool::new(false);
@@ -59,7 +59,7 @@ pub fn find() -> Leader {
         if std::ptr::eq(other, &INSTANCE) {
             continue;
         }
-        // SAFETY: an instance in a loaded file, as the note says. Only its version is read: the rest may differ.
+        // SAFETY: the note points to an instance in a loaded file. Only its version is read: the rest may differ.
         let version = unsafe { (*other).version };
         if version != VERSION {
             found = Leader::OtherVersion;
@@ -89,7 +89,7 @@ pub fn request(request: Request) -> u64 {
     let leader = LEADER.load(Ordering::Acquire);
     if !leader.is_null() {
         let (kind, fields) = request.pack();
-        // SAFETY: the leader stays loaded (see the constructor), and has this version.
+        // SAFETY: the leader stays loaded (see `startup`), and has this version.
         return unsafe {
             ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag)
         };
@@ -111,7 +111,7 @@ extern "C" fn handle(kind: u32, first: u64, second: u64, flag: u32) -> u64 {
     }
 }
 
-/// The return value of C functions for a request that may lose something.
+/// The return value of a C function, from the answer of a request: 0, or -1 if something was lost.
 pub fn status(lost: u64) -> c_int {
     if lost == 0 { 0 } else { -1 }
 }

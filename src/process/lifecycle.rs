@@ -46,8 +46,7 @@ struct HsaState {
     /// Whether HSA is initialized, as reported by ROCr to its tool.
     is_up: Option<bool>,
     /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization,
-    /// ROCr
-    /// 7.2.4 divides by a frequency that is still 0.
+    /// ROCr 7.2.4 divides by a frequency that is still 0.
     is_expected: bool,
     /// Threads that are about to initialize HSA or to shut it down.
     transitions: Vec<u32>,
@@ -111,7 +110,7 @@ pub fn is_owner() -> bool {
 
 /// HSA belongs to this process from now on.
 pub fn set_owner() {
-    // Now, so that no thread can be initializing it during a fork.
+    // Initialized here, so that no thread can be initializing it during a fork.
     LazyLock::force(&STATE);
     OWNER.store(std::process::id(), Ordering::Relaxed);
 }
@@ -205,7 +204,7 @@ pub fn hsa_is_up() -> bool {
 }
 
 /// Queries whether HSA is initialized. `None` if the query fails.
-pub fn ask_hsa() -> Option<bool> {
+pub fn query_hsa() -> Option<bool> {
     match hsa_runtime::find() {
         Some(Ok(hsa)) => hsa.is_initialized().ok(),
         _ => Some(false),
@@ -230,7 +229,7 @@ pub fn executable_frozen(executable: ExecutableId) {
     });
 }
 
-/// An executable is about to be destroyed. No drain touches it until [`executable_destroyed`].
+/// An executable is about to be destroyed. No drain accesses it until [`executable_destroyed`].
 pub fn executable_destroying(executable: ExecutableId) {
     with_state(|state| state.executables.destroying.insert(executable));
 }
@@ -276,7 +275,7 @@ pub fn rewrite_replaced_files() {
 /// Before a fork. Returns whether HSA is initialized, or may be: if the query fails, HSA counts as initialized, so
 /// that the child does not use it.
 pub fn before_fork() -> bool {
-    let is_initialized = ask_hsa().unwrap_or(true);
+    let is_initialized = query_hsa().unwrap_or(true);
     INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
     is_initialized
 }

@@ -139,7 +139,7 @@ fn handle_as_owner(request: Request) -> u64 {
             let outcome = run(DrainKind::All { wait: false });
             if !lifecycle::is_ending() && lifecycle::has_unobserved_counters() {
                 diagnostics::lost(concat!(
-                    "a library is closed, and devprof cannot observe what is unloaded with it: what it counts when it is opened again may be lost; ",
+                    "a library is closed, and devprof cannot observe what is unloaded with it: if it is opened again, its later counts may be lost; ",
                     how_to_observe!()
                 ));
             }

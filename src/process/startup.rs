@@ -44,10 +44,10 @@ fn start_enabled(on_load: *const c_void) {
                 "cannot register an exit handler: device counters are only written by the collect call",
             );
         }
-        // Now, because exit handlers run in the reverse order of their registration.
+        // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
         leader::request(Request::RegisterExit {});
     } else {
-        // The other copies refer to this one.
+        // The other copies have pointers to this one.
         loader::keep_loaded(start as *const c_void);
         requests::register_exit_handler();
         if !sys::exit::at_quick_exit(exit::at_exit) {

@@ -22,7 +22,7 @@ impl Values {
     }
 }
 
-/// The environment at some time.
+/// The environment when [`Environment::now`] was called.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// LLVM_PROFILE_FILE, unless it is empty.

@@ -1,4 +1,4 @@
-//! Panics end at devprof's entry points: an internal error is reported, and the program continues.
+//! Catches panics at devprof's entry points: an internal error is reported, and the program continues.
 
 use super::diagnostics;
 use std::panic::{AssertUnwindSafe, catch_unwind};

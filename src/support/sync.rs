@@ -11,7 +11,7 @@ pub struct Busy(&'static LocalKey<Cell<bool>>);
 impl Busy {
     /// `None` if the thread is already marked.
     pub fn begin(mark: &'static LocalKey<Cell<bool>>) -> Option<Busy> {
-        // Lazily: dropping a `Busy` removes the mark.
+        // `then`, not `then_some`: dropping a `Busy` removes the mark.
         (!mark.replace(true)).then(|| Busy(mark))
     }
 }
