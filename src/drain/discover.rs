@@ -36,7 +36,7 @@ fn is_table_name(name: &[u8]) -> bool {
 
 /// A part of the runtime's state that could not be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} of executable {:#x}{}{}: {error}", executable.0, if agent.is_empty() { "" } else { " on " }, agent)]
+#[error("cannot read {what} of executable {:#x}{}{}: {error}", executable.0, if agent.is_empty() { "" } else { " on " }, agent)]
 pub struct Unread {
     pub what: &'static str,
     pub executable: ExecutableId,

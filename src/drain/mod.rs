@@ -205,7 +205,7 @@ impl Drain<'_> {
         Ok(drafts.map(|(_, drafts)| drafts.and_then(finish)).collect())
     }
 
-    /// The profiles of code objects on agent `n`. Reports what is lost of them.
+    /// The profiles of code objects on agent `n`. Reports losses.
     fn encode(
         &mut self,
         n: usize,

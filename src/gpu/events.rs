@@ -65,7 +65,7 @@ pub enum Event<'a> {
         size: u32,
         handler: &'a mut Option<Box<dyn PacketHandler>>,
     },
-    /// The calling thread has reserved `count` slots of a queue, from index `first` on, for packets.
+    /// The calling thread has reserved `count` slots of a queue for packets, starting at index `first`.
     SlotsReserved {
         queue: usize,
         first: u64,

@@ -103,7 +103,7 @@ pub trait Runtime: Sync {
     /// The segments of one executable.
     fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error>;
 
-    /// The variables of an executable on an agent that have a name for which `is_wanted` returns true.
+    /// The variables of an executable on an agent whose names `is_wanted` accepts.
     fn variables(
         &self,
         executable: ExecutableId,

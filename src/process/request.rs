@@ -1,10 +1,10 @@
 //! The requests that one copy of devprof sends to the copy that leads ([`super::leader`]).
 
-/// The answer to a request that is unknown to the copy, or that it cannot handle.
+/// The answer of a copy that does not know a request or cannot handle it.
 pub const REFUSED: u64 = u64::MAX;
 
-/// Defines the requests, how they are packed, and [`VERSION`]. The version is a hash of the definition, so copies with
-/// different requests have different versions.
+/// Defines the requests, how they are packed, and [`VERSION`]. The version is a hash of devprof's version and of this
+/// definition, so copies with different requests have different versions.
 macro_rules! requests {
     ($(#[$all:meta])* { $($(#[$doc:meta])* $kind:literal $name:ident($($field:ident: $type:tt),*);)* }) => {
         $(#[$all])*
@@ -47,7 +47,7 @@ macro_rules! requests {
 #[derive(Clone, Copy, Default)]
 pub struct Fields {
     pub numbers: [u64; 2],
-    /// The number of numbers that were packed or unpacked.
+    /// How many of `numbers` were packed or unpacked.
     used: usize,
     pub flag: u32,
 }

@@ -45,8 +45,8 @@ pub fn register_exit_handler() {
     }
 }
 
-/// Reports it if a signal handler has interrupted this thread during a drain, and returns true. The handler cannot wait:
-/// the drain continues, and releases its locks, only after the handler returns.
+/// If a signal handler has interrupted this thread during a drain, reports that and returns true. The handler cannot
+/// wait: the drain continues, and releases its locks, only after the handler returns.
 pub fn report_if_interrupted() -> bool {
     let is_busy = IS_BUSY.get();
     if is_busy {

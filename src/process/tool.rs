@@ -39,7 +39,7 @@ pub fn register(on_load: *const c_void) {
     IS_SHARED_LIBRARY.store(true, Ordering::Relaxed);
     let old = env::env("HSA_TOOLS_LIB");
     let added = with_tool(old.as_deref(), library.as_os_str());
-    // Otherwise the program has loaded the library itself, perhaps after HSA was initialized.
+    // If the library is neither listed nor preloaded, the program has loaded it, perhaps after HSA was initialized.
     if added.is_none() || loader::is_preloaded(&library) {
         lifecycle::expect_tool();
     }
