@@ -103,7 +103,7 @@ extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     if is_answered && let Some(prepared) = PREPARED.get() {
         let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         futex::wake_all(&REQUESTED);
-        if !is_in_time(request, prepared.limit) {
+        if !wait_for_answer(request, prepared.limit) {
             // SAFETY: bytes of that length. If stderr cannot be written, the message is lost.
             unsafe {
                 let text = prepared.too_late.as_bytes();
@@ -124,8 +124,8 @@ extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Waits until a request is answered, for `limit` at most.
-fn is_in_time(request: u32, limit: Duration) -> bool {
+/// Waits until a request is answered, for `limit` at most. Returns false at the limit.
+fn wait_for_answer(request: u32, limit: Duration) -> bool {
     let now = || clock::clock_nanoseconds(libc::CLOCK_MONOTONIC);
     let end = now().saturating_add(limit.as_nanos() as u64);
     loop {

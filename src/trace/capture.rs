@@ -218,7 +218,7 @@ impl Capture {
         })
     }
 
-    /// Takes a signal from the pool; 0 if the pool is empty and will not be refilled.
+    /// Takes a signal from the pool; 0 if the pool is empty and cannot be refilled now.
     fn take_signal(&mut self) -> SignalHandle {
         if self.shared.stopped.load(Ordering::Relaxed) {
             return SignalHandle(0);

@@ -3,9 +3,9 @@
 //! side locks or waits for the other. ROCr serializes the launching side.
 //!
 //! The life of a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
-//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the
-//! program's packet has a completion signal, devprof's signal has one more reader: the barrier packet after the kernel,
-//! which waits for devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
+//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the program's packet
+//! has a completion signal, devprof's signal has one more reader: the barrier packet after the kernel, which waits for
+//! devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
 //! packets are complete. Therefore such a signal returns to the pool when a dispatch after the barrier packet is
 //! observed to be complete, or when the queue is destroyed.
 
