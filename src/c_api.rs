@@ -8,8 +8,8 @@ use hsa_abi::ApiPrefix;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Collects the counters of all loaded code objects and writes their files. LLVM's host runtime calls it when it writes
-/// the host profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if something
-/// was lost, which is reported on stderr.
+/// the host profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if
+/// something was lost, which is reported on stderr.
 #[unsafe(no_mangle)]
 pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
     leader::status(leader::request(Request::Collect { wait: true }))

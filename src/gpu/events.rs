@@ -73,8 +73,8 @@ pub enum Event<'a> {
     },
     /// A signal is about to be destroyed.
     SignalDestroying { signal: u64 },
-    /// The program reads the times of a dispatch. `time`: start and end, in ticks of the runtime's system clock, if they
-    /// are not in the signal.
+    /// The program reads the times of a dispatch. `time`: start and end, in ticks of the runtime's system clock, if
+    /// they are not in the signal.
     DispatchTimeRead {
         signal: u64,
         time: &'a mut Option<(u64, u64)>,

@@ -34,8 +34,8 @@ pub extern "C" fn at_exit() {
     });
 }
 
-/// The exit handler of a copy that does not lead. Its library may be being closed, so it drains without waiting for other
-/// threads: this thread holds the dynamic loader's lock.
+/// The exit handler of a copy that does not lead. It also runs when its library is closed. The thread then holds the
+/// dynamic loader's lock, so the drain does not wait for other threads.
 pub extern "C" fn at_close() {
     leader::request(Request::Closing {});
 }

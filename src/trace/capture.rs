@@ -8,9 +8,9 @@
 //! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
 //! never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
 //! ring doorbells, take locks of queues or doorbells, or wait for signals: they create or destroy queues, freeze
-//! executables or shut HSA down only before they take the lock or after they have released it. A separate thread submits
-//! the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut down or
-//! the process ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
+//! executables or shut HSA down only before they take the lock or after they have released it. A separate thread
+//! submits the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut
+//! down or the process ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
 
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
@@ -60,8 +60,8 @@ pub struct Shared {
     pub signal_waits: AtomicU64,
 }
 
-/// In a packet of any queue, the program's completion signal was replaced with devprof's. A relaxed access is enough: the
-/// program waits for its signal before it reuses the signal, so a thread that reuses it sees this.
+/// In a packet of any queue, the program's completion signal was replaced with devprof's. A relaxed access is enough:
+/// the program waits for its signal before it reuses the signal, so a thread that reuses it sees this.
 static REPLACED_SIGNALS: AtomicBool = AtomicBool::new(false);
 
 /// Whether signals of the program may be completed by a forwarding barrier packet.

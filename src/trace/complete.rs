@@ -48,8 +48,8 @@ struct Queue {
     idle_polls: u32,
 }
 
-/// The times that the hook of `hsa_amd_profiling_get_dispatch_time` returns for one of the program's signals. The kernel
-/// completed devprof's signal instead.
+/// The times that the hook of `hsa_amd_profiling_get_dispatch_time` returns for one of the program's signals. The
+/// kernel completed devprof's signal instead.
 #[derive(Clone, Copy)]
 struct SignalTime {
     submit: u64,

@@ -332,9 +332,9 @@ mod tests {
     }
 }
 
-/// Every interleaving of the completion thread with a thread that both launches and executes the packets. Some dispatches
-/// have a completion signal of the program, so a barrier packet follows them. If devprof's signal is recycled too early,
-/// the barrier packet detects it: on a GPU it would wait forever.
+/// Every interleaving of the completion thread with a thread that both launches and executes the packets. Some
+/// dispatches have a completion signal of the program, so a barrier packet follows them. If devprof's signal is
+/// recycled too early, the barrier packet detects it: on a GPU it would wait forever.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;

@@ -45,8 +45,8 @@ plain! {
         record_size: U32,
         /// Id of the process that wrote the file.
         pid: U32,
-        /// Ticks per second of HSA's system clock. All times are in its ticks, unless their record has a flag for another
-        /// clock.
+        /// Ticks per second of HSA's system clock. All times are in its ticks, unless their record has a flag for
+        /// another clock.
         frequency: U64,
         /// The system clock when the file was created.
         started: U64,
@@ -69,8 +69,8 @@ plain! {
 /// The counters, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Number of complete records in the file. More records can follow, written by a writer that is still running or was
-    /// killed. A file with fewer records is truncated.
+    /// Number of complete records in the file. More records can follow, written by a writer that is still running or
+    /// was killed. A file with fewer records is truncated.
     Records,
     /// Dispatches that were dropped for lack of space.
     DroppedDispatches,
@@ -148,7 +148,8 @@ pub mod flag {
     pub const NO_REGISTERS: u16 = 16;
     /// A vendor-specific dispatch packet.
     pub const VENDOR: u16 = 32;
-    /// `start` and `end` were shifted by the same time, at most a millisecond, to be between submission and observation.
+    /// `start` and `end` were shifted by the same time, at most a millisecond, to be between submission and
+    /// observation.
     pub const MOVED: u16 = 64;
 }
 
@@ -166,8 +167,8 @@ plain! {
 }
 
 plain! {
-    /// A kernel dispatch. Ids start at 1. Within a queue, they are in the order in which completions were observed, which
-    /// is the order of submission unless kernels overtake each other.
+    /// A kernel dispatch. Ids start at 1. Within a queue, they are in the order in which completions were observed,
+    /// which is the order of submission unless kernels overtake each other.
     Dispatch {
         head: Head,
         /// Correlation id: the id of the API call that submitted it, or 0.
