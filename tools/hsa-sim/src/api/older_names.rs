@@ -6,7 +6,7 @@ use hsa_abi::*;
 /// Defines functions that call a function of the table under its newer name.
 macro_rules! older {
     ($($old:ident = $new:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {$(
-        /// Calls the function of the newer name.
+        /// Calls the function by its newer name.
         ///
         /// # Safety
         /// As HSA's specification says.
