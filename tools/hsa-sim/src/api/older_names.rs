@@ -9,7 +9,7 @@ macro_rules! older {
         /// Calls the function by its newer name.
         ///
         /// # Safety
-        /// As HSA's specification says.
+        /// As specified by HSA.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $old($($arg: $ty),*) -> $ret {
             // SAFETY: the caller's promise is passed on.

@@ -82,7 +82,7 @@ macro_rules! export {
         /// HSA's function of this name.
         ///
         /// # Safety
-        /// As HSA's specification says.
+        /// As specified by HSA.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             // SAFETY: the table's function has this signature, and the caller's promise is passed on.
