@@ -26,12 +26,12 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     unsafe {
         let mut info: PointerInfo = std::mem::zeroed();
         info.size = size_of::<PointerInfo>() as u32;
-        let nothing = std::ptr::null_mut();
+        let no_count = std::ptr::null_mut();
         let status = (session.hsa.hsa_amd_pointer_info)(
             address,
             &mut info,
             None,
-            nothing,
+            no_count,
             std::ptr::null_mut(),
         );
         ok(status);
@@ -163,7 +163,7 @@ fn check(session: &Session, large: bool) {
         assert_eq!(
             readable(inside),
             large,
-            "allow_access for the CPU changes nothing"
+            "allow_access for the CPU has no effect"
         );
         let other = session.allocate(session.pool(peer, flags), SIZE);
         copy_around(session, memory, other, host);

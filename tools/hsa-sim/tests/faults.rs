@@ -1,6 +1,6 @@
 //! Each HSA call of a drain fails, one after the other, with several statuses. Copies also fail after their start, never
-//! complete, or are slow. In each case the other code objects are drained, losses are reported, the return value is correct, the next drain is
-//! complete, and nothing leaks.
+//! complete, or are slow. In each case the other code objects are drained, losses are reported, the return value is correct,
+//! the next drain is complete, and nothing leaks.
 
 mod common;
 

@@ -128,9 +128,9 @@ fn acquire(
     let mut queue = std::ptr::null_mut();
     // SAFETY: as specified in the header.
     let status = unsafe {
-        let nothing = std::ptr::null_mut();
+        let data = std::ptr::null_mut();
         let acquire = session.hsa.hsa_amd_counted_queue_acquire;
-        acquire(gpu, kind, priority, None, nothing, 0, &mut queue)
+        acquire(gpu, kind, priority, None, data, 0, &mut queue)
     };
     match status {
         Status::SUCCESS => Ok(queue),

@@ -81,7 +81,7 @@ impl Drop for Mapping {
 }
 
 fn map(size: usize, sharing: c_int) -> Option<usize> {
-    // SAFETY: a new mapping touches nothing else.
+    // SAFETY: a new mapping does not affect other memory.
     let base = unsafe {
         libc::mmap(
             std::ptr::null_mut(),

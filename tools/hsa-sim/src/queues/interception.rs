@@ -1,7 +1,7 @@
 //! The packets of intercept queues: everything that a tool can observe is as in ROCr 7.2.4.
 //!
 //! The program writes to a ring that no GPU reads. A store to its doorbell passes one batch of packets to the handlers: all
-//! packets up to the first one that the program has not yet written. The queue is locked meanwhile. The handler that was
+//! packets up to the first one that the program has not yet written. The queue's lock is held during that. The handler that was
 //! registered last is called first. The packets that the handlers write go to a queue underneath. If a batch wraps around
 //! the end of the ring, the handlers get a copy, otherwise a pointer into the ring. The program can reuse the packets when
 //! the handlers return.
@@ -231,7 +231,8 @@ impl Interception {
         CURSOR.set(before);
     }
 
-    /// Writes as many packets as possible to the queue underneath. Returns their number.
+    /// Writes packets to the queue underneath. Returns how many were written; the others have to wait. `again`: the packets
+    /// have waited before.
     fn submit(&mut self, packets: &[Packet], again: bool) -> usize {
         // SAFETY: the queue underneath lives as long as the interception.
         let amd = unsafe { &*self.under };

@@ -176,7 +176,7 @@ impl Session {
 
     /// Shuts the simulator down and initialises it again. The session must have the last reference.
     pub fn restart(&mut self) {
-        // SAFETY: nothing of HSA is in use.
+        // SAFETY: no object of HSA is in use.
         unsafe {
             ok((self.hsa.hsa_shut_down)());
             let mut ticks = 0u64;
@@ -437,11 +437,11 @@ impl Session {
     /// Arguments for the fixtures' kernels, in memory of the host: the address that they write to, which follows them.
     pub fn arguments(&self, agent: AgentHandle) -> *mut u64 {
         let arguments = self.allocate(self.kernargs, 8192);
-        let nothing = std::ptr::null();
+        let no_flags = std::ptr::null();
         // SAFETY: one agent, and memory of that size.
         unsafe {
             ok((self.hsa.hsa_amd_agents_allow_access)(
-                1, &agent, nothing, arguments,
+                1, &agent, no_flags, arguments,
             ));
             *arguments.cast::<u64>() = arguments as u64 + 4096;
         }
@@ -560,7 +560,7 @@ impl Session {
 impl Drop for Session {
     /// Shuts HSA down, so that no drain at exit writes to the directory of the test.
     fn drop(&mut self) {
-        // SAFETY: nothing of HSA is in use.
+        // SAFETY: no object of HSA is in use.
         while unsafe { (self.hsa.hsa_shut_down)() } == Status::SUCCESS {}
     }
 }
