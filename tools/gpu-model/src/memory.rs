@@ -250,7 +250,7 @@ impl View {
             oldest: 0,
             memory,
         };
-        view.forget();
+        view.clear_cache();
         view
     }
 
@@ -259,7 +259,7 @@ impl View {
     }
 
     #[cold]
-    fn forget(&mut self) {
+    fn clear_cache(&mut self) {
         self.generation = self.memory.generation();
         self.recent = [EMPTY; 8];
     }
@@ -269,7 +269,7 @@ impl View {
     #[inline]
     fn host_pointer(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
         if self.generation != self.memory.generation() {
-            self.forget();
+            self.clear_cache();
         }
         for span in &self.recent {
             if span.contains(address, size) && (span.writable || !write) {
