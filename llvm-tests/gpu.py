@@ -52,7 +52,7 @@ def check_access():
     kfd = below("/dev/kfd")
     if not os.path.exists(kfd):
         raise Missing(
-            f"{kfd} does not exist: the amdgpu kernel driver has no AMD GPU",
+            f"{kfd} does not exist: the amdgpu kernel driver is not loaded or found no GPU",
             "check `lspci -nn | grep -i amd` and `sudo modprobe amdgpu`; start a container with --device /dev/kfd "
             "--device /dev/dri. Without a GPU, `llvm-tests/run` runs the tests on the GPU model",
         )

@@ -29,9 +29,9 @@ PROGRAMS = [
     ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
     ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
-# Not included are programs for which LLVM's runtime is known to lose counts, which their own tests check for devprof:
-# those that collect and launch again, whose kernels run at exit, that unload modules, or in which only host or device
-# code is instrumented.
+# Programs for which LLVM's runtime is known to lose counts are not included; other tests check devprof with them. These
+# programs launch again after a collect call, exit while kernels run, unload modules, or have only their host code or
+# only their device code instrumented.
 
 # Programs that crash with LLVM's runtime: exit status, reason.
 CRASHES = {
@@ -39,7 +39,7 @@ CRASHES = {
 }
 
 # (program, function) that only one runtime reports: reason.
-RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
+RECORDS = "a device function; LLVM copies only the kernels' records if the host is instrumented, too"
 DEVICE_LIBRARY = [
     "__assert_fail",
     "__assertfail",
@@ -86,7 +86,7 @@ def objects(program):
 
 
 def profile(program, kind, compiled, libraries):
-    """Links and runs a program in its own directory; its device functions."""
+    """Links and runs a program in its own directory, and returns its device functions."""
     name, _, _, flags = program
     directory = os.path.join(name.replace(" ", "_"), kind)
     os.makedirs(directory)
@@ -124,5 +124,5 @@ for program in PROGRAMS:
         else:
             print(f"{name}: {function} {with_devprof[function][1]} with both")
 for name, function in ONLY_DEVPROF.keys() | ONLY_LLVM.keys():
-    wrong(f"{name}: {function} is explained, but both report it or none does")
+    wrong(f"{name}: {function} is explained, but both runtimes report it or neither does")
 sys.exit(bad != 0)

@@ -1,4 +1,5 @@
-// a HOW N: runs kernels of N loop iterations and exits without waiting. If DOWN is set, HSA is shut down before.
+// a HOW N: launches kernels of N loop iterations and exits without waiting for them. If the environment variable DOWN
+// is set, shuts HSA down first.
 #include "hsa.h"
 #include <dlfcn.h>
 
