@@ -54,7 +54,8 @@ else:
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
     config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
-    parents = [path[:at] for path in (tests + "/", os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
+    paths = tests + "/", os.path.abspath(target) + "/"
+    parents = [path[:at] for path in paths for at in range(1, len(path)) if path[at] == "/"]
     if all(os.stat(path).st_mode & 0o001 for path in parents):
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"

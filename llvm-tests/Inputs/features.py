@@ -18,7 +18,8 @@ USES = {
     "sim": r"%on_sim|%sim_dir|hsa-sim",
     # Root rights: mounts, other users' files.
     "root": r"mounts|chown|unshare|setpriv",
-    # Other users can reach the checkout: they have access to all of its parent directories (/root, for example, is closed to them).
+    # Other users can reach the checkout: they have access to all of its parent directories. /root, for example, is
+    # closed to them.
     "other-users": r"as_user",
     # Code objects for gfx1100, or code for a GPU that the test names.
     "gfx1100": r"%fixtures|gfx(?!1100\b)[0-9]",

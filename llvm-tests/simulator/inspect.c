@@ -248,8 +248,7 @@ int main(int argc, char **argv) {
     STATUS(hsa_amd_memory_pool_allocate(pool_of(gpu, 0), 0, 0, &memory));
     STATUS(hsa_memory_copy(NULL, bytes, 4));
     STATUS(hsa_code_object_reader_create_from_memory(NULL, 4, &reader));
-    CHECK(hsa_code_object_reader_create_from_memory("not a code object, but as long as an ELF header, so that the loader reads "
-                                                    "its magic number", 64, &reader));
+    CHECK(hsa_code_object_reader_create_from_memory("not a code object, but as long as an ELF header, so that ROCr reads it", 64, &reader));
     hsa_executable_t third;
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &third));
     STATUS(hsa_executable_load_agent_code_object(third, gpu, reader, NULL, NULL));

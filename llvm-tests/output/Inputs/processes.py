@@ -1,7 +1,7 @@
 # processes.py PROGRAM CODE-OBJECT PATTERN [killed]: 64 processes at the same time write their counters to PATTERN;
 # process n has counted n + 1 times. Meanwhile the files are read: each must be complete and have all or none of the
-# counts of a process. With "killed" every second process collects repeatedly until it is killed at a random moment. Prints the sum of
-# the files.
+# counts of a process. With "killed" every second process collects repeatedly until it is killed at a random moment.
+# Prints the sum of the files.
 import glob
 import os
 import random
