@@ -1,6 +1,6 @@
 // Measures what a launch costs the launching thread, and counts its calls. Dispatches are made in blocks, so that the
 // queue is never full. Between two blocks the thread waits for the GPU, which is not measured. The launching threads do
-// not use the last processor, which belongs to the GPU (silent.c). The system places all other threads.
+// not use the last processor, which is reserved for the GPU model (silent.c). All other threads may run on any processor.
 #pragma once
 
 #include <algorithm>
