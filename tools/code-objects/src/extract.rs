@@ -10,12 +10,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Selects the code objects to write.
+/// Which code objects to write.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Only those with a coverage mapping.
     pub with_coverage: bool,
-    /// Only these targets: `gfx90a` with any features, `gfx90a:xnack+` with this one. Empty: all.
+    /// Only these targets: `gfx90a` matches any features, `gfx90a:xnack+` only this setting. Empty: all.
     pub targets: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Extracted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Now,
-    /// By this run or an earlier one: the file exists and has the same contents.
+    /// Earlier in this run, or in an earlier run: the file exists and has the same contents.
     Before,
 }
 
@@ -162,7 +162,7 @@ impl Writer<'_> {
             }
         }
         let what = format!(
-            "{} has other files under all names of a code object of {target}: choose another directory",
+            "cannot write a code object of {target} to {}: different files have its names; choose another directory",
             self.dir.display()
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))

@@ -13,8 +13,8 @@ use serde::Serialize;
 pub struct Found {
     pub place: Place,
     pub what: What,
-    /// All of it, except for the code of a code object in something compressed (see [`crate::Options::unpack_to`]). `None`
-    /// for damage, and for compressed bundles.
+    /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::unpack_to`]). `None` for
+    /// damage, and for compressed bundles.
     pub bytes: Option<Bytes>,
 }
 
@@ -32,7 +32,7 @@ pub enum What {
     /// LLVM's offload binary.
     OffloadBinary {
         version: u32,
-        /// Their number.
+        /// Number of images.
         images: usize,
     },
     Kpack(Kpack),

@@ -1,5 +1,5 @@
-//! Walks through a file and everything in it: containers in containers, each read by its own module. Damage to a part
-//! is reported, and does not end the walk.
+//! Walks through a file and everything in it, including nested containers. Each format has its own module. Damage to a
+//! part is reported, and does not end the walk.
 
 use crate::bytes::Bytes;
 use crate::elf::Elf;
@@ -31,7 +31,7 @@ pub struct Options<'a> {
     pub wanted: Option<Wanted<'a>>,
 }
 
-/// Limit on containers in containers.
+/// Limit on the depth of nested containers.
 const MAX_DEPTH: usize = 8;
 
 /// Limit on the total size of everything that is found, in bytes ([`Found::weight`]). Real libraries have a few MiB of
@@ -55,7 +55,7 @@ pub fn walk(file: &Path, options: Options, each: Each) {
     };
 }
 
-/// Calls `each` with everything in `bytes`. `place`: the file to name as their origin.
+/// Calls `each` with everything in `bytes`. `place`: the path to report as their file.
 pub fn walk_bytes(place: &Path, bytes: Bytes, options: Options, each: Each) {
     let _ = Walk::new(options, each).bytes(&Place::new(place), &bytes);
 }
@@ -69,7 +69,7 @@ fn open(file: &Path) -> Result<(Bytes, FileId), String> {
     // Opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(file).map_err(failed)?;
     if metadata.is_dir() {
-        return Err("a directory: name files".into());
+        return Err("a directory; pass its files instead".into());
     }
     if !metadata.is_file() {
         return Err("not a regular file".into());
@@ -112,7 +112,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.found += found.weight();
         if self.found > MAX_FOUND {
             let why = format!(
-                "the file has more than {} MiB of names: the rest is left out",
+                "the file has more than {} MiB of names: the rest is skipped",
                 MAX_FOUND >> 20
             );
             let _ = (self.each)(Found {
@@ -138,7 +138,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// A file of any kind.
     fn bytes(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
         if self.depth == MAX_DEPTH {
-            let what = format!("more than {MAX_DEPTH} containers in one another");
+            let what = format!("more than {MAX_DEPTH} nested containers");
             return self.damage(place, Error::new(0, what));
         }
         self.depth += 1;
@@ -214,7 +214,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 self.damage(place, Error::new(offset, what))?;
                 continue;
             }
-            // A section that extends past the end of the file was reported.
+            // A section that extends past the end of the file was reported already.
             let available = elf.bytes.size().saturating_sub(offset);
             let Ok(part) = elf.bytes.slice(offset, section.size.min(available)) else {
                 continue;
@@ -266,12 +266,12 @@ impl<'a, 'b> Walk<'a, 'b> {
         let (bytes, id) = match open(&file) {
             Ok(opened) => opened,
             Err(why) => {
-                let what = format!("its member {} ({}) {why}", member.name, file.display());
+                let what = format!("member {} ({}): {why}", member.name, file.display());
                 return self.damage(place, Error::new(member.at, what));
             }
         };
         if !self.open.insert(id) {
-            let what = format!("its member {} is being read already", file.display());
+            let what = format!("member {} is already being read", file.display());
             return self.damage(place, Error::new(member.at, what));
         }
         inner.file = file;
@@ -431,8 +431,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// A file that comes as a stream. `size`: in bytes, if it is known. Returns an error of the stream, after which the
-    /// rest of its container cannot be read.
+    /// A file that is read from a stream. `size`: in bytes, if it is known. Returns the stream's error, after which the rest
+    /// of its container cannot be read.
     fn stream(
         &mut self,
         place: &Place,
@@ -546,14 +546,14 @@ impl<'a, 'b> Walk<'a, 'b> {
             let failed = |why: &dyn std::fmt::Display| {
                 Error::new(0, format!("cannot decompress (zstd): {why}"))
             };
-            let most = packed::most(part.size());
-            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > most) {
+            let limit = packed::max_unpacked(part.size());
+            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
                 let why = format!("{} bytes claim to unpack to {unpacked}", part.size());
                 self.damage(&inner, Error::new(0, why))?;
                 continue;
             }
-            let most = kernels.unpacked.unwrap_or(most);
-            let unpacker = Unpacker::new(&part, packed::Method::Zstd, most);
+            let size = kernels.unpacked.unwrap_or(limit);
+            let unpacker = Unpacker::new(&part, packed::Method::Zstd, size);
             let result = match unpacker {
                 Ok(mut unpacker) => {
                     let inside = inner.step(Step::Unpacked, 0);
