@@ -58,9 +58,9 @@
 // POOL-NEXT: devprof: next: devprof report a --profile devprof-5 --trace several.trace{{$}}
 // POOL-NOT:  {{.}}
 // OWN: devprof: 2 profiles of 2 processes in own: 1 code object, 1 function (1 ran), 128 counts
-// OVER: devprof: 2 processes wrote over/gfx1100.x.profraw, one over the other: {{.*}}--profile
+// OVER: devprof: 2 processes overwrote over/gfx1100.x.profraw, {{.*}}--profile
 // OLDER: 256 counts in all
-// OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw was there before and was added to (%m)
+// OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw existed before and was added to (%m)
 //
 // What was lost, and that there was nothing.
 // RUN: touch file && %ended %devprof run --profile file/x ./a > lost.out 2>&1
@@ -76,9 +76,9 @@
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 0
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
-// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object was not compiled to count
+// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object is not instrumented
 // UNCOUNTED: devprof: next: devprof flags --coverage
-// SUID: devprof: no counters were collected: ./suid runs with rights that its caller has not
+// SUID: devprof: no counters were collected: ./suid runs with more privileges than its caller
 // STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked
 // LINKED: devprof: 1 profile in devprof-6: 1 code object, 1 function (1 ran), 64 counts in all
 //
@@ -88,7 +88,7 @@
 // RUN: mkdir there && %devprof run --profile there/%%m.profraw ./beside 2>&1 | FileCheck %s --check-prefix=THERE
 // BESIDE-NOT: again
 // BESIDE: devprof: 1 profile in devprof-7
-// THERE: devprof: there/gfx1100.{{[0-9_]+}}.profraw counts the same again, from LLVM's own collector
+// THERE: devprof: there/gfx1100.{{[0-9_]+}}.profraw has the same counts again, from LLVM's own collector
 //
 // A path that the dynamic linker would take for two, and what the user has loaded already.
 // RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null

@@ -20,7 +20,7 @@
 // CALLS-NEXT: hipLaunchKernel 0 _Z6kernelPi
 // CALLS-NEXT: hipMemcpy 0
 // CALLS-NOT:  {{.}}
-// LOST:        devprof: cannot make the trace a/x.trace: {{.*}}; the program runs untraced
+// LOST:        devprof: cannot create the trace a/x.trace: {{.*}}; the program runs untraced
 // LOST:        the sum is 64
 #ifdef NEXT
 #define _GNU_SOURCE

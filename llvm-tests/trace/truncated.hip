@@ -5,7 +5,7 @@
 // RUN: %preload DEVPROF_TRACE=x.trace ./a x.trace > out 2>&1
 // RUN: FileCheck %s --match-full-lines < out && test ! -s x.trace
 //
-// CHECK:     devprof: the trace x.trace was cut to 0 bytes while it is written: nothing is recorded from now on
+// CHECK:     devprof: the trace x.trace was truncated to 0 bytes while it was being written: nothing more is recorded
 // CHECK-NOT: {{^}}devprof:
 // CHECK:     added: 300
 #include "check.h"

@@ -476,3 +476,18 @@ fn hsa_sim() {
         ],
     );
 }
+
+#[test]
+fn gpu_model() {
+    check(
+        "tools/gpu-model/src/lib.rs",
+        &[
+            &["clock", "fault", "isa", "thread", "topology"],
+            &["memory", "wave"],
+            &["exec"],
+            &["dispatch"],
+            &["queue"],
+            &["rocr"],
+        ],
+    );
+}

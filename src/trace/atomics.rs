@@ -1,5 +1,5 @@
-//! The atomics of the launch path's data structures: the standard library's, or loom's, which tries every interleaving
-//! of their model tests.
+//! The atomics of the launch path's data structures: the standard library's, or in model tests loom's, which explores
+//! every interleaving.
 
 #[cfg(all(test, loom))]
 pub use loom::{
@@ -17,7 +17,7 @@ pub use std::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// `std::cell::UnsafeCell` with the access functions of loom's, which sees when two threads are in one.
+/// `std::cell::UnsafeCell` with the interface of loom's, which detects concurrent accesses.
 #[cfg(not(all(test, loom)))]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -38,7 +38,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// A part of an allocation by which loom sees that it is freed.
+/// A member of an allocation. With loom's version, loom detects that the allocation leaks.
 #[cfg(not(all(test, loom)))]
 pub struct Track<T>(T);
 

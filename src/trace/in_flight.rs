@@ -1,126 +1,129 @@
-//! What one queue's launching thread and the completion thread share: the dispatches in flight, and the pool of
-//! signals that they complete. Both are queues with one writer and one reader, so neither side ever waits for the
-//! other or takes a lock; ROCr serializes the launching side.
+//! The channel between a queue's launching thread and the completion thread: the dispatches in flight, and the pool of
+//! signals that these dispatches complete. Each direction is a queue with one producer and one consumer, so neither
+//! side locks or waits for the other. ROCr serializes the launching side.
 //!
-//! A signal goes round: made and given by the completion thread, taken for a dispatch by the launching thread, counted
-//! down by the GPU, read by the completion thread, given again. It has one more reader where the program wants a
-//! completion signal of its own: the barrier packet behind the kernel waits for ours and then completes the program's.
-//! A packet processor starts no packet before the barrier packets in front of it are done, so such a signal is given
-//! again when a dispatch behind the barrier was seen to complete, or the queue is gone.
+//! The life of a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
+//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the program wants a
+//! completion signal of its own, the signal has one more reader: the barrier packet after the kernel, which waits for
+//! devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
+//! packets are complete. Therefore such a signal returns to the pool when a dispatch after the barrier packet is
+//! observed to be complete, or when the queue is destroyed.
 
 use super::fifo::{Consumer, Producer, fifo};
-use crate::gpu::hsa::types::SignalHandle;
+use hsa_abi::SignalHandle;
 
-/// What signals can do. HSA's, or a model of them in a test.
+/// Operations on signals: HSA's, or those of a test's model.
 pub trait Signals {
-    /// A new signal of value 1, or `None` when there can be none.
+    /// A new signal of value 1; `None` if it cannot be created.
     fn create(&self) -> Option<SignalHandle>;
-    /// Its value, with acquire order: what the GPU wrote before it counted down is seen.
+    /// The value, loaded with acquire order: what the GPU wrote before it decremented the signal is visible.
     fn value(&self, signal: SignalHandle) -> i64;
-    /// Sets it to 1 again.
+    /// Sets the value to 1.
     fn reset(&self, signal: SignalHandle);
     fn destroy(&self, signal: SignalHandle);
 }
 
-/// One packet that the completion thread has to hear of.
+/// A packet that the completion thread must process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Ours, which the packet completes. 0: it has none, and there will be no times.
+    /// devprof's signal, which the packet completes. 0: the packet has none, so its times are unknown.
     pub signal: SignalHandle,
-    /// The program's own completion signal, 0 for none.
+    /// The program's completion signal, 0 for none.
     pub program_signal: SignalHandle,
-    /// Whether this is a kernel dispatch; otherwise it is a packet that takes over `program_signal`, and no more.
+    /// Whether this is a kernel dispatch. Otherwise it is a packet that only reuses `program_signal`.
     pub dispatch: bool,
     /// A vendor-specific dispatch packet.
     pub vendor: bool,
-    /// System clock.
+    /// When the packet was written, system clock.
     pub submit: u64,
     /// See [`super::calls::current`].
     pub correlation: u64,
-    /// Address of the kernel descriptor, as the packet has it.
+    /// Address of the kernel descriptor, from the packet.
     pub kernel_object: u64,
-    /// See [`super::kernels`].
+    /// See [`super::kernel_index`].
     pub epoch: u64,
     pub thread: u32,
     /// Work-items.
     pub grid: [u32; 3],
     /// Work-items.
     pub workgroup: [u16; 3],
-    /// Bytes a workgroup.
+    /// Bytes per workgroup.
     pub lds: u32,
-    /// Bytes a work-item.
+    /// Bytes per work-item.
     pub scratch: u32,
 }
 
 /// The launching thread's side.
-pub struct Launching {
+pub struct LaunchSide {
     pub in_flight: Producer<Entry>,
-    pub free: Consumer<SignalHandle>,
+    pub free_signals: Consumer<SignalHandle>,
 }
 
 /// The completion thread's side.
-pub struct Completing {
+pub struct CompletionSide {
     in_flight: Consumer<Entry>,
-    free: Producer<SignalHandle>,
-    /// What was seen of `in_flight` and is not complete: number in the queue, entry. In order.
+    free_signals: Producer<SignalHandle>,
+    /// Entries of `in_flight` that are not complete, with their numbers, in the queue's order.
     window: Vec<(u64, Entry)>,
-    /// Signals that a barrier packet may still read, with their dispatch's number.
+    /// Signals that a barrier packet may still read, with the numbers of their dispatches.
     held: Vec<(u64, SignalHandle)>,
-    /// Numbers entries.
+    /// The number of the next entry.
     next: u64,
-    /// The highest number of a dispatch that was seen to complete.
-    completed: Option<u64>,
-    /// Signals given and not seen in an entry yet.
-    spare: usize,
-    /// Of a pass, empty between two.
+    /// The highest number of a dispatch that was observed to be complete.
+    last_completed: Option<u64>,
+    /// Signals in the pool, as far as known: those added whose entry was not popped yet.
+    free_count: usize,
+    /// Buffers of `poll`, empty between two calls. They are kept so that a dispatch does not allocate.
     complete: Vec<(u64, Entry)>,
     entries: Vec<Entry>,
 }
 
-/// How many dispatches of a queue are watched at a time: kernels without barrier bits may complete in another order
-/// than they were written in, and those behind the window are looked at when some in it are complete.
+/// How many dispatches of a queue are polled at a time. Kernels without barrier bits may complete in any order; those
+/// after the window are polled once some in it are complete.
 const WINDOW: usize = 128;
 
-pub fn lane() -> (Launching, Completing) {
+pub fn channel() -> (LaunchSide, CompletionSide) {
     let (in_flight, entries) = fifo(2);
-    let (give, free) = fifo(2);
-    let launching = Launching { in_flight, free };
-    let completing = Completing {
+    let (free_producer, free_signals) = fifo(2);
+    let launching = LaunchSide {
+        in_flight,
+        free_signals,
+    };
+    let completing = CompletionSide {
         in_flight: entries,
-        free: give,
+        free_signals: free_producer,
         window: Vec::with_capacity(WINDOW),
         held: Vec::new(),
         next: 0,
-        completed: None,
-        spare: 0,
+        last_completed: None,
+        free_count: 0,
         complete: Vec::with_capacity(WINDOW),
         entries: Vec::with_capacity(WINDOW),
     };
     (launching, completing)
 }
 
-impl Completing {
-    /// Signals that the launching thread can take without waiting.
-    pub fn spare(&self) -> usize {
-        self.spare
+impl CompletionSide {
+    /// The number of signals that the launching thread can take without waiting.
+    pub fn free_count(&self) -> usize {
+        self.free_count
     }
 
-    /// Makes a signal available to the launching thread.
-    pub fn give(&mut self, signal: SignalHandle) {
-        self.spare += 1;
-        self.free.push(signal);
+    /// Adds a signal to the pool.
+    pub fn add_signal(&mut self, signal: SignalHandle) {
+        self.free_count += 1;
+        self.free_signals.push(signal);
     }
 
-    /// Nothing is in flight, as far as can be seen.
+    /// Whether nothing is in flight, as far as the completion thread can see.
     pub fn is_empty(&mut self) -> bool {
         self.window.is_empty() && self.in_flight.is_empty()
     }
 
-    /// Takes what is complete: `done` gets each entry once, in the queue's order among those that are taken together.
-    /// Its signal may be read during the call, not after it. Returns how many there were.
-    pub fn pass(&mut self, signals: &impl Signals, mut done: impl FnMut(&[Entry])) -> usize {
+    /// Processes complete entries: `on_complete` gets each of them once, those of one call in the queue's order. It may
+    /// read their signals only during the call. Returns the number of entries.
+    pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {
         let mut all = 0;
-        // Kept from pass to pass: nothing is allocated for a dispatch.
         let mut complete = std::mem::take(&mut self.complete);
         let mut entries = std::mem::take(&mut self.entries);
         loop {
@@ -131,7 +134,7 @@ impl Completing {
                 self.next += 1;
             }
             self.take_complete(signals, u64::MAX, &mut complete);
-            // What completed during the look may be there without what completed before it.
+            // An earlier entry may have completed after the scan passed it, but before a later one that the scan found.
             if let Some(last) = complete.last().map(|&(number, _)| number) {
                 self.take_complete(signals, last, &mut complete);
                 complete.sort_unstable_by_key(|&(number, _)| number);
@@ -142,25 +145,25 @@ impl Completing {
             all += complete.len();
             entries.clear();
             entries.extend(complete.iter().map(|&(_, entry)| entry));
-            done(&entries);
+            on_complete(&entries);
             for (number, entry) in complete.drain(..) {
                 if entry.signal.0 == 0 {
                     continue;
                 }
-                self.completed = self.completed.max(Some(number));
+                self.last_completed = self.last_completed.max(Some(number));
                 if entry.program_signal.0 == 0 {
                     self.recycle(signals, entry.signal);
                 } else {
                     self.held.push((number, entry.signal));
                 }
             }
-            self.let_go(signals);
+            self.recycle_held(signals);
         }
         (self.complete, self.entries) = (complete, entries);
         all
     }
 
-    /// Takes the entries before number `before` that are complete.
+    /// Moves the complete entries with numbers below `before` to `complete`.
     fn take_complete(
         &mut self,
         signals: &impl Signals,
@@ -168,32 +171,35 @@ impl Completing {
         complete: &mut Vec<(u64, Entry)>,
     ) {
         self.window.retain(|&(number, entry)| {
-            let open = number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
-            if !open {
+            let pending =
+                number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
+            if !pending {
                 complete.push((number, entry));
             }
-            open
+            pending
         });
     }
 
     fn next_entry(&mut self) -> Option<Entry> {
         let entry = self.in_flight.pop()?;
         if entry.signal.0 != 0 {
-            self.spare = self.spare.saturating_sub(1);
+            self.free_count = self.free_count.saturating_sub(1);
         }
         Some(entry)
     }
 
     fn recycle(&mut self, signals: &impl Signals, signal: SignalHandle) {
         signals.reset(signal);
-        self.give(signal);
+        self.add_signal(signal);
     }
 
-    /// Recycles the signals whose barrier packets are done.
-    fn let_go(&mut self, signals: &impl Signals) {
+    /// Recycles the signals whose barrier packets are complete.
+    fn recycle_held(&mut self, signals: &impl Signals) {
         let mut held = std::mem::take(&mut self.held);
         held.retain(|&(number, signal)| {
-            let read = self.completed.is_some_and(|completed| completed > number);
+            let read = self
+                .last_completed
+                .is_some_and(|completed| completed > number);
             if read {
                 self.recycle(signals, signal);
             }
@@ -202,19 +208,21 @@ impl Completing {
         self.held = held;
     }
 
-    /// Takes what is in flight and was not seen to complete. Their signals are the GPU's for ever, unless its queue is
-    /// gone.
-    pub fn abandon(&mut self) -> Vec<Entry> {
+    /// Removes the entries that are in flight and were not observed to be complete. The GPU may still use their signals
+    /// until its queue is destroyed.
+    pub fn take_unfinished(&mut self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.window.drain(..).map(|(_, entry)| entry).collect();
         entries.extend(std::iter::from_fn(|| self.next_entry()));
         entries
     }
 
-    /// All signals that no entry holds, of a queue that is gone.
-    pub fn dissolve(mut self, launching: Launching) -> Vec<SignalHandle> {
+    /// All signals of a destroyed queue that are not in an entry.
+    pub fn into_signals(mut self, launching: LaunchSide) -> Vec<SignalHandle> {
         let mut signals: Vec<_> = self.held.drain(..).map(|(_, signal)| signal).collect();
-        let Launching { mut free, .. } = launching;
-        signals.extend(std::iter::from_fn(|| free.pop()));
+        let LaunchSide {
+            mut free_signals, ..
+        } = launching;
+        signals.extend(std::iter::from_fn(|| free_signals.pop()));
         signals
     }
 }
@@ -224,7 +232,7 @@ mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
 
-    /// Signals that are numbers, and what was done to them.
+    /// Numbers as signals, their values, and how often they were reset.
     #[derive(Default)]
     struct Model {
         values: RefCell<Vec<i64>>,
@@ -252,8 +260,8 @@ mod tests {
         fn destroy(&self, _: SignalHandle) {}
     }
 
-    fn launch(launching: &mut Launching, forwarded: bool) -> SignalHandle {
-        let signal = launching.free.pop().expect("a signal");
+    fn launch(launching: &mut LaunchSide, forwarded: bool) -> SignalHandle {
+        let signal = launching.free_signals.pop().expect("a signal");
         launching.in_flight.push(Entry {
             signal,
             program_signal: SignalHandle(if forwarded { 99 } else { 0 }),
@@ -263,20 +271,20 @@ mod tests {
         signal
     }
 
-    fn taken(completing: &mut Completing, signals: &Model) -> Vec<u64> {
+    fn taken(completing: &mut CompletionSide, signals: &Model) -> Vec<u64> {
         let mut taken = Vec::new();
-        completing.pass(signals, |entries| {
+        completing.poll(signals, |entries| {
             taken.extend(entries.iter().map(|entry| entry.signal.0));
         });
         taken
     }
 
     #[test]
-    fn kernels_that_overtake_each_other_are_taken_when_they_are_complete() {
+    fn kernels_that_complete_out_of_order_are_processed_when_complete() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         for _ in 0..3 {
-            completing.give(signals.create().unwrap());
+            completing.add_signal(signals.create().unwrap());
         }
         let [a, b, c] = [false; 3].map(|forwarded| launch(&mut launching, forwarded));
         assert_eq!(taken(&mut completing, &signals), []);
@@ -286,15 +294,15 @@ mod tests {
         signals.complete(b);
         assert_eq!(taken(&mut completing, &signals), [a.0, b.0]);
         assert!(completing.is_empty());
-        assert_eq!(completing.spare(), 3);
+        assert_eq!(completing.free_count(), 3);
     }
 
     #[test]
-    fn a_signal_that_a_barrier_packet_reads_waits_for_a_later_dispatch() {
+    fn a_signal_that_a_barrier_packet_reads_is_recycled_after_a_later_dispatch() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         for _ in 0..2 {
-            completing.give(signals.create().unwrap());
+            completing.add_signal(signals.create().unwrap());
         }
         let first = launch(&mut launching, true);
         signals.complete(first);
@@ -304,18 +312,18 @@ mod tests {
         signals.complete(second);
         assert_eq!(taken(&mut completing, &signals), [second.0]);
         assert_eq!(signals.resets.get(), 1);
-        assert_eq!(launching.free.pop(), Some(first));
-        let left = completing.dissolve(launching);
+        assert_eq!(launching.free_signals.pop(), Some(first));
+        let left = completing.into_signals(launching);
         assert_eq!(left, [second]);
     }
 
     #[test]
-    fn more_dispatches_than_are_watched_are_all_taken() {
+    fn dispatches_beyond_the_window_are_all_processed() {
         let signals = Model::default();
-        let (mut launching, mut completing) = lane();
+        let (mut launching, mut completing) = channel();
         let all: Vec<_> = (0..3 * WINDOW)
             .map(|_| {
-                completing.give(signals.create().unwrap());
+                completing.add_signal(signals.create().unwrap());
                 launch(&mut launching, false)
             })
             .collect();
@@ -324,16 +332,16 @@ mod tests {
     }
 }
 
-/// Every interleaving of the completion thread with a thread that launches and is the GPU, too. Dispatches have
-/// completion signals of their own, and a signal that came back too early is seen by the barrier packet that still
-/// waits for it: it would wait for ever.
+/// Every interleaving of the completion thread with a thread that both launches and executes the packets. Dispatches
+/// have completion signals of their own. If a signal is recycled too early, the barrier packet that waits for it sees
+/// that: on a GPU it would wait forever.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicUsize, Ordering};
 
-    /// 1 and 0 are the values of a signal; unsigned, as loom has them.
+    /// The values of two signals, 1 or 0. Unsigned, because loom's tests use `AtomicUsize`.
     struct Model([AtomicUsize; 2]);
 
     impl Model {
@@ -341,15 +349,15 @@ mod loom_tests {
             &self.0[signal.0 as usize - 1]
         }
 
-        /// The GPU is at the dispatch.
+        /// The GPU executes the dispatch, and the barrier packet after it.
         fn run(&self, entry: &Entry) {
             let old = self.cell(entry.signal).fetch_sub(1, Ordering::AcqRel);
-            // The packet processor takes its time: without this loom does not look between the two packets.
+            // Without a yield loom does not switch threads between the two packets.
             loom::thread::yield_now();
-            assert_eq!(old, 1, "a kernel completes a signal that is not ready");
+            assert_eq!(old, 1, "a kernel completes a signal that was not reset");
             if entry.program_signal.0 != 0 {
                 let value = self.value(entry.signal);
-                assert_eq!(value, 0, "a barrier waits for a signal that was taken back");
+                assert_eq!(value, 0, "a barrier packet waits for a recycled signal");
             }
         }
     }
@@ -367,9 +375,9 @@ mod loom_tests {
         fn destroy(&self, _: SignalHandle) {}
     }
 
-    fn launch(launching: &mut Launching, number: u64, forwarded: bool) -> Option<Entry> {
+    fn launch(launching: &mut LaunchSide, number: u64, forwarded: bool) -> Option<Entry> {
         let entry = Entry {
-            signal: launching.free.pop()?,
+            signal: launching.free_signals.pop()?,
             program_signal: SignalHandle(if forwarded { 9 } else { 0 }),
             dispatch: true,
             submit: number,
@@ -379,21 +387,21 @@ mod loom_tests {
         Some(entry)
     }
 
-    /// Two dispatches, and as many more as find a signal that came back, while `passes` passes look.
-    fn model(forwarded: [bool; 4], passes: usize) {
+    /// Two dispatches, and one more for each recycled signal, concurrently with `polls` polls.
+    fn model(forwarded: [bool; 4], polls: usize) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
             let signals = Arc::new(Model([AtomicUsize::new(1), AtomicUsize::new(1)]));
-            let (mut launching, mut completing) = lane();
-            completing.give(SignalHandle(1));
-            completing.give(SignalHandle(2));
+            let (mut launching, mut completing) = channel();
+            completing.add_signal(SignalHandle(1));
+            completing.add_signal(SignalHandle(2));
             let memory = signals.clone();
             let gpu = loom::thread::spawn(move || {
                 let mut number = 0;
                 let mut waiting = std::collections::VecDeque::new();
                 for forwarded in forwarded {
-                    // The third and the fourth may have to do without.
+                    // For the third and the fourth the pool may be empty.
                     let entry = launch(&mut launching, number, forwarded);
                     number += u64::from(entry.is_some());
                     waiting.extend(entry);
@@ -405,25 +413,25 @@ mod loom_tests {
                 number
             });
             let mut seen = Vec::new();
-            let mut pass = |completing: &mut Completing| {
-                completing.pass(&*signals, |entries| {
+            let mut poll = |completing: &mut CompletionSide| {
+                completing.poll(&*signals, |entries| {
                     seen.extend(entries.iter().map(|entry| entry.submit));
                 });
             };
-            (0..passes).for_each(|_| pass(&mut completing));
+            (0..polls).for_each(|_| poll(&mut completing));
             let launched = gpu.join().unwrap();
-            pass(&mut completing);
+            poll(&mut completing);
             assert_eq!(seen, (0..launched).collect::<Vec<_>>());
         });
     }
 
     #[test]
-    fn a_signal_comes_back_after_its_last_reader() {
+    fn a_signal_is_recycled_after_its_last_reader() {
         model([true; 4], 2);
     }
 
     #[test]
-    fn signals_without_another_reader_come_back_at_once() {
+    fn signals_without_a_barrier_packet_are_recycled_at_once() {
         model([false, true, false, true], 2);
     }
 }

@@ -1,63 +1,67 @@
-//! Which kernel an address in a dispatch packet is. Code objects come and go, and a later one may lie where an earlier
-//! one lay, while dispatches of the earlier one wait to be recorded: each address has its kernels in the order in which
-//! they were loaded, and a dispatch carries the epoch in which it was written.
+//! Finds the kernel for an address in a dispatch packet. A code object may be loaded where an earlier one was unloaded
+//! while dispatches of the earlier one are still to be recorded. Therefore each address has a list of kernels in the
+//! order in which they were loaded, and a dispatch has the epoch in which its packet was written.
 
 use crate::gpu::hsa::kernels::{Kernel, Registers};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts the executables that were frozen.
+/// The number of executables that were frozen.
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// The epoch for a packet that is written now.
+/// The epoch for a packet that is being written.
 pub fn epoch() -> u64 {
     EPOCH.load(Ordering::Relaxed)
 }
 
 #[derive(Default)]
 pub struct Kernels {
-    /// Epoch and id, in ascending order.
-    at: HashMap<u64, Vec<(u64, u32)>>,
-    /// A code object that is loaded again brings no new kernels.
+    /// Kernels by address: pairs of epoch and id, in ascending order of epochs.
+    by_address: HashMap<u64, Vec<(u64, u32)>>,
+    /// Kernels that were recorded. A code object that is loaded again adds none.
     ids: HashMap<Kernel, u32>,
     registers: Vec<Option<Registers>>,
 }
 
 impl Kernels {
-    /// Takes the kernels of an executable that was frozen, with their addresses, before the first of them can be
-    /// dispatched. `new` is told of those that were not known.
+    /// Adds the kernels of an executable that was frozen, keyed by address, before they can be dispatched. Calls
+    /// `on_new` for kernels that were not known before.
     pub fn add(
         &mut self,
         kernels: impl IntoIterator<Item = (u64, Kernel)>,
-        mut new: impl FnMut(u32, u64, &Kernel),
+        mut on_new: impl FnMut(u32, u64, &Kernel),
     ) {
         let epoch = EPOCH.load(Ordering::Relaxed) + 1;
         for (object, kernel) in kernels {
             let registers = kernel.registers;
             let next = self.registers.len() as u32 + 1;
             let id = *self.ids.entry(kernel).or_insert_with_key(|kernel| {
-                new(next, object, kernel);
+                on_new(next, object, kernel);
                 next
             });
             if id == next {
                 self.registers.push(registers);
             }
-            let here = self.at.entry(object).or_default();
-            if here.last().is_none_or(|&(_, last)| last != id) {
-                here.push((epoch, id));
+            let loaded = self.by_address.entry(object).or_default();
+            if loaded.last().is_none_or(|&(_, last)| last != id) {
+                loaded.push((epoch, id));
             }
         }
         EPOCH.store(epoch, Ordering::Release);
     }
 
-    /// The kernel that lay at `object` in `epoch`; 0 for none.
+    /// The id of the kernel at address `object` in `epoch`; 0 if there is none.
     pub fn find(&self, object: u64, epoch: u64) -> u32 {
-        let here = self.at.get(&object).map(Vec::as_slice).unwrap_or_default();
-        let newest = here.iter().rev().find(|&&(since, _)| since <= epoch);
+        let loaded = self
+            .by_address
+            .get(&object)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let newest = loaded.iter().rev().find(|&&(since, _)| since <= epoch);
         newest.map_or(0, |&(_, id)| id)
     }
 
-    /// None was loaded.
+    /// Whether no kernel was loaded.
     pub fn is_empty(&self) -> bool {
         self.registers.is_empty()
     }
@@ -83,9 +87,9 @@ mod tests {
         }
     }
 
-    /// A kernel's id by the epoch of its dispatch, when another code object was loaded at its address.
+    /// Another code object is loaded at a kernel's address: dispatches have the kernel of their epoch.
     #[test]
-    fn an_address_means_what_lay_there_when_the_packet_was_written() {
+    fn an_address_means_the_kernel_loaded_when_the_packet_was_written() {
         let mut kernels = Kernels::default();
         let mut new = Vec::new();
         let mut add = |kernels: &mut Kernels, name: &str| {

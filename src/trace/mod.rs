@@ -1,23 +1,24 @@
-//! The trace: every kernel dispatch and the API call that made it, with their times (`DEVPROF_TRACE`).
+//! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times.
 //!
-//! The stages of a dispatch, one module each:
+//! The stages of a dispatch and their modules:
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | the API call in progress on the thread | [`hip_calls`], [`calls`] |
-//! | the thread that writes a packet, and when | [`packet_origins`] |
-//! | the packets that the program has written | [`capture`] |
-//! | to the completion thread, and signals back | [`in_flight`], over [`fifo`]; [`poll_flag`], [`wakeup`] |
-//! | times, names, the record | [`complete`], [`kernel_index`] |
-//! | the file | [`file`] |
+//! | the API call in progress on a thread | [`hip_calls`], [`calls`] |
+//! | which thread writes a packet, and when | [`packet_origins`] |
+//! | processing the packets that the program writes | [`capture`] |
+//! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
+//! | the dispatch's kernel, times and record | [`complete`], [`kernel_index`], [`dispatch_clock`] |
+//! | writing the file | [`file`] |
 //!
-//! [`session`] is the trace of this process, from its start to its end.
+//! [`session`] manages the trace of this process from its start to its end.
 
 mod atomics;
 pub mod calls;
 mod capture;
 mod clock;
 mod complete;
+mod dispatch_clock;
 mod fifo;
 mod file;
 mod hip_calls;

@@ -1,26 +1,26 @@
-//! Who writes a packet, and when: asked when its place in the queue is reserved, on the thread that will write it. ROCr
-//! hands the packet on later, perhaps on the thread that rings for another packet behind it.
+//! Which thread writes a packet, and when. This is recorded when the thread that will write the packet reserves its
+//! slot. ROCr passes the packet on later, perhaps on the thread that rings the doorbell for a later packet.
 
 use super::{calls, clock};
 use crate::support::registry::Registry;
 use crate::sys::threads;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What is known of a packet before it is written.
+/// What is known about a packet before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writer {
-    /// The API call in progress, 0 for none.
+pub struct PacketOrigin {
+    /// Correlation id of the API call in progress, 0 for none.
     pub correlation: u64,
     /// `gettid`.
     pub thread: u32,
-    /// When the place was reserved, system clock.
+    /// When the slot was reserved, system clock.
     pub time: u64,
 }
 
-impl Writer {
-    /// This thread, now.
-    pub fn now() -> Writer {
-        Writer {
+impl PacketOrigin {
+    /// The calling thread, now.
+    pub fn now() -> PacketOrigin {
+        PacketOrigin {
             correlation: calls::current(),
             thread: threads::thread_id(),
             time: clock::now(),
@@ -37,65 +37,66 @@ struct Slot {
     time: AtomicU64,
 }
 
-/// The writers of a queue's packets.
-pub struct Writers {
-    /// Twice as many as packets: a place is reserved before it is free. A power of two.
+/// The origins of a queue's packets.
+pub struct QueueOrigins {
+    /// Twice as many as the queue has packets, because slots are reserved before they are free. The count is a power of
+    /// two.
     slots: Box<[Slot]>,
 }
 
-/// By the queue's address.
-static WRITERS: Registry<Writers> = Registry::new();
+/// Keyed by the queue's address.
+static ORIGINS: Registry<QueueOrigins> = Registry::new();
 
-/// The writers of a new queue of `size` packets.
-pub fn add(queue: usize, size: u32) -> &'static Writers {
+/// Adds a new queue of `size` packets.
+pub fn add(queue: usize, size: u32) -> &'static QueueOrigins {
     let count = (2 * size.max(1) as usize).next_power_of_two();
-    let clear = |writers: &Writers| {
-        let fits = writers.slots.len() == count;
+    let clear = |origins: &QueueOrigins| {
+        let fits = origins.slots.len() == count;
         if fits {
-            for slot in &writers.slots {
+            for slot in &origins.slots {
                 slot.index.store(0, Ordering::Relaxed);
             }
         }
         fits
     };
-    WRITERS.add(queue as u64, clear, || Writers {
+    ORIGINS.add(queue as u64, clear, || QueueOrigins {
         slots: (0..count).map(|_| Slot::default()).collect(),
     })
 }
 
-/// The queue is gone.
+/// Removes a destroyed queue.
 pub fn remove(queue: usize) {
-    WRITERS.remove(queue as u64, |_| ());
+    ORIGINS.remove(queue as u64, |_| ());
 }
 
-/// This thread has reserved the places of `count` packets from `first` on.
+/// The calling thread has reserved the slots of `count` packets, beginning at `first`.
 #[inline]
-pub fn reserved(queue: usize, first: u64, count: u64) {
-    if let Some(writers) = WRITERS.find(queue as u64) {
-        writers.value.reserve(first, count, Writer::now());
+pub fn record_reservation(queue: usize, first: u64, count: u64) {
+    if let Some(origins) = ORIGINS.find(queue as u64) {
+        origins.value.reserve(first, count, PacketOrigin::now());
     }
 }
 
-impl Writers {
+impl QueueOrigins {
     fn slot(&self, index: u64) -> &Slot {
         &self.slots[index as usize & (self.slots.len() - 1)]
     }
 
-    fn reserve(&self, first: u64, count: u64, writer: Writer) {
+    fn reserve(&self, first: u64, count: u64, origin: PacketOrigin) {
         for index in first..first.saturating_add(count.min(self.slots.len() as u64)) {
             let slot = self.slot(index);
             slot.correlation
-                .store(writer.correlation, Ordering::Relaxed);
-            slot.thread.store(writer.thread, Ordering::Relaxed);
-            slot.time.store(writer.time, Ordering::Relaxed);
+                .store(origin.correlation, Ordering::Relaxed);
+            slot.thread.store(origin.thread, Ordering::Relaxed);
+            slot.time.store(origin.time, Ordering::Relaxed);
             slot.index.store(index + 1, Ordering::Release);
         }
     }
 
-    /// Who has reserved the place of a packet; `None`: by a function that is not watched.
-    pub fn of(&self, index: u64) -> Option<Writer> {
+    /// The origin of a packet; `None` if its slot was reserved by a function that devprof does not hook.
+    pub fn get(&self, index: u64) -> Option<PacketOrigin> {
         let slot = self.slot(index);
-        (slot.index.load(Ordering::Acquire) == index + 1).then(|| Writer {
+        (slot.index.load(Ordering::Acquire) == index + 1).then(|| PacketOrigin {
             correlation: slot.correlation.load(Ordering::Relaxed),
             thread: slot.thread.load(Ordering::Relaxed),
             time: slot.time.load(Ordering::Relaxed),
@@ -108,38 +109,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_has_the_writer_that_reserved_its_place() {
-        let writers = add(0x1000, 4);
-        let writer = |correlation| Writer {
+    fn a_packets_origin_is_the_thread_that_reserved_its_slot() {
+        let origins = add(0x1000, 4);
+        let origin = |correlation| PacketOrigin {
             correlation,
             thread: 7,
             time: 9,
         };
-        assert_eq!(writers.of(0), None);
-        writers.reserve(0, 3, writer(1));
-        writers.reserve(3, 1, writer(2));
-        assert_eq!(writers.of(0), Some(writer(1)));
-        assert_eq!(writers.of(2), Some(writer(1)));
-        assert_eq!(writers.of(3), Some(writer(2)));
-        assert_eq!(writers.of(4), None);
-        // A place that is reserved before it is free.
-        writers.reserve(4, 3, writer(3));
-        assert_eq!(writers.of(0), Some(writer(1)));
-        writers.reserve(8, 1, writer(4));
-        assert_eq!(writers.of(0), None);
-        assert_eq!(writers.of(8), Some(writer(4)));
+        assert_eq!(origins.get(0), None);
+        origins.reserve(0, 3, origin(1));
+        origins.reserve(3, 1, origin(2));
+        assert_eq!(origins.get(0), Some(origin(1)));
+        assert_eq!(origins.get(2), Some(origin(1)));
+        assert_eq!(origins.get(3), Some(origin(2)));
+        assert_eq!(origins.get(4), None);
+        // A slot that is reserved before it is free.
+        origins.reserve(4, 3, origin(3));
+        assert_eq!(origins.get(0), Some(origin(1)));
+        origins.reserve(8, 1, origin(4));
+        assert_eq!(origins.get(0), None);
+        assert_eq!(origins.get(8), Some(origin(4)));
 
-        reserved(0x1000, 9, 1);
+        record_reservation(0x1000, 9, 1);
         assert_eq!(
-            writers.of(9).map(|writer| writer.thread),
+            origins.get(9).map(|origin| origin.thread),
             Some(threads::thread_id())
         );
-        reserved(0x2000, 1, 1);
+        record_reservation(0x2000, 1, 1);
         remove(0x1000);
-        assert!(WRITERS.find(0x1000).is_none());
+        assert!(ORIGINS.find(0x1000).is_none());
         let again = add(0x1000, 4);
-        assert!(std::ptr::eq(again, writers));
-        assert_eq!(again.of(9), None);
+        assert!(std::ptr::eq(again, origins));
+        assert_eq!(again.get(9), None);
         remove(0x1000);
     }
 }

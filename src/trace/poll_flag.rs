@@ -1,9 +1,10 @@
-//! Whether the completion thread polls a queue. The launching thread schedules the queue, the completion thread unschedules
-//! it after a while without entries. No entry may be left in a queue that is not scheduled.
+//! A flag that says whether the completion thread polls a queue. The launching thread schedules the queue; the
+//! completion thread unschedules it after some time without entries. A queue that is not scheduled must have no
+//! entries.
 
 use super::atomics::{AtomicBool, Ordering};
 
-/// Whether a queue is on the list of those that are polled, or is about to be.
+/// Whether a queue is in the list of polled queues or is about to be added to it.
 pub struct PollFlag(AtomicBool);
 
 impl Default for PollFlag {
@@ -13,24 +14,24 @@ impl Default for PollFlag {
 }
 
 impl PollFlag {
-    /// Entries were pushed. If true is returned, the caller must add the queue to the list. Otherwise the queue is on it,
-    /// and the thread that removes it will see the entries.
+    /// Called after entries were pushed. If it returns true, the caller must add the queue to the list. Otherwise the
+    /// queue is in the list, and the thread that removes it will see the entries.
     ///
-    /// This is a swap although the queue is usually on the list: a load would need a fence, which takes four times as
+    /// This is a swap, although the queue is usually in the list: a load would need a fence, which takes four times as
     /// long.
     #[inline]
     pub fn try_schedule(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }
 
-    /// The queue is removed from the list. Entries that were pushed before a [`try_schedule`](PollFlag::try_schedule) that
-    /// returned false are visible from now on.
+    /// Called when the queue is removed from the list. Afterwards the caller sees all entries that were pushed before a
+    /// [`try_schedule`](PollFlag::try_schedule) that returned false.
     pub fn unschedule(&self) {
         self.0.swap(false, Ordering::AcqRel);
     }
 }
 
-/// Every interleaving of a thread that pushes and one that takes the queue off the list while it does.
+/// Every interleaving of a thread that pushes entries and one that concurrently unschedules the queue.
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
@@ -39,35 +40,38 @@ mod loom_tests {
     use loom::sync::atomic::AtomicUsize;
 
     #[test]
-    fn no_entry_is_left_on_a_queue_that_nobody_looks_at() {
+    fn no_entry_is_left_in_a_queue_that_is_not_polled() {
         loom::model(|| {
             let shared = Arc::new((PollFlag::default(), AtomicUsize::new(0)));
             let (mut entries, mut pushed) = fifo(1);
-            let launching = shared.clone();
+            let launcher = shared.clone();
             let launches = loom::thread::spawn(move || {
-                let (attention, activated) = &*launching;
+                let (flag, scheduled) = &*launcher;
                 for n in 0..2 {
                     entries.push(n);
-                    if attention.try_schedule() {
-                        activated.fetch_add(1, Ordering::AcqRel);
+                    if flag.try_schedule() {
+                        scheduled.fetch_add(1, Ordering::AcqRel);
                     }
                 }
             });
-            let (attention, activated) = &*shared;
+            let (flag, scheduled) = &*shared;
             let mut listed = false;
             for _ in 0..2 {
-                let new = activated.swap(0, Ordering::AcqRel);
-                assert!(new + usize::from(listed) <= 1, "on the list twice");
+                let new = scheduled.swap(0, Ordering::AcqRel);
+                assert!(new + usize::from(listed) <= 1, "in the list twice");
                 listed |= new > 0;
                 if listed {
                     while pushed.pop().is_some() {}
-                    attention.unschedule();
-                    listed = !pushed.is_empty() && attention.try_schedule();
+                    flag.unschedule();
+                    listed = !pushed.is_empty() && flag.try_schedule();
                 }
             }
             launches.join().unwrap();
-            let awaited = listed || activated.load(Ordering::Acquire) > 0;
-            assert!(awaited || pushed.is_empty(), "an entry that nobody sees");
+            let is_scheduled = listed || scheduled.load(Ordering::Acquire) > 0;
+            assert!(
+                is_scheduled || pushed.is_empty(),
+                "an entry in an unscheduled queue"
+            );
         });
     }
 }

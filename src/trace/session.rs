@@ -1,12 +1,11 @@
-//! The trace of this process: its threads, its start and its end.
+//! The trace of this process: its threads, start and end.
 
 use super::capture::{self, Capture};
 use super::clock::{self, now};
-use super::complete::{Completer, Pass};
+use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
 use super::{calls, packet_origins, wakeup};
 use crate::gpu::events::{Packet, PacketHandler};
-use crate::gpu::hsa::types::{AgentHandle, ExecutableHandle, SignalHandle};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::output::pattern::expand_process;
@@ -15,6 +14,7 @@ use crate::support::environment::Values;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::{Busy, lock};
 use crate::sys::threads;
+use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,104 +23,107 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 use tracefile::format::Header;
 
-/// The completion thread looks again so soon after it has found something.
+/// The completion thread's pause after a poll that has found something.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
-/// And so late, at the latest, until it sleeps.
+/// Its longest pause; after that it sleeps until it is woken.
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
-/// What doorbells keep back is handed on again so soon after.
+/// The interval at which packets withheld at doorbells are passed on.
 const RING_PAUSE: Duration = Duration::from_micros(50);
-/// Passes that find nothing, with nothing in flight, before it sleeps.
-const IDLE_PASSES: u32 = 10;
+/// Polls without entries and with nothing in flight after which the completion thread sleeps.
+const IDLE_POLLS: u32 = 10;
 
 struct Trace {
     completer: Mutex<Completer>,
-    /// Queues that have something in flight and are not looked at yet.
-    activated: Mutex<Vec<u32>>,
-    /// Signals of the program's that were destroyed, and when, after some have stood for a kernel.
+    /// Queues that have something in flight and are not polled yet.
+    scheduled: Mutex<Vec<u32>>,
+    /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
-    /// Runs while doorbells keep packets back, once that has happened.
+    /// The thread that passes on packets withheld at doorbells. Started when packets are first withheld.
     doorbells: OnceLock<Thread>,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
-    /// Threads in `hsa_shut_down`, after which HSA's functions may be out of use: nor must they be called meanwhile.
-    /// Changes under the lock of `completer`.
+    /// Threads in `hsa_shut_down`. Meanwhile, too, HSA's functions must not be called, because the call may
+    /// uninitialize HSA. Changed under the lock of `completer`.
     shutting_down: AtomicUsize,
 }
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
-/// The trace belongs to the process that forked this one.
-static IS_PARENTS: AtomicBool = AtomicBool::new(false);
+/// The trace belongs to the parent of this forked process.
+static BELONGS_TO_PARENT: AtomicBool = AtomicBool::new(false);
 
-/// The trace of this process.
+/// This process's trace.
 fn trace() -> Option<&'static Trace> {
-    TRACE.get().filter(|_| !IS_PARENTS.load(Ordering::Relaxed))
+    TRACE
+        .get()
+        .filter(|_| !BELONGS_TO_PARENT.load(Ordering::Relaxed))
 }
 
-/// In the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
+/// Called in the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
 pub fn in_child(is_owner: bool) {
-    IS_PARENTS.store(TRACE.get().is_some(), Ordering::Relaxed);
+    BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
     calls::in_child(is_owner);
 }
 
 thread_local! {
-    /// This thread has the completer, or is about to.
-    static HAS: Cell<bool> = const { Cell::new(false) };
+    /// This thread holds or is acquiring the completer's lock.
+    static HAS_COMPLETER: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Trace {
-    /// Does `work` under the completer's lock. `None`: a signal handler has interrupted this thread while it had that lock,
-    /// and would wait for itself.
-    fn with<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
-        let Some(_busy) = Busy::begin(&HAS) else {
+    /// Does `work` under the completer's lock. `None`: the caller is a signal handler that has interrupted this thread
+    /// while it held that lock, so waiting for the lock would deadlock.
+    fn with_completer<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
+        let Some(_busy) = Busy::begin(&HAS_COMPLETER) else {
             diagnostics::lost(
-                "a signal handler interrupted the recording of the trace and ends the process, or calls HSA: the trace is not complete",
+                "a signal handler interrupted the recording of the trace and calls HSA or ends the process: the trace is incomplete",
             );
             return None;
         };
-        // The lock goes before the mark.
+        // The lock is released before the flag is cleared.
         Some(work(&mut lock(&self.completer)))
     }
 
-    fn activated(&self) -> MutexGuard<'_, Vec<u32>> {
-        lock(&self.activated)
+    fn scheduled(&self) -> MutexGuard<'_, Vec<u32>> {
+        lock(&self.scheduled)
     }
 
-    fn pass(&self, completer: &mut Completer) -> Pass {
+    fn poll(&self, completer: &mut Completer) -> PollResult {
         if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
-            return Pass::default();
+            return PollResult::default();
         }
-        completer.activate(&mut self.activated());
-        completer.pass(&mut lock(&self.destroyed))
+        completer.add_scheduled(&mut self.scheduled());
+        completer.poll(&mut lock(&self.destroyed))
     }
 
-    /// What the completion thread does: it looks often while much happens, less often while kernels take long, and
-    /// sleeps while nothing is in flight.
+    /// The completion thread's loop. It polls more often while dispatches complete, less often while kernels take long,
+    /// and sleeps while nothing is in flight.
     fn run(&self) {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
         loop {
-            let pass = self.with(|completer| self.pass(completer));
-            let mut pass = pass.unwrap_or_default();
+            let result = self.with_completer(|completer| self.poll(completer));
+            let mut result = result.unwrap_or_default();
             if intercept::doorbells_are_held() {
                 self.ring_doorbells();
-                pass.busy += 1;
+                result.busy += 1;
             }
-            if pass.recorded > 0 {
+            if result.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
-            } else if pass.busy == 0 && pass.looked == 0 && idle >= IDLE_PASSES {
+            } else if result.busy == 0 && result.polled == 0 && idle >= IDLE_POLLS {
                 self.sleep();
                 (pause, idle) = (SHORTEST_PAUSE, 0);
                 continue;
             } else {
                 pause = (2 * pause).min(LONGEST_PAUSE);
-                idle = if pass.busy > 0 { 0 } else { idle + 1 };
+                idle = if result.busy > 0 { 0 } else { idle + 1 };
             }
             std::thread::park_timeout(pause);
         }
     }
 
-    /// Has another thread hand on what doorbells keep back: that goes through ROCr's lock of the queue, whose holder may
-    /// wait for signals, for which the completion thread has to be free.
+    /// Has a separate thread pass on packets that are withheld at doorbells. This takes ROCr's lock of the queue,
+    /// whose holder may wait for signals from the completion thread, so the completion thread must not wait for that
+    /// lock.
     fn ring_doorbells(&self) {
         if let Some(thread) = self.doorbells.get() {
             thread.unpark();
@@ -141,37 +144,37 @@ impl Trace {
             Ok(thread) => {
                 let _ = self.doorbells.set(thread);
             }
-            // Tried again at the next pass.
+            // The next poll tries again.
             Err(error) => diagnostics::lost(format_args!(
-                "cannot start the thread that hands on packets, the program waits for it: {error}"
+                "cannot start the thread that passes on packets; the program waits until it starts: {error}"
             )),
         }
     }
 
     fn sleep(&self) {
         wakeup::sleep_while(|| {
-            self.activated().is_empty()
-                && (self.stopped.load(Ordering::SeqCst) || !calls::waiting())
+            self.scheduled().is_empty()
+                && (self.stopped.load(Ordering::SeqCst) || !calls::has_records())
         });
     }
 }
 
-/// Begins the trace that `pattern` names. HSA is being initialised and nothing is launched yet. Called again when HSA
-/// is, after a shutdown.
+/// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
+/// called again if HSA is initialized again after a shutdown. Returns whether the process is traced.
 pub fn start(pattern: &OsStr) -> bool {
-    if IS_PARENTS.load(Ordering::Relaxed) {
+    if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
         diagnostics::lost(
-            "the process that forked this one has a trace already; this one runs untraced",
+            "the parent process is already traced; this forked process runs untraced",
         );
         return false;
     }
     if let Some(trace) = TRACE.get() {
         trace.stopped.store(false, Ordering::SeqCst);
-        // Nobody would make signals without the thread, which could not be started then.
+        // If the thread could not be started before, nothing would create signals.
         return wakeup::has_thread();
     }
     let path = expand_process(pattern, &Values::now());
-    let made = hsa_clock::clock_frequency()
+    let created = hsa_clock::clock_frequency()
         .map_err(|error| error.to_string())
         .and_then(|frequency| {
             clock::find(frequency);
@@ -184,11 +187,11 @@ pub fn start(pattern: &OsStr) -> bool {
                 .map(|file| Completer::new(file, frequency))
                 .map_err(|error| error.to_string())
         });
-    let mut completer = match made {
+    let mut completer = match created {
         Ok(completer) => completer,
         Err(error) => {
             diagnostics::lost(format_args!(
-                "cannot make the trace {}: {error}; the program runs untraced",
+                "cannot create the trace {}: {error}; the program runs untraced",
                 path.display()
             ));
             return false;
@@ -197,14 +200,14 @@ pub fn start(pattern: &OsStr) -> bool {
     completer.record_process();
     let trace = TRACE.get_or_init(|| Trace {
         completer: Mutex::new(completer),
-        activated: Mutex::default(),
+        scheduled: Mutex::default(),
         destroyed: Mutex::default(),
         doorbells: OnceLock::new(),
         stopped: AtomicBool::new(false),
         shutting_down: AtomicUsize::new(0),
     });
     let work = move || {
-        // It wakes up thousands of times a second, and must not preempt the threads that launch.
+        // It wakes up thousands of times per second and must not preempt launching threads.
         threads::do_not_preempt();
         guarded(Cost::Dispatches, (), || trace.run());
     };
@@ -222,7 +225,7 @@ pub fn start(pattern: &OsStr) -> bool {
     }
 }
 
-/// The packets of one queue.
+/// Handles the packets of one queue.
 struct QueuePackets {
     queue: usize,
     capture: Capture,
@@ -230,17 +233,17 @@ struct QueuePackets {
 
 impl PacketHandler for QueuePackets {
     fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet] {
-        self.capture.take(first, packets)
+        self.capture.process(first, packets)
     }
 
     fn close(self: Box<Self>) {
         let QueuePackets { queue, capture } = *self;
         if let Some(trace) = trace() {
-            // The caller is in a call of HSA, so HSA is initialized, also after the end of the trace.
-            trace.with(|completer| {
-                completer.queue_gone(queue, capture);
+            // The caller is in an HSA function, so HSA is initialized even after the end of the trace.
+            trace.with_completer(|completer| {
+                completer.remove_queue(queue, capture);
                 if trace.stopped.load(Ordering::SeqCst) {
-                    completer.destroy_store();
+                    completer.destroy_unused_signals();
                 }
             });
         }
@@ -251,60 +254,62 @@ impl PacketHandler for QueuePackets {
 pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> {
     let trace = trace()?;
     let agent = AgentHandle(agent.0);
-    let capture = trace
-        .with(|completer| completer.queue_made(agent, queue, size, activate, wakeup::wake))??;
+    let capture = trace.with_completer(|completer| {
+        completer.add_queue(agent, queue, size, schedule, wakeup::wake)
+    })??;
     Some(Box::new(QueuePackets { queue, capture }))
 }
 
-/// The calling thread has reserved slots of a queue.
+/// The calling thread has reserved slots of a queue for `count` packets, beginning at index `first`.
 pub fn slots_reserved(queue: usize, first: u64, count: u64) {
-    packet_origins::reserved(queue, first, count);
+    packet_origins::record_reservation(queue, first, count);
 }
 
 /// An executable was frozen: its kernels may be dispatched next.
 pub fn frozen(executable: ExecutableId) {
     if let Some(trace) = trace() {
-        trace.with(|completer| completer.frozen(ExecutableHandle(executable.0)));
+        trace.with_completer(|completer| completer.record_kernels(ExecutableHandle(executable.0)));
     }
 }
 
-/// The start and end of the kernel whose completion signal of the program, `signal`, was forwarded.
+/// The start and end of the kernel whose completion signal of the program is `signal`, if the kernel completed
+/// devprof's signal instead.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     let trace = trace()?;
-    let time = trace.with(|completer| {
-        // The kernel is complete, because the signal is, but perhaps it was not polled yet.
-        trace.pass(completer);
-        completer.forwarded(SignalHandle(signal))
+    let time = trace.with_completer(|completer| {
+        // The signal is complete, so the kernel is, too, but it may not have been polled yet.
+        trace.poll(completer);
+        completer.program_signal_time(SignalHandle(signal))
     })??;
     Some((time.start, time.end))
 }
 
-/// A signal of the program is about to be destroyed.
+/// The program is about to destroy a signal.
 pub fn signal_destroying(signal: u64) {
-    if capture::is_forwarding()
+    if capture::has_replaced_signals()
         && let Some(trace) = trace()
     {
         lock(&trace.destroyed).push((SignalHandle(signal), now()));
     }
 }
 
-/// A queue has something in flight and is not looked at.
-fn activate(queue: u32) {
+/// A queue that is not polled has something in flight.
+fn schedule(queue: u32) {
     if let Some(trace) = trace() {
-        trace.activated().push(queue);
-        wakeup::nudge();
+        trace.scheduled().push(queue);
+        wakeup::wake_if_asleep();
     }
 }
 
-/// The program ends: waits for what is in flight, up to `limit`, records the rest as unfinished, and closes the file.
-/// HSA is not used any more.
+/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the
+/// file. Afterwards the trace does not use HSA.
 pub fn finish(limit: Duration) {
     let Some(trace) = trace() else {
         return;
     };
     let begin = Instant::now();
-    let is_over = |completer: &mut Completer| {
-        trace.pass(completer);
+    let try_finish = |completer: &mut Completer| {
+        trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
         if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
             completer.stop();
@@ -312,45 +317,47 @@ pub fn finish(limit: Duration) {
         }
         is_over
     };
-    while trace.with(is_over) == Some(false) {
+    while trace.with_completer(try_finish) == Some(false) {
         std::thread::sleep(SHORTEST_PAUSE);
     }
 }
 
-/// Reports dispatches that the trace does not have.
+/// Reports dispatches that the trace misses.
 fn report_missed(completer: &Completer) {
     cooperative::report();
     if completer.has_kernels() && !intercept::saw_queue() {
         diagnostics::lost(
-            "the trace has no dispatches: kernels were loaded, but no queue was created in a way that devprof knows; this HSA runtime may be newer than it",
+            "the trace has no dispatches: kernels were loaded, but no queue was created by a function that devprof hooks; this HSA runtime may be newer than devprof",
         );
     }
 }
 
-/// Somebody shuts HSA down, perhaps not for good: it counts who uses it, and does not tell.
+/// A thread is about to call `hsa_shut_down`. HSA counts its users and does not report the count, so this may or may
+/// not uninitialize it.
 pub fn pause() {
     if let Some(trace) = trace() {
-        trace.with(|completer| {
-            trace.pass(completer);
+        trace.with_completer(|completer| {
+            trace.poll(completer);
             report_missed(completer);
-            completer.destroy_store();
+            completer.destroy_unused_signals();
             trace.shutting_down.fetch_add(1, Ordering::SeqCst);
         });
     }
 }
 
-/// That is over. Unless [`release`] was called meanwhile, HSA is alive still, and the trace goes on.
+/// The call of `hsa_shut_down` has returned. Unless [`release`] was called meanwhile, HSA is still initialized and the
+/// trace continues.
 pub fn resume() {
     if let Some(trace) = trace() {
-        trace.with(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
+        trace.with_completer(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
         wakeup::wake();
     }
 }
 
-/// HSA is down, and may be initialised again.
+/// HSA was uninitialized. It may be initialized again.
 pub fn release() {
     if let Some(trace) = trace() {
-        trace.with(|completer| {
+        trace.with_completer(|completer| {
             trace.stopped.store(true, Ordering::SeqCst);
             calls::pause();
             completer.release();
@@ -359,9 +366,9 @@ pub fn release() {
     intercept::forget_queues();
 }
 
-/// The process is at its end: what was launched after [`finish`] is recorded as unfinished.
+/// The process ends: dispatches launched after [`finish`] are recorded as unfinished.
 pub fn end() {
     if let Some(trace) = trace() {
-        trace.with(Completer::stop);
+        trace.with_completer(Completer::stop);
     }
 }

@@ -1,11 +1,11 @@
-//! Wakes the completion thread.
+//! Wakes the completion thread from its sleep and its pauses.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
-/// The thread sleeps until it is woken.
+/// The thread is in [`sleep_while`] and was not woken yet.
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 
 pub fn set_thread(thread: Thread) {
@@ -17,11 +17,11 @@ pub fn has_thread() -> bool {
     THREAD.get().is_some()
 }
 
-/// The calling thread, which is the completion thread, sleeps while `is_idle`. Whoever ends that calls [`nudge`] or
-/// [`wake`] afterwards.
+/// The calling thread, which is the completion thread, sleeps while `is_idle`. A thread that adds work must call
+/// [`wake_if_asleep`] or [`wake`] afterwards.
 pub fn sleep_while(is_idle: impl Fn() -> bool) {
     ASLEEP.store(true, Ordering::SeqCst);
-    // Whoever adds work after this check sees that the thread sleeps.
+    // A thread that adds work after `is_idle` was evaluated sees `ASLEEP`.
     while ASLEEP.load(Ordering::SeqCst) && is_idle() {
         std::thread::park();
     }
@@ -29,13 +29,13 @@ pub fn sleep_while(is_idle: impl Fn() -> bool) {
 }
 
 /// Wakes the thread if it sleeps in [`sleep_while`].
-pub fn nudge() {
+pub fn wake_if_asleep() {
     if ASLEEP.swap(false, Ordering::SeqCst) {
         wake();
     }
 }
 
-/// Wakes the thread, also from a short pause.
+/// Wakes the thread, also from a pause between two polls.
 pub fn wake() {
     if let Some(thread) = THREAD.get() {
         thread.unpark();

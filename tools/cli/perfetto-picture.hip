@@ -1,5 +1,5 @@
-// What the picture in the README shows: kernels on two streams that take turns on a pair of buffers, copies, and a graph
-// of twelve kernels that is launched twice.
+// The program whose trace is in the README's picture: kernels on two streams that alternate between two buffers, copies,
+// and a graph of twelve kernels that is launched twice.
 #include <hip/hip_runtime.h>
 #include <cstdio>
 #include <cstdlib>

@@ -13,18 +13,19 @@ mod profile;
 
 pub use profile::Arch;
 
+use crate::console::Diagnostic;
+use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
 use crate::readable::plural;
-use crate::{Console, PARTLY, outfile};
-use anyhow::{Context, Result, bail, ensure};
+use crate::{Console, outfile, progress};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use inputs::Inputs;
 use output_group::OutputGroup;
 use paths::Found;
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -86,19 +87,19 @@ pub struct Output {
     pub tools: Vec<Tool>,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> Result<Outcome> {
     let llvm = options.llvm.search()?;
     let merged = merge(
         &options.files,
         &options.output,
         options.how,
         &llvm,
-        console.say,
+        &mut |diagnostic| console.report(&diagnostic),
     )?;
     for output in &merged.outputs {
-        outfile::tell(console, &output.path, &output.to_string())?;
+        outfile::print_summary(console, &output.path, &output.to_string())?;
     }
-    Ok(if merged.left_out > 0 { PARTLY } else { 0 })
+    Ok(Outcome::of(merged.left_out == 0))
 }
 
 impl std::fmt::Display for Output {
@@ -120,7 +121,7 @@ impl std::fmt::Display for Output {
 
 /// Reports what is left out of the outputs, and counts it.
 struct Losses<'a> {
-    say: &'a mut dyn FnMut(&str),
+    report: &'a mut dyn FnMut(Diagnostic),
     bar: ProgressBar,
     number: usize,
     strict: bool,
@@ -129,8 +130,27 @@ struct Losses<'a> {
 impl Losses<'_> {
     fn add(&mut self, what: &str) {
         self.number += 1;
-        let line = format!("devprof: {what}; left out");
-        self.bar.suspend(|| (self.say)(&line));
+        self.warn(format!("{what}; left out"));
+    }
+
+    fn warn(&mut self, message: String) {
+        let warning = Diagnostic::warning(message);
+        self.bar.suspend(|| (self.report)(warning));
+    }
+
+    /// Adds what llvm-profdata refused. All files are reported, functions up to a maximum number.
+    fn add_problems(&mut self, problems: &[Problem]) {
+        let mut functions = 0;
+        for problem in problems {
+            functions += usize::from(!problem.whole_file);
+            match problem.whole_file || functions <= MAX_LISTED {
+                true => self.add(&problem.to_string()),
+                false => self.number += 1,
+            }
+        }
+        if functions > MAX_LISTED {
+            self.warn(format!("and {} more functions", functions - MAX_LISTED));
+        }
     }
 
     /// # Errors
@@ -157,28 +177,24 @@ pub fn merge(
     out: &Path,
     how: How,
     llvm: &Llvm,
-    say: &mut dyn FnMut(&str),
-) -> Result<Merged, String> {
-    merge_files(files, out, how, llvm, say).map_err(|error| format!("{error:#}"))
-}
-
-fn merge_files(
-    files: &[PathBuf],
-    out: &Path,
-    how: How,
-    llvm: &Llvm,
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(Diagnostic),
 ) -> Result<Merged> {
-    ensure!(
-        !how.by_arch || !outfile::is_copied_to(out),
-        "--by-arch cannot write files next to {}: name a file with -o, or leave out --by-arch",
-        out.display()
-    );
+    if how.by_arch && outfile::is_stream(out) {
+        return Err(usage(format!(
+            "--by-arch cannot write files next to {}: name a file with -o, or leave out --by-arch",
+            out.display()
+        )));
+    }
     let mut found = paths::expand(files)?;
-    leave_out_duplicates(&mut found, say);
+    if let Some(warning) = leave_out_duplicates(&mut found) {
+        report(warning);
+    }
     let mut losses = Losses {
-        say,
-        bar: progress(found.files.len()),
+        report,
+        bar: progress::bar(
+            found.files.len() as u64,
+            "{wide_bar} {pos} of {len} profiles, {eta} left",
+        ),
         number: 0,
         strict: how.strict,
     };
@@ -219,15 +235,15 @@ fn merge_files(
         };
         let cannot_write = || format!("cannot write {}", path.display());
         if found.has(&path) {
-            bail!(
+            return Err(usage(format!(
                 "{}: it is one of the profiles to merge; name another with -o",
                 cannot_write()
-            );
+            )));
         }
-        let part = outfile::part(&path).with_context(cannot_write)?;
+        let part = outfile::create_temporary(&path).with_context(cannot_write)?;
         let to = part.path();
         let outcome = profdata::merge(&group, &inputs, llvm, how.sparse, scratch.path(), to)?;
-        report(&outcome.problems, &mut losses);
+        losses.add_problems(&outcome.problems);
         let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
             continue;
         };
@@ -236,8 +252,8 @@ fn merge_files(
             _ => profdata::functions(tool, to)?,
         };
         if let (shared @ 1.., archs) = group.shared() {
-            (losses.say)(&format!(
-                "devprof: {}: {} {} in {}, with the same name and hash; the counts are added. --by-arch keeps them apart",
+            losses.warn(format!(
+                "{}: {} {} in {}, with the same name and hash; the counts are added. --by-arch keeps them apart",
                 path.display(),
                 plural(shared, "function"),
                 if shared == 1 { "is" } else { "are" },
@@ -259,7 +275,7 @@ fn merge_files(
         "llvm-profdata refused all of the profiles"
     );
     let keep = |(part, output): (NamedTempFile, Output)| {
-        outfile::keep(part, &output.path)
+        outfile::commit(part, &output.path)
             .with_context(|| format!("cannot write {}", output.path.display()))?;
         Ok(output)
     };
@@ -269,11 +285,11 @@ fn merge_files(
     })
 }
 
-/// Leaves out the profiles whose counts devprof's own files have, too, and reports that.
-fn leave_out_duplicates(found: &mut Found, say: &mut dyn FnMut(&str)) {
+/// Leaves out the profiles whose counts devprof's own files have, too. Returns a warning if there are any.
+fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     let duplicates = llvm_duplicates::find(&found.files);
     if duplicates.is_empty() {
-        return;
+        return None;
     }
     found.files.retain(|path| !duplicates.contains(path));
     let mut names: Vec<_> = duplicates
@@ -286,29 +302,11 @@ fn leave_out_duplicates(found: &mut Found, say: &mut dyn FnMut(&str)) {
         more => format!(" and {more} more"),
     };
     names.truncate(MAX_LISTED);
-    say(&format!(
-        "devprof: LLVM's own runtime collected device profiles, too; devprof's files next to them have the same counts, \
+    Some(Diagnostic::warning(format!(
+        "LLVM's own runtime collected device profiles, too; devprof's files next to them have the same counts, \
          so these are left out: {}{more}",
         names.join(", ")
-    ));
-}
-
-/// Lists all files that were refused, and functions up to a number.
-fn report(problems: &[Problem], losses: &mut Losses) {
-    let mut functions = 0;
-    for problem in problems {
-        functions += usize::from(!problem.whole_file);
-        match problem.whole_file || functions <= MAX_LISTED {
-            true => losses.add(&problem.to_string()),
-            false => losses.number += 1,
-        }
-    }
-    if functions > MAX_LISTED {
-        (losses.say)(&format!(
-            "devprof: and {} more functions",
-            functions - MAX_LISTED
-        ));
-    }
+    )))
 }
 
 /// `dir/OUT.gfx1100.profdata`
@@ -329,19 +327,4 @@ fn joined(archs: &BTreeSet<Arch>) -> String {
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
         None => String::new(),
     }
-}
-
-fn progress(files: usize) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(files as u64), target);
-    // The template is a constant. If it were wrong, the bar would have the default style.
-    if let Ok(style) =
-        ProgressStyle::with_template("{wide_bar} {pos} of {len} profiles, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

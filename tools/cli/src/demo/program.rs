@@ -1,7 +1,9 @@
-//! The program that `devprof demo` watches: a plain HSA program, which knows nothing of devprof. It loads the fixture
-//! code objects on every GPU, runs their kernels with 64 work-items each, and ends.
+//! The program that `devprof demo` runs: a plain HSA program that does not know about devprof. It loads the fixture
+//! code objects on every GPU, runs their kernels with 64 work-items each, and exits.
 
 use super::FIXTURES;
+use crate::exit::Outcome;
+use anyhow::{Context, bail};
 use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_NOW};
 use std::ffi::c_void;
@@ -10,9 +12,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// The environment variable that names the HSA runtime to load.
 pub const LIBRARY: &str = "DEVPROF_DEMO_HSA";
 
-/// Work-items of a dispatch, in one workgroup.
+/// Work-items per dispatch, in one workgroup.
 const ITEMS: u64 = 64;
-/// Packets in a queue.
+/// Size of a queue in packets.
 const QUEUE: u32 = 64;
 
 macro_rules! functions {
@@ -24,13 +26,13 @@ macro_rules! functions {
 
         impl Hsa {
             fn load(path: &std::ffi::OsStr) -> Result<Hsa, libloading::Error> {
-                // SAFETY: an HSA runtime, whose exports have the signatures of HSA's headers.
+                // SAFETY: the library is an HSA runtime; its exports have the signatures of HSA's headers.
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW)?;
                     let hsa = Hsa {
                         $($name: *library.get(concat!(stringify!($name), "\0").as_bytes())?,)*
                     };
-                    // In use until the process ends.
+                    // Its functions are used until the process exits.
                     std::mem::forget(library);
                     Ok(hsa)
                 }
@@ -59,23 +61,24 @@ functions! {
     hsa_signal_wait_scacquire,
 }
 
-fn ok(what: &str, status: Status) -> Result<(), String> {
+fn ok(function: &str, status: Status) -> anyhow::Result<()> {
     match status {
         Status::SUCCESS => Ok(()),
-        _ => Err(format!("{what} failed with {status:?}")),
+        _ => bail!("{function} failed with {status:?}"),
     }
 }
 
 unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
-    // SAFETY: every caller here passes a vector.
+    // SAFETY: all callers in this file pass a vector.
     unsafe { (*data.cast::<Vec<H>>()).push(handle) };
     Status::SUCCESS
 }
 
-pub fn run() -> Result<(), String> {
-    let path = std::env::var_os(LIBRARY).ok_or(format!("{LIBRARY} names no HSA runtime"))?;
-    let hsa = Hsa::load(&path).map_err(|e| format!("cannot load {}: {e}", path.display()))?;
-    // SAFETY: as HSA's specification says, here and below: handles are HSA's own, attributes have their types.
+pub fn run() -> anyhow::Result<Outcome> {
+    let path = std::env::var_os(LIBRARY)
+        .with_context(|| format!("{LIBRARY} is not set: `devprof demo` sets it"))?;
+    let hsa = Hsa::load(&path).with_context(|| format!("cannot load {}", path.display()))?;
+    // SAFETY: as in HSA's specification, here and below: all handles are from HSA, all attributes have their types.
     ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
     let mut agents = Vec::<AgentHandle>::new();
     // SAFETY: `push` gets the vector.
@@ -83,7 +86,7 @@ pub fn run() -> Result<(), String> {
         (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast())
     })?;
     let Some((&cpu, gpus)) = agents.split_first() else {
-        return Err("HSA has no agent".into());
+        bail!("HSA has no agent");
     };
     let arguments = argument_pool(&hsa, cpu)?;
     for &gpu in gpus {
@@ -91,11 +94,11 @@ pub fn run() -> Result<(), String> {
             run_kernels(&hsa, gpu, arguments, file)?;
         }
     }
-    Ok(())
+    Ok(Outcome::Complete)
 }
 
-/// The pool for kernel arguments.
-fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> Result<PoolHandle, String> {
+/// The memory pool for kernel arguments.
+fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> anyhow::Result<PoolHandle> {
     let mut pools = Vec::<PoolHandle>::new();
     // SAFETY: `push` gets the vector.
     let status =
@@ -116,20 +119,20 @@ fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> Result<PoolHandle, String> {
             return Ok(pool);
         }
     }
-    Err("HSA has no pool for kernel arguments".into())
+    bail!("the CPU agent has no memory pool for kernel arguments")
 }
 
-/// Loads a code object on a GPU and runs its kernels, one after the other. It stays loaded.
+/// Loads a code object on a GPU and runs its kernels one by one. The code object stays loaded.
 fn run_kernels(
     hsa: &Hsa,
     gpu: AgentHandle,
     arguments: PoolHandle,
     file: &'static [u8],
-) -> Result<(), String> {
+) -> anyhow::Result<()> {
     let (mut reader, mut executable) = Default::default();
     let mut queue = std::ptr::null_mut();
     let mut memory = std::ptr::null_mut::<c_void>();
-    // SAFETY: HSA's functions with what they ask for; the file is static.
+    // SAFETY: the arguments are as HSA's specification requires; the file is static.
     unsafe {
         let status = (hsa.hsa_code_object_reader_create_from_memory)(
             file.as_ptr().cast(),
@@ -168,12 +171,12 @@ fn run_kernels(
         ok("hsa_amd_memory_pool_allocate", status)?;
         let status = (hsa.hsa_amd_agents_allow_access)(1, &gpu, std::ptr::null(), memory);
         ok("hsa_amd_agents_allow_access", status)?;
-        // The kernels' one argument: where to write, behind it.
+        // The kernels' only argument is the address to write to: memory after the argument itself.
         *memory.cast::<u64>() = memory as u64 + 4096;
     }
     for kernel in [c"branch.kd", c"loop.kd"] {
         let mut symbol = SymbolHandle::default();
-        // SAFETY: a C string and an agent.
+        // SAFETY: the name is a C string, the agent is HSA's.
         let status = unsafe {
             (hsa.hsa_executable_get_symbol_by_name)(executable, kernel.as_ptr(), &gpu, &mut symbol)
         };
@@ -183,17 +186,17 @@ fn run_kernels(
     Ok(())
 }
 
-/// Runs one kernel and waits for its end.
+/// Runs a kernel and waits until it is complete.
 fn dispatch(
     hsa: &Hsa,
     queue: *mut Queue,
     kernel: SymbolHandle,
     arguments: u64,
-) -> Result<(), String> {
+) -> anyhow::Result<()> {
     let (mut object, mut private, mut signal) = (0u64, 0u32, SignalHandle::default());
     let info = hsa.hsa_executable_symbol_get_info;
-    // SAFETY: the attributes are a u64 and a u32; the packet's slot is this thread's, and it becomes valid with the
-    // store of its header, which is last.
+    // SAFETY: the attributes are a u64 and a u32. The packet's slot belongs to this thread, and the packet becomes
+    // valid with the store of its header, which is last.
     unsafe {
         let status = info(
             kernel,

@@ -4,7 +4,7 @@ use super::inputs::{Input, Inputs};
 use super::output_group::OutputGroup;
 use super::profile::{Arch, Kind};
 use crate::llvm::{Llvm, Tool};
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -164,7 +164,7 @@ fn steps(group: &OutputGroup, inputs: &Inputs, llvm: &Llvm) -> Result<Vec<Step>>
     }
     let mut steps = Vec::new();
     for (version, inputs) in raw {
-        let tool = llvm.profdata(version).map_err(Error::msg)?;
+        let tool = llvm.profdata(version)?;
         steps.push(Step { tool, inputs });
     }
     steps.sort_by_key(|step: &Step| step.tool.version.numbers);
@@ -179,7 +179,7 @@ fn steps(group: &OutputGroup, inputs: &Inputs, llvm: &Llvm) -> Result<Vec<Step>>
     match steps.last_mut() {
         Some(last) if indexed == 0 || is_enough(&last.tool) => last.inputs.extend(&others),
         _ => steps.push(Step {
-            tool: llvm.newest("llvm-profdata").map_err(Error::msg)?,
+            tool: llvm.newest("llvm-profdata")?,
             inputs: others,
         }),
     }

@@ -1,4 +1,4 @@
-//! What can be told of a program before it starts: whether a library can be loaded beside it at all.
+//! Whether a library can be preloaded into a program at all.
 
 use goblin::elf::header::{ELFCLASS64, EM_X86_64};
 use goblin::elf::{Elf, program_header::PT_INTERP};
@@ -9,11 +9,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The headers of an executable are in its beginning.
-const BEGINNING: u64 = 64 << 10;
+/// How much of an executable is read: its headers are at the start.
+const HEADERS: u64 = 64 << 10;
 
-/// Why no library can be loaded beside the program, if there is a reason.
-pub fn hindrance(program: &Path) -> Option<String> {
+/// The reason for which the program cannot preload a library, if there is one.
+pub fn obstacle(program: &Path) -> Option<String> {
     let data = fs::metadata(program).ok()?;
     let name = program.display();
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
@@ -21,13 +21,13 @@ pub fn hindrance(program: &Path) -> Option<String> {
     let as_group = data.mode() & 0o2000 != 0 && data.gid() != group;
     if as_user || as_group || has_capabilities(program) {
         return Some(format!(
-            "{name} runs with rights that its caller has not (set-user-id, set-group-id, capabilities): such a program loads no library that the environment names; run a copy without these rights, or link devprof in"
+            "{name} runs with more privileges than its caller (set-user-ID, set-group-ID or capabilities), so the dynamic linker ignores LD_PRELOAD; run a copy without these privileges, or link devprof into the program"
         ));
     }
     let mut start = Vec::new();
     File::open(program)
         .ok()?
-        .take(BEGINNING)
+        .take(HEADERS)
         .read_to_end(&mut start)
         .ok()?;
     if !start.starts_with(b"\x7fELF") {
@@ -36,7 +36,7 @@ pub fn hindrance(program: &Path) -> Option<String> {
     let header = Elf::parse_header(&start).ok()?;
     if header.e_ident[4] != ELFCLASS64 || header.e_machine != EM_X86_64 {
         return Some(format!(
-            "{name} is for another machine than x86-64, for which libdevprof.so is: it cannot be loaded beside it"
+            "{name} is not an x86-64 program, so it cannot load libdevprof.so"
         ));
     }
     let headers = goblin::elf::ProgramHeader::parse(
@@ -54,12 +54,12 @@ pub fn hindrance(program: &Path) -> Option<String> {
         .any(|header| header.p_type == PT_INTERP);
     (!is_dynamic).then(|| {
         format!(
-            "{name} is statically linked: no library can be loaded beside it, only beside programs that it starts; link devprof in, or link it dynamically"
+            "{name} is statically linked, so it cannot load libdevprof.so (programs that it starts can); link devprof into it, or link it dynamically"
         )
     })
 }
 
-/// File capabilities, as `setcap` gives them. To root they give nothing.
+/// Whether the file has capabilities (`setcap`) that its caller does not have. Root has them all.
 fn has_capabilities(program: &Path) -> bool {
     let mut none = [0u8; 0];
     let size = getxattr(program, "security.capability", &mut none);
