@@ -2,7 +2,7 @@
 //! every run.
 
 use crate::bytes::Bytes;
-use crate::{CodeObject, Options, Place, Target, What, walk};
+use crate::{CodeObject, Location, Options, Target, What, walk};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ pub struct Seen {
 /// A code object that was written.
 #[derive(Debug)]
 pub struct Extracted {
-    pub place: Place,
+    pub location: Location,
     pub object: CodeObject,
     pub file: PathBuf,
     pub written: Written,
@@ -61,7 +61,7 @@ pub fn extract<'a>(
     files: impl IntoIterator<Item = &'a Path>,
     dir: &Path,
     filter: &Filter,
-    each: &mut dyn FnMut(Result<Extracted, (Place, String)>),
+    each: &mut dyn FnMut(Result<Extracted, (Location, String)>),
 ) -> io::Result<Seen> {
     fs::create_dir_all(dir)?;
     let mut writer = Writer {
@@ -83,7 +83,7 @@ pub fn extract<'a>(
     for file in files {
         walk(file, options, &mut |found| {
             match (found.what, found.bytes) {
-                (What::Damage { why }, _) => each(Err((found.place, why))),
+                (What::Damage { why }, _) => each(Err((found.location, why))),
                 (What::CodeObject(object), Some(_))
                     if filter.with_coverage && object.coverage.is_none() =>
                 {
@@ -91,7 +91,7 @@ pub fn extract<'a>(
                 }
                 (What::CodeObject(object), Some(bytes)) => match writer.write(&object, bytes) {
                     Ok((file, written)) => each(Ok(Extracted {
-                        place: found.place,
+                        location: found.location,
                         object: *object,
                         file,
                         written,

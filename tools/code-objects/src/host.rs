@@ -3,7 +3,7 @@
 use crate::elf::Elf;
 use crate::error::Error;
 use crate::kpack;
-use crate::place::Step;
+use crate::location::Step;
 use goblin::elf::header::{ET_DYN, ET_EXEC, ET_REL};
 use serde::Serialize;
 

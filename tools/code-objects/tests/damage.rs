@@ -30,7 +30,7 @@ impl Seen {
     fn take(&mut self, found: Found) -> ControlFlow<()> {
         match &found.what {
             What::CodeObject(_) => self.objects += 1,
-            What::Damage { why } => self.damage.push(format!("{}: {why}", found.place)),
+            What::Damage { why } => self.damage.push(format!("{}: {why}", found.location)),
             _ => {}
         }
         ControlFlow::Continue(())

@@ -135,7 +135,7 @@ fn inspect(bytes: &[u8]) {
         Options::default(),
         &mut |found| {
             parts += 1;
-            let _ = format!("{}", found.place);
+            let _ = format!("{}", found.location);
             if let What::CodeObject(object) = &found.what {
                 assert!(
                     object.kernels.len() as u64 <= 64 + object.size,
@@ -143,7 +143,7 @@ fn inspect(bytes: &[u8]) {
                 );
                 let _ = format!("{} {:?}", object.target, object);
             }
-            if let (Some(bytes), true) = (&found.bytes, found.place.steps.is_empty()) {
+            if let (Some(bytes), true) = (&found.bytes, found.location.steps.is_empty()) {
                 assert!(bytes.size() <= size);
             }
             // No file of this size contains more.
@@ -181,19 +181,19 @@ mod tests {
                     [1, rest @ ..] => corpus::packed(rest, corpus::Method::Zstd, 2),
                     _ => seed,
                 };
-                let place = Path::new(&name);
+                let file = Path::new(&name);
                 let mut objects = 0;
                 walk_bytes(
-                    place,
+                    file,
                     Bytes::of_memory(seed),
                     Options::default(),
                     &mut |found| {
                         match &found.what {
                             What::CodeObject(_) => objects += 1,
                             What::Damage { why } if name != "thin" => {
-                                panic!("{}: {why}", found.place)
+                                panic!("{}: {why}", found.location)
                             }
-                            What::Unknown { .. } => panic!("{} is unknown", found.place),
+                            What::Unknown { .. } => panic!("{} is unknown", found.location),
                             _ => {}
                         }
                         ControlFlow::Continue(())
