@@ -38,7 +38,7 @@ enum Content {
 
 /// The positions of the counters in a file. They are the same in all files of one code object.
 ///
-/// A file holds one raw profile per table of section bounds, one after another. Two files are of the same code object
+/// A file contains one raw profile per table of section bounds, one after another. Two files are of the same code object
 /// if everything outside of the counters and the wave sizes (headers, binary ids, records, bitmaps, names, padding) is
 /// equal in them.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Static archives in the formats of System V, GNU and BSD, and GNU's thin ones, whose members are other files.
+//! Static archives in the formats of System V, GNU and BSD, and GNU's thin archives, whose members are other files.
 
 use crate::bytes::Bytes;
 use crate::error::Error;

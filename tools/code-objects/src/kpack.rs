@@ -46,7 +46,7 @@ struct Entry {
 /// A code object in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernels {
-    /// Name of the binary that it was taken from.
+    /// Name of the binary that it was moved from.
     pub binary: String,
     pub arch: String,
     /// `hsaco`.

@@ -12,15 +12,15 @@ pub enum Step {
     Member(String),
     /// Of an ELF file.
     Section(String),
-    /// One of several offload bundles that follow one another, one per translation unit. Counts from 1.
+    /// One of several consecutive offload bundles, one per translation unit. Counts from 1.
     Bundle(u32),
     /// The uncompressed contents. Further offsets are in these.
     Unpacked,
     /// Of an offload bundle. The number counts from 1.
     Entry { number: u32, id: String },
-    /// Of one of several offload binaries that follow one another. The number counts from 1 through all of them.
+    /// Of one of several consecutive offload binaries. The number counts from 1 across all of them.
     Image { number: u32, id: String },
-    /// Of a kpack archive: the name of the binary that they were taken from.
+    /// Of a kpack archive: the name of the binary that they were moved from, and their architecture.
     Kernels { binary: String, arch: String },
 }
 

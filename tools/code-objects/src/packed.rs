@@ -53,8 +53,8 @@ pub fn max_unpacked(packed: u64) -> u64 {
     packed.saturating_mul(MAX_RATIO).max(SMALL)
 }
 
-/// Whether `bytes` begin with a header. Other bytes can contain the four letters, but not followed by a version and a
-/// method.
+/// Whether `bytes` begin with a header. Other data may contain the four letters of the magic by chance, so the version
+/// and the method must be valid, too.
 pub fn is_packed(bytes: &[u8]) -> bool {
     matches!(bytes, [b'C', b'C', b'O', b'B', 1..=3, 0, 0 | 1, 0, ..])
 }

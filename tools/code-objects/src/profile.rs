@@ -19,7 +19,7 @@ pub struct Raw {
     pub bits: u8,
     /// Byte order of the target.
     pub big_endian: bool,
-    /// Number of profiles that follow one another in the file.
+    /// Number of consecutive profiles in the file.
     pub profiles: u64,
     /// Number of functions. `None` in versions other than 10 and 11.
     pub functions: Option<u64>,

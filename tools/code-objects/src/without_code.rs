@@ -1,5 +1,5 @@
-//! Reads a code object from a stream and keeps everything except its machine code, which is most of it and which no
-//! reader needs.
+//! Reads a code object from a stream and keeps everything except its machine code. That is most of the file, and no
+//! reader needs it.
 
 use crate::bytes::{Bytes, Keeper, read_some};
 use crate::elf::Elf;
