@@ -35,7 +35,7 @@ class Missing(Exception):
     """What is missing, and the next step."""
 
 
-def below(path):
+def on_machine(path):
     return machine + path
 
 
@@ -49,14 +49,14 @@ def output(command):
 
 
 def check_access():
-    kfd = below("/dev/kfd")
+    kfd = on_machine("/dev/kfd")
     if not os.path.exists(kfd):
         raise Missing(
-            f"{kfd} does not exist: the amdgpu kernel driver has no AMD GPU",
+            f"{kfd} does not exist: the amdgpu kernel driver is not loaded or found no GPU",
             "check `lspci -nn | grep -i amd` and `sudo modprobe amdgpu`; start a container with --device /dev/kfd "
             "--device /dev/dri. Without a GPU, `llvm-tests/run` runs the tests on the GPU model",
         )
-    devices = [kfd, *sorted(glob.glob(below("/dev/dri/renderD*")))]
+    devices = [kfd, *sorted(glob.glob(on_machine("/dev/dri/renderD*")))]
     refused = [path for path in devices if not os.access(path, os.R_OK | os.W_OK)]
     if refused:
         raise Missing(
@@ -67,7 +67,7 @@ def check_access():
 
 def gpus():
     """The architecture of each GPU, in the order in which ROCr numbers them."""
-    nodes = glob.glob(below("/sys/class/kfd/kfd/topology/nodes/*/properties"))
+    nodes = glob.glob(on_machine("/sys/class/kfd/kfd/topology/nodes/*/properties"))
     found = []
     for path in sorted(nodes, key=lambda path: int(path.split("/")[-2])):
         try:
@@ -80,7 +80,7 @@ def gpus():
             major, minor, step = int(number[1]) // 10000, int(number[1]) // 100 % 100, int(number[1]) % 100
             found.append(f"gfx{major}{minor:x}{step:x}")
     if not found:
-        raise Missing(f"{below('/dev/kfd')} exists, but the driver lists no GPU", "dmesg | grep -i amdgpu")
+        raise Missing(f"{on_machine('/dev/kfd')} exists, but the driver lists no GPU", "dmesg | grep -i amdgpu")
     return found
 
 
@@ -108,11 +108,11 @@ def find_rocm():
     def version(path):
         return [int(number) for number in re.findall(r"\d+", os.path.basename(path))]
 
-    for path in [below("/opt/rocm"), *sorted(glob.glob(below("/opt/rocm-*")), key=version, reverse=True)]:
+    for path in [on_machine("/opt/rocm"), *sorted(glob.glob(on_machine("/opt/rocm-*")), key=version, reverse=True)]:
         if os.path.isdir(path):
             return path
     raise Missing(
-        f"ROCm not found: ROCM_PATH is not set, and {below('/opt')} has no rocm or rocm-*",
+        f"ROCm not found: ROCM_PATH is not set, and {on_machine('/opt')} has no rocm or rocm-*",
         "install ROCm as AMD's installation guide describes it, or set ROCM_PATH to its directory",
     )
 
@@ -172,8 +172,8 @@ def find_tools(clang, raw_version):
     """The directories for PATH: for each tool the first one that has it."""
     first = os.path.dirname(clang)
     candidates = [first]
-    candidates += [below(path) for path in os.environ.get("PATH", "").split(":") if path.startswith("/")]
-    candidates += sorted(glob.glob(below("/usr/lib/llvm-*/bin")), reverse=True)
+    candidates += [on_machine(path) for path in os.environ.get("PATH", "").split(":") if path.startswith("/")]
+    candidates += sorted(glob.glob(on_machine("/usr/lib/llvm-*/bin")), reverse=True)
     directories, missing = [first], []
     for name in TOOLS:
         directory = next((directory for directory in candidates if os.access(os.path.join(directory, name), os.X_OK)), None)
@@ -183,7 +183,7 @@ def find_tools(clang, raw_version):
             directories.append(directory)
     if missing:
         raise Missing(
-            f"{', '.join(missing)} not found in {first}, PATH or {below('/usr/lib')}/llvm-*/bin",
+            f"{', '.join(missing)} not found in {first}, PATH or {on_machine('/usr/lib')}/llvm-*/bin",
             f"install LLVM's tools for tests (AMD: rocm-llvm-dev; Debian and Ubuntu: llvm-{raw_version + 12}-tools)",
         )
     return directories

@@ -33,7 +33,7 @@ if "gpu" in lit_config.params:
     arch, clang, device_runtime = gpu["arch"], os.path.join(os.path.dirname(gpu["clang"]), "clang"), gpu["device_runtime"]
     clang += f" -I{gpu['rocm']}/include{link}"
     hip_cxx = gpu["clang"] + link
-    # clang samples if it has the runtime functions for it; if not, only atomic increments are exact.
+    # A clang that supports sampling has an option to disable it. Without sampling, only atomic increments are exact.
     exact = "-mllvm=--offload-pgo-sampling=0" if gpu["samples"] else "-fprofile-update=atomic"
     # clang 22 does not link the device runtime by itself, and does not need LTO for it.
     lto = " -foffload-lto"
@@ -44,18 +44,19 @@ if "gpu" in lit_config.params:
     config.test_exec_root += "-gpu"
     config.environment["PATH"] = ":".join([*gpu["path"], "/usr/sbin:/usr/bin:/sbin:/bin"])
     config.environment["ROCR_VISIBLE_DEVICES"] = str(gpu["number"])
-    # Before the tools' names, but not in paths that contain them.
+    # Runs these tools through retarget.py. The pattern does not match their names in paths.
     retarget = "python3 " + os.path.join(inputs, "retarget.py") + " " + arch
     config.substitutions += [(rf"(?<![\w/.-]){tool}(?![\w/.-])", f"{retarget} {tool}") for tool in ("FileCheck", "split-file")]
-    # What this GPU may need (HSA_OVERRIDE_GFX_VERSION, HSA_XNACK).
+    # The GPU may need the caller's HSA_OVERRIDE_GFX_VERSION or HSA_XNACK.
     passed_on = ["HOME", "LD_LIBRARY_PATH", *(name for name in os.environ if name.startswith("HSA_"))]
 else:
     arch, clang, device_runtime = "gfx1100", "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
     config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
-    above = [path[:at] for path in (tests + "/", os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
-    if all(os.stat(path).st_mode & 0o001 for path in above):
+    paths = tests + "/", os.path.abspath(target) + "/"
+    parents = [path[:at] for path in paths for at in range(1, len(path)) if path[at] == "/"]
+    if all(os.stat(path).st_mode & 0o001 for path in parents):
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
@@ -86,8 +87,8 @@ config.substitutions += [
     ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),
     ("%device_rt_build", os.path.join(repo, "tools", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
-    # The runtime. The archive is linked before the toolchain's libraries; -u links it into programs that do not refer to
-    # it (instrumented host code does).
+    # devprof's archive is linked before the toolchain's libraries. -u links it into programs that do not refer to it
+    # (instrumented host code does).
     ("%devprof_a", os.path.join(target, "dist", "libdevprof.a")),
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
     # lld only exports the archive's HSA functions from an executable with these flags (see tools/cli/src/flags.rs).
@@ -107,7 +108,7 @@ config.substitutions += [
     ("%trace", "python3 " + os.path.join(inputs, "trace.py")),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
     ("%corrupt", "python3 " + os.path.join(inputs, "corrupt.py")),
-    # Runs a program and prints its exit status; runs it as another user; what tools/rocm-env preloads.
+    # Runs a program and prints its exit status; runs a program as another user; what tools/rocm-env preloads.
     ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
     ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
     ("%{preloaded}", os.environ.get("LD_PRELOAD", "")),

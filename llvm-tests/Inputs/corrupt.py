@@ -59,13 +59,13 @@ def version(module, number):
 
 
 def table_size(module):
-    # ROCr reads .symtab.
+    # In both symbol tables, because ROCr reads .symtab.
     for at, _ in module.tables() + module.tables(".symtab", ".strtab"):
         struct.pack_into("<Q", module.bytes, at + 16, 64)
 
 
 KINDS = {
-    # The table: names 0 and 1, counters 2 and 3, data 4 and 5, uniform counters 6 and 7, raw version 8.
+    # The words of a table: names 0 and 1, counters 2 and 3, data 4 and 5, uniform counters 6 and 7, raw version 8.
     "backwards": lambda m: m.set_word(3, lambda stop: stop - 0x1000),
     "overflow": lambda m: m.set_word(3, lambda stop: 1 << 62),
     "outside": lambda m: m.set_word(5, lambda stop: stop + RECORD * 0x100000),
@@ -81,7 +81,7 @@ KINDS = {
     # Two sizes come before the bytes; the second is 0, which means that they are not compressed.
     "not-utf8": lambda m: m.patch("__llvm_prf_names", 0, "3s", b"\x01\x00\xff"),
     "names-size": lambda m: m.patch("__llvm_prf_names", 0, "2s", b"\x7f\x7f"),
-    # Only changes the build id, after the note's 16 bytes of header and name: another build.
+    # Changes only the build ID, which follows the note's 16 bytes of header and name: another build.
     "build-id": lambda m: m.patch(".note.gnu.build-id", 16, "20s", bytes(20)),
 }
 

@@ -29,9 +29,9 @@ PROGRAMS = [
     ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
     ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
-# Not included are programs for which LLVM's runtime is known to lose counts, which their own tests check for devprof:
-# those that collect and launch again, whose kernels run at exit, that unload modules, or in which only host or device
-# code is instrumented.
+# Programs for which LLVM's runtime is known to lose counts are not included; other tests check devprof with them. These
+# programs launch again after a collect call, exit while kernels run, unload modules, or have only their host code or
+# only their device code instrumented.
 
 # Programs that crash with LLVM's runtime: exit status, reason.
 CRASHES = {
@@ -39,7 +39,7 @@ CRASHES = {
 }
 
 # (program, function) that only one runtime reports: reason.
-RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
+RECORDS = "a device function; LLVM copies only the kernels' records if the host is instrumented, too"
 DEVICE_LIBRARY = [
     "__assert_fail",
     "__assertfail",
@@ -61,14 +61,12 @@ ONLY_DEVPROF |= {(program, name): RECORDS for program in ["IR level", "select"] 
 ONLY_LLVM = {}
 
 tests, devprof, *compiler = sys.argv[1:]
+mismatches = 0
 
 
-bad = 0
-
-
-def wrong(text):
-    global bad
-    bad += 1
+def report_mismatch(text):
+    global mismatches
+    mismatches += 1
     print("WRONG:", text)
 
 
@@ -86,7 +84,7 @@ def objects(program):
 
 
 def profile(program, kind, compiled, libraries):
-    """Links and runs a program in its own directory; its device functions."""
+    """Links and runs a program in its own directory, and returns its device functions."""
     name, _, _, flags = program
     directory = os.path.join(name.replace(" ", "_"), kind)
     os.makedirs(directory)
@@ -94,7 +92,7 @@ def profile(program, kind, compiled, libraries):
     ran = subprocess.run(["./a"], cwd=directory, env=os.environ | {"LLVM_PROFILE_FILE": "x.profraw"})
     expected, why = CRASHES.get(name, (0, "")) if kind == "llvm" else (0, "")
     if ran.returncode != expected:
-        wrong(f"{name}: with {kind} the program exits with {ran.returncode}")
+        report_mismatch(f"{name}: with {kind} the program exits with {ran.returncode}")
     elif why:
         print(f"{name}: exits with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
@@ -113,16 +111,16 @@ for program in PROGRAMS:
             if (name, function) in ONLY_DEVPROF:
                 print(f"{name}: {function} only with devprof: {ONLY_DEVPROF.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {with_devprof[function][1]} only with devprof")
+                report_mismatch(f"{name}: {function} {with_devprof[function][1]} only with devprof")
         elif function not in with_devprof:
             if (name, function) in ONLY_LLVM:
                 print(f"{name}: {function} only with LLVM: {ONLY_LLVM.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {with_llvm[function][1]} only with LLVM")
+                report_mismatch(f"{name}: {function} {with_llvm[function][1]} only with LLVM")
         elif with_devprof[function] != with_llvm[function]:
-            wrong(f"{name}: {function} is {with_devprof[function]} with devprof, {with_llvm[function]} with LLVM")
+            report_mismatch(f"{name}: {function} is {with_devprof[function]} with devprof, {with_llvm[function]} with LLVM")
         else:
             print(f"{name}: {function} {with_devprof[function][1]} with both")
 for name, function in ONLY_DEVPROF.keys() | ONLY_LLVM.keys():
-    wrong(f"{name}: {function} is explained, but both report it or none does")
-sys.exit(bad != 0)
+    report_mismatch(f"{name}: {function} is explained, but both runtimes report it or neither does")
+sys.exit(mismatches != 0)

@@ -1,4 +1,5 @@
-# encoded.py DIR: checks that llvm-profdata 22 and 23 read from DIR/N.raw10 and DIR/N.raw11 what DIR/N.expected has.
+# encoded.py DIR: checks that llvm-profdata 22 and 23 read the counts in DIR/N.expected from DIR/N.raw10 and
+# DIR/N.raw11.
 import glob
 import sys
 

@@ -18,7 +18,8 @@ USES = {
     "sim": r"%on_sim|%sim_dir|hsa-sim",
     # Root rights: mounts, other users' files.
     "root": r"mounts|chown|unshare|setpriv",
-    # Other users can reach the checkout: none of its parent directories, such as /root, is closed to them.
+    # Other users can reach the checkout: they have access to all of its parent directories. /root, for example, is
+    # closed to them.
     "other-users": r"as_user",
     # Code objects for gfx1100, or code for a GPU that the test names.
     "gfx1100": r"%fixtures|gfx(?!1100\b)[0-9]",
@@ -48,7 +49,7 @@ def required(text):
 def used(text):
     found = set()
     for command in re.findall(r"(?:RUN|DEFINE):(.*)", text):
-        # The feature without which lit does not run the command.
+        # lit runs the command only if this feature is available, so the test does not require it.
         condition = re.match(r" *%if ([a-z0-9-]+) ", command)
         found |= {name for name, pattern in USES.items() if re.search(pattern, command)} - {condition and condition[1]}
     return found

@@ -1,5 +1,5 @@
-// Shared by the test programs that use HSA. They print what the runtime returns, without what can differ between two
-// runs: the output on ROCr and on the simulator must be the same.
+// Shared by the test programs that use HSA. They print what the runtime returns, except for values that differ between
+// two runs, because the output on ROCr and on the simulator must be the same.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
         }                                                                                \
     } while (0)
 
-// A call whose status is printed.
+// Makes a call and prints its status.
 #define STATUS(call) printf("%s: %#x\n", #call, (unsigned)(call))
 
 static hsa_agent_t cpu, gpu;

@@ -1,7 +1,7 @@
 // Shared by the HSA programs that write packets: queues that are used in every way that HSA allows.
 //
-// The LDS size of each dispatch is its number in its queue (modulo 1000), so that a trace shows whether each dispatch is
-// there once and in order. The kernel counts its work-items, so that the program knows how many ran.
+// The LDS size of each dispatch is its number in its queue (modulo 1000), so that a trace shows whether each dispatch
+// is recorded once and in order. The kernel's profile counters show the program how many dispatches ran.
 #pragma once
 
 #include "hsa.h"
@@ -25,7 +25,7 @@ static uint16_t header_of(int type, bool barrier) {
            HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
 }
 
-// Starts HSA and loads fixtures/counted.
+// Starts HSA and loads a code object with the kernels of fixtures/counted.hip.
 static inline void begin(const char *file) {
     start();
     size_t size;

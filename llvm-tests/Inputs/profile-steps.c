@@ -1,4 +1,4 @@
-// profile-steps CODE-OBJECT [STEP…]: does the steps in this order:
+// profile-steps CODE-OBJECT [STEP…]: executes the steps in the given order:
 //   set=NAME         __llvm_profile_set_filename(NAME); set: with null
 //   env=NAME         sets LLVM_PROFILE_FILE; env: removes it
 //   tmp=NAME         sets TMPDIR

@@ -1,5 +1,5 @@
-# Prints a raw profile without llvm-profdata: the header, then each record with its counters. For what llvm-profdata
-# does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
+# Prints a raw profile without llvm-profdata: the header, then each record with its counters, including fields that
+# llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
 import struct
 import sys
 

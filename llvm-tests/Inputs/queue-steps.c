@@ -1,10 +1,13 @@
-// queue-steps CODE_OBJECT STEP...: does the steps in this order on the first GPU, and prints results.
+// queue-steps CODE_OBJECT STEP…: executes the steps in the given order on the first GPU, and prints results.
 //
-//     load            loads the code object (hsa_executable_freeze is the last call)
+//     load            loads the code object
 //     unload          destroys it
 //     run             runs its kernel `branch` with 64 work-items; the packet releases to agent scope only, as HIP's do
 //     start           the same, without waiting for it
-//     own             like run, and prints the times that HSA returns for the completion signal
+//     own             like run, with a completion signal that these steps share; prints the times that HSA returns
+//     barrier         like own, with a barrier packet instead of a kernel
+//     signal          replaces the shared signal with a new one that has the same handle
+//     profiled        calls hsa_amd_profiling_set_profiler_enabled for the queue
 //     queue           uses a new queue of hsa_queue_create from here on; the first one is created on first use
 //     cooperative     uses a new cooperative queue
 //     amd             uses a new queue of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
@@ -60,7 +63,7 @@ static uint64_t launch(hsa_queue_t *queue, hsa_signal_t done) {
     return index;
 }
 
-// The queue of `run` and the like; created on first use.
+// The queue that the steps use; created on first use.
 static hsa_queue_t *queue;
 static hsa_status_t (*leave)(hsa_queue_t *);
 
@@ -110,7 +113,6 @@ int main(int argc, char **argv) {
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "barrier")) {
-            // The same signal, completed by a packet that is not a kernel.
             struct test_queue q = {the_queue(), 0};
             hsa_amd_profiling_dispatch_time_t time = {0};
             hsa_signal_store_screlease(shared, 1);
@@ -119,7 +121,6 @@ int main(int argc, char **argv) {
             CHECK(hsa_amd_profiling_get_dispatch_time(gpu, shared, &time));
             printf("%lu %lu\n", time.start, time.end);
         } else if (!strcmp(step, "signal")) {
-            // Another signal with the handle of the old one.
             uint64_t old = shared.handle;
             CHECK(hsa_signal_destroy(shared));
             int tries = 0;

@@ -5,7 +5,7 @@ import lit.formats
 
 
 class SplitTest(lit.formats.ShTest):
-    """A ShTest that starts in its own directory, %t: empty, or with the parts of a file for split-file."""
+    """A ShTest that starts in its own directory, %t: empty, or with the parts of a test for split-file."""
 
     def execute(self, test, lit_config):
         with open(test.getSourcePath()) as file:

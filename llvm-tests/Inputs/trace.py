@@ -5,14 +5,14 @@
 #   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
 #   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
-#                            are of the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
+#                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
 #                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
 #                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
 #                            ended
 #
-# Errors are what no trace may have: a wrong checksum, a duplicate id, a missing name or call, a dispatch that its call's
-# thread did not submit between the call's start and end, a queue or kernel of another agent, times that decrease or lie
-# outside of the host's times, kernels of a queue that start in another order than the packets.
+# Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
+# its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
+# decrease or are outside of the host's times, kernels of a queue that start in a different order than their packets.
 import argparse
 import collections
 import struct
@@ -68,7 +68,7 @@ class Trace:
             require(crc == zlib.crc32(record[4:]), f"wrong checksum of the record at {at}")
             self.take(kind, flags, ident, record)
             self.records += 1
-        # A writer that was killed has not counted its last records.
+        # A process that was killed may not have counted its last records.
         counted = self.counts["records"]
         same = self.records == counted or not self.counts["closed"] and self.records > counted
         require(same, f"{self.records} records, {counted} counted")
@@ -123,7 +123,7 @@ class Trace:
         for dispatch in sorted(self.dispatches.values()):
             queues.setdefault(dispatch.queue, []).append(dispatch)
         for dispatches in queues.values():
-            # Times that were clamped to the host's prove nothing, and two clocks cannot be compared.
+            # Times that were clamped to the host's do not show the order, and times of two clocks cannot be compared.
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
                 if one.flags & 3 == next.flags & 3:
@@ -136,7 +136,7 @@ class Trace:
             if dispatch.call == 0:
                 continue
             call = self.calls.get(dispatch.call)
-            # A process that was killed was in its last calls.
+            # A process that was killed has not recorded the calls that it was in.
             require(call or not self.counts["closed"], f"no call: {dispatch}")
             if call:
                 inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread

@@ -1,9 +1,10 @@
-"""Prints a C++ program that compiles only if the crate src/hsa-abi declares what AMD's headers declare: values of
-constants, sizes and offsets, types of functions. The argument is the crate's directory of sources.
+"""Prints a C++ program that compiles only if the declarations of the crate src/hsa-abi match AMD's headers: values of
+constants, sizes and offsets, types of functions. The argument is the crate's source directory.
 
-The program declares the crate's structs in C++, so that the compiler computes their layouts. The names in the headers come
-from the sources: constants have the same names, those of statuses are strings, and the documentation of structs, types and
-fields starts with the name in backquotes if it is different. Fields whose names start with "reserved" are not compared.
+The program declares the crate's structs in C++, so that the compiler computes their layouts. The crate's sources contain
+the names in the headers: constants have the same names; the names of statuses are string literals; the documentation of
+structs, types and fields starts with the name in backquotes if it is different. Fields whose names start with "reserved"
+are not compared.
 """
 
 import os
@@ -53,7 +54,7 @@ def fail(message):
 
 
 def read(directory):
-    """The text of the crate without its tests and newer.rs, whose contents ROCr 7.2 does not have."""
+    """The crate's source text, without tests, lib.rs, and newer.rs, whose contents ROCr 7.2 does not have."""
     names = [name for name in sorted(os.listdir(directory)) if name.endswith(".rs") and name not in ("lib.rs", "newer.rs")]
     text = ""
     for name in names:
@@ -63,7 +64,7 @@ def read(directory):
 
 
 def split(arguments):
-    """The types in a list that is separated by commas."""
+    """The types in a comma-separated list."""
     return [part for part in re.split(r", *(?![^<(]*[>)])", arguments.strip().rstrip(",")) if part]
 
 

@@ -1,5 +1,5 @@
-// A process that exits while other threads collect ends as it would without devprof. What ran before is in its files,
-// and no loss is reported.
+// A process that exits while other threads collect ends as it would without devprof. Its files have the counts of every
+// kernel that ran before, and no loss is reported.
 //
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 // RUN: %hip_cxx %device_pgo %exact -O2 -DARCHIVE %s -o b %take_devprof %devprof_a

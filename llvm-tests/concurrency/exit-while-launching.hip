@@ -1,6 +1,6 @@
-// A program that exits while other threads launch: it ends, its file is complete, and has all that was launched before
-// the exit began, 300 launches of 64 threads. The exit status is HIP's: without devprof, too, HIP can crash while the
-// threads are running.
+// A program exits while other threads launch kernels: it ends, its file is complete, and the file has the counts of all
+// kernels that were launched before the exit began, at least 300 launches of 64 threads. The exit status is not
+// checked: HIP can crash while the threads are running, with and without devprof.
 //
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a

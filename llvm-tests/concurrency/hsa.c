@@ -26,7 +26,7 @@
 //
 // MESSAGE-NOT: {{^devprof:|hsa_}}
 //
-// Sixty rounds.
+// 60 runs with 64 work-items each.
 // CHECK:     {{^}}_Z6halvedj: [960, 960]{{$}}
 // CHECK-NEXT: {{^}}branch: [3840, 960]{{$}}
 // CHECK-NEXT: {{^}}loop: [0, 0]{{$}}
@@ -40,7 +40,7 @@ static size_t size;
 static const char *profiles;
 static int over;
 
-// Loads, runs once, destroys.
+// Loads the code object, runs a kernel once and, if requested, destroys the executable.
 static void run(int destroy) {
     hsa_queue_t *queue;
     hsa_signal_t done;

@@ -1,7 +1,7 @@
-// __llvm_profile_reset_counters also resets the device's counters if the program is linked with --wrap: no file that
-// is written later has counts from before the reset. Modules that were unloaded before are reset, too, and running
-// kernels are waited for. LLVM 23's own function only resets the host's counters. devprof_reset_counters only resets
-// the devices'.
+// __llvm_profile_reset_counters also resets the device's counters if the program is linked with --wrap: no file that is
+// written later has counts from before the reset. The reset includes modules that were unloaded before, and waits for
+// running kernels. LLVM 23's own function only resets the host's counters. devprof_reset_counters only resets the
+// devices'.
 //
 // REQUIRES: llvm-runtime, sim
 // RUN: %hip_cxx %device_pgo %exact -O2 %module module.hip -o module.hsaco

@@ -1,6 +1,6 @@
-// With DEVPROF_SNAPSHOT_MS the files are at most slightly older than that, and complete at every moment. A process is
-// read in a loop while it launches, and killed at a random moment, 12 times. Counts never decrease and include what
-// was launched half a second before (many times a snapshot's age on an idle machine).
+// With DEVPROF_SNAPSHOT_MS the files are complete at every moment and not much older than this time. The profile of a
+// process is read in a loop while the process launches, and the process is killed at a random moment, 12 times. Counts
+// never decrease, and include all launches up to half a second before (on an idle machine, snapshots are much newer).
 //
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
@@ -15,7 +15,7 @@
 //
 // Modules that are loaded and unloaded under snapshots: each launch is counted once. HIP unloads some of them later,
 // so several are loaded at once, and one file has all of them. The wave size, which the device writes when a function
-// first runs, also gets into files that were started before.
+// first runs, also gets into files that were first written before.
 // RUN: rm -f gfx1100*
 // RUN: %hip_cxx %device_pgo %exact -O2 %module -DMODULE %s -o module.hsaco
 // RUN: %hip_cxx -O2 -DHOST %s -o host
@@ -59,7 +59,7 @@ static void note(unsigned long launches) {
     (void)!write(file, entry, sizeof entry);
 }
 
-// The time, because an inode can be reused.
+// When the profile was last written. Its inode would not show this, because inodes are reused.
 static unsigned long written() {
     usleep(500000);
     struct stat file;

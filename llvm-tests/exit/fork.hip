@@ -35,8 +35,8 @@
 // RUN: ./bare after-exit | FileCheck %s --check-prefix=BARE
 // BARE: after-exit: child: exit 7
 //
-// LLVM 23's runtime: a child that forked after the first use crashes in its exit handlers; a child and its parent that
-// both use the GPU write one file, even with %p.
+// LLVM 23's runtime: a child that was forked after the first use crashes in its exit handlers; a child and its parent
+// that both use the GPU write the same file, even with %p.
 // RUN: %hip_cxx %pgo -O2 %exact %s -o llvm
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=l1/%%p ./llvm after-exit | FileCheck %s --check-prefix=LLVM-AFTER %}
 // RUN: env LLVM_PROFILE_FILE=l2/%%p ./llvm before-both

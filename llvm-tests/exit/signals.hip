@@ -1,6 +1,6 @@
 // However a program ends, its kernels' counts are saved, and its parent sees the same exit status as without devprof.
 //
-// A signal with its default action, abort, an uncaught exception, quick_exit: always.
+// All counts: a signal with its default action, abort, an uncaught exception, quick_exit.
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // RUN: bash -euc 'for kind in abort throw term int hup quick_exit; do %ended env LLVM_PROFILE_FILE=$kind %preload ./plain $kind; %counts gfx1100.$kind; done' > preload.out 2> preload.err
@@ -28,7 +28,7 @@
 // CHECK-NEXT: in time
 // CHECK-NEXT: [64]
 //
-// _exit, a fault, SIGKILL: the counts of the last snapshot.
+// The counts of the last snapshot: _exit, a fault, SIGKILL.
 // RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=s-$kind DEVPROF_SNAPSHOT_MS=5 %preload ./plain $kind; %counts gfx1100.s-$kind; done' > snapshot.out 2> snapshot.err
 // RUN: FileCheck %s --check-prefix=SNAPSHOT < snapshot.out
 // RUN: not grep ^devprof: snapshot.err
@@ -125,7 +125,7 @@ static void chained(int signal, siginfo_t *info, void *context) {
     _exit(6);
 }
 
-// The mask of caught signals only has those that this program catches.
+// Prints whether the program that exec started has a handler for SIGTERM or SIGABRT.
 static int caught() {
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
@@ -140,7 +140,7 @@ int main(int, char **argv) {
     const char *kind = argv[1];
     if (is(kind, "caught"))
         return caught();
-    // The caller of the tests may ignore it.
+    // The tests may have been started with these signals ignored.
     signal(SIGINT, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     if (is(kind, "own-first"))
@@ -193,6 +193,6 @@ int main(int, char **argv) {
         int status;
         return !(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     }
-    sleep(10); // a signal that was sent to the process
+    sleep(10); // until the signal arrives
     return 9;
 }

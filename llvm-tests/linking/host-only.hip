@@ -1,5 +1,5 @@
 // Only the host's code is instrumented: the program exits normally, with the host's counts and no device file, and
-// devprof causes nothing more to be loaded. With LLVM 23's own runtime it aborts.
+// devprof does not cause more code objects to be loaded. With LLVM 23's own runtime the program aborts.
 //
 // REQUIRES: llvm-runtime, model
 // RUN: %hip_cxx %host_pgo -O2 %s -o a %devprof_a && ./a

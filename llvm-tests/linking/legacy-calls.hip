@@ -1,5 +1,6 @@
-// Objects that were compiled for the runtime before LLVM 23's register their variables and modules: they link, the
-// calls are harmless with any arguments, and the counts are the same as without them.
+// Object files that were compiled for the profile runtime of an LLVM before 23 call functions that register variables
+// and modules. Such object files link, the calls have no effect, whatever their arguments, and the counts are the same
+// as without them.
 //
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s

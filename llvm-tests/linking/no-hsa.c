@@ -12,7 +12,7 @@
 
 int main(void) {
     if (dlopen("libhsa-runtime64.so.1", RTLD_NOW) || dlopen("libamdhip64.so.7", RTLD_NOW))
-        puts("the libraries are there");
+        puts("the libraries were found");
     puts("ran");
 }
 

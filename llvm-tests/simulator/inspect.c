@@ -8,8 +8,8 @@
 // RUN: diff -u rocr sim
 // RUN: FileCheck %s < sim
 //
-// What is loaded, and the status of invalid calls: agents, pools, symbols, the loader extension. The GPU of ROCr's
-// model mode has a large BAR.
+// The simulator reports the same as ROCr about agents, pools, symbols, loaded code objects and the loader extension,
+// and returns the same status for invalid calls. The GPU of ROCr's model mode has a large BAR.
 //
 // CHECK: name gfx1100
 // CHECK: kernel branch.kd
@@ -164,7 +164,7 @@ static void *destroy(void *unused) {
     return unused;
 }
 
-// Printed for the first executable; another one is destroyed at the same time.
+// Called for the first executable. Meanwhile, another thread destroys another executable.
 static hsa_status_t destroy_meanwhile(hsa_executable_t executable, void *data) {
     (void)executable;
     pthread_create(data, NULL, destroy, NULL);
@@ -248,8 +248,7 @@ int main(int argc, char **argv) {
     STATUS(hsa_amd_memory_pool_allocate(pool_of(gpu, 0), 0, 0, &memory));
     STATUS(hsa_memory_copy(NULL, bytes, 4));
     STATUS(hsa_code_object_reader_create_from_memory(NULL, 4, &reader));
-    CHECK(hsa_code_object_reader_create_from_memory("no code object, but long enough to be looked at: it has to be more than "
-                                                    "a header", 64, &reader));
+    CHECK(hsa_code_object_reader_create_from_memory("not a code object, but as long as an ELF header, so that ROCr reads it", 64, &reader));
     hsa_executable_t third;
     CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &third));
     STATUS(hsa_executable_load_agent_code_object(third, gpu, reader, NULL, NULL));

@@ -4,7 +4,7 @@
 // RUN: %on_sim ./a %fixtures/counted.raw11.co > sim
 // RUN: diff -u rocr sim && FileCheck %s < sim
 //
-// Signals, queues, kernels, barriers, handlers, copies.
+// The simulator behaves like ROCr: signals, queues, kernels, barriers, handlers, copies.
 //
 // CHECK:     branch: 0 1 2 3 2 5 6 7 4
 // CHECK:     loop: 0 1 3 0 1 3 0 1 3
@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
     printf("any: %u", hsa_amd_signal_wait_any(2, both, conditions, values, UINT64_MAX, HSA_WAIT_STATE_BLOCKED, &satisfying));
     printf(", %ld\n", satisfying);
 
-    // With a second argument the program ends with everything loaded.
+    // With a second argument, the program exits without unloading anything.
     if (argc > 2)
         return 0;
     CHECK(hsa_queue_destroy(queue));

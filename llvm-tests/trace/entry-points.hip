@@ -3,7 +3,7 @@
 // the same with a trace and without, and the trace has exactly these calls, in order, with their results and the kernels
 // that they launched.
 //
-// The list of functions is read from the library: a function without a case is an error. So is a function of HIP's that
+// The list of functions is read from the library: a function without a case is an error. So is a function of HIP that
 // launches, copies or fills and that the library does not export.
 //
 // What the model cannot run is called with arguments that HIP checks first and refuses for different reasons: launches of
@@ -51,7 +51,7 @@ hipError_t hcc_module_launch_cpp(hipFunction_t, uint32_t, uint32_t, uint32_t, ui
                                  hipStream_t, void **, void **, hipEvent_t, hipEvent_t) __asm__(
     "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_");
 
-// What a kernel can see of its launch.
+// Writes what a kernel can observe of its launch.
 __global__ void launched(unsigned *out, unsigned value) {
     if (threadIdx.x || threadIdx.y || threadIdx.z || blockIdx.x || blockIdx.y || blockIdx.z)
         return;
@@ -190,7 +190,7 @@ static void ran(const char *what, unsigned value, unsigned lds) {
 }
 
 // An event that was passed to a launch has been recorded.
-static void came(hipEvent_t event) {
+static void event_recorded(hipEvent_t event) {
     if (!names)
         check("event", hipEventQuery(event) == hipSuccess);
 }
@@ -217,7 +217,7 @@ static void launches() {
     ran("hipLaunchKernel", value++, 32);
     LAUNCH(hipExtLaunchKernel, (const void *)launched, grid, block, arguments, 48, stream, start, stop, 0);
     ran("hipExtLaunchKernel", value++, 48);
-    came(stop);
+    event_recorded(stop);
     LAUNCH(hipModuleLaunchKernel, function, grid.x, grid.y, grid.z, block.x, block.y, block.z, 64, stream, arguments,
            NULL);
     ran("hipModuleLaunchKernel", value++, 64);
@@ -236,7 +236,7 @@ static void launches() {
     LAUNCH(hipExtModuleLaunchKernel, function, all.x, all.y, all.z, block.x, block.y, block.z, 96, stream, arguments,
            NULL, start, stop, 0);
     ran("hipExtModuleLaunchKernel", value++, 96);
-    came(stop);
+    event_recorded(stop);
     NAMED(ext_module_launch_cpp,
           "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j",
           "hipExtModuleLaunchKernel", " " LAUNCHED, function, all.x, all.y, all.z, block.x, block.y, block.z, 112,

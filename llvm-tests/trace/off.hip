@@ -1,6 +1,6 @@
 // Without DEVPROF_TRACE nothing is traced, and HIP's functions are called directly: a call reaches HIP with the
-// program's return address. With it, the return address is in the recording function. If a trace cannot be created,
-// this is reported and the program runs as without.
+// program's return address. With DEVPROF_TRACE, the return address is in the recording function. If a trace cannot be
+// created, this is reported and the program runs untraced.
 //
 // RUN: %clang -O1 -shared -fPIC -DNEXT -x c %s -o next.so
 // RUN: %hip_cxx -O2 %s -o a -Wl,-rpath,%t ./next.so

@@ -1,4 +1,4 @@
-// Several processes with the same DEVPROF_TRACE: a process that finds that another one is writing the trace writes a
+// Several processes with the same DEVPROF_TRACE: if another process is already writing the trace, a process writes a
 // file next to it and reports this, and both files are complete. With %p each process has its own file, and nothing is
 // reported. A child that was forked after HIP was used writes and reports nothing, and its parent's trace continues.
 //
@@ -59,7 +59,7 @@ static void forked(void (*child)(char *), char *program) {
     int status = 1;
     if (pid == 0) {
         child(program);
-        // HIP's exit handlers are the parent's.
+        // Not exit: HIP's exit handlers belong to the parent.
         _exit(0);
     }
     printf("child %d\n", pid);
@@ -78,7 +78,7 @@ static void empty_copy(char *) { char byte = 0; _exit(hipMemcpy(&byte, &byte, 0,
 int main(int, char **argv) {
     int *out, right = 100;
     if (!strcmp(argv[1], "before")) {
-        // From here on the child runs this program, and its parent waits for it.
+        // Both run the rest of this function, the parent after the child has ended.
         pid_t pid = fork();
         int status;
         if (pid && (waitpid(pid, &status, 0) != pid || status != 0))

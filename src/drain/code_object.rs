@@ -324,7 +324,7 @@ fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
         kept.push(bounds);
     }
     // The order of HSA's symbols is not specified.
-    kept.sort_by_key(|bounds| bounds.data.start);
+    kept.sort_unstable_by_key(|bounds| bounds.data.start);
     kept
 }
 

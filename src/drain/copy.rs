@@ -78,7 +78,7 @@ pub fn copy(device: Device, mut reads: Vec<Read>) -> Result<Vec<(usize, Error)>,
         agent,
         limit,
     } = device;
-    reads.sort_by_key(|read| read.range.start);
+    reads.sort_unstable_by_key(|read| read.range.start);
     let pieces = pieces(&reads, runtime.largest_piece());
     let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
     runtime.read(agent, &ranges, limit, &mut |n, bytes| {
@@ -144,7 +144,7 @@ impl CopyRequests {
 
     pub fn copy(mut self, device: Device) -> Result<Copies, Error> {
         let key = |range: &Range<u64>| (range.start, range.end);
-        self.0.sort_by_key(|(range, _)| key(range));
+        self.0.sort_unstable_by_key(|(range, _)| key(range));
         self.0.dedup_by_key(|(range, _)| key(range));
         let mut all: Vec<Copied> = Vec::with_capacity(self.0.len());
         for (range, _) in &self.0 {

@@ -155,7 +155,9 @@ fn group(segments: &[Segment], agents: &[Agent]) -> Vec<CodeObject> {
         objects[n].segments.push(segment.base..end);
     }
     for object in &mut objects {
-        object.segments.sort_by_key(|segment| segment.start);
+        object
+            .segments
+            .sort_unstable_by_key(|segment| segment.start);
     }
     objects
 }

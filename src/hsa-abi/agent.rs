@@ -40,7 +40,7 @@ constants! {
         HSA_AGENT_INFO_QUEUE_TYPE = 15;
         /// u32, the NUMA node.
         HSA_AGENT_INFO_NODE = 16;
-        /// A `hsa_device_type_t`, u32.
+        /// An `hsa_device_type_t`, u32.
         HSA_AGENT_INFO_DEVICE = 17;
         /// `[u32; 4]`, bytes of each cache level.
         HSA_AGENT_INFO_CACHE_SIZE = 18;

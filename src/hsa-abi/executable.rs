@@ -10,11 +10,11 @@ constants! {
         HSA_EXECUTABLE_STATE_FROZEN = 1;
     }
     "`hsa_executable_info_t` (hsa.h)": u32 {
-        /// A `hsa_profile_t`, u32.
+        /// An `hsa_profile_t`, u32.
         HSA_EXECUTABLE_INFO_PROFILE = 1;
-        /// A `hsa_executable_state_t`, u32.
+        /// An `hsa_executable_state_t`, u32.
         HSA_EXECUTABLE_INFO_STATE = 2;
-        /// A `hsa_default_float_rounding_mode_t`, u32.
+        /// An `hsa_default_float_rounding_mode_t`, u32.
         HSA_EXECUTABLE_INFO_DEFAULT_FLOAT_ROUNDING_MODE = 3;
     }
     "`hsa_symbol_kind_t` (hsa.h)": u32 {
@@ -34,7 +34,7 @@ constants! {
         HSA_VARIABLE_SEGMENT_READONLY = 1;
     }
     "`hsa_executable_symbol_info_t` (hsa.h)": u32 {
-        /// A `hsa_symbol_kind_t`, u32.
+        /// An `hsa_symbol_kind_t`, u32.
         HSA_EXECUTABLE_SYMBOL_INFO_TYPE = 0;
         /// u32, bytes without a terminator.
         HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH = 1;
@@ -44,11 +44,11 @@ constants! {
         HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME_LENGTH = 3;
         /// The bytes of the name, not terminated.
         HSA_EXECUTABLE_SYMBOL_INFO_MODULE_NAME = 4;
-        /// A `hsa_symbol_linkage_t`, u32.
+        /// An `hsa_symbol_linkage_t`, u32.
         HSA_EXECUTABLE_SYMBOL_INFO_LINKAGE = 5;
-        /// A `hsa_variable_allocation_t`, u32.
+        /// An `hsa_variable_allocation_t`, u32.
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION = 6;
-        /// A `hsa_variable_segment_t`, u32.
+        /// An `hsa_variable_segment_t`, u32.
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT = 7;
         /// u32, bytes.
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALIGNMENT = 8;
@@ -74,7 +74,7 @@ constants! {
         HSA_EXECUTABLE_SYMBOL_INFO_AGENT = 20;
         /// u64, an address in the agent's memory.
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS = 21;
-        /// u64, what a dispatch packet names.
+        /// u64, the `kernel_object` of a dispatch packet.
         HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT = 22;
     }
 }

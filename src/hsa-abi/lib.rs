@@ -3,7 +3,7 @@
 //!
 //! Constants have the names of AMD's headers, which also specify their meaning. Statuses are associated constants of
 //! [`Status`]. The documentation of a struct, a callback or a field starts with its name in the header if that is different.
-//! Fields whose names start with `reserved` are reserved in the header, or have no use here.
+//! Fields whose names start with `reserved` are reserved in the header or not used here.
 //!
 //! The test `llvm-tests/abi` compares values, layouts and function types with AMD's headers. It does not check [`newer`],
 //! whose contents ROCr 7.2 does not have.

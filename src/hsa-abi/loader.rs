@@ -17,11 +17,11 @@ constants! {
     "`hsa_ven_amd_loader_loaded_code_object_info_t` (hsa_ven_amd_loader.h)": u32 {
         /// [`ExecutableHandle`].
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_EXECUTABLE = 1;
-        /// A `hsa_ven_amd_loader_loaded_code_object_kind_t`, u32.
+        /// An `hsa_ven_amd_loader_loaded_code_object_kind_t`, u32.
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_KIND = 2;
         /// [`AgentHandle`].
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT = 3;
-        /// A `hsa_ven_amd_loader_code_object_storage_type_t`, u32.
+        /// An `hsa_ven_amd_loader_code_object_storage_type_t`, u32.
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE = 4;
         /// u64, an address in the host's memory.
         HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_MEMORY_BASE = 5;
@@ -72,8 +72,8 @@ pub type ExecutableCallback = unsafe extern "C" fn(ExecutableHandle, *mut c_void
 
 macro_rules! loader_table {
     ($($(#[$doc:meta])* $name:ident: fn($($arg:ty),*) -> $ret:ty;)*) => {
-        /// `hsa_ven_amd_loader_1_03_pfn_t` (hsa_ven_amd_loader.h). The tables of earlier versions are its beginning. The
-        /// header's names of the functions start with `hsa_ven_amd_loader_`.
+        /// `hsa_ven_amd_loader_1_03_pfn_t` (hsa_ven_amd_loader.h). The tables of earlier versions are prefixes of it. In
+        /// the header, the names of the functions start with `hsa_ven_amd_loader_`.
         #[derive(Clone, Copy)]
         #[repr(C)]
         pub struct LoaderTable {
@@ -90,13 +90,13 @@ loader_table! {
     query_host_address: fn(*const c_void, *mut *const c_void) -> Status;
     /// Lists all segments of all loaded code objects.
     query_segment_descriptors: fn(*mut SegmentDescriptor, *mut usize) -> Status;
-    /// Finds the executable that has an address in an agent's memory.
+    /// Finds the executable that contains an address in an agent's memory.
     query_executable: fn(*const c_void, *mut ExecutableHandle) -> Status;
     /// Lists the code objects of an executable.
     executable_iterate_loaded_code_objects: fn(ExecutableHandle, LoadedCodeObjectCallback, *mut c_void) -> Status;
-    /// Gives a `hsa_ven_amd_loader_loaded_code_object_info_t`.
+    /// Returns an attribute (`hsa_ven_amd_loader_loaded_code_object_info_t`) of a loaded code object.
     loaded_code_object_get_info: fn(LoadedCodeObjectHandle, u32, *mut c_void) -> Status;
-    /// Makes a reader of a part of a file: file descriptor, offset and size in bytes.
+    /// Creates a reader for a part of a file: file descriptor, offset and size in bytes.
     code_object_reader_create_from_file_with_offset_size: fn(c_int, usize, usize, *mut ReaderHandle) -> Status;
     /// Lists all executables.
     iterate_executables: fn(ExecutableCallback, *mut c_void) -> Status;

@@ -15,7 +15,7 @@ constants! {
         HSA_REGION_GLOBAL_FLAG_COARSE_GRAINED = 4;
     }
     "`hsa_region_info_t` (hsa.h)": u32 {
-        /// A `hsa_region_segment_t`, u32.
+        /// An `hsa_region_segment_t`, u32.
         HSA_REGION_INFO_SEGMENT = 0;
         /// Bits of `hsa_region_global_flag_t`, u32.
         HSA_REGION_INFO_GLOBAL_FLAGS = 1;
@@ -45,7 +45,7 @@ constants! {
         HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED = 8;
     }
     "`hsa_amd_memory_pool_info_t` (hsa_ext_amd.h)": u32 {
-        /// A `hsa_amd_segment_t`, u32.
+        /// An `hsa_amd_segment_t`, u32.
         HSA_AMD_MEMORY_POOL_INFO_SEGMENT = 0;
         /// Bits of `hsa_amd_memory_pool_global_flag_t`, u32.
         HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS = 1;
@@ -61,7 +61,7 @@ constants! {
         HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL = 15;
         /// usize, bytes.
         HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE = 16;
-        /// A `hsa_amd_memory_pool_location_t`, u32.
+        /// An `hsa_amd_memory_pool_location_t`, u32.
         HSA_AMD_MEMORY_POOL_INFO_LOCATION = 17;
         /// usize, bytes.
         HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_REC_GRANULE = 18;
@@ -76,7 +76,7 @@ constants! {
         HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT = 2;
     }
     "`hsa_amd_agent_memory_pool_info_t` (hsa_ext_amd.h)": u32 {
-        /// A `hsa_amd_memory_pool_access_t`, u32.
+        /// An `hsa_amd_memory_pool_access_t`, u32.
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS = 0;
         /// u32.
         HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS = 1;
@@ -91,9 +91,9 @@ constants! {
 /// `hsa_amd_pointer_info_t` (hsa_ext_amd.h)
 #[repr(C)]
 pub struct PointerInfo {
-    /// Bytes of this struct, as far as the caller knows it.
+    /// Bytes of this struct in the caller's version of the header.
     pub size: u32,
-    /// `type`: a `hsa_amd_pointer_type_t`.
+    /// `type`: an `hsa_amd_pointer_type_t`.
     pub kind: u32,
     /// `agentBaseAddress`
     pub agent_base: *mut c_void,
@@ -117,5 +117,5 @@ pub type RegionCallback = unsafe extern "C" fn(RegionHandle, *mut c_void) -> Sta
 pub type PoolCallback = unsafe extern "C" fn(PoolHandle, *mut c_void) -> Status;
 /// The allocator that `hsa_amd_pointer_info` (hsa_ext_amd.h) calls with a size in bytes.
 pub type PointerInfoAllocator = unsafe extern "C" fn(usize) -> *mut c_void;
-/// `hsa_amd_deallocation_callback_t` (hsa_ext_amd.h): the address, and the data that was registered.
+/// `hsa_amd_deallocation_callback_t` (hsa_ext_amd.h): the address, and the registered data.
 pub type DeallocationCallback = unsafe extern "C" fn(*mut c_void, *mut c_void);

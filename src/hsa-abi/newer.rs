@@ -1,4 +1,4 @@
-//! What releases of ROCr after 7.2 have added (hsa_ext_amd.h of ROCm 10 and of the development branches).
+//! Additions of ROCr releases after 7.2 (hsa_ext_amd.h of ROCm 10 and of the development branches).
 
 use crate::queue::{Queue, QueueErrorCallback};
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ constants! {
         HSA_AMD_QUEUE_CREATE_DESC_VERSION = 1;
     }
     "A flag of [`QueueCreateDesc`] (hsa_ext_amd.h)": u16 {
-        /// The ring and the queue's descriptor are in the system's memory. Other flags put them into the GPU's.
+        /// The ring and the queue's descriptor are in the system's memory. Other flags put them into the GPU's memory.
         HSA_AMD_QUEUE_CREATE_SYSTEM_MEM = 0;
     }
     "The engine of [`QueueCreateDesc`] (hsa_ext_amd.h)": u8 {
@@ -22,7 +22,7 @@ constants! {
         HSA_AMD_QUEUE_ENGINE_AIE = 2;
     }
     "`hsa_amd_queue_priority_t` (hsa_ext_amd.h)": u32 {
-        /// The last priority.
+        /// The highest priority.
         HSA_AMD_QUEUE_PRIORITY_HIGH = 2;
     }
 }
@@ -35,27 +35,27 @@ pub struct QueueCreateDesc {
     pub version: u16,
     /// Bits such as [`HSA_AMD_QUEUE_CREATE_SYSTEM_MEM`].
     pub flags: u16,
-    /// Such as [`HSA_AMD_QUEUE_ENGINE_COMPUTE`].
+    /// The engine, such as [`HSA_AMD_QUEUE_ENGINE_COMPUTE`].
     pub engine: u8,
     /// Reserved.
     pub reserved_header: [u8; 3],
     /// Bytes of the ring.
     pub size: u32,
-    /// A `hsa_amd_queue_priority_t`.
+    /// An `hsa_amd_queue_priority_t`.
     pub priority: u32,
     /// Called when the queue fails.
     pub callback: Option<QueueErrorCallback>,
-    /// For `callback`.
+    /// Passed to `callback`.
     pub data: *mut c_void,
     /// Output: the queue; null if it could not be created.
     pub queue: *mut Queue,
-    /// Bits of compute units, or null.
+    /// One bit for each compute unit, or null.
     pub cu_mask: *const u32,
-    /// A `hsa_queue_type_t`.
+    /// An `hsa_queue_type_t`.
     pub kind: u32,
     /// Bytes per work-item.
     pub private_segment_size: u32,
-    /// Bits in `cu_mask`.
+    /// The number of bits in `cu_mask`.
     pub cu_mask_count: u32,
     /// Reserved.
     pub reserved_compute: [u32; 3],

@@ -40,7 +40,7 @@ constants! {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Queue {
-    /// `type`: a `hsa_queue_type_t`.
+    /// `type`: an `hsa_queue_type_t`.
     pub kind: u32,
     /// Bits of `hsa_queue_feature_t`.
     pub features: u32,
@@ -52,14 +52,14 @@ pub struct Queue {
     pub size: u32,
     /// Reserved.
     pub reserved1: u32,
-    /// A number that no other queue of the process has.
+    /// Unique in the process.
     pub id: u64,
 }
 
-/// `amd_queue_v2_t` (amd_hsa_queue.h): what a `hsa_queue_t` of ROCr is the beginning of.
+/// `amd_queue_v2_t` (amd_hsa_queue.h): ROCr's `hsa_queue_t` is the beginning of this struct.
 #[repr(C, align(64))]
 pub struct AmdQueue {
-    /// What programs use.
+    /// The part that programs use.
     pub hsa_queue: Queue,
     /// Bits of `amd_queue_capabilities_t`.
     pub caps: u32,
@@ -71,22 +71,22 @@ pub struct AmdQueue {
     pub group_segment_aperture_base_hi: u32,
     /// Bits 32 to 63 of the address at which kernels see the private segment.
     pub private_segment_aperture_base_hi: u32,
-    /// Fields of the packet processor's.
+    /// Used by the packet processor.
     pub reserved2: [u32; 14],
-    /// The number of packets that the packet processor has taken.
+    /// The number of packets that the packet processor has consumed.
     pub read_dispatch_id: AtomicU64,
     /// The offset of `read_dispatch_id`, in bytes.
     pub read_dispatch_id_field_base_byte_offset: u32,
-    /// Fields of the packet processor's.
+    /// Used by the packet processor.
     pub reserved3: [u32; 539],
 }
 
-/// The callback of `hsa_queue_create` (hsa.h): what has failed, the queue, and the data that was given.
+/// The callback of `hsa_queue_create` (hsa.h): the error, the queue, and the data that was passed.
 pub type QueueErrorCallback = unsafe extern "C" fn(Status, *mut Queue, *mut c_void);
-/// `hsa_amd_queue_intercept_packet_writer` (hsa_api_trace.h): packets, and how many.
+/// `hsa_amd_queue_intercept_packet_writer` (hsa_api_trace.h): packets and their number.
 pub type PacketWriter = unsafe extern "C" fn(*const c_void, u64);
-/// `hsa_amd_queue_intercept_handler` (hsa_api_trace.h): packets, how many, the index of the first in the queue, the data
-/// that was registered, and what writes the packets to the queue.
+/// `hsa_amd_queue_intercept_handler` (hsa_api_trace.h): packets, their number, the index of the first one in the queue,
+/// the registered data, and the function that writes packets to the queue.
 pub type PacketHandler = unsafe extern "C" fn(*const c_void, u64, u64, *mut c_void, PacketWriter);
 /// `hsa_amd_runtime_queue_notifier` (hsa_api_trace.h)
 pub type QueueNotifier = unsafe extern "C" fn(*const Queue, AgentHandle, *mut c_void);

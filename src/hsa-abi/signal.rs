@@ -19,7 +19,7 @@ constants! {
         HSA_WAIT_STATE_ACTIVE = 1;
     }
     "`hsa_amd_signal_attribute_t` (hsa_ext_amd.h)": u64 {
-        /// No interrupt: a host that waits polls.
+        /// The signal raises no interrupt, so that a waiting host has to poll.
         HSA_AMD_SIGNAL_AMD_GPU_ONLY = 1;
     }
     "`amd_signal_kind_t` (amd_hsa_signal.h)": i64 {
@@ -28,7 +28,7 @@ constants! {
     }
 }
 
-/// `amd_signal_t` (amd_hsa_signal.h): what a [`SignalHandle`](crate::SignalHandle) is the address of.
+/// `amd_signal_t` (amd_hsa_signal.h): a [`SignalHandle`](crate::SignalHandle) is the address of this struct.
 #[repr(C, align(64))]
 pub struct AmdSignal {
     /// An `amd_signal_kind_t`.
@@ -37,7 +37,7 @@ pub struct AmdSignal {
     pub value: AtomicI64,
     /// The address to which the GPU writes `event_id` to raise an interrupt.
     pub event_mailbox_ptr: u64,
-    /// The event that an interrupt names.
+    /// The number of the interrupt's event.
     pub event_id: u32,
     /// Reserved.
     pub reserved1: u32,
@@ -51,8 +51,8 @@ pub struct AmdSignal {
     pub reserved3: [u32; 2],
 }
 
-/// `hsa_amd_profiling_dispatch_time_t` (hsa_ext_amd.h), also `hsa_amd_profiling_async_copy_time_t`: HSA's functions give
-/// ticks of the system's clock.
+/// `hsa_amd_profiling_dispatch_time_t` (hsa_ext_amd.h), also `hsa_amd_profiling_async_copy_time_t`: in ticks of
+/// the system's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct DispatchTime {
@@ -62,8 +62,8 @@ pub struct DispatchTime {
     pub end: u64,
 }
 
-/// `hsa_amd_signal_handler` (hsa_ext_amd.h): the signal's value, and the data that was registered. True: call it again
-/// when the condition holds again.
+/// `hsa_amd_signal_handler` (hsa_ext_amd.h): the signal's value, and the registered data. Returns whether it is to
+/// be called again when the condition holds again.
 pub type SignalHandler = unsafe extern "C" fn(SignalValue, *mut c_void) -> bool;
 /// The callback of `hsa_amd_async_function` (hsa_ext_amd.h).
 pub type AsyncFunction = unsafe extern "C" fn(*mut c_void);

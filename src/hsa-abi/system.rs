@@ -16,9 +16,9 @@ constants! {
         HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY = 3;
         /// u64, ticks.
         HSA_SYSTEM_INFO_SIGNAL_MAX_WAIT = 4;
-        /// A `hsa_endianness_t`, u32.
+        /// An `hsa_endianness_t`, u32.
         HSA_SYSTEM_INFO_ENDIANNESS = 5;
-        /// A `hsa_machine_model_t`, u32.
+        /// An `hsa_machine_model_t`, u32.
         HSA_SYSTEM_INFO_MACHINE_MODEL = 6;
         /// 128 bytes: one bit for each extension.
         HSA_SYSTEM_INFO_EXTENSIONS = 7;
@@ -59,7 +59,7 @@ constants! {
 /// `hsa_amd_event_t` (hsa_ext_amd.h) of the type `HSA_AMD_GPU_MEMORY_FAULT_EVENT`.
 #[repr(C)]
 pub struct MemoryFault {
-    /// A `hsa_amd_event_type_t`.
+    /// An `hsa_amd_event_type_t`.
     pub event_type: u32,
     /// `memory_fault.agent`
     pub agent: AgentHandle,
@@ -69,7 +69,7 @@ pub struct MemoryFault {
     pub fault_reason_mask: u32,
 }
 
-/// `hsa_amd_system_event_callback_t` (hsa_ext_amd.h): the event, and the data that was registered.
+/// `hsa_amd_system_event_callback_t` (hsa_ext_amd.h): the event, and the registered data.
 pub type SystemEventCallback = unsafe extern "C" fn(*const c_void, *mut c_void) -> Status;
 
 /// `hsa_amd_clock_counters_t` (hsa_ext_amd.h): ticks of several clocks at about the same time.

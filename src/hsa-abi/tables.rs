@@ -11,9 +11,10 @@ use crate::status::Status;
 use crate::system::*;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Calls the macro `$callback` with all API tables, in the order of `HsaApiTableContainer`. A table has the name of its
-/// field there, its type, its major version and its step, and the list of its functions. All tables of this major version
-/// that devprof accepts have the functions of `prefix`. A function has no type here if devprof does not need it.
+/// Calls the macro `$callback` with all API tables, in the order of `HsaApiTableContainer`. For each table,
+/// it gets the name of the field there, the type, the major version, the step, and the list of functions. All tables of
+/// this major version that devprof accepts have the functions of `prefix`. Functions that devprof does not need have no
+/// type here.
 ///
 /// The caller has to import this crate's types, `c_char`, `c_int` and `c_void`.
 #[macro_export]
@@ -295,11 +296,11 @@ macro_rules! api_tables {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct TableVersion {
-    /// `major_id`: tables of different major versions have nothing in common.
+    /// `major_id`: tables of different major versions are not compatible.
     pub major: u32,
     /// `minor_id`: bytes of the table. Newer releases add functions to its end.
     pub minor: u32,
-    /// `step_id`: changes with the meaning of a function.
+    /// `step_id`: changes when the meaning of a function changes.
     pub step: u32,
     /// Reserved.
     pub reserved: u32,
@@ -380,7 +381,7 @@ pub const API_TABLE_MAJOR_VERSION: u32 = 3;
 /// `HSA_API_TABLE_STEP_VERSION`: the step of [`ApiTable`].
 pub const API_TABLE_STEP_VERSION: u32 = 1;
 
-/// `HsaApiTable` (hsa_api_trace.h): what a tool's `OnLoad` gets.
+/// `HsaApiTable` (hsa_api_trace.h): the argument of a tool's `OnLoad`.
 #[repr(C)]
 pub struct ApiTable {
     /// The version of this table.
@@ -416,7 +417,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn functions_that_newer_releases_have_added_have_their_offsets() {
+    fn functions_of_newer_releases_have_the_right_offsets() {
         for (offset, expected) in [
             (offset_of!(AmdExtTable, hsa_amd_ais_file_read), 616),
             (offset_of!(AmdExtTable, hsa_amd_counted_queue_acquire), 624),

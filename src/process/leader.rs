@@ -85,6 +85,7 @@ pub fn leads() -> bool {
 }
 
 /// Sends a request to the copy that leads. Returns its answer.
+#[inline(never)]
 pub fn request(request: Request) -> u64 {
     let leader = LEADER.load(Ordering::Acquire);
     if !leader.is_null() {

@@ -99,8 +99,13 @@ impl State {
     }
 }
 
+#[inline(never)]
+fn lock_state() -> MutexGuard<'static, State> {
+    lock(&STATE)
+}
+
 fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
-    work(&mut lock(&STATE))
+    work(&mut lock_state())
 }
 
 /// Whether this process may use HSA.
@@ -337,7 +342,7 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
         !transitions.is_empty() && !transitions.contains(&this)
     };
     let (state, _) = TRANSITION_OVER
-        .wait_timeout_while(lock(&STATE), settings().sync_limit, is_in_transition)
+        .wait_timeout_while(lock_state(), settings().sync_limit, is_in_transition)
         .unwrap_or_else(PoisonError::into_inner);
     let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
     // Everything was drained before the shutdown.

@@ -14,7 +14,7 @@ pub const MAX_COUNT: u64 = 1 << 56;
 pub enum Mismatch {
     #[error(transparent)]
     Raw(#[from] reader::Error),
-    #[error("it is of another build of the code object, or was changed")]
+    #[error("it belongs to another build of the code object, or was changed")]
     Build,
 }
 
@@ -38,7 +38,7 @@ enum Content {
 
 /// The positions of the counters in a file. They are the same in all files of one code object.
 ///
-/// A file holds one raw profile per table of section bounds, one after another. Two files are of the same code object
+/// A file contains one raw profile per table of section bounds, one after another. Two files are of the same code object
 /// if everything outside of the counters and the wave sizes (headers, binary ids, records, bitmaps, names, padding) is
 /// equal in them.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Counts {
     /// Finds the counters in a file of raw profiles that have no value profiles.
     ///
     /// # Errors
-    /// A profile is damaged or of another version than 10 and 11, or it is followed by something else.
+    /// A profile is damaged, has a version other than 10 and 11, or is followed by other data.
     pub fn read(file: &[u8]) -> Result<Counts, reader::Error> {
         let mut counts = Counts {
             parts: Vec::new(),
@@ -94,8 +94,8 @@ impl Counts {
             && !records.any(|record| record.has_value_sites());
     }
 
-    /// Whether llvm-profdata's merge gives the same counts as [`Counts::add_exactly`]. It merges byte coverage, time
-    /// stamps, bitmaps and value profiles in other ways.
+    /// Whether llvm-profdata's merge gives the same counts as [`Counts::add_exactly`]. It does not add byte coverage, time
+    /// stamps, bitmaps and value profiles, but merges them in other ways.
     pub fn sums_like_llvm(&self) -> bool {
         self.sums_like_llvm
     }
@@ -132,8 +132,8 @@ impl Counts {
     /// Adds the counts of `new` to those of `sum`. Counts saturate at [`MAX_COUNT`]; returns how many did. With byte
     /// coverage, code ran according to the sum if it ran according to either file.
     ///
-    /// `before` is an earlier state of `new` that `sum` contains already: only what was counted since then is added. A
-    /// counter that is lower than before was reset in between, and all of it is added.
+    /// `before` is an earlier state of `new` that `sum` contains already: only the counts since then are added. A counter
+    /// that is lower than before was reset in between, so its complete value is added.
     ///
     /// # Errors
     /// The files are not of the same code object. Then `sum` is unchanged.
@@ -181,7 +181,7 @@ impl Counts {
         saturated
     }
 
-    /// Sets counts above [`MAX_COUNT`] to that. Returns how many there were.
+    /// Limits counts to [`MAX_COUNT`]. Returns how many were larger.
     fn saturate(&self, file: &mut [u8]) -> usize {
         let mut saturated = 0;
         for part in self.parts.iter() {
@@ -209,7 +209,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 fn add_words(sum: &mut [u8], new: &[u8], before: Option<&[u8]>) -> usize {
     let mut saturated = 0;
     let mut add = |sum: &mut [u8; 8], more: u64| {
-        // A sum that is too large already is not touched for nothing.
+        // A sum that is already too large is neither changed nor reported if nothing is added.
         if more == 0 {
             return;
         }
@@ -251,7 +251,7 @@ pub fn add(sum: &mut [u8], new: &[u8], before: Option<&[u8]>) -> Result<usize, M
     Counts::read(new)?.add(sum, new, before)
 }
 
-/// Sets counts above [`MAX_COUNT`] to that. Returns how many there were.
+/// Limits counts to [`MAX_COUNT`]. Returns how many were larger.
 ///
 /// # Errors
 /// The file is damaged.
@@ -260,7 +260,7 @@ pub fn saturate(file: &mut [u8]) -> Result<usize, Mismatch> {
 }
 
 /// Whether a counter in `new` is lower than in `before`, an earlier file of the same code object. With byte coverage,
-/// whether code that had run has not.
+/// whether code that ran according to `before` did not run according to `new`.
 ///
 /// # Errors
 /// `new` is damaged, or the sizes differ.
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_llvm_profdata_merges_in_other_ways_is_known() {
+    fn profiles_that_llvm_profdata_does_not_add_are_recognized() {
         let plain = file([1, 2], 0);
         for (at, value) in [
             // Byte coverage, entries only, temporal, an unknown flag.
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_before_is_not_added_again() {
+    fn earlier_counts_are_not_added_again() {
         let (first, second) = (file([5, 7], 0), file([6, 7], 0));
         assert_eq!(
             sum(&file([100, 100], 0), &second, Some(&first)),
@@ -448,9 +448,9 @@ mod tests {
         assert_eq!(sum(&other, &one, None), Ok(one.clone()));
         assert_eq!(has_decreased(&other, &one), Ok(true));
         assert_eq!(has_decreased(&one, &other), Ok(false));
-        let mut none = one.clone();
-        assert_eq!(reset(&mut none), Ok(()));
-        assert_eq!(none, other);
+        let mut after_reset = one.clone();
+        assert_eq!(reset(&mut after_reset), Ok(()));
+        assert_eq!(after_reset, other);
     }
 
     #[test]

@@ -35,7 +35,7 @@ struct Variant {
     bit: u32,
     /// As in LLVM's options.
     name: &'static str,
-    /// A file of this kind can be written from what a device holds.
+    /// A file of this kind can be written from device memory alone.
     on_devices: bool,
     /// llvm-profdata merges files of this kind by adding their 64-bit counters.
     sums: bool,
@@ -63,7 +63,7 @@ const VARIANTS: &[Variant] = &[
     variant(63, "temporal", false, false),
 ];
 
-/// The variant flags in `version`: the bit of each, and what is known of it.
+/// The variant flags in `version`: the bit of each, and its variant if the bit is known.
 fn flags(version: u64) -> impl Iterator<Item = (u32, Option<&'static Variant>)> {
     (32..64)
         .filter(move |bit| version & (1 << bit) != 0)
@@ -79,7 +79,7 @@ pub fn variants(version: u64) -> Vec<String> {
     flags(version).map(flag_name).collect()
 }
 
-/// The name of the first variant flag in `version` that cannot be written from what a device holds.
+/// The name of the first variant flag in `version` whose files cannot be written from device memory alone.
 pub fn refused_variant(version: u64) -> Option<String> {
     flags(version)
         .find(|(_, variant)| !variant.is_some_and(|variant| variant.on_devices))
@@ -111,7 +111,7 @@ pub struct SectionBounds {
     pub stop: U64,
 }
 
-/// What a table of section bounds holds, in any of its layouts. Device addresses, not validated.
+/// The contents of a table of section bounds, in any of its layouts. Device addresses, not validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     pub names: SectionBounds,
@@ -134,7 +134,7 @@ impl TableLayout {
         }
     }
 
-    /// The raw version of the profiles that a code object with this table makes.
+    /// The format of the raw profiles of a code object with this table.
     pub fn format(self) -> &'static Format {
         match self {
             TableLayout::Plain | TableLayout::Versioned => &V10,
@@ -142,7 +142,7 @@ impl TableLayout {
         }
     }
 
-    /// Reads the table at the beginning of `bytes`. `None` if they are fewer than the layout has.
+    /// Reads the table at the beginning of `bytes`. `None` if `bytes` is shorter than the layout.
     pub fn read(self, bytes: &[u8]) -> Option<Table> {
         let ([names, counters, data], rest) = <[SectionBounds; 3]>::read_from_prefix(bytes).ok()?;
         let (uniform, rest) = match self {
@@ -289,7 +289,7 @@ impl Format {
             .find(|format| format.version == version)
     }
 
-    /// Reads the record at the beginning of `bytes`. `None` if they are fewer than a record has.
+    /// Reads the record at the beginning of `bytes`. `None` if `bytes` is shorter than a record.
     pub fn read_record(&self, bytes: &[u8]) -> Option<DataRecord> {
         if self.uniform_ptr.is_some() {
             return Some(DataRecord::read_from_prefix(bytes).ok()?.0);
@@ -297,8 +297,8 @@ impl Format {
         Some(DataRecordV10::read_from_prefix(bytes).ok()?.0.into())
     }
 
-    /// Writes a record over the beginning of `bytes`, without the fields that the raw version does not have. `None` if
-    /// they are fewer than a record has.
+    /// Writes a record to the beginning of `bytes`, without the fields that the raw version does not have. `None` if
+    /// `bytes` is shorter than a record.
     pub fn write_record(&self, record: &DataRecord, bytes: &mut [u8]) -> Option<()> {
         if self.uniform_ptr.is_some() {
             return record.write_to_prefix(bytes).ok();
@@ -362,7 +362,7 @@ pub(crate) struct HeaderEnd {
     pub value_kind_last: U64,
 }
 
-/// A file's header. In version 10, `uniform` is zeros.
+/// A file's header. In version 10, all fields of `uniform` are 0.
 pub(crate) struct RawHeader {
     pub start: HeaderStart,
     pub uniform: HeaderUniform,
@@ -370,7 +370,7 @@ pub(crate) struct RawHeader {
 }
 
 impl RawHeader {
-    /// Reads the header at the beginning of `bytes`, which is one of `format`. `None` if they are fewer than it has.
+    /// Reads a header in `format` at the beginning of `bytes`. `None` if `bytes` is shorter than the header.
     pub fn read(format: &Format, bytes: &[u8]) -> Option<RawHeader> {
         let (start, rest) = HeaderStart::read_from_prefix(bytes).ok()?;
         let (uniform, rest) = match Header::has_uniform(format.version) {

@@ -1,5 +1,5 @@
 //! LLVM's raw profile format (`.profraw`), versions 10 and 11, for the runtime that writes it and the tools that read
-//! it. The authority is `profile/InstrProfData.inc` of LLVM 22 and 23.
+//! it. `profile/InstrProfData.inc` of LLVM 22 and 23 defines the format.
 
 #![forbid(unsafe_code)]
 

@@ -167,8 +167,8 @@ impl Layout {
     }
 }
 
-/// End of the raw profile at the beginning of `bytes`, which is where the next one in the file starts. After the parts
-/// of its layout come the value profiles (`ValueProfData`), one per record with value sites.
+/// End of the raw profile at the beginning of `bytes`. The next profile in the file starts there. The value profiles
+/// (`ValueProfData`), one per record with value sites, follow the parts of the layout.
 ///
 /// # Errors
 /// A value profile's size is invalid.

@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-/// What happened. The comment on each says what the text is.
+/// What happened. Each variant's comment describes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The runtime was loaded. Text: path of the program.
@@ -38,7 +38,7 @@ impl Event {
         Event::Lost,
     ];
 
-    /// The word for it in the log.
+    /// Its word in the log.
     pub fn word(self) -> &'static str {
         match self {
             Event::Loaded => "loaded",
@@ -87,7 +87,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The entries of a log in order, without lines that [`Entry::parse`] does not read.
+/// The entries of a log in order. Skips lines for which [`Entry::parse`] returns `None`.
 pub fn entries(log: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     log.split(|&byte| byte == b'\n').filter_map(Entry::parse)
 }

@@ -9,14 +9,15 @@ use std::sync::Mutex;
 
 /// Reports a loss. The same loss is reported only once, even if it occurs in several drains.
 pub fn lost(what: impl Display) {
-    report(what.to_string());
+    report(&what);
 }
 
-// Not generic and not inlined: it is called in many places.
+/// Not generic and not inlined: it is called in many places.
 #[cold]
 #[inline(never)]
-fn report(line: String) {
+fn report(what: &dyn Display) {
     static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let line = what.to_string();
     let mut reported = lock(&REPORTED);
     if reported.get_or_insert_default().insert(line.clone()) {
         print(&line);
@@ -43,11 +44,13 @@ impl Outcome {
 /// Prints a detail if `verbose` is set.
 pub fn note(verbose: bool, what: impl Display) {
     if verbose {
-        print(&what.to_string());
+        print(&what);
     }
 }
 
 /// If stderr cannot be written, the message is lost.
-fn print(line: &str) {
+#[cold]
+#[inline(never)]
+fn print(line: &dyn Display) {
     let _ = writeln!(std::io::stderr(), "devprof: {line}");
 }

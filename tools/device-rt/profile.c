@@ -3,8 +3,9 @@
 // it. Their device links fail, or, with clang 22, produce code objects whose counters cannot be found.
 //
 // The build script defines PROFILE_RAW_VERSION, the raw profile version that its compiler writes.
-// The attribute is needed for context-sensitive profiles: they instrument at link time, when this code is in the
-// program.
+//
+// The attribute is needed for context-sensitive profiles: the compiler instruments for them at link time, when this code
+// is already in the program.
 #pragma clang attribute push(__attribute__((no_profile_instrument_function)), apply_to = function)
 #include <gpuintrin.h>
 #include <stdint.h>
@@ -90,8 +91,8 @@ struct dispatch_packet {
     uint32_t grid_size_x, grid_size_y, grid_size_z;
 };
 
-// A section that is not loaded. It has one byte, plus one byte per copy of the function below. From its size, readers of
-// the code object know whether it uses sampling (tools/code-objects/src/object.rs).
+// A section that is not loaded. It has one byte, plus one byte per copy of the function below. Its size tells readers
+// of the code object whether it uses sampling (tools/code-objects/src/object.rs).
 #define SAMPLING_MARK ".pushsection .devprof.sampling,\"\",@progbits\n.byte 1\n.popsection"
 __asm__(SAMPLING_MARK);
 

@@ -1,8 +1,8 @@
-//! Gives the library the soname of AMD's runtime, by which programs find it under any file name.
+//! Gives the library the soname of AMD's runtime, so that programs find it whatever its file name is.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libhsa-runtime64.so.1");
-    // Threads of the program may end after dlclose, and run code of this library then.
+    // Threads that end after dlclose still run code of this library.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -1,4 +1,4 @@
-// With the argument "down" it shuts HSA down before it exits.
+// Runs the kernel of module.hip once, with 96 work-items. With the argument "down", shuts HSA down before it exits.
 #include <fcntl.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>

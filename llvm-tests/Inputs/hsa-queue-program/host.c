@@ -1,10 +1,15 @@
-// a HOW N: runs kernels of N loop iterations and exits without waiting. If DOWN is set, HSA is shut down before.
+// a HOW N: launches kernels of N loop iterations and exits without waiting for them. If the environment variable DOWN
+// is set, shuts HSA down first.
+//
+// HOW: multi, single (the queue's type); full (fills the queue); again (collects twice, then launches again); reset
+// (resets the counters, then launches again); destroyed, inactive (destroys or inactivates the queue); every (a queue
+// on each GPU).
 #include "hsa.h"
 #include <dlfcn.h>
 
 static hsa_queue_t *busy, *idle;
 
-static void at_end(void) {
+static void print_indices(void) {
     printf("busy: %lu packets, %lu taken\n", hsa_queue_load_write_index_relaxed(busy), hsa_queue_load_read_index_scacquire(busy));
     printf("idle: %lu packets, %lu taken\n", hsa_queue_load_write_index_relaxed(idle), hsa_queue_load_read_index_scacquire(idle));
 }
@@ -62,7 +67,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (!getenv("DOWN") && strcmp(how, "destroyed"))
-        atexit(at_end);
+        atexit(print_indices);
     start();
     size_t size;
     void *bytes = read_file("module.hsaco", &size);

@@ -1,4 +1,4 @@
-// Ends the program if a profile in a directory is incomplete at any read.
+// Ends the program if it reads an incomplete profile in a directory.
 #pragma once
 #include <dirent.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// The size of the raw profile (version 11 of InstrProfData.inc) that starts at `bytes`; 0 if there is none.
+// The size of the raw profile (version 11 of InstrProfData.inc) that starts at `bytes`; 0 if it is not one.
 static inline uint64_t profile_size(const unsigned char *bytes, uint64_t size) {
     uint64_t head[19];
     if (size < sizeof head)

@@ -1,5 +1,5 @@
-# file-names.py LIBRARY CODE-OBJECT: prints, one line per case, where LLVM's host runtime writes to and where devprof
-# does. Exits with 1 if a device's file is not <dir>/gfx1100.<name of LLVM's>.
+# file-names.py LIBRARY CODE-OBJECT: prints one line per case, with the files that LLVM's host runtime and devprof
+# write. Exits with 1 if a device's file is not DIR/gfx1100.NAME, where DIR/NAME is the file that LLVM's runtime writes.
 #
 # The programs in the current directory are built from profile-steps.c, with host instrumentation: "plain", and others
 # that have a name from the compiler. Those in archive/ are linked with devprof, those in preloaded/ have LIBRARY
@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-# Each case: environment, steps of profile-steps.c. If LLVM writes no host file, or devprof differs on purpose: the
+# Each case: environment, steps of profile-steps.c and, if LLVM writes no host file or devprof differs on purpose, the
 # device file's name, with {0}, {1}… for the printed process ids. A step "@NAME" selects the program.
 ENVIRONMENT = [
     ("a.profraw",),
@@ -58,7 +58,8 @@ CASES = [({"LLVM_PROFILE_FILE": row[0]}, [], *row[1:]) for row in ENVIRONMENT] +
     # LLVM expands %p when the program starts.
     ({"LLVM_PROFILE_FILE": "%p"}, ["pid", "fork", "pid"], "gfx1100.{1}"),
 ]
-# The names from the program and its compiler, and the result if the library is preloaded: the name of the environment.
+# Cases in which the program or its compiler sets the name, with the device file's name for the archive (None: derived
+# from the host's file) and for the preloaded library, which only uses the environment.
 HIDDEN = [
     ({}, ["@named"], None, "gfx1100.default.profraw"),
     ({}, ["@named", "pid", "fork", "pid"], "named/gfx1100.{1}.x", "gfx1100.default.profraw"),

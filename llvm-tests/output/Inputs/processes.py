@@ -1,7 +1,7 @@
 # processes.py PROGRAM CODE-OBJECT PATTERN [killed]: 64 processes at the same time write their counters to PATTERN;
-# process n has counted n + 1 times. Meanwhile the files are read: each must be complete and contain complete processes
-# only. With "killed" every second process collects repeatedly until it is killed at a random moment. Prints the sum of
-# the files.
+# process n has counted n + 1 times. Meanwhile the files are read: each must be complete and have all or none of the
+# counts of a process. With "killed" every second process collects repeatedly until it is killed at a random moment.
+# Prints the sum of the files.
 import glob
 import os
 import random
@@ -62,7 +62,7 @@ reader.start()
 processes = [start(n) for n in range(64)]
 if kill:
     victims = processes[1::2]
-    # They have started to write when there is a file.
+    # The first file shows that the processes have started to write.
     while not files():
         time.sleep(0.01)
     random.seed(5)

@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     hsa_agent_t agents[GPUS];
     for (int n = 0; n < count; ++n) {
         struct gpu *own = &gpus[n];
-        // For this GPU, what packets.h and hsa.h create.
+        // hsa.h and packets.h use `gpu`.
         agents[n] = gpu = own->agent;
         own->code = load(bytes, size);
         own->kernels[0] = symbol_u64(own->code, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);

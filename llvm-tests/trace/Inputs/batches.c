@@ -1,6 +1,6 @@
 // Writes TOTAL dispatches into a queue of SIZE packets, BATCH at a time with one doorbell ring per batch; the first
-// batch has FIRST. Waits while the queue is full. If MEMORY is set, prints its memory use at the end, private and of
-// mapped files, and the peak.
+// batch has FIRST. Waits while the queue is full. If the environment variable MEMORY is set, prints its memory use at
+// the end: private memory, mapped files, and the peak of both.
 //
 //     batches CODE_OBJECT SIZE BATCH TOTAL [FIRST]
 #include "packets.h"

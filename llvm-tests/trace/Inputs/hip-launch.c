@@ -1,5 +1,6 @@
-// HIP as far as devprof uses it: a launch is a function of the next library in symbol search order, which writes a
-// packet on the calling thread. Here the kernel argument is the function that writes, and the stream is its argument.
+// A substitute for HIP that has what devprof uses: a launch is a function of the next library in symbol search order,
+// which writes a packet on the calling thread. Here, `kernel` is the function that writes the packet, and `stream` is
+// its argument.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,6 +1,5 @@
-// A tool for HSA_TOOLS_LIB, to be named before devprof: a signal of the operating system, whose handler calls exit,
-// interrupts the creation of the third HSA signal after the tool's start. devprof creates its signals while it holds
-// the lock of the trace.
+// A tool for HSA_TOOLS_LIB, listed before devprof: SIGUSR1, whose handler calls exit, interrupts the creation of the
+// third HSA signal after the tool was loaded. devprof creates its signals while it holds the lock of the trace.
 #define AMD_INTERNAL_BUILD
 #include <hsa/hsa.h>
 #include <hsa/hsa_api_trace.h>

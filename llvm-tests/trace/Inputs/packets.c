@@ -1,5 +1,5 @@
-// Uses queues in the ways that HSA allows and that a tool in between could break. One scenario per run. Each prints
-// what it sees, which must be the same with a tool and without.
+// Uses queues in ways that HSA allows and that a tool between the program and ROCr could break. One scenario per run.
+// Each prints what it observes, which must be the same with and without a tool.
 //
 //     packets CODE_OBJECT SCENARIO
 #include "packets.h"
@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-// The queue is full of packets that wait for a signal, which the thread that wrote them sets afterwards.
+// A thread fills the queue with packets that wait for a signal, and sets the signal afterwards.
 static void gate(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t closed = signal_of(1);
@@ -176,7 +176,7 @@ static void unknown(void) {
     CHECK(hsa_queue_destroy(q.queue));
 }
 
-// Formats that cannot be run, after a barrier that never opens.
+// Packet formats that cannot be executed, after a barrier packet that never completes.
 static void invalid(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     hsa_signal_t never = signal_of(1), done = signal_of(100);
@@ -308,7 +308,7 @@ static void chain(void) {
     CHECK(hsa_queue_destroy(chained.queue));
 }
 
-// A single producer, which sets the write index before it writes the packets, and after.
+// A single producer that sets the write index before it writes the packets or after, in turns.
 static void stored(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     for (int n = 0; n < 100; ++n) {
@@ -327,7 +327,7 @@ static void stored(void) {
     CHECK(hsa_queue_destroy(q.queue));
 }
 
-// How often the threads whose names start with devprof have gone to sleep.
+// How often the threads whose names start with devprof went to sleep.
 static long sleeps(void) {
     long all = 0;
     DIR *threads = opendir("/proc/self/task");
@@ -382,9 +382,9 @@ static void nested(void) {
     CHECK(hsa_queue_destroy(q.queue));
 }
 
-// HSA is shut down while a queue exists, and initialized again; signals may then be at the addresses of doorbells.
 static const char *code_object;
 
+// HSA is shut down while a queue exists, and initialized again. New signals may have the addresses of old doorbells.
 static void again(void) {
     for (int round = 0; round < 3; ++round) {
         struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
@@ -426,7 +426,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
-                     {"unknown", unknown},     {"invalid", invalid}, {"counted", nested}, {"again", again},
+                     {"unknown", unknown},     {"invalid", invalid}, {"nested", nested}, {"again", again},
                      {"waiters", waiters},     {"chain", chain},     {"stored", stored},     {"quiet", quiet}};
     begin(code_object = argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)

@@ -1,5 +1,5 @@
-// A tool for HSA_TOOLS_LIB that is named before devprof, and so is called by it: counts the signals that devprof
-// creates and those of all others, and prints on stderr how many of each exist when HSA is shut down.
+// A tool for HSA_TOOLS_LIB, listed before devprof, so that devprof calls it: counts the signals that devprof and all
+// others create, and prints on stderr how many of each exist when HSA is shut down.
 #define AMD_INTERNAL_BUILD
 #include <dlfcn.h>
 #include <hsa/hsa.h>

@@ -2,11 +2,11 @@
 # For traces that are too large for memory (trace.py has all other checks):
 #
 #   soak.py trace FILE          reads the trace of one queue that batches.c wrote to, record by record, as
-#                               src/tracefile/format.rs documents it: each dispatch is there once, in order of the
-#                               program's own numbers (packets.h), and its times are inside the host's times
-#   soak.py csv FILE            counts the lines of an export, in which Dispatch_Id must count from 1 and times must
-#                               increase
-#   soak.py memory MOST CMD...  runs a command, which may use MOST MiB
+#                               src/tracefile/format.rs documents it: each dispatch is recorded once, in the
+#                               order of the program's numbers (packets.h), and its times are inside the host's times
+#   soak.py csv FILE            counts the lines of an export, in which Dispatch_Id must count from 1 and start times
+#                               must not decrease
+#   soak.py memory MOST CMD…    runs a command, which may use at most MOST MiB
 import csv
 import mmap
 import resource
@@ -36,7 +36,7 @@ def trace(path):
             fields = layout.unpack_from(record)
             checksum, kind, flags, ident = fields[:4]
             if checksum != zlib.crc32(memoryview(record)[4:]):
-                fail(f"the checksum of the record at {at}")
+                fail(f"wrong checksum of the record at {at}")
             if kind != DISPATCH:
                 others += 1
                 continue
@@ -47,7 +47,7 @@ def trace(path):
                 fail(f"dispatch {ident}: flags {flags}, times {submit} {start} {end} {observed}, the last began at {last}")
             dispatches, last = dispatches + 1, start
     if counted != dispatches + others:
-        fail(f"{counted} records are counted, {dispatches + others} are there")
+        fail(f"the header counts {counted} records, the file has {dispatches + others}")
     print(f"{dispatches} dispatches, lost: {lost}")
 
 

@@ -1,10 +1,10 @@
-// What a launch calls in the steady state: two threads make dispatches in their own queues, by HSA or by API calls
-// (hip-launch.c). During the first ten thousand the queues are full at times. Then, for a hundred thousand more, the
-// program counts the allocations of these threads and of libdevprof.so (allocations.c), and the simulator's functions
-// that are called.
+// What a launch calls in the steady state: two threads launch dispatches on their own queues, with HSA directly or with
+// API calls (hip-launch.c). During the first ten thousand dispatches the queues are full at times. During a hundred
+// thousand more, the program counts the allocations of these threads and of libdevprof.so (allocations.c), and the
+// calls of the simulator's functions.
 //
-// The threads launch in blocks, and after each block wait until the trace has it. How far recording falls behind on a
-// busy machine is not tested here.
+// The threads launch in blocks, and after each block wait until the block is in the trace. How far recording falls
+// behind on a busy machine is not tested here.
 //
 //     steady CODE_OBJECT hsa|hip
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@ enum { THREADS = 2, SIZE = 1024, WARM = 10000 / THREADS, COUNTED = 100000 / THRE
 // The permitted number of allocations: on the launching threads, and in libdevprof.so.
 enum { MOST_LAUNCHING = 0, MOST = 0 };
 
-// API calls of a thread that may wait to be recorded until the thread makes more.
+// How many API calls of a thread may stay unrecorded until the thread makes more calls.
 enum { CALLS_BEHIND = 256 };
 
 struct dim3 {
@@ -31,7 +31,7 @@ static pthread_barrier_t turn, block;
 static uint64_t (*here)(void), (*by_devprof)(void), (*calls)(const char *);
 static uint64_t launching;
 
-// The expected number of the last one is known, which shows that calls are counted.
+// The number of calls of the last function is known, and shows that calls are counted.
 static const char *functions[] = {"hsa_signal_create", "hsa_amd_signal_create", "hsa_signal_destroy",
                                   "hsa_amd_signal_async_handler", "hsa_amd_memory_pool_allocate", "hsa_signal_store_screlease"};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
@@ -54,7 +54,7 @@ static void finish(struct test_queue *q, uint64_t calls_of_nothing, hsa_signal_t
     wait_for(q, HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done);
     await(done);
     pthread_barrier_wait(&block);
-    // The header's first counter, of records. Both threads have made the same number.
+    // The header's first counter is the number of records. Both threads have made the same number of calls.
     uint64_t recorded, made = q->dispatches;
     if (hip)
         made += q->dispatches + calls_of_nothing - CALLS_BEHIND;
@@ -68,8 +68,8 @@ static void finish(struct test_queue *q, uint64_t calls_of_nothing, hsa_signal_t
 static void *work(void *data) {
     struct test_queue *q = data;
     hsa_signal_t done = signal_of(1);
-    // A full queue, and more calls than are recorded meanwhile: both allocate memory that is enough for all that
-    // follows.
+    // A full queue, and calls that are made faster than they are recorded: both allocate memory that suffices for
+    // everything that follows.
     struct dim3 one = {1, 1, 1};
     uint64_t burst = hip ? 20000 : 0;
     for (uint64_t n = 0; n < burst; ++n)
@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     calls = dlsym(RTLD_DEFAULT, "hsa_sim_calls");
     int (*plan)(const char *) = dlsym(RTLD_DEFAULT, "hsa_sim_plan");
     begin(argv[1]);
-    // Not a fault: the simulator counts calls.
+    // An empty fault plan, so that the simulator counts calls.
     plan("");
     trace = open(getenv("DEVPROF_TRACE"), O_RDONLY);
     pthread_barrier_init(&turn, NULL, THREADS + 1);

@@ -1,6 +1,6 @@
 // Measures what a launch costs the launching thread, and counts its calls. Dispatches are made in blocks, so that the
 // queue is never full. Between two blocks the thread waits for the GPU, which is not measured. The launching threads do
-// not use the last processor, which belongs to the GPU (silent.c). The system places all other threads.
+// not use the last processor, which is reserved for the GPU model (silent.c). All other threads may run on any processor.
 #pragma once
 
 #include <algorithm>
@@ -115,13 +115,13 @@ static inline uint64_t preemptions() {
   return usage.ru_nivcsw;
 }
 
-// A number that the naive tool exports about its handlers; `none` for other tools.
-static uint64_t handler_statistic(const char *what, uint64_t none) {
+// A number that the naive tool exports about its handlers; `missing` for other tools.
+static uint64_t handler_statistic(const char *what, uint64_t missing) {
   const char *tools = getenv("HSA_TOOLS_LIB"), *space = tools ? strrchr(tools, ' ') : nullptr;
   const char *last = space ? space + 1 : tools;
   void *tool = last && *last ? dlopen(last, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   auto count = tool ? (uint64_t (*)())dlsym(tool, what) : nullptr;
-  return count ? count() : none;
+  return count ? count() : missing;
 }
 
 // Nanoseconds of CPU time that a tool has used on other threads: devprof's threads, and the naive tool's handlers on

@@ -55,7 +55,7 @@ static void fail(const char *what) {
     abort();
 }
 
-// Units of 10 ns, as on gfx11.
+// GPU clock ticks of 10 ns, as on gfx11.
 static uint64_t ticks(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);

@@ -33,7 +33,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         .max()
         .ok_or("no counts given")?;
     let dir = target().join("bench/drain");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     build(&dir, most, &options.counts)?;
     println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
@@ -155,6 +155,6 @@ fn tempdir() -> Result<PathBuf, String> {
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
     }
-    fs::create_dir(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    fs::create_dir(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
     Ok(out)
 }

@@ -24,7 +24,7 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<(), String> {
     let dir = target().join("bench/snapshot");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     let programs = repo().join("tools/bench/programs");
     let library = crate::runtime()?.join("libdevprof.so");
     in_root(&format!(

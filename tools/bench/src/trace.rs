@@ -160,7 +160,7 @@ struct Measured {
 
 pub fn run(options: &Options) -> Result<(), String> {
     let dir = target().join("bench/trace");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     build(&dir)?;
     for &program in &options.programs {
         let mut cases = program.cases();

@@ -39,9 +39,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
                 shown = console.print(&format!("{}\n", extracted.file.display()));
             }
         }
-        Err((place, why)) => {
+        Err((location, why)) => {
             damage += 1;
-            console.warn(format!("{place}: {why}"));
+            console.warn(format!("{location}: {why}"));
         }
     })
     .map_err(|error| {

@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::names::Naming;
 use anyhow::Context;
 use clap::Args;
-use code_objects::{Found, Options as WalkOptions, Place, What};
+use code_objects::{Found, Location, Options as WalkOptions, What};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct Options {
 /// The contents of a file.
 struct Contents {
     file: PathBuf,
-    found: Vec<(Place, What)>,
+    found: Vec<(Location, What)>,
     /// How many parts could not be read.
     damage: usize,
 }
@@ -73,19 +73,19 @@ fn read(file: &Path, console: &mut Console) -> Contents {
         damage: 0,
     };
     code_objects::walk(file, WalkOptions::default(), &mut |found: Found| {
-        let Found { place, what, .. } = found;
+        let Found { location, what, .. } = found;
         match what {
             What::Damage { why } => {
                 contents.damage += 1;
-                console.warn(format!("{place}: {why}"));
+                console.warn(format!("{location}: {why}"));
             }
             What::Unknown { first } => {
                 contents.damage += 1;
                 let kinds = "an ELF file, an archive, an offload bundle, a kpack archive, a profile or a trace";
                 let begins = bytes(&first);
-                console.warn(format!("{place}: not {kinds}: it begins with {begins}"));
+                console.warn(format!("{location}: not {kinds}: it begins with {begins}"));
             }
-            what => contents.found.push((place, what)),
+            what => contents.found.push((location, what)),
         }
         ControlFlow::Continue(())
     });
@@ -113,9 +113,9 @@ impl Contents {
         let found: Vec<Value> = self
             .found
             .iter()
-            .map(|(place, what)| {
+            .map(|(location, what)| {
                 let mut value = json!(what);
-                value["place"] = json!(place);
+                value["place"] = json!(location);
                 if let What::CodeObject(object) = what {
                     value["target_id"] = json!(object.target.to_string());
                     let kernels = object.kernels.iter().map(|kernel| {

@@ -244,7 +244,7 @@ fn each_error_is_reported_once_with_the_file_that_it_concerns() {
     assert_eq!(errors[0], format!("devprof: {missing}: {none}"));
     assert_eq!(
         errors[1],
-        format!("devprof: {here}: a directory: name files")
+        format!("devprof: {here}: a directory; pass its files instead")
     );
     assert_eq!(
         errors[2],

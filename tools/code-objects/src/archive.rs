@@ -1,4 +1,4 @@
-//! Static archives in the formats of System V, GNU and BSD, and GNU's thin ones, whose members are other files.
+//! Static archives in the formats of System V, GNU and BSD, and GNU's thin archives, whose members are other files.
 
 use crate::bytes::Bytes;
 use crate::error::Error;
@@ -18,7 +18,7 @@ fn is_archive(head: &[u8]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    /// Offset of its contents in the archive, in bytes. A thin archive does not have them.
+    /// Offset of its contents in the archive, in bytes. A thin archive does not contain them.
     pub at: u64,
     /// In bytes.
     pub size: u64,
@@ -26,7 +26,7 @@ pub struct Member {
     pub origin: Option<u64>,
 }
 
-/// Reads the members of an archive in order. The first damage ends them, since what follows cannot be found.
+/// Reads the members of an archive in order. Stops at the first damage, because later members cannot be located.
 pub struct Members<'a> {
     bytes: &'a Bytes,
     pub thin: bool,
@@ -101,7 +101,7 @@ impl Members<'_> {
                 size,
                 origin: None,
             };
-            self.name(&mut member, start)?;
+            self.read_name(&mut member, start)?;
             if member.name.starts_with("__.SYMDEF") {
                 continue;
             }
@@ -109,11 +109,11 @@ impl Members<'_> {
         }
     }
 
-    /// Replaces the short name in the header by the complete one, which is in the table or before the contents.
-    fn name(&self, member: &mut Member, start: u64) -> Result<(), Error> {
+    /// Replaces the short name in the header by the complete one, which is in the table or in front of the contents.
+    fn read_name(&self, member: &mut Member, start: u64) -> Result<(), Error> {
         let wrong = |what: &str| Error::new(start, format!("invalid name of a member: {what}"));
         if let Some(length) = member.name.strip_prefix("#1/") {
-            let length: u64 = length.parse().map_err(|_| wrong("no length"))?;
+            let length: u64 = length.parse().map_err(|_| wrong("not a valid length"))?;
             if length > member.size || length > 4096 {
                 return Err(wrong("longer than the member"));
             }
@@ -123,7 +123,7 @@ impl Members<'_> {
             member.size -= length;
         } else if let Some(offset) = member.name.clone().strip_prefix('/') {
             let (offset, origin) = offset.split_once(':').unwrap_or((offset, ""));
-            let offset: usize = offset.parse().map_err(|_| wrong("no offset"))?;
+            let offset: usize = offset.parse().map_err(|_| wrong("not a valid offset"))?;
             let rest = self
                 .names
                 .get(offset..)
@@ -131,7 +131,7 @@ impl Members<'_> {
             let name = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
             member.name = trimmed(name, b"/");
             if !origin.is_empty() {
-                member.origin = Some(origin.parse().map_err(|_| wrong("no offset"))?);
+                member.origin = Some(origin.parse().map_err(|_| wrong("not a valid offset"))?);
             }
         } else if let Some(name) = member.name.strip_suffix('/') {
             member.name = name.to_owned();
@@ -140,7 +140,7 @@ impl Members<'_> {
     }
 }
 
-/// Removes the terminator of a name.
+/// A name without its terminator, cut to 4,096 bytes.
 fn trimmed(name: &[u8], end: &[u8]) -> String {
     let mut name = name;
     while let [rest @ .., last] = name

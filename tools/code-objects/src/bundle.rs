@@ -72,7 +72,7 @@ pub fn read(stream: &mut dyn Read, size: u64) -> Result<Bundle, Error> {
         match entry() {
             Ok(entry) => bundle.entries.push(entry),
             Err(error) => {
-                // The entries before it are valid.
+                // Earlier entries are valid.
                 bundle.problems.push(error);
                 break;
             }
@@ -124,6 +124,7 @@ impl Bundle {
     }
 }
 
+/// A stream, and the number of bytes that were read from it.
 struct Counted<'a> {
     stream: &'a mut dyn Read,
     at: u64,

@@ -1,5 +1,5 @@
-//! Random access to bytes in a file, in memory, or in the parts that were kept of a stream. Files are read, not mapped:
-//! a file that shrinks meanwhile is an error, and memory only holds what is needed.
+//! Random access to bytes in a file, in memory, or in the parts of a stream that were kept. Files are read, not mapped:
+//! a file that shrinks meanwhile causes an error, not a signal, and memory use is bounded.
 
 use crate::error::Error;
 use std::fs::File;
@@ -20,7 +20,7 @@ enum Store {
     Parts(Vec<Part>),
 }
 
-/// A part that was kept of a stream.
+/// A part of a stream that was kept.
 #[derive(Debug)]
 struct Part {
     /// Offset in the stream, in bytes.
@@ -69,7 +69,7 @@ impl Bytes {
         }
     }
 
-    /// Number of bytes, with those that were not kept.
+    /// Number of bytes, including those that were not kept.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -191,7 +191,8 @@ impl Bytes {
         }
     }
 
-    /// The file that these bytes were unpacked into, and its digest, if they are all of that file and there is no clone.
+    /// The file that these bytes were unpacked into, and its digest. Returns `self` if it is only a part of that file, or if
+    /// there is a clone.
     pub fn into_unpacked(mut self) -> Result<(NamedTempFile, u128), Bytes> {
         let Some(digest) = self.digest else {
             return Err(self);
@@ -324,7 +325,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The parts that were kept of a stream of `size` bytes.
+    /// The kept parts of a stream of `size` bytes.
     pub fn finish(self, size: u64) -> Bytes {
         let mut parts = self.parts;
         let all = |part: &Part| part.start == 0 && part.size == size;

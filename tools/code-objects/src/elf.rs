@@ -17,13 +17,13 @@ use std::collections::HashMap;
 /// Limit on the size of a table of names in bytes. Real ones are much smaller.
 const MAX_NAMES: u64 = 256 << 20;
 
-/// Limit on the number of sections. No program has that many.
+/// Limit on the number of sections. Programs have fewer.
 const MAX_SECTIONS: usize = 500_000;
 /// Names are cut to this many bytes.
 const MAX_NAME: usize = 512;
-/// Further sections out of bounds are not reported.
+/// Limit on the number of problems: further sections out of bounds are not reported.
 const MAX_PROBLEMS: usize = 64;
-/// Further symbols are not read.
+/// Limit on the number of symbols: further ones are not read.
 const MAX_SYMBOLS: usize = 65_536;
 /// Limit on the number of notes.
 const MAX_NOTES: usize = 65_536;
@@ -72,7 +72,7 @@ pub struct Elf {
     pub header: Header,
     pub segments: Vec<ProgramHeader>,
     pub sections: Vec<Section>,
-    /// What could not be read. The rest was.
+    /// Why parts of the file could not be read.
     pub problems: Vec<Error>,
     ctx: Ctx,
 }
@@ -240,8 +240,8 @@ impl Elf {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// The symbols with names that `wanted` accepts, sorted by name. A name that occurs several times is there once, as a
-    /// definition if there is one.
+    /// The symbols with names that `wanted` accepts, sorted by name. A name that occurs several times is returned
+    /// once, as a definition if there is one.
     pub fn symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
         let mut found: HashMap<String, Symbol> = HashMap::new();
         let tables: Vec<SectionHeader> = self
@@ -322,7 +322,8 @@ impl Elf {
         Ok(found)
     }
 
-    /// Reads the first `size` bytes of what a symbol of a linked file stands for. `None` if they are not in the file.
+    /// Reads the first `size` bytes of the object that a symbol of a linked file refers to. `None` if they are not in the
+    /// file.
     pub fn value(&self, symbol: &Symbol, size: u64) -> Option<Vec<u8>> {
         if symbol.undefined {
             return None;
@@ -389,7 +390,7 @@ impl Elf {
                 let what = "a note extends past the end of its section";
                 return Err(Error::new(here, what));
             }
-            // Known names are not longer.
+            // Names that matter are shorter.
             let text = read(next + HEADER, name.min(16))?;
             let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
             to.push(Note {

@@ -1,4 +1,4 @@
-//! The error of all readers.
+//! The error type of all readers.
 
 /// What is wrong with a file, or a part of it, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

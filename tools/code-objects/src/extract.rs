@@ -2,7 +2,7 @@
 //! every run.
 
 use crate::bytes::Bytes;
-use crate::{CodeObject, Options, Place, Target, What, walk};
+use crate::{CodeObject, Location, Options, Target, What, walk};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -10,12 +10,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Selects the code objects to write.
+/// Which code objects to write.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Only those with a coverage mapping.
     pub with_coverage: bool,
-    /// Only these targets: `gfx90a` with any features, `gfx90a:xnack+` with this one. Empty: all.
+    /// Only these targets: `gfx90a` matches any features, `gfx90a:xnack+` only this setting. Empty: all.
     pub targets: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct Seen {
 /// A code object that was written.
 #[derive(Debug)]
 pub struct Extracted {
-    pub place: Place,
+    pub location: Location,
     pub object: CodeObject,
     pub file: PathBuf,
     pub written: Written,
@@ -48,7 +48,7 @@ pub struct Extracted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Now,
-    /// By this run or an earlier one: the file exists and has the same contents.
+    /// Earlier in this run, or in an earlier run: the file exists and has the same contents.
     Before,
 }
 
@@ -61,7 +61,7 @@ pub fn extract<'a>(
     files: impl IntoIterator<Item = &'a Path>,
     dir: &Path,
     filter: &Filter,
-    each: &mut dyn FnMut(Result<Extracted, (Place, String)>),
+    each: &mut dyn FnMut(Result<Extracted, (Location, String)>),
 ) -> io::Result<Seen> {
     fs::create_dir_all(dir)?;
     let mut writer = Writer {
@@ -83,7 +83,7 @@ pub fn extract<'a>(
     for file in files {
         walk(file, options, &mut |found| {
             match (found.what, found.bytes) {
-                (What::Damage { why }, _) => each(Err((found.place, why))),
+                (What::Damage { why }, _) => each(Err((found.location, why))),
                 (What::CodeObject(object), Some(_))
                     if filter.with_coverage && object.coverage.is_none() =>
                 {
@@ -91,7 +91,7 @@ pub fn extract<'a>(
                 }
                 (What::CodeObject(object), Some(bytes)) => match writer.write(&object, bytes) {
                     Ok((file, written)) => each(Ok(Extracted {
-                        place: found.place,
+                        location: found.location,
                         object: *object,
                         file,
                         written,
@@ -162,7 +162,7 @@ impl Writer<'_> {
             }
         }
         let what = format!(
-            "{} has other files under all names of a code object of {target}: choose another directory",
+            "cannot write a code object of {target} to {}: different files have its names; choose another directory",
             self.dir.display()
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))

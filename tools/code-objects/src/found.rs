@@ -2,19 +2,19 @@
 
 use crate::bytes::Bytes;
 use crate::host::Host;
+use crate::location::{Location, Step};
 use crate::object::CodeObject;
 use crate::packed::Packed;
-use crate::place::{Place, Step};
 use crate::profile::{Indexed, Raw, Trace};
 use serde::Serialize;
 
 /// Something in a file.
 #[derive(Debug)]
 pub struct Found {
-    pub place: Place,
+    pub location: Location,
     pub what: What,
-    /// All of it, except for the code of a code object in something compressed (see [`crate::Options::unpack_to`]). `None`
-    /// for damage, and for compressed bundles.
+    /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::unpack_to`]). `None` for
+    /// damage, and for compressed bundles.
     pub bytes: Option<Bytes>,
 }
 
@@ -32,7 +32,7 @@ pub enum What {
     /// LLVM's offload binary.
     OffloadBinary {
         version: u32,
-        /// Their number.
+        /// Number of images.
         images: usize,
     },
     Kpack(Kpack),
@@ -78,7 +78,7 @@ pub struct Kpack {
 impl Found {
     /// Approximate size in memory of everything but [`Found::bytes`].
     pub(crate) fn weight(&self) -> u64 {
-        let steps = self.place.steps.iter().map(|step| match step {
+        let steps = self.location.steps.iter().map(|step| match step {
             Step::Member(text) | Step::Section(text) => text.len(),
             Step::Entry { id, .. } | Step::Image { id, .. } => id.len(),
             Step::Kernels { binary, arch } => binary.len() + arch.len(),
@@ -93,8 +93,8 @@ impl Found {
             What::Damage { why } => why.len(),
             _ => 256,
         };
-        let file = self.place.file.as_os_str().len();
-        let place = file + steps.map(|text| 32 + text).sum::<usize>();
-        (128 + place + what) as u64
+        let file = self.location.file.as_os_str().len();
+        let location = file + steps.map(|text| 32 + text).sum::<usize>();
+        (128 + location + what) as u64
     }
 }

@@ -3,7 +3,7 @@
 use crate::elf::Elf;
 use crate::error::Error;
 use crate::kpack;
-use crate::place::Step;
+use crate::location::Step;
 use goblin::elf::header::{ET_DYN, ET_EXEC, ET_REL};
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct DeviceSection {
 /// Prefix of a section that clang-offload-bundler makes for an entry of an object file. The rest is the entry's id.
 const BUNDLED: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
-/// A reference to kpack archives, written by ROCm's build when it takes the code objects out of a library.
+/// A section that refers to kpack archives. ROCm's build writes it when it moves code objects out of a library.
 const KPACK_REFERENCE: &str = ".rocm_kpack_ref";
 
 /// Reads a host's ELF file: a description, its sections with device code in the order of the file, and what could not
@@ -78,7 +78,7 @@ pub fn read(elf: &mut Elf) -> (Host, Vec<DeviceSection>, Vec<Error>) {
     (host, sections, problems)
 }
 
-/// Whether the code objects were taken out of the file and put into kpack archives. Their section is zeros then.
+/// Whether the code objects were moved from the file to kpack archives. Their section then contains only zeros.
 pub fn is_in_kpack(elf: &Elf) -> bool {
     elf.section(KPACK_REFERENCE).is_some()
 }

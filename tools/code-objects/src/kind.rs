@@ -19,7 +19,7 @@ pub enum Kind {
     Kpack,
     /// A profile, raw or indexed.
     Profile(Profile),
-    /// A trace of devprof.
+    /// A devprof trace.
     Trace,
     /// LLVM bitcode, with or without its wrapper (`isBitcode` in LLVM's `BitcodeReader.h`).
     Bitcode,

@@ -1,4 +1,4 @@
-//! ROCm's kpack archive: the code objects of an installation for one family of GPUs, taken out of its libraries. It has
+//! ROCm's kpack archive: the code objects of an installation for one family of GPUs, moved out of its libraries. It has
 //! a header, the code objects (each a zstd frame, or not compressed) and a table of contents in MessagePack.
 
 use crate::bytes::Bytes;
@@ -46,7 +46,7 @@ struct Entry {
 /// A code object in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernels {
-    /// Name of the binary that it was taken from.
+    /// Name of the binary that it was moved from.
     pub binary: String,
     pub arch: String,
     /// `hsaco`.
@@ -87,21 +87,21 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
         return Err(Error::new(4, what));
     }
     let at = u64::from_le_bytes(head[8..16].try_into().unwrap_or_default());
-    let there = bytes.size();
-    if at < 16 || at >= there {
-        let what = format!("table of contents at byte {at}, but the archive has {there} bytes");
+    let end = bytes.size();
+    if at < 16 || at >= end {
+        let what = format!("table of contents at byte {at}, but the archive has {end} bytes");
         return Err(Error::new(8, what));
     }
-    if there - at > MAX_CONTENTS {
-        let what = format!("a table of contents with {} bytes", there - at);
+    if end - at > MAX_CONTENTS {
+        let what = format!("a table of contents with {} bytes", end - at);
         return Err(Error::new(8, what));
     }
-    let table = bytes.read(at, there - at)?;
+    let table = bytes.read(at, end - at)?;
     let mut decoder = rmp_serde::Deserializer::from_read_ref(&table);
     decoder.set_max_depth(64);
     let contents = Contents::deserialize(&mut decoder)
         .map_err(|error| Error::new(at, format!("table of contents: {error}")))?;
-    let (places, packed) = match contents.compression_scheme.as_deref() {
+    let (blobs, packed) = match contents.compression_scheme.as_deref() {
         None | Some("none") => (contents.blobs.clone(), false),
         Some("zstd-per-kernel") => (frames(bytes, &contents)?, true),
         Some(other) => {
@@ -115,18 +115,18 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
         packed,
         ..Kpack::default()
     };
-    let mut seen = vec![false; places.len()];
+    let mut seen = vec![false; blobs.len()];
     for (binary, archs) in contents.toc {
         for (arch, entry) in archs {
             let name = format!("kernels of {binary} for {arch}");
             let n = usize::try_from(entry.ordinal).unwrap_or(usize::MAX);
-            let Some(&Blob { offset, size }) = places.get(n) else {
-                let what = format!("{name}: number {n} of {}", places.len());
+            let Some(&Blob { offset, size }) = blobs.get(n) else {
+                let what = format!("{name}: ordinal {n}, but there are {} blobs", blobs.len());
                 kpack.problems.push(Error::new(at, what));
                 continue;
             };
             if std::mem::replace(&mut seen[n], true) {
-                let what = format!("{name}: another entry has the same");
+                let what = format!("{name}: another entry has the same ordinal");
                 kpack.problems.push(Error::new(offset, what));
                 continue;
             }
@@ -150,20 +150,20 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
     let mut end = 0;
     let problems = &mut kpack.problems;
     kpack.kernels.retain(|kernels| {
-        let apart = kernels.at >= end;
-        if apart {
+        let is_separate = kernels.at >= end;
+        if is_separate {
             end = kernels.at + kernels.size;
         } else {
             let (binary, arch) = (&kernels.binary, &kernels.arch);
             let what = format!("kernels of {binary} for {arch} overlap others");
             problems.push(Error::new(kernels.at, what));
         }
-        apart
+        is_separate
     });
     Ok(kpack)
 }
 
-/// The compressed code objects: their number, then each one after its size.
+/// The locations of the compressed code objects. The archive has their number, then the size and the bytes of each.
 fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Error> {
     let start = contents.zstd_offset;
     let all = bytes.slice(start, contents.zstd_size).map_err(|_| {
@@ -194,7 +194,7 @@ fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Error> {
     Ok(frames)
 }
 
-/// Where the code objects of a host binary are that were taken out of it (section `.rocm_kpack_ref`).
+/// The kpack archives to which the code objects of a host binary were moved (section `.rocm_kpack_ref`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Reference {
     /// The binary's name in the archives.
@@ -205,7 +205,7 @@ pub struct Reference {
     pub archives: Vec<String>,
 }
 
-/// Reads the contents of that section.
+/// Reads the contents of the section `.rocm_kpack_ref`.
 pub fn reference(bytes: &[u8]) -> Result<Reference, Error> {
     let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
     decoder.set_max_depth(64);

@@ -1,6 +1,6 @@
 //! Finds the GPU code objects in any file. [`walk`] reads host executables, libraries and objects, static archives,
 //! offload bundles (compressed or not), LLVM's offload binaries and kpack archives in bounded memory, and reports
-//! everything that it finds with its [`Place`]. [`extract`] writes code objects to a directory.
+//! everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
 //!
 //! Nothing in a file is trusted. Damage is reported with its location, and the rest of the file is still read.
 
@@ -16,11 +16,11 @@ mod found;
 mod host;
 mod kind;
 pub mod kpack;
+mod location;
 mod metadata;
 mod object;
 mod offload;
 mod packed;
-mod place;
 mod profile;
 mod target;
 mod walk;
@@ -31,10 +31,10 @@ pub use error::Error;
 pub use found::{Bundle, Found, Kpack, What};
 pub use host::Host;
 pub use kind::Kind;
+pub use location::{Location, Step};
 pub use metadata::Kernel;
 pub use object::{CodeObject, Coverage, Profile, ProfileSection, Sampling};
 pub use packed::{Method, Packed};
-pub use place::{Place, Step};
 pub use profile::{Indexed, Raw, Trace};
 pub use target::{Feature, Target};
 pub use walk::{Each, Options, Wanted, walk, walk_bytes};

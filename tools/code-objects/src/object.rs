@@ -26,7 +26,7 @@ pub enum Sampling {
     /// Every block counts.
     No,
     Yes,
-    /// The code object does not say. Its compiler samples by default.
+    /// The code object does not record it. Its compiler samples by default.
     Unknown,
 }
 
@@ -60,7 +60,7 @@ pub struct CodeObject {
     pub target: Target,
     /// Code object version of the ABI, 2 to 6.
     pub version: u8,
-    /// It is not linked, so that it cannot be loaded.
+    /// It is not linked, so it cannot be loaded.
     pub relocatable: bool,
     /// In bytes.
     pub size: u64,
@@ -183,7 +183,7 @@ fn profile(elf: &mut Elf) -> Option<Profile> {
     };
     let raw_version = word.map(|word| word & !VARIANT_MASK).or_else(by_table);
     let undefined = |name: &str| find(name).is_some_and(|symbol| symbol.undefined);
-    // The function itself is one of the copies, unless the optimizer removed it. A stripped file does not say.
+    // The number of copies that are the function itself: 1, or 0 if the optimizer removed it. Unknown in a stripped file.
     let own = match elf.section(".symtab") {
         Some(_) => find(SAMPLING).map(|_| 1).or(Some(0)),
         None => None,
@@ -197,7 +197,7 @@ fn profile(elf: &mut Elf) -> Option<Profile> {
         Some(_) => Sampling::Yes,
         None if raw_version.is_some_and(|version| version < 11) => Sampling::No,
         None if undefined(SAMPLING) => Sampling::Yes,
-        // It counts without calling a function that decides.
+        // It calls the counting function, but not the sampling function.
         None if undefined(COUNTING) => Sampling::No,
         None => Sampling::Unknown,
     };

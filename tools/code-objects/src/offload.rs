@@ -59,7 +59,7 @@ const KINDS: [&str; 8] = [
     "spirv",
     "unknown",
 ];
-/// By the number of their bit (`OffloadKind`).
+/// By bit number in `OffloadKind`.
 const PRODUCERS: [&str; 4] = ["openmp", "cuda", "hip", "sycl"];
 
 /// Reads the tables of the offload binary at the beginning of `bytes`. Images that are out of bounds, or overlap others,
@@ -70,18 +70,18 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
     if !head.starts_with(MAGIC) {
         return Err(Error::new(0, "not an offload binary"));
     }
-    let version = short(&head, 4);
-    let size = long(&head, 8);
+    let version = u32_at(&head, 4);
+    let size = u64_at(&head, 8);
     if size < 32 || size > bytes.size() {
-        let there = bytes.size();
-        let what = format!("an offload binary claims {size} bytes, but there are {there}");
+        let available = bytes.size();
+        let what = format!("an offload binary claims {size} bytes, but there are {available}");
         return Err(Error::new(8, what));
     }
     let bytes = bytes.slice(0, size)?;
     let (entries, count) = match version {
-        // Its fourth word is the size of the entry, not their number.
-        1 => (long(&head, 16), 1),
-        2 => (long(&head, 16), long(&head, 24)),
+        // In version 1 the fourth word is the size of the entry, not the number of entries.
+        1 => (u64_at(&head, 16), 1),
+        2 => (u64_at(&head, 16), u64_at(&head, 24)),
         other => {
             let what =
                 format!("offload binary version {other} is not supported; versions 1 and 2 are");
@@ -131,8 +131,8 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Err
     let entry = bytes.read(at, ENTRY).map_err(outside("entry"))?;
     let kind = u16::from_le_bytes([entry[0], entry[1]]);
     let producer = u16::from_le_bytes([entry[2], entry[3]]);
-    let (strings, count) = (long(&entry, 8), long(&entry, 16));
-    let (offset, size) = (long(&entry, 24), long(&entry, 32));
+    let (strings, count) = (u64_at(&entry, 8), u64_at(&entry, 16));
+    let (offset, size) = (u64_at(&entry, 24), u64_at(&entry, 32));
     bytes.slice(offset, size).map_err(outside("contents"))?;
     if count > MAX_STRINGS {
         return Err(Error::new(
@@ -162,8 +162,8 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Err
         size,
     };
     for pair in table.chunks_exact(pair as usize) {
-        let key = string(bytes, long(pair, 0)).map_err(outside("a string"))?;
-        let value = |_: ()| string(bytes, long(pair, 8)).map_err(outside("a string"));
+        let key = string(bytes, u64_at(pair, 0)).map_err(outside("a string"))?;
+        let value = |_: ()| string(bytes, u64_at(pair, 8)).map_err(outside("a string"));
         match key.as_str() {
             "triple" => image.triple = value(())?,
             "arch" => image.arch = value(())?,
@@ -182,10 +182,10 @@ fn string(bytes: &Bytes, at: u64) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
 }
 
-fn short(bytes: &[u8], at: usize) -> u32 {
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default())
 }

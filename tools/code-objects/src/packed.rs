@@ -11,7 +11,7 @@ pub const MAGIC: &[u8] = b"CCOB";
 
 /// Limit on the compression ratio, as protection from decompression bombs.
 const MAX_RATIO: u64 = 1000;
-/// The ratio is not limited up to this uncompressed size, in bytes.
+/// Up to this uncompressed size in bytes, any ratio is accepted.
 const SMALL: u64 = 4 << 30;
 
 /// Compression method.
@@ -49,12 +49,12 @@ pub struct Packed {
 }
 
 /// Limit on the uncompressed size of `packed` bytes.
-pub fn most(packed: u64) -> u64 {
+pub fn max_unpacked(packed: u64) -> u64 {
     packed.saturating_mul(MAX_RATIO).max(SMALL)
 }
 
-/// Whether `bytes` begin with a header. Other bytes can contain the four letters, but not followed by a version and a
-/// method.
+/// Whether `bytes` begin with a header. Other data may contain the four letters of the magic by chance, so the version
+/// and the method must be valid, too.
 pub fn is_packed(bytes: &[u8]) -> bool {
     matches!(bytes, [b'C', b'C', b'O', b'B', 1..=3, 0, 0 | 1, 0, ..])
 }
@@ -98,15 +98,16 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Error> {
             return Err(Error::new(4, what));
         }
     };
-    let there = bytes.size();
-    if packed.is_some_and(|packed| packed > there || packed < header) {
+    let available = bytes.size();
+    if packed.is_some_and(|packed| packed > available || packed < header) {
         let claimed = packed.unwrap_or_default();
-        let what =
-            format!("a compressed offload bundle claims {claimed} bytes, but there are {there}");
+        let what = format!(
+            "a compressed offload bundle claims {claimed} bytes, but there are {available}"
+        );
         return Err(Error::new(8, what));
     }
-    let from = packed.unwrap_or(there);
-    if unpacked > most(from) {
+    let from = packed.unwrap_or(available);
+    if unpacked > max_unpacked(from) {
         let what = format!("{from} bytes claim to unpack to {unpacked}");
         return Err(Error::new(8, what));
     }
@@ -136,7 +137,7 @@ enum Stream {
 const WINDOW_LOG: u32 = 27;
 
 impl Unpacker {
-    /// `bytes` begin with the stream, which other data may follow. `unpacked`: the claimed size in bytes.
+    /// `bytes` begin with the stream; other data may follow. `unpacked`: the claimed size in bytes.
     pub fn new(bytes: &Bytes, method: Method, unpacked: u64) -> io::Result<Unpacker> {
         let input = BufReader::with_capacity(1 << 18, bytes.reader());
         let stream = match method {
@@ -169,7 +170,7 @@ impl Unpacker {
         if self.left > 0 {
             return Err(format!("{} bytes fewer than claimed", self.left));
         }
-        // Also reads the end of the stream, which can follow its last byte.
+        // Also reads the stream's trailer, which can follow the last byte of the contents.
         match self.read_more(&mut buffer[..1]) {
             Ok(0) => {}
             Ok(_) => return Err("more bytes than claimed".into()),

@@ -19,11 +19,11 @@ pub struct Raw {
     pub bits: u8,
     /// Byte order of the target.
     pub big_endian: bool,
-    /// Number of profiles that follow one another in the file.
+    /// Number of consecutive profiles in the file.
     pub profiles: u64,
-    /// Number of functions. `None` in other versions than 10 and 11.
+    /// Number of functions. `None` in versions other than 10 and 11.
     pub functions: Option<u64>,
-    /// Number of counters. `None` in other versions than 10 and 11.
+    /// Number of counters. `None` in versions other than 10 and 11.
     pub counters: Option<u64>,
     /// In hexadecimal.
     pub binary_ids: Vec<String>,
@@ -38,14 +38,14 @@ pub struct Indexed {
     pub variants: Vec<String>,
 }
 
-/// A trace of devprof.
+/// A devprof trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
     /// Id of the process that wrote it.
     pub process: u32,
     /// Number of complete records. `None` if it is damaged.
     pub records: Option<u64>,
-    /// The process closed it, and was not killed before.
+    /// The process closed it. False if the process still runs or was killed.
     pub closed: bool,
 }
 
@@ -137,7 +137,7 @@ fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
     ids
 }
 
-/// `version`: as in its header.
+/// Describes an indexed profile. `version`: as in its header, with variant flags; `None` if the header is truncated.
 pub fn indexed(version: Option<u64>) -> Result<Indexed, Error> {
     let version = version.ok_or_else(|| Error::new(8, "truncated header of an indexed profile"))?;
     Ok(Indexed {

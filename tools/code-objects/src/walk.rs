@@ -1,13 +1,13 @@
-//! Walks through a file and everything in it: containers in containers, each read by its own module. Damage to a part
-//! is reported, and does not end the walk.
+//! Walks through a file and everything in it, including nested containers. Each format has its own module. Damage to a
+//! part is reported, and does not end the walk.
 
 use crate::bytes::Bytes;
 use crate::elf::Elf;
 use crate::error::Error;
 use crate::found::{Bundle, Found, Kpack, What};
 use crate::kind::Kind;
+use crate::location::{Location, Step};
 use crate::packed::{Packed, Unpacker};
-use crate::place::{Place, Step};
 use crate::target::Target;
 use crate::{archive, bundle, host, kpack, object, offload, packed, profile, without_code};
 use profraw::kind::Kind as ProfileKind;
@@ -31,7 +31,7 @@ pub struct Options<'a> {
     pub wanted: Option<Wanted<'a>>,
 }
 
-/// Limit on containers in containers.
+/// Limit on the depth of nested containers.
 const MAX_DEPTH: usize = 8;
 
 /// Limit on the total size of everything that is found, in bytes ([`Found::weight`]). Real libraries have a few MiB of
@@ -44,20 +44,20 @@ pub type Each<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
 /// Calls `each` with everything in a file, in the file's order.
 pub fn walk(file: &Path, options: Options, each: Each) {
     let mut walk = Walk::new(options, each);
-    let place = Place::new(file);
+    let location = Location::new(file);
     // Whether `each` ended the walk does not matter here.
     let _ = match open(file) {
         Ok((bytes, id)) => {
             walk.open.insert(id);
-            walk.bytes(&place, &bytes)
+            walk.bytes(&location, &bytes)
         }
-        Err(why) => walk.damage(&place, Error::new(0, why)),
+        Err(why) => walk.damage(&location, Error::new(0, why)),
     };
 }
 
-/// Calls `each` with everything in `bytes`. `place`: the file to name as their origin.
-pub fn walk_bytes(place: &Path, bytes: Bytes, options: Options, each: Each) {
-    let _ = Walk::new(options, each).bytes(&Place::new(place), &bytes);
+/// Calls `each` with everything in `bytes`. `file`: the path to report as the location.
+pub fn walk_bytes(file: &Path, bytes: Bytes, options: Options, each: Each) {
+    let _ = Walk::new(options, each).bytes(&Location::new(file), &bytes);
 }
 
 /// Device and inode of a file.
@@ -69,7 +69,7 @@ fn open(file: &Path) -> Result<(Bytes, FileId), String> {
     // Opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(file).map_err(failed)?;
     if metadata.is_dir() {
-        return Err("a directory: name files".into());
+        return Err("a directory; pass its files instead".into());
     }
     if !metadata.is_file() {
         return Err("not a regular file".into());
@@ -103,16 +103,16 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    fn found(&mut self, place: &Place, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
+    fn found(&mut self, location: &Location, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
         let found = Found {
-            place: place.clone(),
+            location: location.clone(),
             what,
             bytes,
         };
         self.found += found.weight();
         if self.found > MAX_FOUND {
             let why = format!(
-                "the file has more than {} MiB of names: the rest is left out",
+                "the file has more than {} MiB of names: the rest is skipped",
                 MAX_FOUND >> 20
             );
             let _ = (self.each)(Found {
@@ -125,53 +125,53 @@ impl<'a, 'b> Walk<'a, 'b> {
         (self.each)(found)
     }
 
-    fn damage(&mut self, place: &Place, error: Error) -> ControlFlow<()> {
+    fn damage(&mut self, location: &Location, error: Error) -> ControlFlow<()> {
         let why = error.message;
-        self.found(&place.at(error.offset), What::Damage { why }, None)
+        self.found(&location.at(error.offset), What::Damage { why }, None)
     }
 
-    fn damages(&mut self, place: &Place, all: Vec<Error>) -> ControlFlow<()> {
+    fn damages(&mut self, location: &Location, all: Vec<Error>) -> ControlFlow<()> {
         let mut all = all.into_iter();
-        all.try_for_each(|error| self.damage(place, error))
+        all.try_for_each(|error| self.damage(location, error))
     }
 
     /// A file of any kind.
-    fn bytes(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn bytes(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         if self.depth == MAX_DEPTH {
-            let what = format!("more than {MAX_DEPTH} containers in one another");
-            return self.damage(place, Error::new(0, what));
+            let what = format!("more than {MAX_DEPTH} nested containers");
+            return self.damage(location, Error::new(0, what));
         }
         self.depth += 1;
-        let flow = self.by_kind(place, bytes);
+        let flow = self.by_kind(location, bytes);
         self.depth -= 1;
         flow
     }
 
-    fn by_kind(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn by_kind(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let head = match bytes.head(64) {
             Ok(head) => head,
-            Err(error) => return self.damage(place, error),
+            Err(error) => return self.damage(location, error),
         };
         let what = match Kind::of(&head) {
-            Kind::Elf => return self.elf(place, bytes, &head),
-            Kind::Archive => return self.archive(place, bytes),
-            Kind::Bundle => return self.bundles(place, bytes),
-            Kind::OffloadBinary => return self.offload(place, bytes),
-            Kind::Kpack => return self.kpack(place, bytes),
+            Kind::Elf => return self.elf(location, bytes, &head),
+            Kind::Archive => return self.archive(location, bytes),
+            Kind::Bundle => return self.bundles(location, bytes),
+            Kind::OffloadBinary => return self.offload(location, bytes),
+            Kind::Kpack => return self.kpack(location, bytes),
             Kind::Profile(ProfileKind::Raw {
                 bits, big_endian, ..
             }) => {
                 let (raw, problem) = profile::raw(bytes, bits, big_endian);
-                self.found(place, What::RawProfile(raw), Some(bytes.clone()))?;
-                return problem.map_or(NEXT, |error| self.damage(place, error));
+                self.found(location, What::RawProfile(raw), Some(bytes.clone()))?;
+                return problem.map_or(NEXT, |error| self.damage(location, error));
             }
             Kind::Profile(ProfileKind::Indexed { version }) => match profile::indexed(version) {
                 Ok(profile) => What::Profile(profile),
-                Err(error) => return self.damage(place, error),
+                Err(error) => return self.damage(location, error),
             },
             Kind::Trace => match profile::trace(bytes) {
                 Ok(trace) => What::Trace(trace),
-                Err(error) => return self.damage(place, error),
+                Err(error) => return self.damage(location, error),
             },
             Kind::Bitcode => What::Bitcode,
             Kind::SpirV => What::SpirV,
@@ -179,10 +179,10 @@ impl<'a, 'b> Walk<'a, 'b> {
                 first: head[..head.len().min(16)].to_vec(),
             },
         };
-        self.found(place, what, Some(bytes.clone()))
+        self.found(location, what, Some(bytes.clone()))
     }
 
-    fn elf(&mut self, place: &Place, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
+    fn elf(&mut self, location: &Location, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
         let target = object::target(head);
         if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
             && !wanted(target)
@@ -191,36 +191,36 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
         let elf = match Elf::read(bytes) {
             Ok(elf) => elf,
-            Err(error) => return self.damage(place, error),
+            Err(error) => return self.damage(location, error),
         };
         if target.is_none() {
-            return self.host(place, elf);
+            return self.host(location, elf);
         }
         let (object, problems) = object::read(elf);
         let what = What::CodeObject(Box::new(object));
-        self.found(place, what, Some(bytes.clone()))?;
-        self.damages(place, problems)
+        self.found(location, what, Some(bytes.clone()))?;
+        self.damages(location, problems)
     }
 
-    fn host(&mut self, place: &Place, mut elf: Elf) -> ControlFlow<()> {
+    fn host(&mut self, location: &Location, mut elf: Elf) -> ControlFlow<()> {
         let (host, sections, problems) = host::read(&mut elf);
-        self.found(place, What::Host(host), Some(elf.bytes.clone()))?;
-        self.damages(place, problems)?;
+        self.found(location, What::Host(host), Some(elf.bytes.clone()))?;
+        self.damages(location, problems)?;
         let mut end = 0;
         for section in sections {
             let (step, offset) = (section.step, section.offset);
             if offset < end {
                 let what = format!("{step} overlaps the section before it");
-                self.damage(place, Error::new(offset, what))?;
+                self.damage(location, Error::new(offset, what))?;
                 continue;
             }
-            // A section that extends past the end of the file was reported.
+            // A section that extends past the end of the file was reported already.
             let available = elf.bytes.size().saturating_sub(offset);
             let Ok(part) = elf.bytes.slice(offset, section.size.min(available)) else {
                 continue;
             };
             end = offset + part.size();
-            let inner = place.step(step, offset);
+            let inner = location.step(step, offset);
             let is_zero = part
                 .head(4096)
                 .is_ok_and(|head| head.iter().all(|&byte| byte == 0));
@@ -232,47 +232,47 @@ impl<'a, 'b> Walk<'a, 'b> {
         NEXT
     }
 
-    fn archive(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn archive(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let members = match archive::Members::new(bytes) {
             Ok(members) => members,
-            Err(error) => return self.damage(place, error),
+            Err(error) => return self.damage(location, error),
         };
         let thin = members.thin;
-        self.found(place, What::Archive { thin }, Some(bytes.clone()))?;
+        self.found(location, What::Archive { thin }, Some(bytes.clone()))?;
         for member in members {
             let member = match member {
                 Ok(member) => member,
-                Err(error) => return self.damage(place, error),
+                Err(error) => return self.damage(location, error),
             };
             if thin {
-                self.thin_member(place, &member)?;
+                self.thin_member(location, &member)?;
                 continue;
             }
-            let inner = place.step(Step::Member(member.name.clone()), member.at);
+            let inner = location.step(Step::Member(member.name.clone()), member.at);
             match bytes.slice(member.at, member.size) {
                 Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
                 Ok(_) => {}
-                Err(error) => self.damage(place, error)?,
+                Err(error) => self.damage(location, error)?,
             }
         }
         NEXT
     }
 
     /// A member of a thin archive: a file, or a member of another archive. The name is relative to the thin archive.
-    fn thin_member(&mut self, place: &Place, member: &archive::Member) -> ControlFlow<()> {
-        let dir = place.file.parent().unwrap_or(Path::new(""));
+    fn thin_member(&mut self, location: &Location, member: &archive::Member) -> ControlFlow<()> {
+        let dir = location.file.parent().unwrap_or(Path::new(""));
         let file: PathBuf = dir.join(&member.name);
-        let mut inner = place.step(Step::Member(member.name.clone()), 0);
+        let mut inner = location.step(Step::Member(member.name.clone()), 0);
         let (bytes, id) = match open(&file) {
             Ok(opened) => opened,
             Err(why) => {
-                let what = format!("its member {} ({}) {why}", member.name, file.display());
-                return self.damage(place, Error::new(member.at, what));
+                let what = format!("member {} ({}): {why}", member.name, file.display());
+                return self.damage(location, Error::new(member.at, what));
             }
         };
         if !self.open.insert(id) {
-            let what = format!("its member {} is being read already", file.display());
-            return self.damage(place, Error::new(member.at, what));
+            let what = format!("member {} is already being read", file.display());
+            return self.damage(location, Error::new(member.at, what));
         }
         inner.file = file;
         inner.offset = 0;
@@ -292,12 +292,12 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     /// Bundles, one after another, with zeros between them.
-    fn bundles(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn bundles(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
             number += 1;
-            let inner = place.step(Step::Bundle(number), at);
+            let inner = location.step(Step::Bundle(number), at);
             let rest = bytes.from(at);
             let is_packed = rest.head(4).is_ok_and(|head| head == packed::MAGIC);
             let size = if is_packed {
@@ -310,7 +310,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             at = match bundle::next(bytes, after) {
                 Ok(next) => next.unwrap_or(bytes.size()),
                 Err(error) => {
-                    self.damage(place, error)?;
+                    self.damage(location, error)?;
                     break;
                 }
             };
@@ -319,11 +319,11 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     /// A bundle that is not compressed. Returns its size, if it is known.
-    fn bundle(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
+    fn bundle(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
         let bundle = match bundle::read(&mut bytes.reader(), bytes.size()) {
             Ok(bundle) => bundle,
             Err(error) => {
-                self.damage(place, error)?;
+                self.damage(location, error)?;
                 return ControlFlow::Continue(None);
             }
         };
@@ -332,24 +332,24 @@ impl<'a, 'b> Walk<'a, 'b> {
             packed: None,
         });
         let all = bytes.slice(0, bundle.end.min(bytes.size()));
-        self.found(place, what, all.ok())?;
+        self.found(location, what, all.ok())?;
         for entry in bundle.in_order() {
-            let inner = place.step(step(entry), entry.offset);
+            let inner = location.step(step(entry), entry.offset);
             match bytes.slice(entry.offset, entry.size) {
                 Ok(part) => self.bytes(&inner, &part)?,
-                Err(error) => self.damage(place, error)?,
+                Err(error) => self.damage(location, error)?,
             }
         }
-        self.damages(place, bundle.problems)?;
+        self.damages(location, bundle.problems)?;
         ControlFlow::Continue(Some(bundle.end))
     }
 
     /// A compressed bundle. Returns its size, if it is known.
-    fn packed(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
+    fn packed(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
         let header = match packed::read(bytes) {
             Ok(header) => header,
             Err(error) => {
-                self.damage(place, error)?;
+                self.damage(location, error)?;
                 return ControlFlow::Continue(None);
             }
         };
@@ -359,9 +359,9 @@ impl<'a, 'b> Walk<'a, 'b> {
             None => Ok(bytes.from(header.header)),
         };
         let size = match stream {
-            Ok(stream) => self.unpack(place, header.clone(), &stream)?,
+            Ok(stream) => self.unpack(location, header.clone(), &stream)?,
             Err(error) => {
-                self.damage(place, error)?;
+                self.damage(location, error)?;
                 None
             }
         };
@@ -371,7 +371,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// Walks through a compressed bundle while it is unpacked. Returns the size of the compressed stream.
     fn unpack(
         &mut self,
-        place: &Place,
+        location: &Location,
         header: Packed,
         stream: &Bytes,
     ) -> ControlFlow<(), Option<u64>> {
@@ -382,11 +382,11 @@ impl<'a, 'b> Walk<'a, 'b> {
         let mut unpacker = match Unpacker::new(stream, header.method, unpacked) {
             Ok(unpacker) => unpacker,
             Err(error) => {
-                self.damage(place, failed(error.to_string()))?;
+                self.damage(location, failed(error.to_string()))?;
                 return ControlFlow::Continue(None);
             }
         };
-        let inside = place.step(Step::Unpacked, 0);
+        let inside = location.step(Step::Unpacked, 0);
         let bundle = match bundle::read(&mut unpacker, unpacked) {
             Ok(bundle) => bundle,
             Err(error) => {
@@ -398,7 +398,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             entries: bundle.entries.iter().map(|e| e.id.clone()).collect(),
             packed: Some(header),
         });
-        self.found(place, what, None)?;
+        self.found(location, what, None)?;
         let mut done = bundle.header;
         for entry in bundle.in_order() {
             let mut part = unpacker.by_ref().take(entry.offset - done);
@@ -415,7 +415,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 Err(error) => Err(error),
             };
             if let Err(error) = result {
-                self.damage(place, failed(format!("at {:#x}: {error}", entry.offset)))?;
+                self.damage(location, failed(format!("at {:#x}: {error}", entry.offset)))?;
                 self.damages(&inside, bundle.problems)?;
                 return ControlFlow::Continue(None);
             }
@@ -425,17 +425,17 @@ impl<'a, 'b> Walk<'a, 'b> {
         match unpacker.finish(stream) {
             Ok(size) => ControlFlow::Continue(Some(size)),
             Err(why) => {
-                self.damage(place, failed(why))?;
+                self.damage(location, failed(why))?;
                 ControlFlow::Continue(None)
             }
         }
     }
 
-    /// A file that comes as a stream. `size`: in bytes, if it is known. Returns an error of the stream, after which the
-    /// rest of its container cannot be read.
+    /// A file that is read from a stream. `size`: in bytes, if it is known. Returns the stream's error, after which the rest
+    /// of its container cannot be read.
     fn stream(
         &mut self,
-        place: &Place,
+        location: &Location,
         mut stream: &mut dyn Read,
         size: Option<u64>,
     ) -> ControlFlow<(), io::Result<()>> {
@@ -467,12 +467,12 @@ impl<'a, 'b> Walk<'a, 'b> {
             Ok(_) => return ControlFlow::Continue(Err(cut_off())),
             Err(error) => return ControlFlow::Continue(Err(error)),
         };
-        self.bytes(place, &bytes)?;
+        self.bytes(location, &bytes)?;
         ControlFlow::Continue(Ok(()))
     }
 
     /// Offload binaries, one after another.
-    fn offload(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn offload(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
@@ -487,10 +487,10 @@ impl<'a, 'b> Walk<'a, 'b> {
                     {
                         return NEXT;
                     }
-                    return self.damage(&place.at(at), error);
+                    return self.damage(&location.at(at), error);
                 }
             };
-            let here = place.at(at);
+            let here = location.at(at);
             let what = What::OffloadBinary {
                 version: binary.version,
                 images: binary.images.len(),
@@ -512,10 +512,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         NEXT
     }
 
-    fn kpack(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn kpack(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let kpack = match kpack::read(bytes) {
             Ok(kpack) => kpack,
-            Err(error) => return self.damage(place, error),
+            Err(error) => return self.damage(location, error),
         };
         let what = What::Kpack(Kpack {
             group: kpack.group,
@@ -523,9 +523,9 @@ impl<'a, 'b> Walk<'a, 'b> {
             packed: kpack.packed,
             kernels: kpack.kernels.len(),
         });
-        self.found(place, what, Some(bytes.clone()))?;
+        self.found(location, what, Some(bytes.clone()))?;
         for kernels in kpack.kernels {
-            let inner = place.step(
+            let inner = location.step(
                 Step::Kernels {
                     binary: kernels.binary,
                     arch: kernels.arch,
@@ -535,7 +535,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             let part = match bytes.slice(kernels.at, kernels.size) {
                 Ok(part) => part,
                 Err(error) => {
-                    self.damage(place, error)?;
+                    self.damage(location, error)?;
                     continue;
                 }
             };
@@ -546,14 +546,14 @@ impl<'a, 'b> Walk<'a, 'b> {
             let failed = |why: &dyn std::fmt::Display| {
                 Error::new(0, format!("cannot decompress (zstd): {why}"))
             };
-            let most = packed::most(part.size());
-            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > most) {
+            let limit = packed::max_unpacked(part.size());
+            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
                 let why = format!("{} bytes claim to unpack to {unpacked}", part.size());
                 self.damage(&inner, Error::new(0, why))?;
                 continue;
             }
-            let most = kernels.unpacked.unwrap_or(most);
-            let unpacker = Unpacker::new(&part, packed::Method::Zstd, most);
+            let size = kernels.unpacked.unwrap_or(limit);
+            let unpacker = Unpacker::new(&part, packed::Method::Zstd, size);
             let result = match unpacker {
                 Ok(mut unpacker) => {
                     let inside = inner.step(Step::Unpacked, 0);
@@ -569,7 +569,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 self.damage(&inner, failed(&error))?;
             }
         }
-        self.damages(place, kpack.problems)
+        self.damages(location, kpack.problems)
     }
 }
 

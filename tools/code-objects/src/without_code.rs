@@ -1,5 +1,5 @@
-//! Keeps a code object that comes as a stream, except for its machine code. That is most of it, and says nothing about
-//! it.
+//! Reads a code object from a stream and keeps everything except its machine code. That is most of the file, and no
+//! reader needs it.
 
 use crate::bytes::{Bytes, Keeper, read_some};
 use crate::elf::Elf;
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// header.
 const START: usize = 4096;
 
-/// Reads a code object from `stream`, of which `head` was read already.
+/// Reads a code object from `stream`. `head` was read from it already.
 pub fn read(stream: &mut dyn Read, head: Vec<u8>) -> io::Result<Bytes> {
     let mut keeper = Keeper::default();
     let mut buffer = vec![0; 1 << 18];
@@ -38,7 +38,7 @@ pub fn read(stream: &mut dyn Read, head: Vec<u8>) -> io::Result<Bytes> {
     Ok(keeper.finish(at))
 }
 
-/// Keeps the parts of `bytes`, which are at offset `at` of the stream, that are outside of all `ranges`.
+/// Keeps the parts of `bytes` that are outside of all `ranges`. `at`: the offset of `bytes` in the stream.
 fn keep_except(
     keeper: &mut Keeper,
     ranges: &[Range<u64>],

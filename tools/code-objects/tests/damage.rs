@@ -30,7 +30,7 @@ impl Seen {
     fn take(&mut self, found: Found) -> ControlFlow<()> {
         match &found.what {
             What::CodeObject(_) => self.objects += 1,
-            What::Damage { why } => self.damage.push(format!("{}: {why}", found.place)),
+            What::Damage { why } => self.damage.push(format!("{}: {why}", found.location)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -123,7 +123,7 @@ fn bombs_are_not_unpacked() {
         "{damage:?}"
     );
     // Bundles that unpack to more, and to less, than they claim.
-    for (claim, said) in [
+    for (claim, expected) in [
         (5000u64, "more bytes than claimed"),
         (1 << 20, "fewer than claimed"),
     ] {
@@ -132,7 +132,7 @@ fn bombs_are_not_unpacked() {
         file[16..24].copy_from_slice(&claim.to_le_bytes());
         let (_, damage) = read(file);
         assert!(
-            damage.iter().any(|damage| damage.contains(said)),
+            damage.iter().any(|damage| damage.contains(expected)),
             "{damage:?}"
         );
     }
@@ -142,25 +142,25 @@ fn bombs_are_not_unpacked() {
         .position(|w| w == b"original_size")
         .unwrap()
         + 13;
-    // A smaller value for this u16: fewer bytes than there are.
+    // A smaller value for this u16: fewer bytes than the stream has.
     assert_eq!(file[at], 0xcd);
     file[at + 1] = 0;
     let (objects, damage) = read(file);
-    assert_eq!(objects, 1, "its claimed part");
-    let said = "f: kernels of lib/librocrand.so.1 for gfx1100, at 0x48: cannot decompress (zstd): more bytes than claimed";
-    assert_eq!(damage.last().unwrap(), said);
+    assert_eq!(objects, 1, "the claimed bytes are read");
+    let expected = "f: kernels of lib/librocrand.so.1 for gfx1100, at 0x48: cannot decompress (zstd): more bytes than claimed";
+    assert_eq!(damage.last().unwrap(), expected);
 }
 
 #[test]
 fn the_first_members_of_a_truncated_archive_are_found() {
-    let whole = archive(&[("a.o", OBJECT), ("b.o", OTHER)]);
-    let (objects, damage) = read(whole[..whole.len() - 100].to_vec());
+    let complete = archive(&[("a.o", OBJECT), ("b.o", OTHER)]);
+    let (objects, damage) = read(complete[..complete.len() - 100].to_vec());
     assert_eq!(objects, 1);
     let at = 8 + 60 + OBJECT.len().next_multiple_of(2);
     let size = OTHER.len();
-    let said =
+    let expected =
         format!("f: at {at:#x}: member b.o/ ({size} bytes) extends past the end of the archive");
-    assert_eq!(damage, [said]);
+    assert_eq!(damage, [expected]);
 }
 
 #[test]
@@ -173,14 +173,14 @@ fn an_archive_that_contains_itself_is_read_once() {
         "!<thin>\n{}{}{}",
         member("loop.a/"),
         member("a.o/"),
-        member("gone.o/")
+        member("missing.o/")
     );
     std::fs::write(&file, text).unwrap();
     let mut seen = Seen::default();
     walk(&file, Options::default(), &mut |found| seen.take(found));
     assert_eq!(seen.objects, 1);
     assert!(
-        seen.damage[0].ends_with("loop.a is being read already"),
+        seen.damage[0].ends_with("loop.a is already being read"),
         "{:?}",
         seen.damage
     );
@@ -189,7 +189,7 @@ fn an_archive_that_contains_itself_is_read_once() {
         "{:?}",
         seen.damage
     );
-    // Too many archives in one another.
+    // Too many nested archives.
     let mut deep = OBJECT.to_vec();
     for _ in 0..20 {
         deep = archive(&[("inner.a", &deep)]);
@@ -197,7 +197,7 @@ fn an_archive_that_contains_itself_is_read_once() {
     let (objects, damage) = read(deep);
     assert_eq!(objects, 0);
     assert!(
-        damage[0].ends_with("more than 8 containers in one another"),
+        damage[0].ends_with("more than 8 nested containers"),
         "{damage:?}"
     );
 }
@@ -242,9 +242,9 @@ fn images_out_of_bounds_of_an_offload_binary_are_reported() {
     );
 }
 
-/// A small file can have bundles with many long names.
+/// A small compressed file can contain bundles with many long names.
 #[test]
-fn names_that_would_fill_memory_are_left_out() {
+fn names_that_would_fill_memory_are_skipped() {
     let name = "n".repeat(1024);
     let entries: Vec<(&str, &[u8])> = (0..4096).map(|_| (name.as_str(), &b""[..])).collect();
     let one = packed(&bundle(&entries), Method::Zstd, 3);
@@ -254,7 +254,7 @@ fn names_that_would_fill_memory_are_left_out() {
         damage
             .last()
             .unwrap()
-            .ends_with("256 MiB of names: the rest is left out")
+            .ends_with("256 MiB of names: the rest is skipped")
     );
 }
 
@@ -270,7 +270,7 @@ fn unpacked_bytes_are_not_all_in_memory() {
         3,
     );
     drop(zeros);
-    // These zeros are in no segment of code, so they are kept: the first 72 MiB in memory, the rest in a file.
+    // These zeros are not in a segment of code, so they are kept: the first 72 MiB in memory, the rest in a file.
     // Resets the peak, if that is permitted.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak();

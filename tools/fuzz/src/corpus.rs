@@ -1,4 +1,4 @@
-//! The seeds of the fuzz targets: small files of every kind that the readers know, made from the fixtures.
+//! The seeds of the fuzz targets: small files of every kind that the readers support, made from the fixtures.
 
 use profraw::format::Header;
 use std::io::Write;
@@ -96,7 +96,7 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// A raw profile of two functions. `values`: the sizes of value profiles in bytes, one per function from the first on.
+/// A raw profile of two functions. `values`: the sizes of the value profiles of the first functions, in bytes.
 pub fn profile(version: u64, values: &[u8]) -> Vec<u8> {
     let has_uniform = version > 10;
     let record: u64 = if has_uniform { 72 } else { 64 };
@@ -278,14 +278,14 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// LLVM's offload binary.
 pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
     let mut strings = Vec::new();
-    let mut place = |text: &str| {
+    let mut append = |text: &str| {
         let at = strings.len();
         strings.extend(text.bytes());
         strings.push(0);
         at as u64
     };
     let pairs = [("triple", "amdgcn-amd-amdhsa"), ("arch", "gfx1100")]
-        .map(|(key, value)| (place(key), place(value), value.len() as u64));
+        .map(|(key, value)| (append(key), append(value), value.len() as u64));
     let pair = if version == 1 { 16 } else { 24 };
     let entries = 32;
     let tables = entries + 40 * images.len() as u64;

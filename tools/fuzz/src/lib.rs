@@ -28,8 +28,8 @@ pub fn bundle(bytes: &[u8]) {
     inspect(bytes);
 }
 
-/// A compressed offload bundle. The first byte can select a valid stream with the rest as its contents: otherwise, the
-/// checks of the decompressor would find nearly all damage before these are read.
+/// A compressed offload bundle. If the first byte is 0 or 1, the other bytes are compressed first, so that the stream is
+/// valid. Otherwise the decompressor would reject nearly all damaged inputs before their contents are read.
 pub fn packed(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -85,7 +85,8 @@ pub fn profraw(bytes: &[u8]) {
     }
 }
 
-/// A trace. The first byte can select to correct the checksums, which would otherwise find nearly all damage.
+/// A trace. Two bits of the first byte select which checksums are corrected first. Wrong checksums would hide nearly all
+/// other damage from the reader.
 pub fn trace(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -114,7 +115,7 @@ pub fn trace(bytes: &[u8]) {
         }
     }
     assert!(reader.offset() <= size);
-    // At most a record and a gap per record size, and damage at the end.
+    // At most one record and one gap per 128 bytes (the size of a record), and damage at the end.
     assert!(
         items <= 2 * (size / 128) + 1,
         "{items} items in {size} bytes"
@@ -126,28 +127,28 @@ pub fn trace(bytes: &[u8]) {
 
 /// Walks through everything in `bytes`.
 fn inspect(bytes: &[u8]) {
-    let mut found = 0;
+    let mut parts = 0;
     let size = bytes.len() as u64;
     walk_bytes(
         Path::new("fuzzed"),
         Bytes::of_memory(bytes.to_vec()),
         Options::default(),
-        &mut |it| {
-            found += 1;
-            let _ = format!("{}", it.place);
-            if let What::CodeObject(object) = &it.what {
+        &mut |found| {
+            parts += 1;
+            let _ = format!("{}", found.location);
+            if let What::CodeObject(object) = &found.what {
                 assert!(
                     object.kernels.len() as u64 <= 64 + object.size,
                     "more kernels than bytes"
                 );
                 let _ = format!("{} {:?}", object.target, object);
             }
-            if let (Some(bytes), true) = (&it.bytes, it.place.steps.is_empty()) {
+            if let (Some(bytes), true) = (&found.bytes, found.location.steps.is_empty()) {
                 assert!(bytes.size() <= size);
             }
-            // Limits what a file of this size can contain.
-            match found > 10_000 + size {
-                true => panic!("{found} parts in {size} bytes"),
+            // No file of this size contains more.
+            match parts > 10_000 + size {
+                true => panic!("{parts} parts in {size} bytes"),
                 false => ControlFlow::Continue(()),
             }
         },
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Undamaged seeds have no damage.
+    /// No damage is reported in seeds.
     #[test]
     fn every_seed_is_valid() {
         for target in CODE {
@@ -180,19 +181,19 @@ mod tests {
                     [1, rest @ ..] => corpus::packed(rest, corpus::Method::Zstd, 2),
                     _ => seed,
                 };
-                let place = Path::new(&name);
+                let file = Path::new(&name);
                 let mut objects = 0;
                 walk_bytes(
-                    place,
+                    file,
                     Bytes::of_memory(seed),
                     Options::default(),
                     &mut |found| {
                         match &found.what {
                             What::CodeObject(_) => objects += 1,
                             What::Damage { why } if name != "thin" => {
-                                panic!("{}: {why}", found.place)
+                                panic!("{}: {why}", found.location)
                             }
-                            What::Unknown { .. } => panic!("{} is unknown", found.place),
+                            What::Unknown { .. } => panic!("{} is unknown", found.location),
                             _ => {}
                         }
                         ControlFlow::Continue(())
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_and_changed_seeds_do_no_harm() {
+    fn truncated_and_changed_seeds_do_not_panic() {
         for (target, run) in TARGETS {
             for (_, seed) in corpus::seeds(target) {
                 let step = (seed.len() / 40).max(1);
@@ -246,9 +247,9 @@ mod tests {
         }
     }
 
-    /// Inputs that libFuzzer found, as files in `found/TARGET`.
+    /// Inputs that libFuzzer found. To test one in each run, copy it to `found/TARGET`.
     #[test]
-    fn inputs_that_were_found_do_no_harm() {
+    fn inputs_that_libfuzzer_found_do_not_panic() {
         for (target, run) in TARGETS {
             let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("found")

@@ -1,6 +1,6 @@
-//! Clocks: the GPU's constant one, and the processor time of a host thread.
+//! Clocks: the GPU's constant-rate clock, and the processor time of a host thread.
 
-/// The GPU's constant 100 MHz clock, as in the start and end time of a signal.
+/// Ticks of the GPU's constant 100 MHz clock, which also counts the start and end times in a signal.
 pub fn clock_ticks() -> u64 {
     let (seconds, nanoseconds) = read(libc::CLOCK_MONOTONIC);
     seconds * 100_000_000 + nanoseconds / 10

@@ -6,13 +6,14 @@ pub enum Fault {
     /// The model does not execute the instruction or this form of it.
     #[error("instruction not modelled")]
     Unknown,
-    /// The words at the program counter are not a valid instruction.
-    #[error("not a gfx1100 instruction")]
+    /// The decoder rejects the words at the program counter: they are not a valid instruction, or one that it does not
+    /// support.
+    #[error("not a supported gfx1100 instruction")]
     Illegal,
     /// A vector register that the kernel descriptor does not allocate.
     #[error("register v{0} is not allocated by the kernel descriptor")]
     Vgpr(usize),
-    /// A scalar register beyond s105.
+    /// A scalar register above s105.
     #[error("register s{0} does not exist")]
     Sgpr(usize),
     /// An access outside of the allocated ranges.
@@ -22,7 +23,7 @@ pub enum Fault {
         address: u64,
         size: usize,
         write: bool,
-        /// The lane, if it was a vector access. The same applies to the other variants.
+        /// The lane, if it was a vector access. This is the same in the other variants.
         lane: Option<u8>,
     },
     /// An access outside of the lane's private segment.
@@ -52,7 +53,7 @@ pub enum Fault {
         size: usize,
         lane: Option<u8>,
     },
-    /// `s_trap`: `__builtin_trap`, `abort` and a failed `assert` of device code end with it.
+    /// `s_trap`, which `__builtin_trap`, `abort` and a failed `assert` in device code execute.
     #[error("the kernel trapped (s_trap {0}: __builtin_trap, abort or a failed assert)")]
     Trap(u8),
 }

@@ -1,6 +1,6 @@
 //! A functional model of a gfx1100 GPU (RDNA3).
 //!
-//! From the highest layer to the lowest; each uses only layers below it:
+//! The layers, from the highest to the lowest. Each uses only layers below it:
 //!
 //! | module | task |
 //! | --- | --- |
@@ -10,10 +10,10 @@
 //! | [`exec`] | executes one instruction: changes a [`wave::Wave`] and [`memory::Memory`] |
 //! | [`isa`] | decodes instruction words to an [`isa::Inst`] |
 //!
-//! A dispatch that needs anything that the model does not know fails with an error that names the kernel and the
-//! instruction: the model never guesses. Behind ROCr such an error ends the process.
+//! The model never guesses. If a kernel needs something that the model does not support, the dispatch fails with an error
+//! that names the kernel and the instruction. With ROCr, such an error aborts the process.
 //!
-//! The README.md of this package describes how to add instructions, and the tests.
+//! The README.md of this package describes the tests and how to add instructions.
 //!
 //! # As a library
 //!

@@ -1,4 +1,4 @@
-//! The command `gpu-model`: writes the files that ROCr needs besides the library.
+//! The command `gpu-model`: writes the topology files that ROCr needs in addition to the library.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Global memory: which address ranges are allocated, and accesses that are checked against them.
+//! Global memory: the allocated address ranges, and accesses that are checked against these ranges.
 //!
 //! The bytes belong to ROCr or to the user of the library. The byte at GPU virtual address `a` is at host address
 //! `base + a`, unless the range has its own host address ([`Memory::allocated_at`]). Host threads and waves of several
@@ -55,7 +55,7 @@ impl Span {
 #[derive(Debug, Default)]
 pub struct Memory {
     spans: RwLock<Spans>,
-    /// The number of changes: a [`View`] discards its cached ranges when it differs.
+    /// The number of changes so far. A [`View`] discards its cached ranges when this number has changed.
     generation: AtomicU64,
 }
 
@@ -75,7 +75,7 @@ impl Memory {
         Arc::new(memory)
     }
 
-    /// Sets the host address of GPU address 0. To be called before a range is allocated.
+    /// Sets the host address of GPU address 0. Call this before any range is allocated.
     pub fn set_base(&self, base: usize) {
         self.write().base = base;
     }
@@ -105,8 +105,8 @@ impl Memory {
     /// If `address`, `size` and `host` are not multiples of 8: an aligned access must be aligned on the host.
     ///
     /// # Safety
-    /// See [`Memory::allocated`]. If a part of a range is replaced or freed, its bounds must be multiples of 8, too, so that
-    /// no aligned access crosses a bound.
+    /// See [`Memory::allocated`]. If a part of a range is replaced or freed, its bounds must also be multiples of 8: an
+    /// aligned access must not cross a bound.
     pub unsafe fn allocated_at(&self, address: u64, size: u64, host: usize, writable: bool) {
         assert!((address | size | host as u64).is_multiple_of(8));
         self.insert(address, size, host.wrapping_sub(address as usize), writable);
@@ -118,7 +118,7 @@ impl Memory {
             return;
         }
         let mut spans = self.write();
-        cut(&mut spans.by_start, start, end);
+        remove(&mut spans.by_start, start, end);
         spans.by_start.insert(
             start,
             Span {
@@ -131,10 +131,10 @@ impl Memory {
         self.generation.fetch_add(1, AcqRel);
     }
 
-    /// Removes a range, which may be a part of an allocated one.
+    /// Removes a range. It may be a part of an allocated range, or include several.
     pub fn freed(&self, address: u64, size: u64) {
         let mut spans = self.write();
-        cut(&mut spans.by_start, address, address.saturating_add(size));
+        remove(&mut spans.by_start, address, address.saturating_add(size));
         self.generation.fetch_add(1, AcqRel);
     }
 
@@ -143,7 +143,7 @@ impl Memory {
         self.generation.load(Acquire)
     }
 
-    /// The largest range around `address` that can be accessed as one, which may consist of several allocated ranges.
+    /// The largest range around `address` that can be accessed as one range. It may consist of several allocated ranges.
     fn span(&self, address: u64) -> Option<Span> {
         let spans = &self.read().by_start;
         let mut span = *spans.range(..=address).next_back()?.1;
@@ -173,14 +173,15 @@ impl Memory {
     }
 }
 
-fn cut(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
-    let touched: Vec<Span> = spans
+/// Removes the addresses from `start` to `end` (exclusive) from all ranges.
+fn remove(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
+    let overlapping: Vec<Span> = spans
         .range(..end)
         .rev()
         .map(|(_, span)| *span)
         .take_while(|span| span.end > start)
         .collect();
-    for span in touched {
+    for span in overlapping {
         spans.remove(&span.start);
         if span.start < start {
             spans.insert(span.start, Span { end: start, ..span });
@@ -200,7 +201,7 @@ fn fault(address: u64, size: usize, write: bool) -> Fault {
     }
 }
 
-/// One thread's access to memory. It caches the ranges that were used last.
+/// One thread's access to memory. It caches recently used ranges.
 pub struct View {
     memory: Arc<Memory>,
     generation: u64,
@@ -249,7 +250,7 @@ impl View {
             oldest: 0,
             memory,
         };
-        view.forget();
+        view.clear_cache();
         view
     }
 
@@ -258,17 +259,17 @@ impl View {
     }
 
     #[cold]
-    fn forget(&mut self) {
+    fn clear_cache(&mut self) {
         self.generation = self.memory.generation();
         self.recent = [EMPTY; 8];
     }
 
-    /// The host address of an access, if all its bytes are allocated. Null if the bytes are not contiguous on the host:
-    /// that is impossible for an aligned access of at most 8 bytes ([`Memory::allocated_at`]).
+    /// The host address of an access. Fails if one of its bytes is not allocated. Returns null if the bytes are not
+    /// contiguous on the host, which is impossible for an aligned access of at most 8 bytes ([`Memory::allocated_at`]).
     #[inline]
     fn host_pointer(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
         if self.generation != self.memory.generation() {
-            self.forget();
+            self.clear_cache();
         }
         for span in &self.recent {
             if span.contains(address, size) && (span.writable || !write) {
@@ -321,7 +322,7 @@ impl View {
     access!(load_u32, store_u32, u32, AtomicU32);
     access!(load_u64, store_u64, u64, AtomicU64);
 
-    /// Loads `into.len()` dwords from `address` on. Aligned pairs do not tear.
+    /// Loads `into.len()` dwords, starting at `address`. Aligned pairs do not tear.
     pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
         let pointer = self.host_pointer(address, size_of_val(into), false)?;
         if pointer.is_null() || !address.is_multiple_of(4) {
@@ -349,7 +350,7 @@ impl View {
         Ok(())
     }
 
-    /// Stores dwords from `address` on. Aligned pairs do not tear.
+    /// Stores dwords, starting at `address`. Aligned pairs do not tear.
     pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
         let pointer = self.host_pointer(address, size_of_val(from), true)?;
         if pointer.is_null() || !address.is_multiple_of(4) {
@@ -376,7 +377,8 @@ impl View {
         Ok(())
     }
 
-    /// Atomically replaces the dword at `address` by `change` of it. Returns the old value.
+    /// Atomically replaces the dword at `address` with the result of `change`. Returns the old value. `change` may be called
+    /// more than once.
     pub fn update_u32(
         &mut self,
         address: u64,

@@ -2,8 +2,8 @@
 //! Specification, and AMD's vendor packets.
 //!
 //! A packet completes before the next one starts, so the barrier bit needs no support. Each queue has its own thread,
-//! which polls for packets for a while after the last one. Then the thread sleeps, and one thread for all sleeping queues
-//! polls their write indexes, so that an idle queue costs almost nothing.
+//! which polls for more packets for a while after the last one. Then the thread sleeps, and one common thread polls the
+//! write indexes of all sleeping queues. So an idle queue costs almost nothing.
 
 use std::fmt;
 use std::io;
@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::memory::View;
 use crate::thread::{self, lock};
 
-/// The parts of a queue. All addresses are GPU virtual addresses.
+/// Where a queue is in memory. All addresses are GPU virtual addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Address of the ring.
@@ -29,7 +29,7 @@ pub struct Info {
     pub write_index: u64,
     /// Address of the read index.
     pub read_index: u64,
-    /// Address of the `amd_queue_t`, for kernels that read it; 0 if there is none.
+    /// Address of the `amd_queue_t`, for kernels that read it; 0 if it does not exist.
     pub queue: u64,
 }
 
@@ -47,9 +47,9 @@ pub trait Host: Send + Sync + 'static {
     fn acquire(&self) {}
     /// Called for a packet whose header has a release fence at system scope: when it is complete, before its signal changes.
     fn release(&self) {}
-    /// Changes how a packet completes, for simulators that test programs that wait for it. With `None`, the model does not
-    /// change the completion signal. `kernel`: it is a kernel dispatch packet. Called once for each kernel packet and for
-    /// each other packet that has a completion signal.
+    /// Called once for each kernel packet (`kernel` is true), and for each other packet that has a completion signal.
+    /// Returns how the packet completes, so that a simulator can test how programs react. If it returns `None`, the model
+    /// does not change the completion signal.
     fn completes(&self, ended: Completion, kernel: bool) -> Option<Completion> {
         let _ = kernel;
         Some(ended)
@@ -61,9 +61,9 @@ pub trait Host: Send + Sync + 'static {
 /// The completion of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The completion signal; 0 for none.
+    /// Address of the completion signal; 0 if the packet does not have one.
     pub signal: u64,
-    /// Start and end in ticks of the GPU's clock. With `None`, the times in the signal do not change.
+    /// Start and end in ticks of the GPU's clock (100 MHz). With `None`, the times in the signal do not change.
     pub times: Option<(u64, u64)>,
 }
 
@@ -120,7 +120,7 @@ impl Queue {
         })
     }
 
-    /// Reports that there may be new packets. Without this call, they are found a little later.
+    /// Rings the doorbell: there may be new packets. Without this call, the next poll finds them.
     pub fn ring(&self) {
         self.shared.ring();
     }
@@ -144,7 +144,7 @@ impl Shared {
         self.stop.load(Acquire)
     }
 
-    /// Waits until the doorbell rings, at most for `pause`.
+    /// Waits until the doorbell rings, for at most `pause`.
     fn wait(&self, pause: Duration) {
         let rung = lock(&self.doorbell);
         let (mut rung, _) = self
@@ -166,13 +166,13 @@ fn pause(idle: Duration) -> Duration {
         0..POLLING => 20,
         POLLING..100_000 => 100,
         100_000..1_000_000 => 500,
-        _ => return LONGEST_PAUSE,
+        _ => return MAX_PAUSE,
     })
 }
 
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_millis(2);
 
-/// Microseconds for which a queue's own thread polls for packets.
+/// How long an idle queue's own thread polls for packets, in microseconds.
 const POLLING: u128 = 2_000;
 
 /// A queue whose thread sleeps until its write index is no longer `next`.
@@ -197,7 +197,7 @@ static WATCHER: Watcher = Watcher {
 };
 
 impl Watcher {
-    /// Starts the thread if it does not run yet. Returns whether it runs.
+    /// Starts the thread if it is not running. Returns whether it is running.
     fn start(&'static self) -> bool {
         let mut started = lock(&self.started);
         if !*started {
@@ -207,10 +207,10 @@ impl Watcher {
     }
 
     /// Waits until the doorbell rings or the queue's write index changes. If the thread cannot be started, waits for
-    /// [`LONGEST_PAUSE`].
+    /// [`MAX_PAUSE`].
     fn sleep(&'static self, sleeper: Sleeper) {
         if !self.start() {
-            sleeper.shared.wait(LONGEST_PAUSE);
+            sleeper.shared.wait(MAX_PAUSE);
             return;
         }
         let shared = sleeper.shared.clone();
@@ -280,7 +280,7 @@ mod packet {
     const SCOPE_SYSTEM: u16 = 2;
 }
 
-/// PM4 commands. Those that the model accepts only affect caches and ordering, which it does not have.
+/// PM4 commands. The accepted ones only affect caches and ordering. The model does not have caches and does not reorder.
 mod pm4 {
     pub const NOP: u32 = 0x10;
     pub const INDIRECT_BUFFER: u32 = 0x3f;
@@ -306,13 +306,12 @@ enum Step {
     Waiting,
 }
 
-/// Whether a packet has been processed.
-enum Done {
-    Yes {
-        start: u64,
-    },
-    /// It has to wait.
-    NotYet,
+/// The outcome of an attempt to process a packet.
+enum Outcome {
+    /// The packet is complete. `start`: when its processing started, in ticks of the GPU's clock.
+    Completed { start: u64 },
+    /// The packet has to wait.
+    MustWait,
 }
 
 /// Why a packet failed, without its queue and index.
@@ -354,8 +353,8 @@ impl Processor {
                 Ok(step) => {
                     let idle = idle_since.elapsed();
                     if idle < Duration::from_micros(10) {
-                        // Not a yield: polling threads of ROCr would get the processor for milliseconds. A thread that
-                        // sleeps for a short time gets it back immediately.
+                        // Spin instead of yielding: after a yield, polling threads of ROCr would get the processor for
+                        // milliseconds. After a short sleep, as below, a thread gets the processor back immediately.
                         std::hint::spin_loop();
                     } else if step == Step::Empty && idle.as_micros() >= POLLING {
                         WATCHER.sleep(Sleeper {
@@ -402,8 +401,8 @@ impl Processor {
         if kernel && packet::acquires(header) {
             self.shared.host.acquire();
         }
-        let done = match header as u8 {
-            packet::INVALID => Done::NotYet,
+        let outcome = match header as u8 {
+            packet::INVALID => Outcome::MustWait,
             packet::KERNEL_DISPATCH => self.kernel(address)?,
             packet::BARRIER_AND => self.barrier(address, true)?,
             packet::BARRIER_OR => self.barrier(address, false)?,
@@ -414,7 +413,7 @@ impl Processor {
             },
             other => self.unknown("packet type", other)?,
         };
-        let Done::Yes { start } = done else {
+        let Outcome::Completed { start } = outcome else {
             return Ok(Step::Waiting);
         };
         if !kernel && packet::acquires(header) {
@@ -461,18 +460,18 @@ impl Processor {
         Ok(())
     }
 
-    fn unknown(&self, what: &str, value: u8) -> Result<Done, Failure> {
+    fn unknown(&self, what: &str, value: u8) -> Result<Outcome, Failure> {
         if self.executes {
             return Err(unsupported(what, value));
         }
-        Ok(Done::Yes {
+        Ok(Outcome::Completed {
             start: clock_ticks(),
         })
     }
 
-    fn kernel(&mut self, address: u64) -> Result<Done, Failure> {
+    fn kernel(&mut self, address: u64) -> Result<Outcome, Failure> {
         if !self.executes {
-            return Ok(Done::Yes {
+            return Ok(Outcome::Completed {
                 start: clock_ticks(),
             });
         }
@@ -502,14 +501,14 @@ impl Processor {
             .gpu
             .dispatch(&packet, || self.shared.stopped())
             .map_err(Failure::Dispatch)?;
-        Ok(Done::Yes { start })
+        Ok(Outcome::Completed { start })
     }
 
     fn signal_value(&mut self, signal: u64) -> Result<i64, Failure> {
         Ok(self.memory.load_u64(signal + signal::VALUE)? as i64)
     }
 
-    fn barrier(&mut self, address: u64, all: bool) -> Result<Done, Failure> {
+    fn barrier(&mut self, address: u64, all: bool) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let (mut awaited, mut met) = (0, 0);
         for n in 0..5 {
@@ -525,14 +524,14 @@ impl Processor {
             met > 0 || awaited == 0
         };
         Ok(if enough {
-            Done::Yes { start }
+            Outcome::Completed { start }
         } else {
-            Done::NotYet
+            Outcome::MustWait
         })
     }
 
     /// `hsa_amd_barrier_value_packet_t`
-    fn barrier_value(&mut self, address: u64) -> Result<Done, Failure> {
+    fn barrier_value(&mut self, address: u64) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let on = self.memory.load_u64(address + 8)?;
         let reference = self.memory.load_u64(address + 16)? as i64;
@@ -551,14 +550,14 @@ impl Processor {
             }
         };
         Ok(if met {
-            Done::Yes { start }
+            Outcome::Completed { start }
         } else {
-            Done::NotYet
+            Outcome::MustWait
         })
     }
 
-    /// A jump to a buffer of PM4 commands.
-    fn pm4(&mut self, address: u64) -> Result<Done, Failure> {
+    /// A packet that jumps to a buffer of PM4 commands.
+    fn pm4(&mut self, address: u64) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let mut jump = [0; 4];
         self.memory.load_dwords(address + 4, &mut jump)?;
@@ -581,7 +580,7 @@ impl Processor {
             };
             at += length;
         }
-        Ok(Done::Yes { start })
+        Ok(Outcome::Completed { start })
     }
 }
 

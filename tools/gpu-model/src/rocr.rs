@@ -1,7 +1,7 @@
 //! ROCr's model interface, version 0.4: the C functions that ROCr calls when `HSA_MODEL_LIB` names this library.
 //!
-//! This is the only C interface of the crate. A panic that reaches one of these functions ends the process. So does
-//! everything that the model cannot do, because the interface has no way to return errors.
+//! This is the only C interface of the crate. The interface has no way to return errors, so an unsupported request or a
+//! panic ends the process.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering::Relaxed;
@@ -182,7 +182,7 @@ const WRITE_INDEX_OFFSET: u64 = 56;
 const WRITE_TO_READ_INDEX: u64 = 72;
 
 unsafe extern "C" fn register_queue(model: *mut Model, info: *const QueueInfo) -> *mut Queue {
-    // SAFETY: both are from ROCr and valid during the call.
+    // SAFETY: both pointers are from ROCr and valid during the call.
     let (model, info) = unsafe { (&*model, &*info) };
     if info.queue_type != QUEUE_TYPE_COMPUTE_AQL {
         die(format_args!(

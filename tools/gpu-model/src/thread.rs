@@ -1,8 +1,8 @@
 //! Host threads of the model. They run no signal handlers of the program, and a panic in one ends the process.
 //!
 //! A thread that starts takes the dynamic loader's lock: glibc registers the destructors of its thread-local variables.
-//! The program may hold that lock, in `dlclose`, while it waits for the GPU. A GPU needs no host thread to run a kernel,
-//! so the model always keeps some threads that have already started and wait for work.
+//! The program may hold that lock, in `dlclose`, while it waits for the GPU. Unlike the model, a real GPU does not need host
+//! threads to run a kernel. So the model always keeps some spare threads that have already started.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -17,7 +17,7 @@ struct Spare {
     thread: JoinHandle<()>,
 }
 
-/// As many as a program may need while it holds the loader's lock: for its queue and for the threads that copy.
+/// The number of threads that a program may need while it holds the loader's lock: for its queue and for copies.
 const SPARES: usize = 4;
 
 static READY: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
@@ -40,10 +40,10 @@ fn fill(ready: &mut Vec<Spare>) {
     }
 }
 
-/// Runs `work` on a spare thread. A panic in it ends the process: the program might wait for the thread for ever.
+/// Runs `work` on a spare thread. A panic in it ends the process: the program might wait for the thread forever.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     let mut ready = lock(&READY);
-    // The oldest one has finished its start.
+    // The oldest spare thread is the most likely to have finished starting.
     let spare = match ready.is_empty() {
         true => start()?,
         false => ready.remove(0),

@@ -45,8 +45,8 @@ fn write_text(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-/// Writes the topology of `target` to `root`. The folder appears with all its files at once, so several processes may
-/// call this at the same time. An existing complete topology is not changed.
+/// Writes the topology of `target` to the folder `root`. The folder appears with all its files at once, so several processes
+/// may call this at the same time. An existing complete topology is not changed.
 pub fn create(root: &Path, target: Target) -> io::Result<()> {
     let parent = root
         .parent()
@@ -61,7 +61,7 @@ pub fn create(root: &Path, target: Target) -> io::Result<()> {
     let fresh = parent.join(name);
     let placed = fill(&fresh, target).and_then(|()| match fs::rename(&fresh, root) {
         Err(_) if is_complete(root) => Ok(()),
-        // An incomplete topology.
+        // Replace an incomplete topology.
         Err(_) if root.is_dir() => fs::remove_dir_all(root).and_then(|()| fs::rename(&fresh, root)),
         result => result,
     });
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_topology_is_kept_and_an_incomplete_one_replaced() {
+    fn a_complete_topology_is_kept_and_an_incomplete_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("new/topology");
         create(&root, TARGETS[0]).unwrap();

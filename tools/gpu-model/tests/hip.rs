@@ -1,7 +1,7 @@
-//! HIP programs, compiled by unmodified clang and run with AMD's HIP and ROCr on the model, at each optimization level, in
-//! wave32 and wave64. They compare the results of the device with those of the host, and print differences.
+//! HIP programs, compiled by unmodified clang at each optimization level for wave32 and wave64, and run with AMD's HIP and
+//! ROCr on the model. They compare the results of the device with those of the host, and print differences.
 //!
-//! They run in the root that `tools/rocm-env setup` creates.
+//! They run in the Debian root that `tools/rocm-env setup` creates.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ fn repo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Builds the model once and runs a shell command in the root.
+/// Builds the model once and runs a shell command in the Debian root.
 fn in_rocm(command: &str) -> Output {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
@@ -117,7 +117,10 @@ fn a_fault_ends_the_process_and_prints_the_location() {
         ),
         (
             "unknown",
-            ["kernel _Z7unknownPi: not a gfx1100 instruction", ": f0000"],
+            [
+                "kernel _Z7unknownPi: not a supported gfx1100 instruction",
+                ": f0000",
+            ],
         ),
     ] {
         let output = in_rocm(&format!("'{}' {mode}", out.display()));

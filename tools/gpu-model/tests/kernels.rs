@@ -1,7 +1,8 @@
-//! The model as a library: kernels given as words, executed with [`Gpu::dispatch`] and through a queue, without ROCr.
+//! The model as a library: executes kernels, given as instruction words, with [`Gpu::dispatch`] and through a queue, without
+//! ROCr.
 //!
 //! The words are the output of `llvm-mc --arch=amdgcn --mcpu=gfx1100` for the assembly in the comments. s[0:1] is the
-//! address of the kernel arguments, s2 to s4 are the workgroup id, v0 is the packed work-item id.
+//! address of the kernel arguments, s2 to s4 are the workgroup id, and v0 is the packed work-item id.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -36,7 +37,7 @@ impl Machine {
             .collect::<Vec<_>>()
             .leak();
         let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
-        // SAFETY: the bytes are never freed, and are atomics.
+        // SAFETY: the bytes are atomics and are never freed.
         unsafe { memory.allocated(START, SIZE, true) };
         Machine {
             bytes,
@@ -89,7 +90,7 @@ fn packet(workgroup_size: [u16; 3], grid_size: [u32; 3]) -> Packet {
     }
 }
 
-/// Each work-item stores the low byte of its packed id at that id.
+/// Each work-item stores the low byte of its packed id. The packed id is the offset.
 const STORE_ITEMS: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -97,7 +98,7 @@ const STORE_ITEMS: &[u32] = &[
     0xbfb00000, // s_endpgm
 ];
 
-/// The same, at an address that is 40 bytes higher for each workgroup.
+/// Like [`STORE_ITEMS`], but each workgroup's address is 40 bytes higher than that of the previous one.
 const STORE_ITEMS_OF_GROUPS: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -127,7 +128,7 @@ fn the_last_workgroup_of_a_grid_may_be_partial() {
 fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
     let machine = Machine::new();
     machine.load(STORE_ITEMS, true);
-    // One workgroup. The grid reduces it to 3 x 2 x 2.
+    // One workgroup, which the grid reduces to 3 x 2 x 2 work-items.
     machine.set(DATA + (1 << 20), &[0xffff_ffff, 0xffff_ffff]);
     machine.run([4, 8, 2], [3, 2, 2]).unwrap();
     for z in 0..2 {
@@ -135,8 +136,8 @@ fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
             for x in 0..4 {
                 let id = x | y << 10 | z << 20;
                 let inside = x < 3 && y < 2;
-                let fresh = if z == 1 && y > 0 { 0 } else { 0xff };
-                let expected = if inside { x as u8 } else { fresh };
+                let initial = if z == 1 && y > 0 { 0 } else { 0xff };
+                let expected = if inside { x as u8 } else { initial };
                 assert_eq!(machine.byte(DATA + id), expected, "({x}, {y}, {z})");
             }
         }
@@ -166,7 +167,7 @@ fn waves_of_a_workgroup_wait_at_a_barrier() {
     assert_eq!(machine.byte(DATA + 159), 0);
 }
 
-/// Workgroup 0 waits in a loop until another workgroup has stored its result.
+/// Workgroup 0 waits in a loop until another workgroup has stored its result. Without another workgroup, it never ends.
 const SPIN: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -282,7 +283,7 @@ fn an_invalid_packet_is_rejected() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("cannot read its descriptor"), "{error}");
-    // The kernel reads the dispatch packet, which has no address.
+    // The kernel reads the dispatch packet, but the packet does not have an address.
     machine.set(DESCRIPTOR + 56, &[1 << 1 | 1 << 10]);
     let error = machine.run([8, 1, 1], [8, 1, 1]).unwrap_err().to_string();
     assert!(error.contains("reads the dispatch packet"), "{error}");
@@ -350,7 +351,7 @@ impl Ring<'_> {
     fn index(&self) -> u64 {
         INDEXES + 16 * self.number
     }
-    /// Writes a packet: the body first, then the header, then the index.
+    /// Writes a packet: first the body, then the header, then the write index.
     fn write(&mut self, mut words: [u32; 16]) {
         let slot = self.slot(self.written);
         let header = std::mem::replace(&mut words[0], 1);
@@ -549,5 +550,8 @@ fn a_queue_can_be_destroyed_in_the_middle_of_a_kernel() {
     std::thread::sleep(SHORT);
     drop(ring.queue.take());
     assert_eq!(value(&machine, done), 1);
-    assert!(ring.failures.try_recv().is_err(), "this is not a failure");
+    assert!(
+        ring.failures.try_recv().is_err(),
+        "destroying a queue is not a failure"
+    );
 }

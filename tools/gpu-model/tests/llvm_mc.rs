@@ -1,7 +1,7 @@
-//! Compares the decoder with LLVM. [`decode`] of the words that llvm-mc assembles for gfx1100 must have the text that llvm-mc
-//! prints, and both must decode random words alike.
+//! Compares the decoder with LLVM. If llvm-mc assembles a line for gfx1100, [`decode`] must decode the words to the text
+//! that llvm-mc prints. Both must decode random words to the same instructions.
 //!
-//! llvm-mc runs in the root that `tools/rocm-env setup` creates, once per batch.
+//! llvm-mc runs once per batch, in the Debian root that `tools/rocm-env setup` creates.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -35,10 +35,11 @@ fn llvm_mc(lanes: usize, arguments: &[&str], input: String) -> (String, String) 
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    // llvm-mc's exit status is also nonzero for rejected lines. The message of rocm-env starts with its name.
+    // The exit status does not tell whether llvm-mc ran: it is also nonzero for rejected lines. rocm-env's message starts
+    // with its name.
     assert!(
         !stderr.contains("rocm-env: "),
-        "llvm-mc needs the root that `tools/rocm-env setup` makes: {stderr}"
+        "llvm-mc needs the Debian root: run `tools/rocm-env setup`: {stderr}"
     );
     writer.join().unwrap().expect("llvm-mc reads its input");
     (String::from_utf8(output.stdout).unwrap(), stderr)
@@ -58,7 +59,7 @@ fn parse(line: &str) -> Option<Instruction> {
     Some((text.trim().to_string(), words))
 }
 
-/// llvm-mc's diagnostics of a kind: row from 0, column from 1, message.
+/// llvm-mc's diagnostics whose message starts with `kind`: row (from 0), column (from 1), message.
 fn diagnostics<'a>(stderr: &'a str, kind: &str) -> Vec<(usize, usize, &'a str)> {
     let diagnostic = |line: &'a str| {
         let mut parts = line.strip_prefix("<stdin>:")?.splitn(3, ':');
@@ -137,7 +138,7 @@ fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(|s| s.to_string()).collect()
 }
 
-/// A register, or a range from `first` on.
+/// The name of a register, or of a register range that starts at `first`.
 fn range(file: &str, first: usize, bits: usize) -> String {
     match bits.div_ceil(32) {
         1 => format!("{file}{first}"),
@@ -149,7 +150,7 @@ fn is_vgpr(text: &str) -> bool {
     text.starts_with('v') && !text.starts_with("vcc")
 }
 
-/// The forms of source `i` of this kind, the simplest first.
+/// The assembler's forms of source `i` of this kind, the simplest first.
 fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
     let bits = kind.bits(lanes);
     let v = range("v", 10 + 20 * i, bits);
@@ -189,7 +190,7 @@ fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
     }
 }
 
-/// The forms of a destination; none if the assembler does not write it.
+/// The forms of a destination. Empty if the assembler syntax does not include it.
 fn destination(kind: Kind, lanes: usize, vector: bool) -> Vec<String> {
     let bits = kind.bits(lanes);
     match kind {
@@ -275,7 +276,7 @@ impl Forms {
         self.lines.push(line.trim().to_string());
     }
 
-    /// Each operand in each of its forms, with the others in their simplest form.
+    /// Adds a line for each form of each operand. The other operands have their simplest form.
     fn vary(&mut self, suffix: &str, operands: &[Vec<String>], modifiers: &str) {
         let plain: Vec<String> = operands.iter().map(|forms| forms[0].clone()).collect();
         self.push(suffix, &plain, modifiers);
@@ -639,7 +640,7 @@ fn every_line(lanes: usize) -> Vec<String> {
             }
             Encoding::Vop3 | Encoding::Vop3Sd => forms.e64(),
             Encoding::Vop3p => forms.vop3p(),
-            // See below.
+            // `dual_lines` adds these.
             Encoding::Vopd => {}
             Encoding::Ds => forms.ds(),
             Encoding::Flat | Encoding::Global | Encoding::Scratch => forms.flat(),
@@ -653,7 +654,7 @@ fn every_line(lanes: usize) -> Vec<String> {
     lines
 }
 
-/// Fails if there are differences, and prints one per mnemonic. A difference is a pair of an instruction and a message.
+/// Fails if there are differences, and prints one per mnemonic. A difference is an instruction's text and a message.
 fn report(what: &str, total: usize, differences: Vec<(String, String)>) {
     let count = differences.len();
     let mut seen = HashSet::new();
@@ -668,7 +669,7 @@ fn report(what: &str, total: usize, differences: Vec<(String, String)>) {
     assert!(count == 0, "{count} of {total} {what}, such as\n{examples}");
 }
 
-/// LLVM prints OP_SEL although the names of true16 registers include it, and not consistently.
+/// Removes OP_SEL if the names of true16 registers include it. LLVM sometimes prints it nevertheless.
 fn without_redundancy(text: &str) -> String {
     let true16 = text.contains(".l") || text.contains(".h");
     match text.split_once(" op_sel:[") {
@@ -680,17 +681,17 @@ fn without_redundancy(text: &str) -> String {
     }
 }
 
-/// The difference between the decoder's and LLVM's text and length, if there is one: LLVM's text and a message.
+/// LLVM's text and a message if text or length of the decoder and LLVM differ.
 fn difference(lanes: usize, words: &[u32], llvm: &Instruction) -> Option<(String, String)> {
-    let (text, their_words) = llvm;
+    let (text, llvm_words) = llvm;
     match decode(words) {
         Ok(inst) => {
             let model = inst.text(lanes).to_string();
             let same = without_redundancy(&model) == without_redundancy(text)
-                && usize::from(inst.len) == 4 * their_words.len();
+                && usize::from(inst.len) == 4 * llvm_words.len();
             let difference = format!(
                 "{words:08x?} llvm: {text} ({} bytes)\n  model: {model} ({} bytes)",
-                4 * their_words.len(),
+                4 * llvm_words.len(),
                 inst.len
             );
             (!same).then(|| (text.clone(), difference))
@@ -774,7 +775,7 @@ impl Random {
             _ => self.bits(9),
         }
     }
-    /// Random words, which are valid more often than uniformly distributed ones.
+    /// Random words of one of 11 families of formats. They are valid more often than uniformly distributed words.
     fn sample(&mut self, family: u32) -> Sample {
         let (a, b, c) = (self.next(), self.next(), self.next());
         let dpp = self.bits(8)
@@ -847,8 +848,8 @@ fn is_for_wave32(inst: &Inst) -> bool {
     inst.enc == Encoding::Vopd || odd_mask
 }
 
-/// Whether the guide does not specify an instruction that LLVM accepts, or the model does not support it.
-fn has_no_meaning(text: &str, words: &[u32]) -> bool {
+/// Whether LLVM accepts an instruction that the guide does not specify or that the model does not support.
+fn is_unspecified(text: &str, words: &[u32]) -> bool {
     let vop3 = words[0] >> 26 == 0b110101;
     let operands: Vec<&str> = text.split([' ', ',']).filter(|s| !s.is_empty()).collect();
     let mask = if text.contains("v_cndmask") {
@@ -858,19 +859,19 @@ fn has_no_meaning(text: &str, words: &[u32]) -> bool {
     };
     // Pixel shader parameters in LDS.
     text.contains("src_lds_direct")
-        // A lane mask or a destination that is not a register.
+        // The lane mask or the destination is not a register.
         || vop3 && mask.is_some_and(|mask| mask.starts_with("src_"))
-        // Half of a 32-bit operand.
+        // OP_SEL selects half of a 32-bit operand.
         || vop3 && text.contains(" op_sel:[")
         // The source is a constant, relative to M0.
         || text.starts_with("s_movrelsd_2_b32")
 }
 
-/// LLVM's disassembler accepts more than its assembler generates, and sometimes prints other words than its input. So:
+/// LLVM's disassembler accepts more than its assembler generates, and sometimes prints words that differ from its input. So:
 ///
-/// - If the decoder's text differs from LLVM's, the decoder must return LLVM's text for the words that LLVM prints.
+/// - If the decoder's text differs from LLVM's text, the decoder must return LLVM's text for the words that LLVM prints.
 /// - If the decoder rejects words that LLVM prints unchanged, then LLVM has marked them as invalid, or LLVM's text does not
-///   assemble to these words, or the model does not have the format.
+///   assemble to these words, or the model does not support the format.
 fn random_words_decode_alike(lanes: usize) {
     const SAMPLES: usize = 250_000;
     const OTHER_FORMATS: [&str; 7] = [
@@ -882,7 +883,7 @@ fn random_words_decode_alike(lanes: usize) {
         "v_interp_",
         "s_atc_probe",
     ];
-    // The disassembler prints names for a value, or for an operation with certain modifiers, that the assembler rejects.
+    // For some values or modifiers of these operations, the disassembler prints names that the assembler rejects.
     const OTHER_NAMES: [&str; 3] = ["s_version", "v_dot4_i32_i8", "v_dot8_i32_i4"];
     let mut random = Random(lanes as u64);
     let samples: Vec<Sample> = (0..SAMPLES).map(|i| random.sample(i as u32 % 11)).collect();
@@ -923,7 +924,7 @@ fn random_words_decode_alike(lanes: usize) {
         .into_iter()
         .zip(again)
         .filter(|((_, words), again)| again.as_ref().is_ok_and(|(_, again)| again == words))
-        .filter(|((text, words), _)| !has_no_meaning(text, words))
+        .filter(|((text, words), _)| !is_unspecified(text, words))
         .map(|((text, words), _)| (text.clone(), format!("{words:08x?} llvm: {text}")))
         .collect();
     report(

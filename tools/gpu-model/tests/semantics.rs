@@ -1,6 +1,6 @@
-//! The results of instructions, compared with C++ on the host: each program in `semantics/` computes on the device and on the
+//! Compares the results of instructions with C++ on the host: each program in `semantics/` computes on the device and on the
 //! host. clang 23 compiles it at each optimization level and for both wave sizes. AMD's HIP and ROCr run it on the model, in
-//! the root that `tools/rocm-env setup` creates.
+//! the Debian root that `tools/rocm-env setup` creates.
 //!
 //! A failure prints the seed of the inputs. `DEVPROF_SEED` sets the first seed.
 
@@ -52,7 +52,6 @@ fn program(name: &str) {
             let binary =
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{level}-{lanes}"));
             let binary = binary.to_str().expect("a path in UTF-8");
-            // With contraction, the results would differ from the host's.
             let mut command = vec![
                 "--no-model",
                 "--",
@@ -62,6 +61,7 @@ fn program(name: &str) {
                 "--offload-arch=gfx1100",
                 "--rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
                 "-std=c++20",
+                // With contraction, the results would differ from the host's.
                 "-ffp-contract=off",
                 level,
             ];

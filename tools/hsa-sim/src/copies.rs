@@ -53,10 +53,10 @@ unsafe fn bytes(to: usize, from: usize, size: usize) {
     let mut at = 0;
     if to % 8 == from % 8 && !(from..from.wrapping_add(size)).contains(&to) {
         while at < size {
-            let whole = size - at >= 8 && (to + at).is_multiple_of(8);
-            // SAFETY: the caller's promise; eight bytes only where they are aligned and inside the ranges.
+            let by_word = size - at >= 8 && (to + at).is_multiple_of(8);
+            // SAFETY: the caller's promise; eight bytes at once only if they are aligned and inside the ranges.
             unsafe {
-                if whole {
+                if by_word {
                     let word = (*((from + at) as *const AtomicU64)).load(Relaxed);
                     (*((to + at) as *const AtomicU64)).store(word, Relaxed);
                 } else {
@@ -64,7 +64,7 @@ unsafe fn bytes(to: usize, from: usize, size: usize) {
                     (*((to + at) as *const AtomicU8)).store(byte, Relaxed);
                 }
             }
-            at += if whole { 8 } else { 1 };
+            at += if by_word { 8 } else { 1 };
         }
     } else {
         // SAFETY: the caller's promise.
@@ -72,19 +72,19 @@ unsafe fn bytes(to: usize, from: usize, size: usize) {
     }
 }
 
-/// Copies, with the fault of the plan.
+/// Copies bytes and applies the plan's fault.
 ///
 /// # Safety
 /// Both ranges may be accessed.
 pub unsafe fn transfer(to: usize, from: usize, size: usize, fault: Option<CopyFault>) {
     let size = match fault {
-        Some(CopyFault::Short(most)) => size.min(most),
+        Some(CopyFault::Short(limit)) => size.min(limit),
         _ => size,
     };
     // SAFETY: the caller's promise.
     unsafe { bytes(to, from, size) };
-    if let Some(CopyFault::Torn(whole)) = fault {
-        for at in whole.min(size)..size {
+    if let Some(CopyFault::Torn(intact)) = fault {
+        for at in intact.min(size)..size {
             // SAFETY: inside the range that was just written.
             unsafe { (*((to + at) as *const AtomicU8)).fetch_xor(0xff, Relaxed) };
         }

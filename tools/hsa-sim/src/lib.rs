@@ -1,17 +1,18 @@
-//! An HSA runtime in a shared library, for programs that use HSA and machines without a GPU and AMD's stack; and for tests
-//! that need behaviour that the real stack shows rarely.
+//! A simulated HSA runtime in a shared library. Programs that use HSA run with it on machines without a GPU and without
+//! AMD's software. Tests use it for behaviour that real hardware shows rarely.
 //!
 //! `libhsa_sim.so` has the soname of AMD's runtime, `libhsa-runtime64.so.1`. So once it is loaded under any name,
-//! `dlopen("libhsa-runtime64.so.1", RTLD_NOLOAD)` finds it. Programs that are linked against AMD's runtime find it by a
-//! link of that name in a directory of `LD_LIBRARY_PATH`. `tools/hsa-sim/build` links a library with the symbol versions of
-//! AMD's, so that such programs start without a warning. Kernels run on the GPU model of `tools/gpu-model`.
+//! `dlopen("libhsa-runtime64.so.1", RTLD_NOLOAD)` finds it. Programs that are linked against AMD's runtime find it through
+//! a link of that name in a directory of `LD_LIBRARY_PATH`. `tools/hsa-sim/build` links a library with the symbol versions
+//! of AMD's library, so that such programs start without a warning. Kernels run on the GPU model of `tools/gpu-model`.
 //!
-//! A module uses only modules of lower layers, and those of its own layer without a circle. The layers, lowest first:
+//! A module uses only modules of its own layer and of lower layers, and there are no dependency cycles. The layers, lowest
+//! first:
 //!
-//! | layer | what it has |
+//! | layer | contents |
 //! | --- | --- |
 //! | [`sync`] | locks |
-//! | [`faults`] | the fault plan: faults on demand |
+//! | [`faults`] | the fault plan: fault injection |
 //! | [`results`] | how functions return results |
 //! | [`settings`], [`system_events`] | settings from the environment; handlers of system events |
 //! | [`device`] | agents, clocks, mapped memory, caches |

@@ -8,7 +8,7 @@ pub fn status(result: Result<(), Status>) -> Status {
     result.err().unwrap_or(Status::SUCCESS)
 }
 
-/// Writes a result, or the wrong value that the fault plan has for it.
+/// Writes a result, or the wrong value from the fault plan.
 ///
 /// # Safety
 /// `to` is null or may be written.
@@ -41,7 +41,7 @@ pub unsafe fn put_bytes(to: *mut u8, bytes: &[u8]) -> Result<(), Status> {
     Ok(())
 }
 
-/// Types of attributes. A wrong value of the fault plan is converted to the type.
+/// Types of attributes. A wrong value from the fault plan is converted to the type.
 pub trait Plain: Copy {
     fn from_u64(value: u64) -> Self;
 }

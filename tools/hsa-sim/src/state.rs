@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 /// The objects of the initialised runtime.
 pub struct State {
-    /// Calls of `hsa_init` without one of `hsa_shut_down`.
+    /// Calls of `hsa_init` without a matching call of `hsa_shut_down`.
     pub references: u32,
     pub settings: Settings,
     pub agents: Agents,

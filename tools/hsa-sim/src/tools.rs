@@ -2,8 +2,8 @@
 //! with the API tables. The last `hsa_shut_down` calls their `OnUnload` and closes them.
 //!
 //! A ROCr that is built with rocprofiler-register offers its tables to rocprofiler-sdk first. If a tool has registered
-//! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
-//! it. `HSA_SIM_TOOLS=registered` simulates this.
+//! there, ROCr skips the libraries of `HSA_TOOLS_LIB` without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` enables
+//! them or `HSA_TOOLS_DISABLE_REGISTER` is 1. `HSA_SIM_TOOLS=registered` simulates this.
 
 use crate::settings::tools::ToolSettings;
 use crate::sync::locked;
@@ -16,10 +16,10 @@ type OnLoad = unsafe extern "C" fn(*mut ApiTable, u64, u64, *const *const c_char
 
 type OnUnload = unsafe extern "C" fn();
 
-/// The version of the runtime that tools get: ROCr's.
+/// The runtime version that ROCr passes to tools.
 const RUNTIME_VERSION: u64 = 1;
 
-/// The number of calls of an `OnLoad`.
+/// See [`hsa_sim_on_load_calls`].
 static ON_LOAD_CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// The number of calls of a tool's `OnLoad` in this process.
@@ -67,10 +67,10 @@ pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
         let Ok(c_name) = CString::new(name.as_str()) else {
             continue;
         };
-        // SAFETY: the user has asked for this library.
+        // SAFETY: the user has named this library.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            // SAFETY: dlerror gives a C string after a failure.
+            // SAFETY: dlerror returns a C string after a failure.
             let why = unsafe { CStr::from_ptr(libc::dlerror()) };
             eprintln!("hsa-sim: HSA_TOOLS_LIB: {}", why.to_string_lossy());
             failed.push(c_name);
@@ -97,7 +97,7 @@ pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
     }
 }
 
-/// Calls `OnUnload` of the tools, the last one first, and closes them.
+/// Calls `OnUnload` of the tools in reverse order, and closes them.
 pub fn unload(reset_tables: impl FnOnce()) {
     let loaded = std::mem::take(&mut *locked(&LOADED));
     for &handle in loaded.iter().rev() {

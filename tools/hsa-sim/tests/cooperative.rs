@@ -17,7 +17,7 @@ const FATAL: &[(&str, &str)] = &[
     ("twice", "a second intercept queue"),
 ];
 
-/// The environment variable that has the case of a child process.
+/// The environment variable that selects the case of a child process.
 const CASE: &str = "COOPERATIVE_CASE";
 
 unsafe extern "C" fn pass(
@@ -33,7 +33,7 @@ unsafe extern "C" fn pass(
 
 fn intercepted(session: &Session, gpu: AgentHandle) -> *mut Queue {
     let mut queue = std::ptr::null_mut();
-    // SAFETY: as HSA's specification says.
+    // SAFETY: as specified by HSA.
     unsafe {
         ok((session.hsa.hsa_amd_queue_intercept_create)(
             gpu,
@@ -81,7 +81,7 @@ fn fatal(session: &Session, case: &str) {
         "twice" => {
             intercepted(session, gpu);
         }
-        other => panic!("{other} is no case"),
+        other => panic!("unknown case {other}"),
     }
 }
 
@@ -127,7 +127,7 @@ fn an_agent_has_one_cooperative_queue() {
     let mut status = Status::SUCCESS;
     for (size, kind) in [(100, HSA_QUEUE_TYPE_COOPERATIVE), (64, 3)] {
         let mut queue = std::ptr::null_mut();
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         status = unsafe {
             (session.hsa.hsa_queue_create)(
                 gpu,

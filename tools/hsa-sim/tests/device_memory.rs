@@ -1,4 +1,4 @@
-//! Access of the host to GPUs' memory, with and without a large BAR. GPUs and copies always have access.
+//! The host's access to GPUs' memory, with and without a large BAR. GPUs and copies always have access.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::ffi::c_void;
 /// Whether the program can read a byte. Does not raise a signal.
 fn readable(address: *const c_void) -> bool {
     let mut pipe = [0; 2];
-    // SAFETY: a pipe of this test's; the kernel checks the address.
+    // SAFETY: a new pipe; the kernel checks the address.
     unsafe {
         assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
         let written = libc::write(pipe[1], address, 1);
@@ -26,12 +26,12 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     unsafe {
         let mut info: PointerInfo = std::mem::zeroed();
         info.size = size_of::<PointerInfo>() as u32;
-        let nothing = std::ptr::null_mut();
+        let no_count = std::ptr::null_mut();
         let status = (session.hsa.hsa_amd_pointer_info)(
             address,
             &mut info,
             None,
-            nothing,
+            no_count,
             std::ptr::null_mut(),
         );
         ok(status);
@@ -57,17 +57,17 @@ fn access(session: &Session, agent: AgentHandle, pool: PoolHandle) -> [u32; 2] {
 }
 
 fn host_accessible(session: &Session, region: PoolHandle) -> bool {
-    let mut reached = false;
+    let mut accessible = false;
     // SAFETY: the attribute is a bool.
     ok(unsafe {
         let info = session.hsa.hsa_region_get_info;
         info(
             RegionHandle(region.0),
             HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
-            (&raw mut reached).cast(),
+            (&raw mut accessible).cast(),
         )
     });
-    reached
+    accessible
 }
 
 /// The host's address for a device address, from the loader extension.
@@ -145,8 +145,8 @@ fn check(session: &Session, large: bool) {
     assert_eq!(access(session, gpu, of_host), [2, 1]);
     for flags in [COARSE, EXTENDED] {
         let pool = session.pool(gpu, flags);
-        let far = if large { [2, 1] } else { [0, 0] };
-        assert_eq!(access(session, session.cpu, pool), far);
+        let cpu_access = if large { [2, 1] } else { [0, 0] };
+        assert_eq!(access(session, session.cpu, pool), cpu_access);
         assert_eq!(access(session, gpu, pool), [1, 0]);
         assert_eq!(access(session, peer, pool), [2, 1]);
         assert_eq!(host_accessible(session, pool), large);
@@ -163,7 +163,7 @@ fn check(session: &Session, large: bool) {
         assert_eq!(
             readable(inside),
             large,
-            "that the CPU is allowed changes nothing"
+            "allow_access for the CPU has no effect"
         );
         let other = session.allocate(session.pool(peer, flags), SIZE);
         copy_around(session, memory, other, host);
@@ -189,7 +189,7 @@ fn check(session: &Session, large: bool) {
     // SAFETY: 16 bytes of a loaded variable.
     ok(unsafe { (hsa.hsa_memory_copy)((&raw mut counts).cast(), counters as *const c_void, 16) });
     assert_eq!(counts, [64, 16]);
-    // The host's address leads to the image at load time.
+    // The host's address is that of a copy of the image at load time.
     let object: u64 = session.symbol(
         executable,
         gpu,

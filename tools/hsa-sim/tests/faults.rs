@@ -1,16 +1,16 @@
-//! Each HSA call of a drain fails, one after the other, with several statuses. Copies fail in every way that the fault plan
-//! has. In each case the other code objects are drained, losses are reported, the return value is correct, the next drain is
-//! complete, and nothing leaks.
+//! Each HSA call of a drain fails, one after the other, with several statuses. Copies also fail after their start, never
+//! complete, or are slow. In each case the other code objects are drained, losses are reported, the return value is correct,
+//! the next drain is complete, and nothing leaks.
 
 mod common;
 
 use common::{Session, library};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// All functions that can fail, also those that a drain does not call.
+/// All functions that can fail, including those that a drain does not call.
 fn functions() -> Vec<&'static str> {
     hsa_sim::faults::functions::fallible()
-        // These have separate cases.
+        // These are tested separately: hsa_init in versions.rs, the other one below.
         .filter(|name| !["hsa_init", "hsa_system_get_major_extension_table"].contains(name))
         .collect()
 }
@@ -32,7 +32,7 @@ const REPLACEABLE: &[&str] = &[
     "hsa_amd_memory_async_copy",
 ];
 
-/// The statuses for the cases of a call. The last one is always a new one, since devprof prints a message only once.
+/// The statuses for the cases of a call. The last status is different each time, since devprof prints each message once.
 fn statuses() -> [String; 3] {
     static NEXT: AtomicU32 = AtomicU32::new(0x10_0000);
     let own = NEXT.fetch_add(1, Relaxed);
@@ -47,8 +47,9 @@ fn statuses() -> [String; 3] {
 struct Case {
     result: i32,
     stderr: String,
-    /// Complete profiles with the correct counts, and others.
+    /// The number of complete profiles with the correct counts.
     good: usize,
+    /// The number of other profiles.
     wrong: usize,
 }
 
@@ -145,7 +146,7 @@ fn fails(session: &mut Session, function: &str, call: u64, status: &str) {
     } else if REPLACEABLE.contains(&function) {
         panic!("{plan}: there is a replacement: {}", case.stderr);
     } else if function == "hsa_agent_get_info" {
-        // One agent's objects, or all if it was the CPU.
+        // The other agent's objects remain, or all objects if the call was for the CPU.
         OBJECTS / 2
     } else {
         OBJECTS - 1
@@ -222,8 +223,8 @@ fn every_call_fails_at_every_position() {
     assert_eq!((lost.result, lost.good), (-1, 0), "{}", lost.stderr);
     let named = lost.stderr.matches("code object memory://").count();
     assert_eq!(named, OBJECTS, "{}", lost.stderr);
-    // A loss is also reported if the URI of the code object cannot be read. (Discovery calls these functions once and three
-    // times for each code object.)
+    // A loss is also reported if the URI of the code object cannot be read. (For each code object, discovery calls the
+    // first function once and the second one three times.)
     let discovery = [OBJECTS, 3 * OBJECTS];
     for (n, function) in hsa_abi::LOADER_FUNCTIONS[3..5].iter().enumerate() {
         let status = 0x20_0000 + n;

@@ -67,7 +67,7 @@ impl Test<'_> {
 fn code_objects(test: &Test, other_queue: *mut Queue) {
     test.run(0, 0);
     test.run(AGENT, AGENT);
-    assert_eq!(test.count(), 0, "what kernels wrote is in the cache");
+    assert_eq!(test.count(), 0, "the counts are in the cache");
     test.barrier(test.queue, SYSTEM, AGENT);
     assert_eq!(test.count(), 0, "a fence for the agent is not enough");
     // A fence on another queue of the agent has the same effect.
@@ -149,7 +149,7 @@ fn only_fences_at_system_scope_synchronize_cache_and_memory() {
         let other = test.session.queue(test.gpu, HSA_QUEUE_TYPE_MULTI);
         code_objects(test, other);
         pools(test);
-        // SAFETY: nothing is in it.
+        // SAFETY: it is empty.
         ok(unsafe { (test.session.hsa.hsa_queue_destroy)(other) });
     });
     session.restart_with("HSA_SIM_L2", "coherent");

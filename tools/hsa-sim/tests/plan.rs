@@ -84,7 +84,7 @@ fn each_action_has_its_effect() {
     assert!(lost.is_err(), "the second kernel does not complete");
     session.plan("");
     assert_eq!(session.collect().0, 0);
-    assert!(session.take_profiles()[0].1.is_fixture(2), "but it ran");
+    assert!(session.take_profiles()[0].1.is_fixture(2), "the kernel ran");
 
     // Wrong times and values.
     let times = |plan: &str| {
@@ -122,14 +122,14 @@ fn each_action_has_its_effect() {
     let mut signals = Vec::new();
     for n in 0..5 {
         let mut signal = SignalHandle::default();
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         let status = unsafe { (hsa.hsa_amd_signal_create)(1, 0, std::ptr::null(), 1, &mut signal) };
         assert_eq!(status == Status::SUCCESS, n < 2, "{n}: {status:?}");
         signals.push(signal);
     }
     assert_eq!(session.calls("hsa_amd_signal_create"), 5);
     for &signal in &signals[..2] {
-        // SAFETY: made above.
+        // SAFETY: created above.
         ok(unsafe { (hsa.hsa_signal_destroy)(signal) });
     }
 

@@ -32,7 +32,7 @@ fn desc() -> QueueCreateDesc {
 }
 
 fn create(session: &Session, agent: AgentHandle, descs: &mut [QueueCreateDesc]) -> Status {
-    // SAFETY: so many descriptors.
+    // SAFETY: `descs` has this length.
     unsafe { (session.hsa.hsa_amd_queue_create)(agent, descs.as_mut_ptr(), descs.len() as u32) }
 }
 
@@ -126,11 +126,11 @@ fn acquire(
     priority: u32,
 ) -> Result<*mut Queue, Status> {
     let mut queue = std::ptr::null_mut();
-    // SAFETY: as the header says.
+    // SAFETY: as specified in the header.
     let status = unsafe {
-        let nothing = std::ptr::null_mut();
+        let data = std::ptr::null_mut();
         let acquire = session.hsa.hsa_amd_counted_queue_acquire;
-        acquire(gpu, kind, priority, None, nothing, 0, &mut queue)
+        acquire(gpu, kind, priority, None, data, 0, &mut queue)
     };
     match status {
         Status::SUCCESS => Ok(queue),
@@ -190,7 +190,7 @@ fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
 }
 
 #[test]
-fn queues_are_created_from_descriptors_and_pools() {
+fn queues_are_created_from_descriptors_and_counted_queues_are_shared() {
     let mut session = Session::start("queue_create", &[("GPU_MAX_HW_QUEUES", "2")]);
     for _ in 0..2 {
         let gpu = session.gpus[0];

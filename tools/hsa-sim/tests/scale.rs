@@ -48,11 +48,11 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
         .iter()
         .filter(|(_, profile)| profile.is_fixture(1))
         .count();
-    let still = profiles
+    let not_run = profiles
         .iter()
         .filter(|(_, profile)| profile.is_fixture(0))
         .count();
-    assert_eq!((runs, still), (run, files - run));
+    assert_eq!((runs, not_run), (run, files - run));
     time
 }
 
@@ -106,6 +106,6 @@ fn eighteen_thousand_code_objects_on_seventy_agents() {
     let dir = session.out.parent().expect("a directory").to_path_buf();
     drop(session);
     std::fs::remove_dir_all(dir).expect("removable");
-    // The work is four times as much. With quadratic growth, the time would be sixteen times as long.
+    // There are four times as many objects. With quadratic growth, the time would be sixteen times as long.
     assert!(many < few * 8, "{few:?}, then {many:?}");
 }

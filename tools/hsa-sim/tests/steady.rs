@@ -1,4 +1,4 @@
-//! A drain after which nothing was loaded or unloaded: the next one reads no symbols, allocates no memory of GPUs and no
+//! If no code object was loaded or unloaded since the last drain, a drain reads no symbols, allocates neither GPU memory nor
 //! pinned memory, waits twice for each agent, and only writes files that have changed.
 
 mod common;
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 #[test]
 fn a_drain_in_the_steady_state_only_copies_counters() {
     let mut session = Session::start("steady", &[("HSA_SIM_AGENTS", "gfx1100*3")]);
-    // From now on devprof is a tool, and observes the loading of code objects.
+    // After the restart devprof is loaded as a tool, so that it observes the loading of code objects.
     session.restart();
     let mut loaded = session.load_all();
     assert_eq!(session.collect(), (0, String::new()));

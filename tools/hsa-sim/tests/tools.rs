@@ -5,7 +5,7 @@ mod common;
 use common::{Session, library};
 
 #[test]
-fn tools_are_skipped_where_another_tool_has_registered() {
+fn tools_are_skipped_if_another_tool_has_registered() {
     let devprof = library("devprof");
     let mut session = Session::start(
         "tools",

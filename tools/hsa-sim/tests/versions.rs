@@ -59,7 +59,7 @@ fn raw_10_and_raw_11_are_drained_together() {
         assert!(profile.is_fixture(1), "{name}: {profile:?}");
     }
 
-    // A second run of one of them: its file is written again with the larger counts, the others as they were.
+    // A second run of one of them: its new file has the larger counts, the others have the same counts as before.
     session.run(loaded[0], session.gpus[0]);
     assert_eq!(session.collect().0, 0);
     let runs: Vec<u64> = session

@@ -2,7 +2,7 @@
 
 use super::{Finding, State};
 use crate::llvm::Llvm;
-use code_objects::{CodeObject, Found, Options, Place, Sampling, What};
+use code_objects::{CodeObject, Found, Location, Options, Sampling, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,12 +26,12 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
                 targets.insert(object.target.to_string());
             }
             // None of the file could be read.
-            What::Damage { why } if found.place == Place::new(file) => findings.push(
-                Finding::missing(TOPIC, format!("{}: {why}", found.place), NAME_KERNELS),
+            What::Damage { why } if found.location == Location::new(file) => findings.push(
+                Finding::missing(TOPIC, format!("{}: {why}", found.location), NAME_KERNELS),
             ),
             What::Damage { why } => findings.push(Finding::warning(
                 TOPIC,
-                format!("{}: {why}", found.place),
+                format!("{}: {why}", found.location),
                 "`devprof inspect` shows the parts that can be read",
             )),
             _ => {}

@@ -5,7 +5,7 @@ use crate::color::Paint;
 use crate::names::Naming;
 use crate::readable::plural;
 use crate::table::Table;
-use code_objects::{CodeObject, Host, Kernel, Method, Place, Profile, Sampling, What};
+use code_objects::{CodeObject, Host, Kernel, Location, Method, Profile, Sampling, What};
 use std::collections::BTreeMap;
 
 /// If a file has more code objects than this, they are not listed one by one.
@@ -16,12 +16,12 @@ impl Contents {
         let mut text = Paint::Heading.on(colors, &self.file.display().to_string()) + "\n";
         let (mut archives, mut bundles) = (0usize, 0usize);
         let mut bitcode: BTreeMap<String, usize> = BTreeMap::new();
-        let mut objects: Vec<(&Place, &CodeObject)> = Vec::new();
-        let outermost = |place: &Place| place.steps.is_empty();
-        for (place, what) in &self.found {
+        let mut objects: Vec<(&Location, &CodeObject)> = Vec::new();
+        let outermost = |location: &Location| location.steps.is_empty();
+        for (location, what) in &self.found {
             let line = match what {
                 What::CodeObject(object) => {
-                    objects.push((place, object));
+                    objects.push((location, object));
                     continue;
                 }
                 What::Bitcode | What::SpirV => {
@@ -30,14 +30,14 @@ impl Contents {
                     } else {
                         "SPIR-V"
                     };
-                    let target = match place.steps.last() {
+                    let target = match location.steps.last() {
                         Some(step) => format!("{kind}, {step}"),
                         None => kind.to_owned(),
                     };
                     *bitcode.entry(target).or_default() += 1;
                     continue;
                 }
-                What::Host(host) if outermost(place) => host_line(host),
+                What::Host(host) if outermost(location) => host_line(host),
                 // An archive can have very many members.
                 What::Host(_) => continue,
                 What::Archive { thin } => {
@@ -53,7 +53,7 @@ impl Contents {
                     match &bundle.packed {
                         Some(packed) if bundles <= MAX_LISTED => format!(
                             "{}: {} unpack to {} ({}, version {})",
-                            path_within(place),
+                            path_within(location),
                             packed.packed.map_or("the rest".into(), size),
                             size(packed.unpacked),
                             packed.method.name(),
@@ -118,8 +118,8 @@ impl Contents {
         }
         text += sampling(&objects);
         if options.kernels {
-            for (place, object) in &objects {
-                text += &in_full(place, object, &options.naming, colors);
+            for (location, object) in &objects {
+                text += &in_full(location, object, &options.naming, colors);
             }
         } else if objects.len() > MAX_LISTED {
             text += &format!(
@@ -127,8 +127,8 @@ impl Contents {
                 objects.len()
             );
         } else if !objects.is_empty() && self.is_container() {
-            for (place, object) in &objects {
-                text += &format!("  {}\n", one_line(place, object));
+            for (location, object) in &objects {
+                text += &format!("  {}\n", one_line(location, object));
             }
         }
         text
@@ -195,9 +195,9 @@ fn with(variants: &[String]) -> String {
         .collect()
 }
 
-/// The path to a place within its file.
-fn path_within(place: &Place) -> String {
-    let steps: Vec<String> = place.steps.iter().map(ToString::to_string).collect();
+/// The path to a location within its file.
+fn path_within(location: &Location) -> String {
+    let steps: Vec<String> = location.steps.iter().map(ToString::to_string).collect();
     match steps.is_empty() {
         true => "at its start".into(),
         false => steps.join(", "),
@@ -214,7 +214,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// A table with one row per target.
-fn by_target(objects: &[(&Place, &CodeObject)], colors: bool) -> String {
+fn by_target(objects: &[(&Location, &CodeObject)], colors: bool) -> String {
     let mut rows: BTreeMap<String, Vec<&CodeObject>> = BTreeMap::new();
     for (_, object) in objects {
         rows.entry(object.target.to_string())
@@ -268,7 +268,7 @@ fn counters(profile: &Profile) -> String {
 }
 
 /// An explanation of sampling, if there are sampled code objects.
-fn sampling(objects: &[(&Place, &CodeObject)]) -> &'static str {
+fn sampling(objects: &[(&Location, &CodeObject)]) -> &'static str {
     let profiles = || {
         objects
             .iter()
@@ -286,14 +286,14 @@ fn sampling(objects: &[(&Place, &CodeObject)]) -> &'static str {
     }
 }
 
-fn one_line(place: &Place, object: &CodeObject) -> String {
+fn one_line(location: &Location, object: &CodeObject) -> String {
     let mut line = format!(
         "{}: {}, {}, {} at {:#x}",
         object.target,
         size(object.size),
         plural(object.kernels.len(), "kernel"),
-        path_within(place),
-        place.offset,
+        path_within(location),
+        location.offset,
     );
     if let Some(id) = &object.build_id {
         line += &format!(", build ID {id}");
@@ -302,8 +302,8 @@ fn one_line(place: &Place, object: &CodeObject) -> String {
 }
 
 /// All details of a code object.
-fn in_full(place: &Place, object: &CodeObject, naming: &Naming, colors: bool) -> String {
-    let heading = format!("{} at {:#x}", path_within(place), place.offset);
+fn in_full(location: &Location, object: &CodeObject, naming: &Naming, colors: bool) -> String {
+    let heading = format!("{} at {:#x}", path_within(location), location.offset);
     let mut text = format!("\n  {}\n", Paint::Heading.on(colors, &heading));
     let mut facts = vec![
         format!("{}--{}", object.triple, object.target),

@@ -49,14 +49,14 @@ impl Objects {
         let mut objects = Objects::default();
         let files = binaries.iter().map(PathBuf::as_path);
         extract(files, dir, &Filter::default(), &mut |found| match found {
-            Err((place, why)) => objects.damage.push(format!("{place}: {why}")),
+            Err((location, why)) => objects.damage.push(format!("{location}: {why}")),
             Ok(found) if found.written == Written::Before => {}
             Ok(found) if found.object.coverage.is_none() || found.object.relocatable => {
                 objects.without_coverage += 1
             }
             Ok(found) => objects.found.push(Object {
                 path: found.file,
-                origin: found.place.to_string(),
+                origin: found.location.to_string(),
                 processor: found.object.target.processor,
                 kernels: found
                     .object

@@ -1,7 +1,7 @@
-//! A cache of decoded instructions, by their addresses.
+//! A cache of decoded instructions by address.
 //!
-//! Code objects are unloaded and their addresses reused, so a decoded instruction is valid only while the words in memory
-//! are the same. Each page is compared with memory before its first use in a dispatch.
+//! A program can unload a code object and load another one at the same address, so a decoded instruction is valid only
+//! while the words in memory are the same. Each page is compared with memory before its first use in a dispatch.
 
 use std::collections::HashMap;
 
@@ -32,8 +32,8 @@ pub struct CodeCache {
     straddling: Option<Inst>,
 }
 
-/// The cache is emptied when it has this many pages (an `Inst` is about 60 bytes, so a page is about 64 KiB).
-const MOST_PAGES: usize = 512;
+/// The cache is cleared when it has this many pages. An `Inst` has about 60 bytes, so a page takes about 64 KiB.
+const MAX_PAGES: usize = 512;
 
 impl CodeCache {
     pub fn new() -> CodeCache {
@@ -74,8 +74,8 @@ impl CodeCache {
             .expect("checked above"))
     }
 
-    #[cold]
     /// Makes the page of `pc` the current one.
+    #[cold]
     fn load_page(&mut self, pc: u64, memory: &mut View) -> Result<usize, Fault> {
         let number = pc / PAGE_BYTES;
         let known = self.by_number.get(&number).copied();
@@ -99,7 +99,7 @@ impl CodeCache {
                 index
             }
             None => {
-                if self.pages.len() == MOST_PAGES {
+                if self.pages.len() == MAX_PAGES {
                     self.pages.clear();
                     self.by_number.clear();
                 }
@@ -125,7 +125,7 @@ impl CodeCache {
         }
         let word = word_of(pc);
         if !self.pages[index].valid.contains(&word) {
-            // The page has a gap between the words that were read and this one.
+            // The page has a gap between the words that have been read and this one: read the part around this one.
             self.invalidate();
             let index = self.load_page(pc, memory)?;
             return self.decode(index, pc, memory);
@@ -193,7 +193,7 @@ mod tests {
 
     const START: u64 = 0x10_0000;
 
-    /// Two pages at [`START`], with these words at `address`. Nothing else is allocated.
+    /// Memory of two pages at [`START`], with these words at `address`.
     fn code(address: u64, words: &[u32]) -> (Vec<u32>, View) {
         let mut bytes = vec![0; 2 * PAGE_WORDS];
         let at = (address - START) as usize / 4;

@@ -92,7 +92,7 @@ impl Descriptor {
         Ok(descriptor)
     }
 
-    /// The values of the user SGPRs, in their fixed order, or why there is none for one of them.
+    /// The values of the user SGPRs, in their fixed order, or why one of them cannot be set.
     pub fn user_sgprs(&self, packet: &Packet) -> Result<Vec<u32>, String> {
         let mut sgprs = Vec::with_capacity(16);
         let mut pair = |enabled: u16, value: u64, what: &str, needed: bool| {

@@ -10,7 +10,7 @@ pub enum Error {
     /// The caller requested a stop.
     #[error("stopped")]
     Stopped,
-    /// The packet or the kernel descriptor requests something that the model does not have.
+    /// The packet or the kernel descriptor is invalid, or requests something that the model does not support.
     #[error("kernel {kernel}: {reason}")]
     Packet { kernel: String, reason: String },
     /// A wave cannot continue.
@@ -25,7 +25,7 @@ pub struct FaultReport {
     pub kernel: String,
     pub entry: u64,
     pub pc: u64,
-    /// The words of the instruction that can be read.
+    /// The words of the instruction, as far as they can be read.
     pub words: Vec<u32>,
     /// The instruction in assembly, if the words decode to one.
     pub text: Option<String>,

@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::thread::{self, lock};
 
 /// A dispatch that takes longer than this gets helper threads.
-const LONG: Duration = Duration::from_micros(100);
+const HELPER_DELAY: Duration = Duration::from_micros(100);
 
 #[derive(Default)]
 struct Jobs {
@@ -36,8 +36,8 @@ struct Pool {
 pub struct Gpu {
     memory: Arc<Memory>,
     pool: Arc<Pool>,
-    most_helpers: usize,
-    /// Interpreters that no dispatch uses now. They are kept for the instructions that they have decoded.
+    max_helpers: usize,
+    /// Interpreters that are not in use. They are kept because they cache decoded instructions.
     idle: Mutex<Vec<Interpreter>>,
     stats: Arc<Stats>,
 }
@@ -55,7 +55,7 @@ impl Gpu {
         Gpu {
             memory,
             pool: Arc::default(),
-            most_helpers: threads.saturating_sub(1),
+            max_helpers: threads.saturating_sub(1),
             idle: Mutex::default(),
             stats: Arc::default(),
         }
@@ -101,9 +101,9 @@ impl Gpu {
                 if stop() {
                     run.stop();
                 }
-                if !shared && start.elapsed() > LONG {
+                if !shared && start.elapsed() > HELPER_DELAY {
                     shared = true;
-                    self.call_helpers(&run);
+                    self.start_helpers(&run);
                 }
             });
             if run.wait_for_others() {
@@ -116,14 +116,14 @@ impl Gpu {
         run.take_error().map_or(Ok(()), Err)
     }
 
-    fn call_helpers(&self, run: &Arc<Run>) {
+    fn start_helpers(&self, run: &Arc<Run>) {
         let mut jobs = lock(&self.pool.jobs);
-        for _ in 0..self.most_helpers {
+        for _ in 0..self.max_helpers {
             jobs.runs.push_back(run.clone());
         }
-        while jobs.helpers < self.most_helpers {
+        while jobs.helpers < self.max_helpers {
             let (pool, memory) = (self.pool.clone(), self.memory.clone());
-            // With fewer helpers the dispatch only takes longer.
+            // Not an error: the dispatch takes longer with fewer helpers.
             if thread::spawn("gpu-model help", move || help(&pool, memory)).is_err() {
                 break;
             }

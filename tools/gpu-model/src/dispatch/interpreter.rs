@@ -29,10 +29,11 @@ impl Interpreter {
         }
     }
 
-    /// Runs a wave until it waits, yields or ends, or until it has executed `budget` instructions. `budget` becomes the
-    /// number of instructions that are left. After a fault, the program counter is that of the faulting instruction.
+    /// Runs a wave until it waits, yields or ends, or until it has executed `budget` instructions. On return, `budget` is
+    /// the number of instructions that are left. After a fault, the program counter is the address of the faulting
+    /// instruction.
     ///
-    /// `single`: the wave is the only one of its workgroup, so it does not wait at barriers.
+    /// `single`: the wave is the only one in its workgroup, so it does not wait at barriers.
     #[inline]
     pub fn run(
         &mut self,

@@ -14,7 +14,7 @@ pub struct Packet {
     pub kernarg_address: u64,
     /// Address of the packet itself, for kernels that read it; 0 if it is not in GPU memory.
     pub address: u64,
-    /// Address of the queue's `amd_queue_t`; 0 if there is none.
+    /// Address of the queue's `amd_queue_t`; 0 if it does not exist.
     pub queue: u64,
     /// The packet's index in its queue: the dispatch id.
     pub id: u64,

@@ -17,8 +17,8 @@ use crate::memory::View;
 use crate::thread::lock;
 use crate::wave::Wave;
 
-/// Waves of one dispatch that may be resident at once: four times as many as the topology's compute units hold.
-const MOST_RESIDENT_WAVES: u32 = 1024;
+/// The maximum number of resident waves of one dispatch: four times as many as the topology's compute units hold.
+const MAX_RESIDENT_WAVES: u32 = 1024;
 
 struct Progress {
     /// The next workgroup to start, in x, y, z order.
@@ -37,10 +37,10 @@ pub struct Run {
     /// Workgroups in each dimension.
     workgroups: [u32; 3],
     total: u64,
-    /// Workgroups that may be resident at once.
-    most_resident: usize,
+    /// The maximum number of resident workgroups.
+    max_resident: usize,
     progress: Mutex<Progress>,
-    /// Signalled when a thread has run a workgroup.
+    /// Signalled when the turn of a workgroup ends.
     paused: Condvar,
     stop: AtomicBool,
     stats: Arc<Stats>,
@@ -78,8 +78,8 @@ impl Run {
             total: workgroups
                 .iter()
                 .fold(1, |total: u64, &n| total.saturating_mul(n.into())),
-            most_resident: (MOST_RESIDENT_WAVES / size.iter().product::<u32>().div_ceil(lanes))
-                .max(1) as usize,
+            max_resident: (MAX_RESIDENT_WAVES / size.iter().product::<u32>().div_ceil(lanes)).max(1)
+                as usize,
             progress: Mutex::new(Progress {
                 next: 0,
                 suspended: VecDeque::new(),
@@ -92,7 +92,7 @@ impl Run {
         })
     }
 
-    /// Whether a second thread has nothing to do.
+    /// Whether the dispatch has only one workgroup, so that helper threads would be idle.
     pub fn is_one_workgroup(&self) -> bool {
         self.total == 1
     }
@@ -176,8 +176,8 @@ impl Run {
         wave
     }
 
-    /// Runs workgroups on the calling thread until none is left to start or to resume. Calls `after_turn` after the turn
-    /// of each workgroup.
+    /// Runs workgroups on the calling thread until there are no more to start or resume, or until the dispatch fails or is
+    /// stopped. Calls `after_turn` after each workgroup's turn.
     pub fn work(&self, interpreter: &mut Interpreter, mut after_turn: impl FnMut()) {
         interpreter.code.invalidate();
         let mut waiting = 0u32;
@@ -191,7 +191,7 @@ impl Run {
                 break;
             }
             let resident = progress.running + progress.suspended.len();
-            let taken = if progress.next < self.total && resident < self.most_resident {
+            let taken = if progress.next < self.total && resident < self.max_resident {
                 progress.next += 1;
                 Err(progress.next - 1)
             } else if let Some(workgroup) = progress.suspended.pop_front() {
@@ -203,7 +203,7 @@ impl Run {
             drop(progress);
             let mut workgroup = taken.unwrap_or_else(|number| self.start_workgroup(number));
             let pause = workgroup.run(interpreter);
-            // Before the workgroup counts as ended, so that the counts are complete when the dispatch is.
+            // Before `running` changes: the counts must be complete when the dispatch is complete.
             self.stats.add(interpreter);
             let pause =
                 pause.map_err(|fault| self.report(&workgroup, fault, &mut interpreter.memory));
@@ -228,7 +228,7 @@ impl Run {
             drop(progress);
             self.paused.notify_all();
             if all_wait {
-                // They wait for another queue or for the host.
+                // All workgroups wait for another queue or for the host.
                 std::thread::sleep(Duration::from_micros(20));
                 waiting = 0;
             }
@@ -236,9 +236,9 @@ impl Run {
         }
     }
 
-    /// To be called after [`Run::work`]. Returns true if no other thread runs a workgroup: the dispatch is done. Otherwise
-    /// waits for the end of a workgroup's turn, at most a millisecond, and returns false: the workgroup may have to be
-    /// resumed by this thread.
+    /// Call this after [`Run::work`]. If no other thread runs a workgroup, the dispatch is complete: returns true. Otherwise
+    /// waits for the end of a workgroup's turn, for at most a millisecond, and returns false: call [`Run::work`] again,
+    /// because the workgroup may have to be resumed by this thread.
     pub fn wait_for_others(&self) -> bool {
         let progress = lock(&self.progress);
         if progress.running == 0 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::interpreter::Interpreter;
 use crate::clock::thread_time;
 
-/// Counts of what has been executed, for benchmarks.
+/// Execution counts, for benchmarks.
 #[derive(Debug, Default)]
 pub struct Stats {
     pub dispatches: AtomicU64,

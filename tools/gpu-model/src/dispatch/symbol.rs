@@ -1,5 +1,4 @@
-//! The name of a kernel, found in memory: a loaded code object starts with its ELF header, and its dynamic symbols are
-//! loaded, too.
+//! Finds the name of a kernel in memory: a loaded code object starts with its ELF header and includes its dynamic symbols.
 
 use crate::fault::Fault;
 use crate::memory::View;
@@ -10,7 +9,7 @@ const DT_HASH: u64 = 4;
 const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
 const SYMBOL_SIZE: u64 = 24;
-const LONGEST_NAME: u64 = 4096;
+const MAX_NAME_LENGTH: u64 = 4096;
 
 /// The name of the kernel whose descriptor is at `object`, or the address if there is no symbol.
 pub fn kernel_name(object: u64, memory: &mut View) -> String {
@@ -20,7 +19,8 @@ pub fn kernel_name(object: u64, memory: &mut View) -> String {
     }
 }
 
-/// Fails only if the code object's tables refer to memory that is not allocated.
+/// Returns `None` if the code object has no symbol for the descriptor. Fails if its tables refer to memory that is not
+/// allocated.
 fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
     let Some(allocation) = memory.memory().allocation(object) else {
         return Ok(None);
@@ -73,7 +73,7 @@ fn find(object: u64, memory: &mut View) -> Result<Option<String>, Fault> {
         }
         let start = strings.wrapping_add(u64::from(memory.load_u32(symbol)?));
         let mut name = Vec::new();
-        for at in start..start.saturating_add(LONGEST_NAME) {
+        for at in start..start.saturating_add(MAX_NAME_LENGTH) {
             match memory.load_u8(at)? {
                 0 => break,
                 byte => name.push(byte),

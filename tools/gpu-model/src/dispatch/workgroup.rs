@@ -5,9 +5,9 @@ use crate::exec::{Flow, Scratch};
 use crate::fault::Fault;
 use crate::wave::Wave;
 
-/// Instructions that a wave may execute before it is the next wave's turn.
+/// The number of instructions after which the next wave gets its turn.
 const WAVE_TURN: u32 = 4_000;
-/// Instructions that a workgroup may execute before it is another workgroup's turn.
+/// The number of instructions after which another workgroup gets its turn.
 const WORKGROUP_TURN: u32 = 64_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Pause {
     Ended,
     /// Its turn is over.
     Turn,
-    /// All its waves wait: none did more than yield.
+    /// Its waves wait for something outside of the workgroup: each that ran ended its turn with `s_sleep`.
     Waiting,
 }
 

@@ -57,7 +57,8 @@ impl Storage for View {
 /// Bytes that only this host thread uses: a workgroup's LDS or a lane's private segment.
 pub struct Local<'a> {
     bytes: &'a mut [u8],
-    /// The fault of an access outside of the bytes, from its offset, its size and the number of bytes.
+    /// Makes the fault for an access outside of the bytes. The arguments are the access's offset and size, and the number of
+    /// bytes.
     fault: fn(u64, usize, usize) -> Fault,
 }
 
@@ -173,7 +174,7 @@ impl Storage for Local<'_> {
     }
 }
 
-/// The part of the destination register that a load of less than a dword writes.
+/// The part of the destination register that a load of one or two bytes writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
     /// All 32 bits: the value is extended.

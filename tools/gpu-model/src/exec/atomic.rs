@@ -1,4 +1,4 @@
-//! The atomic operations of LDS and global memory: the new value from the old one.
+//! The atomic operations of LDS and global memory: compute the new value from the old value.
 
 /// An atomic operation on 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Atomic {
     Swap,
     /// Writes the data if the old value equals the second operand.
     CompareSwap,
-    /// The same, with a comparison of floats.
+    /// Like `CompareSwap`, but compares floats.
     CompareSwapFloat,
     /// `flush`: denormal operands and results become zeros.
     AddFloat {

@@ -83,7 +83,7 @@ fn access(opcode: u16) -> Result<Access, Fault> {
     })
 }
 
-/// How many VGPRs an access reads as data, and how many it writes.
+/// The number of VGPRs that an access reads as data, and the number that it can write.
 fn widths(access: Access) -> (usize, usize) {
     match access {
         Access::LoadNarrow { .. } => (0, 1),
@@ -199,7 +199,7 @@ mod tests {
     use crate::memory::{Memory, View};
 
     /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 bytes of private memory per lane.
-    struct Bench {
+    struct Fixture {
         bytes: Box<[u32; 64]>,
         memory: View,
         lds: Vec<u8>,
@@ -207,13 +207,13 @@ mod tests {
         wave: Wave,
     }
 
-    impl Bench {
-        fn new(lanes: usize) -> Bench {
+    impl Fixture {
+        fn new(lanes: usize) -> Fixture {
             let bytes = Box::new([0u32; 64]);
             let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1_0000));
-            // SAFETY: the bytes live as long as the memory.
+            // SAFETY: the bytes outlive the memory.
             unsafe { memory.allocated(0x1_0000, 256, true) };
-            Bench {
+            Fixture {
                 bytes,
                 memory: View::new(memory),
                 lds: vec![0; 64],
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn loads_of_every_width() {
         use Op::*;
-        let mut bench = Bench::new(32);
-        bench.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
-        bench.wave.set_exec(2);
-        bench.address(1, 0x1_0020);
+        let mut fixture = Fixture::new(32);
+        fixture.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
+        fixture.wave.set_exec(2);
+        fixture.address(1, 0x1_0020);
         for (op, offset, count, expected) in [
             (GLOBAL_LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
             (GLOBAL_LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
@@ -264,9 +264,9 @@ mod tests {
             (GLOBAL_LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
             (GLOBAL_LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
         ] {
-            bench.wave.vgpr[8][1] = 0x7777_7777;
-            bench.run(&memory(op, Encoding::Global, offset)).unwrap();
-            let loaded: Vec<u32> = (8..8 + count).map(|n| bench.wave.vgpr[n][1]).collect();
+            fixture.wave.vgpr[8][1] = 0x7777_7777;
+            fixture.run(&memory(op, Encoding::Global, offset)).unwrap();
+            let loaded: Vec<u32> = (8..8 + count).map(|n| fixture.wave.vgpr[n][1]).collect();
             assert_eq!(loaded, expected[..count], "{op:?}");
         }
     }
@@ -274,11 +274,11 @@ mod tests {
     #[test]
     fn stores_of_every_width() {
         use Op::*;
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(1);
-        bench.address(0, 0x1_0000);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(1);
+        fixture.address(0, 0x1_0000);
         for (n, value) in [0x1122_3344, 6, 7, 8].into_iter().enumerate() {
-            bench.wave.vgpr[2 + n][0] = value;
+            fixture.wave.vgpr[2 + n][0] = value;
         }
         for (op, expected) in [
             (GLOBAL_STORE_B8, [0x44, 0, 0, 0]),
@@ -290,62 +290,62 @@ mod tests {
             (GLOBAL_STORE_D16_HI_B8, [0x22, 0, 0, 0]),
             (GLOBAL_STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
         ] {
-            bench.bytes.fill(0);
-            bench.run(&memory(op, Encoding::Global, 16)).unwrap();
-            assert_eq!(bench.bytes[4..8], expected, "{op:?}");
-            assert_eq!(bench.bytes[8], 0, "{op:?}");
+            fixture.bytes.fill(0);
+            fixture.run(&memory(op, Encoding::Global, 16)).unwrap();
+            assert_eq!(fixture.bytes[4..8], expected, "{op:?}");
+            assert_eq!(fixture.bytes[8], 0, "{op:?}");
         }
     }
 
     #[test]
     fn a_scalar_base_takes_a_32_bit_offset() {
-        let mut bench = Bench::new(64);
-        bench.bytes[9] = 77;
-        bench.wave.set_exec(1 << 40);
-        bench
+        let mut fixture = Fixture::new(64);
+        fixture.bytes[9] = 77;
+        fixture.wave.set_exec(1 << 40);
+        fixture
             .wave
             .set_sgpr64(Operand(4), 0x1_0024_u64.wrapping_sub(0xffff_fff0));
-        bench.wave.vgpr[0][40] = 0xffff_ffe8;
+        fixture.wave.vgpr[0][40] = 0xffff_ffe8;
         let mut inst = memory(Op::GLOBAL_LOAD_B32, Encoding::Global, 8);
         inst.src[2] = Operand(4);
-        bench.run(&inst).unwrap();
-        assert_eq!(bench.wave.vgpr[8][40], 77);
+        fixture.run(&inst).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][40], 77);
     }
 
     #[test]
     fn flat_addresses_in_apertures_access_lds_and_private_memory() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b111);
-        bench.address(0, 0x1_0040);
-        bench.address(1, 0x4000_0000_0000_0008);
-        bench.address(2, 0x5000_0000_0000_000c);
-        bench.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b111);
+        fixture.address(0, 0x1_0040);
+        fixture.address(1, 0x4000_0000_0000_0008);
+        fixture.address(2, 0x5000_0000_0000_000c);
+        fixture.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
         let store = memory(Op::FLAT_STORE_B32, Encoding::Flat, 4);
-        bench.run(&store).unwrap();
-        assert_eq!(bench.bytes[17], 5);
-        assert_eq!(bench.lds[12], 6);
-        bench
+        fixture.run(&store).unwrap();
+        assert_eq!(fixture.bytes[17], 5);
+        assert_eq!(fixture.lds[12], 6);
+        fixture
             .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
             .unwrap();
-        assert_eq!(bench.wave.vgpr[8][..3], [5, 6, 7]);
+        assert_eq!(fixture.wave.vgpr[8][..3], [5, 6, 7]);
         // The same private dword with a scratch instruction that has a scalar and a vector offset.
         let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
         scratch.src[2] = Operand(4);
         scratch.flag = true;
-        bench.wave.sgpr[4] = 8;
-        bench.wave.vgpr[0][2] = 4;
-        bench.wave.set_exec(0b100);
-        bench.run(&scratch).unwrap();
-        assert_eq!(bench.wave.vgpr[8][2], 7);
+        fixture.wave.sgpr[4] = 8;
+        fixture.wave.vgpr[0][2] = 4;
+        fixture.wave.set_exec(0b100);
+        fixture.run(&scratch).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][2], 7);
         // Without SVE the vector offset is ignored. The other lane has its own memory.
         scratch.flag = false;
         scratch.imm = 8;
-        bench.wave.set_exec(0b110);
-        bench.run(&scratch).unwrap();
-        assert_eq!(bench.wave.vgpr[8][1..3], [0, 7]);
+        fixture.wave.set_exec(0b110);
+        fixture.run(&scratch).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][1..3], [0, 7]);
         scratch.imm = 24;
         assert_eq!(
-            bench.run(&scratch),
+            fixture.run(&scratch),
             Err(Fault::Scratch {
                 offset: 32,
                 size: 4,
@@ -357,37 +357,37 @@ mod tests {
 
     #[test]
     fn atomics_return_the_old_value_only_with_glc() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b11);
-        bench.address(0, 0x1_0000);
-        bench.address(1, 0x1_0000);
-        bench.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b11);
+        fixture.address(0, 0x1_0000);
+        fixture.address(1, 0x1_0000);
+        fixture.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
         let mut add = memory(Op::GLOBAL_ATOMIC_ADD_U32, Encoding::Global, 0);
         add.dst = Operand::NONE;
-        bench.run(&add).unwrap();
-        assert_eq!(bench.bytes[0], 11);
+        fixture.run(&add).unwrap();
+        assert_eq!(fixture.bytes[0], 11);
         add.glc = true;
         add.dst = Operand::vgpr(8);
-        bench.run(&add).unwrap();
-        assert_eq!(bench.bytes[0], 22);
-        assert_eq!(bench.wave.vgpr[8][..2], [11, 16]);
+        fixture.run(&add).unwrap();
+        assert_eq!(fixture.bytes[0], 22);
+        assert_eq!(fixture.wave.vgpr[8][..2], [11, 16]);
         // The operands of compare and swap are the data, then the value to compare with.
         let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
         swap.glc = true;
-        bench.wave.set_exec(1);
-        bench.bytes[2..4].copy_from_slice(&[1, 2]);
+        fixture.wave.set_exec(1);
+        fixture.bytes[2..4].copy_from_slice(&[1, 2]);
         for (n, value) in [7, 8, 1, 2].into_iter().enumerate() {
-            bench.wave.vgpr[2 + n][0] = value;
+            fixture.wave.vgpr[2 + n][0] = value;
         }
-        bench.run(&swap).unwrap();
-        assert_eq!(bench.bytes[2..4], [7, 8]);
-        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (1, 2));
-        bench.run(&swap).unwrap();
-        assert_eq!(bench.bytes[2..4], [7, 8]);
-        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (7, 8));
-        bench.address(0, 0x1_0002);
+        fixture.run(&swap).unwrap();
+        assert_eq!(fixture.bytes[2..4], [7, 8]);
+        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (1, 2));
+        fixture.run(&swap).unwrap();
+        assert_eq!(fixture.bytes[2..4], [7, 8]);
+        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (7, 8));
+        fixture.address(0, 0x1_0002);
         assert_eq!(
-            bench.run(&add),
+            fixture.run(&add),
             Err(Fault::Alignment {
                 address: 0x1_0002,
                 size: 4,
@@ -398,12 +398,12 @@ mod tests {
 
     #[test]
     fn a_fault_names_the_first_lane_that_is_out_of_bounds() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b1010);
-        bench.address(1, 0x1_00fc);
-        bench.address(3, 0x1_00fd);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b1010);
+        fixture.address(1, 0x1_00fc);
+        fixture.address(3, 0x1_00fd);
         assert_eq!(
-            bench.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
+            fixture.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
             Err(Fault::Memory {
                 address: 0x1_00fd,
                 size: 4,
@@ -414,6 +414,6 @@ mod tests {
         // A register that is not allocated.
         let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
         wide.dst = Operand::vgpr(30);
-        assert_eq!(bench.run(&wide), Err(Fault::Vgpr(33)));
+        assert_eq!(fixture.run(&wide), Err(Fault::Vgpr(33)));
     }
 }

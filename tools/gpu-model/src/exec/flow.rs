@@ -1,5 +1,6 @@
 //! What a wave does after an instruction.
 
+/// What a wave does after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Continue at the program counter.

@@ -24,7 +24,7 @@ enum Action {
     One(Access, Address),
     /// Two accesses per lane. Each has its own offset, in elements times this factor.
     Two(Pair, u64),
-    /// Adds (or subtracts) the number of active lanes, once per wave.
+    /// Adds the number of active lanes once per wave, or subtracts it if `up` is false.
     Count {
         up: bool,
     },
@@ -126,8 +126,8 @@ fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
     })
 }
 
-/// Each active lane sends its data to the lane whose number times four is in `to`. A wave64 is two halves of 32 lanes: a
-/// lane sends only to its own half.
+/// Each active lane sends its data to another lane. `to` plus `offset` is the number of that lane times four. A wave64 has
+/// two halves of 32 lanes, and a lane only sends to its own half.
 fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
@@ -137,7 +137,7 @@ fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     out
 }
 
-/// Each active lane reads the data of the lane whose number times four is in `from`, in its own half.
+/// Each active lane reads the data of a lane in its own half. `from` plus `offset` is the number of that lane times four.
 fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
@@ -154,7 +154,7 @@ fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
 fn swizzle_source(lane: usize, pattern: usize) -> usize {
     let within = lane & 31;
     let source = if pattern >= 0xe000 {
-        // FFT: reverses the bits above those that the mask keeps.
+        // FFT: keeps the high bits of the lane number that the mask selects, and reverses the order of the other bits.
         let mask = pattern & 31;
         let reversed = usize::from((within as u8).reverse_bits() >> 3);
         reversed >> mask.count_ones() | within & mask

@@ -6,7 +6,7 @@ use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
 /// The 32-bit value of a scalar operand: SGPR, inline constant (an integer, or the bits of an f32), literal, SCC.
-/// For VGPRs and apertures it is [`Fault::Unknown`].
+/// Fails with [`Fault::Unknown`] for VGPRs and apertures.
 pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault> {
     Ok(match operand.0 {
         124 => 0,
@@ -60,7 +60,7 @@ pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault
     })
 }
 
-/// The number of the first of the `count` vector registers that `operand` names. Fails if one is not allocated.
+/// The number of the first of the `count` vector registers that start at `operand`. Fails if one is not allocated.
 #[inline]
 pub fn vgprs(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault> {
     let first = operand.as_vgpr().ok_or(Fault::Unknown)?;

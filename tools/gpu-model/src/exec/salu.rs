@@ -31,7 +31,7 @@ fn signed64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i64, Fault> {
     Ok(scalar64(wave, inst, operand)? as i64)
 }
 
-/// The SGPR whose number is that of `reg` plus `m0`.
+/// The SGPR `reg` plus `m0`. Fails if one of the `count` SGPRs that start there does not exist.
 fn indexed(reg: Operand, m0: u32, count: usize) -> Result<Operand, Fault> {
     let n = reg.as_sgpr().ok_or(Fault::Unknown)? as u64 + u64::from(m0);
     if n + count as u64 > 106 {
@@ -44,34 +44,36 @@ fn branch(wave: &mut Wave, imm: i32) {
     wave.pc = wave.pc.wrapping_add_signed(i64::from(imm) * 4);
 }
 
+/// Repeats each bit once.
 fn replicate(value: u32) -> u64 {
     (0..32).fold(0, |wide, bit| {
         wide | (u64::from(value >> bit & 1) * 3) << (2 * bit)
     })
 }
 
-/// One bit per quad of lanes: whether any of the four is set.
+/// One bit per quad of lanes: whether any of its four bits is set.
 fn quads(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| {
         mask | u64::from(value >> (4 * quad) & 15 != 0) << quad
     })
 }
 
-/// All four bits of each quad that has any bit set.
+/// Sets all four bits of each quad that has any bit set.
 fn whole_quads(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| {
         mask | (u64::from(value >> (4 * quad) & 15 != 0) * 15) << (4 * quad)
     })
 }
 
-fn first_bit(count: u32, width: u32) -> u32 {
+/// `count`, or -1 if it is the number of all bits.
+fn count_or_minus_one(count: u32, width: u32) -> u32 {
     if count == width { u32::MAX } else { count }
 }
 
-/// Leading bits that equal the sign bit.
+/// The number of leading bits that equal the sign bit; -1 if all do.
 fn sign_bits(value: i64, width: u32) -> u32 {
     let wide = (value ^ (value >> 63)) as u64;
-    first_bit(wide.leading_zeros() - (64 - width), width)
+    count_or_minus_one(wide.leading_zeros() - (64 - width), width)
 }
 
 /// An operation on EXEC.
@@ -166,19 +168,19 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             set64(wave, dst, value)
         }
         S_CTZ_I32_B32 => {
-            let value = first_bit(get32(wave)?.trailing_zeros(), 32);
+            let value = count_or_minus_one(get32(wave)?.trailing_zeros(), 32);
             set32(wave, dst, value)
         }
         S_CTZ_I32_B64 => {
-            let value = first_bit(get64(wave)?.trailing_zeros(), 64);
+            let value = count_or_minus_one(get64(wave)?.trailing_zeros(), 64);
             set32(wave, dst, value)
         }
         S_CLZ_I32_U32 => {
-            let value = first_bit(get32(wave)?.leading_zeros(), 32);
+            let value = count_or_minus_one(get32(wave)?.leading_zeros(), 32);
             set32(wave, dst, value)
         }
         S_CLZ_I32_U64 => {
-            let value = first_bit(get64(wave)?.leading_zeros(), 64);
+            let value = count_or_minus_one(get64(wave)?.leading_zeros(), 64);
             set32(wave, dst, value)
         }
         S_CLS_I32 => {
@@ -290,8 +292,8 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         }
         S_SWAPPC_B64 => {
             let target = get64(wave)?;
-            let back = wave.pc;
-            set64(wave, dst, back)?;
+            let return_address = wave.pc;
+            set64(wave, dst, return_address)?;
             wave.pc = target;
             Ok(())
         }
@@ -533,7 +535,7 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             let (register, offset, mask) = hwreg_fields(imm);
             let value = match register {
                 hwreg::MODE => wave.mode,
-                // The compute unit: all waves run on the first one.
+                // Which compute unit executes the wave: always the first one.
                 hwreg::HW_ID1 | hwreg::HW_ID2 => 0,
                 hwreg::SHADER_CYCLES => clock_ticks() as u32 & 0xf_ffff,
                 _ => return Err(Fault::Unknown),
@@ -542,8 +544,8 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         }
         S_SETREG_IMM32_B32 => return set_hwreg(wave, imm, inst.literal),
         S_CALL_B64 => {
-            let back = wave.pc;
-            set64(wave, dst, back)?;
+            let return_address = wave.pc;
+            set64(wave, dst, return_address)?;
             branch(wave, imm);
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Shared by the unit tests of the executors.
+//! Helpers for the unit tests of the executors.
 
 use crate::isa::{Encoding, Inst, Op, blank};
 use crate::wave::Wave;

@@ -12,7 +12,7 @@ use super::tables::{Kind, Op, Spec, flag, lookup};
 /// Why words do not decode to an instruction.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DecodeError {
-    #[error("not a gfx1100 instruction that the model knows")]
+    #[error("not a supported gfx1100 instruction")]
     Unknown,
     #[error("the instruction is truncated")]
     Short,
@@ -64,7 +64,7 @@ fn sign_extend(value: u32, width: u32) -> i32 {
     (value << (32 - width)) as i32 >> (32 - width)
 }
 
-/// Checks that fields that the operation does not use are zero.
+/// Checks that the fields that the operation does not use are zero.
 fn unused(fields: u32) -> Result<(), DecodeError> {
     if fields == 0 { Ok(()) } else { Err(Unknown) }
 }
@@ -275,13 +275,13 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The sources of VOP3, VOP3SD and VOP3P: all have them in the same fields of the second word.
+    /// The sources of VOP3, VOP3SD and VOP3P, which are in the same fields of the second word.
     fn sources_e64(&mut self, word: u32) -> Result<(), DecodeError> {
         for i in 0..3 {
             let code = field(word, 9 * i as u32, 9);
             let kind = self.spec.src[i];
             if kind == Kind::NONE {
-                // Old assemblers write SGPR 0 there, current ones the constant 0.
+                // In an unused source field, old assemblers write SGPR 0, and current ones write the constant 0.
                 if code != 0 && code != 128 {
                     return Err(Unknown);
                 }

@@ -34,7 +34,7 @@ pub struct Dual {
 
 /// A decoded instruction.
 ///
-/// Which fields are used depends on `enc`. The others are zero, false or [`Operand::NONE`].
+/// `enc` determines which fields are used. The others are zero, false or [`Operand::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
     /// The operation: its mnemonic without encoding suffix (`V_ADD_F32` for e32, e64 and dpp).
@@ -48,7 +48,7 @@ pub struct Inst {
     /// SDST of VOP3SD; VCC for the VOP2 forms that write it.
     pub dst2: Operand,
     /// In the assembler's order of sources. SMEM: sbase, soffset. DS: addr, data0, data1.
-    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE if the form has none).
+    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE if the form does not have it).
     /// Includes VCC or the literal K that a VOP2 form reads implicitly.
     pub src: [Operand; 3],
     /// The 32 bits that follow the instruction, if an operand is [`Operand::LITERAL`]. The operation determines how they

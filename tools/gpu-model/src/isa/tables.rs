@@ -2,8 +2,8 @@
 //! Opcodes are those of the RDNA3 guide, chapter 15. Operations that LLVM's gfx11 does not have are not included.
 //!
 //! The syntax of a row is `opcode NAME: destinations = sources | flags;`, with operands in the assembler's order. The
-//! `_e64` forms of VOP1, VOP2 and VOPC do not have rows: their opcodes in VOP3 are those of the row plus 0x180, 0x100 and
-//! 0.
+//! `_e64` forms of VOP1, VOP2 and VOPC do not have their own rows: their VOP3 opcodes are the row's opcode plus 0x180, 0x100
+//! and 0.
 
 use super::encoding::Encoding;
 
@@ -40,12 +40,12 @@ pub enum Kind {
     S32,
     /// S32 without literals: a lane number.
     LANE,
-    /// A scalar register (or a pair), although the field can name constants, too.
+    /// A scalar register (or a pair), although the field can also name constants.
     R32,
     R64,
     /// Only NULL.
     NULL,
-    /// A VGPR (or half of one, or several), although the field can name other operands, too.
+    /// A VGPR (or half of one, or several), although the field can also name other operands.
     V16,
     V32,
     V64,
@@ -116,6 +116,7 @@ impl Kind {
 /// Properties of a row that do not follow from its operand kinds. The output modifiers of a row without `PLAIN`, `CLAMP` and
 /// `OMOD` follow from the kinds: OMOD and CLAMP for a float result, CLAMP for a comparison of floats and in VOP3P.
 pub(super) mod flag {
+    /// Neither CLAMP nor OMOD.
     pub const PLAIN: u16 = 1;
     pub const CLAMP: u16 = 1 << 1;
     pub const OMOD: u16 = 1 << 2;
@@ -205,7 +206,8 @@ impl Spec {
     }
 }
 
-const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
+/// The kinds, padded with NONE.
+const fn padded<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
     let mut out = [Kind::NONE; N];
     let mut i = 0;
     while i < kinds.len() {
@@ -232,8 +234,8 @@ macro_rules! operations {
             name: stringify!($name),
             format: Encoding::$format,
             code: $code,
-            dst: first(&[$(Kind::$dst),*]),
-            src: first(&[$(Kind::$src),*]),
+            dst: padded(&[$(Kind::$dst),*]),
+            src: padded(&[$(Kind::$src),*]),
             flags: 0 $($(| flag::$flag)+)?,
         },)*)*];
 

@@ -8,14 +8,14 @@ use super::operand::Operand;
 use super::tables::{Kind, Op, Spec};
 
 impl Display for Inst {
-    /// The text in a wave32. [`Inst::text`] also has the lane masks of a wave64.
+    /// The text for a wave32. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         write(f, self, 32)
     }
 }
 
 impl Inst {
-    /// The instruction's text in a wave of `lanes` lanes.
+    /// The instruction's text for a wave of `lanes` lanes.
     pub fn text(&self, lanes: usize) -> impl Display {
         struct Text<'a>(&'a Inst, usize);
         impl Display for Text<'_> {
@@ -269,7 +269,7 @@ fn write_operand(
         248 if kind.bits(lanes) == 64 => f.write_str("0.15915494309189532"),
         248 => f.write_str("0.15915494"),
         253 => f.write_str("src_scc"),
-        // LLVM does not use inline constants there.
+        // LLVM does not use inline constants in this instruction, so `lit()` is not necessary.
         255 if inst.op == Op::V_PK_FMAC_F16 => write!(f, "{:#x}", inst.literal),
         255 => write_literal(f, kind, inst.literal),
         256.. if operand != Operand::NONE => write_range(f, "v", usize::from(code) - 256, count),
@@ -438,7 +438,7 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
     write!(f, "sendmsg(MSG_{name})")
 }
 
-/// The counters of `s_waitcnt`. Those at their maximum are omitted, unless all are.
+/// The counters of `s_waitcnt`. Counters at their maximum are omitted, unless all are at their maximum.
 fn waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
     counters(
         f,
@@ -471,10 +471,10 @@ fn depctr(f: &mut Formatter, imm: u16) -> fmt::Result {
 }
 
 fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, u16, u16)]) -> fmt::Result {
-    let none = fields.iter().all(|(_, value, max)| value == max);
+    let all_at_maximum = fields.iter().all(|(_, value, max)| value == max);
     let mut space = "";
     for (name, value, max) in fields {
-        if none || value != max {
+        if all_at_maximum || value != max {
             write!(f, "{space}{prefix}{name}({value})")?;
             space = " ";
         }

@@ -1,5 +1,5 @@
-// The same functions on the host and on the device, with random arguments. The results for integers and floats of 16, 32
-// and 64 bits must be equal. Those of transcendental functions must be within the bounds of OpenCL and HIP.
+// Runs the same functions on the host and on the device, with random arguments. The results for integers and floats of 16,
+// 32 and 64 bits must be equal. The results of transcendental functions must be within the error bounds of OpenCL and HIP.
 #include "check.h"
 #include <cmath>
 
@@ -76,7 +76,7 @@ template <class T> __global__ void run_transcendental(const T *a, T *out) {
         transcendental(a[i], out + 8 * i);
 }
 
-// The host computes in double. `tolerance` is relative.
+// The host computes in double. `tolerance` is relative, `smallest` is an absolute difference that is always allowed.
 template <class T> void test_transcendental(double tolerance, double smallest) {
     auto a = random_floats<T>();
     Device<T> device_a(a), out(8 * COUNT);

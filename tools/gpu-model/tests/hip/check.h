@@ -1,4 +1,4 @@
-// Shared by the test programs: device arrays, and a count of wrong results.
+// Helpers for the test programs: device arrays, and a count of wrong results.
 #pragma once
 #include <hip/hip_runtime.h>
 #include <cstdint>

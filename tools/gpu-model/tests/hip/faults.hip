@@ -1,4 +1,4 @@
-// Each mode except "none" ends the process.
+// Each mode ends the process with a fault, except "none".
 #include "check.h"
 #include <cassert>
 

@@ -19,8 +19,8 @@ __global__ void cross(int *out, unsigned long long *ballots, const int *in) {
     ballots[t] = __ballot(value & 1);
 }
 
-// On gfx11 a lane of a wave64 can only read lanes of its own half. So the expected results of shuffles are those of 32
-// lanes in both wave sizes. Those of votes are for the wave.
+// On gfx11, a lane of a wave64 can only read lanes of its own half. So the expected results of shuffles are those of 32
+// lanes for both wave sizes. The expected results of votes are those of the wave.
 void test_cross(int size) {
     const int threads = 128;
     std::vector<int> in(threads);
@@ -98,7 +98,7 @@ void test_divergence() {
         EXPECT_EQ(got[t], winding(in[t]), t);
 }
 
-// clang combines these to one atomic operation per wave, with mbcnt, readlane and DPP.
+// clang combines these operations into one atomic operation per wave, with mbcnt, readlane and DPP.
 __global__ void combined(int *out) {
     int ticket = atomicAdd(out, 1);
     atomicAdd(out + 8 + ticket, 1);

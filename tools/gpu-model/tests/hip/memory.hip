@@ -161,8 +161,8 @@ void test_lds() {
     for (int t = 0; t < 256; t++)
         ints[t] = t * 3;
     for (int t = 0; t < 256; t++) {
-        int &place = ints[(t + 1) & 255];
-        place = std::max(place, t * 7);
+        int &element = ints[(t + 1) & 255];
+        element = std::max(element, t * 7);
         longs[t & 3] += (unsigned long long)t << 30;
     }
     for (int t = 0; t < 256; t++)
@@ -207,10 +207,10 @@ __global__ void indirect(int *out) {
 // A pointer that may be private or global: only flat instructions can access it.
 __global__ void either(int *out, int which) {
     int array[4] = {1, 2, 3, 4};
-    int *place = which > 2 ? &array[threadIdx.x & 3] : out;
-    atomicAdd(place, 5);
-    *place += 1;
-    out[threadIdx.x + 8] = array[threadIdx.x & 3] + *place;
+    int *target = which > 2 ? &array[threadIdx.x & 3] : out;
+    atomicAdd(target, 5);
+    *target += 1;
+    out[threadIdx.x + 8] = array[threadIdx.x & 3] + *target;
 }
 
 void test_private() {
@@ -255,7 +255,7 @@ void test_symbols() {
     EXPECT_EQ(back[0], 99, 0);
 }
 
-// HIP's own kernels, with more bytes than one of HIP's staging buffers.
+// Copies and fills that HIP implements with its own kernels, with more bytes than one of HIP's staging buffers holds.
 void test_copies() {
     const size_t size = (5 << 20) + 13;
     auto from = random_integers<uint8_t>(size);

@@ -32,7 +32,7 @@ template <class T> __device__ T perform(int op, T *p, T value, T expected) {
     return value;
 }
 
-// The same on a host variable.
+// The same operation on a host variable.
 template <class T> T simulate(int op, T &variable, T value, T expected) {
     T old = variable;
     switch (op) {
@@ -94,7 +94,7 @@ template <int op, Space space, class T> __global__ void one_cell(T *cell, const 
     }
 }
 
-// Numbers whose sums are all exact, so that the order does not matter.
+// Numbers whose sums are exact, so that the order does not matter.
 template <class T> std::vector<T> values(size_t n) {
     std::vector<T> list(n);
     for (auto &value : list)
@@ -158,14 +158,15 @@ template <class T> void test() {
     test_spaces<T, Store>();
 }
 
-// Each ticket is drawn once; one exchange is the last; a lock with compare and swap excludes other threads.
+// Each ticket is drawn once. Each exchange returns the value of the previous one. A compare-and-swap lock excludes other
+// threads.
 __global__ void tickets(uint32_t *next, uint32_t *seen, uint64_t *chain, uint64_t *before, uint32_t *lock, uint32_t *count,
                         uint32_t *wrapped) {
     uint32_t g = blockIdx.x * blockDim.x + threadIdx.x;
     if (g % 3)
         atomicAdd(&seen[atomicAdd(next, 1u)], 1u);
     before[g] = atomicExch((unsigned long long *)chain, (unsigned long long)(g + 1));
-    // Only one lane per workgroup: lanes of one wave that wait for each other may not make progress.
+    // Only one lane per workgroup takes the lock: lanes of one wave that wait for each other may not make progress.
     if (threadIdx.x == 0) {
         while (atomicCAS(lock, 0u, 1u) != 0)
             ;

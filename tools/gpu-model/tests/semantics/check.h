@@ -1,4 +1,4 @@
-// Shared by the programs of the semantics test: inputs from a seed, device memory, and the comparison of the device's
+// Helpers for the programs of the semantics test: inputs from a seed, device memory, and the comparison of the device's
 // results with the host's.
 #pragma once
 
@@ -118,7 +118,7 @@ template <class T> T any() {
 
 constexpr size_t count = 1000;
 
-// Operand `part` of `parts`: all combinations of special values, then random values.
+// The values of operand `part` of a function with `parts` operands: all combinations of special values, then random values.
 template <class T> std::vector<T> inputs(int part = 0, int parts = 1) {
     std::vector<T> special_values = special<T>(), values(count);
     size_t n = special_values.size(), combinations = 1, stride = 1;
@@ -190,7 +190,7 @@ template <class F, class R, class... A> __global__ void apply(F f, R *out, size_
         out[i] = f(in[i]...);
 }
 
-// The same with one element for all lanes of a wave, so that clang generates scalar instructions.
+// Like `apply`, but all lanes of a wave have the same element, so that clang generates scalar instructions.
 template <class F, class R, class... A> __global__ void apply_to_all(F f, R *out, size_t n, const A *__restrict... in) {
     for (size_t i = blockIdx.x; i < n; i += gridDim.x)
         out[i] = f(in[i]...);
@@ -210,7 +210,7 @@ template <class R, class F, class... A> std::vector<R> on_device(F f, const std:
     return download(out, count);
 }
 
-// Checks that the results are equal in all bits, or both NaN.
+// Checks that the results are equal in all bits, or that both are NaN.
 template <class F, class... A> void exact(const char *name, F f, const std::vector<A> &...in) {
     using R = decltype(f(in[0]...));
     std::vector<R> device = on_device<R>(f, in...);
@@ -222,7 +222,8 @@ template <class F, class... A> void exact(const char *name, F f, const std::vect
     }
 }
 
-// Checks that the result differs from the reference, which has more precision, by at most `ulps` units in the last place.
+// Checks that the result differs from the reference by at most `ulps` units in the last place. The reference has more
+// precision.
 template <class F, class G, class... A>
 void within(const char *name, double ulps, F f, G reference, const std::vector<A> &...in) {
     using R = decltype(f(in[0]...));

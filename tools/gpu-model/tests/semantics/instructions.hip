@@ -55,7 +55,7 @@ __host__ __device__ uint32_t lerp(uint32_t x, uint32_t y, uint32_t round) {
     return result;
 }
 
-// Of numbers, not NaN. Returns the first of equal values.
+// The median. The arguments are not NaN.
 template <class T> __host__ __device__ T middle(T x, T y, T z) {
     return x < y ? (z < x ? x : z < y ? z : y) : (z < y ? y : z < x ? z : x);
 }

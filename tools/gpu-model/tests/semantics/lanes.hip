@@ -1,13 +1,13 @@
-// Operations across lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with some. The host
-// computes the results lane by lane, as the guide's chapters on DPP and LDS permutes specify.
+// Operations across lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with only some lanes
+// active. The host computes the results lane by lane, as the guide's chapters on DPP and LDS permutes specify.
 #include "check.h"
 
 #include <utility>
 
 constexpr int threads = 256;
 constexpr uint32_t none = 0xdeadbeef;
-// Undefined: the compiler may leave any value in a lane that is not active.
-constexpr uint64_t open = 1ull << 32;
+// The expected result is undefined: the compiler may leave any value in a lane that is not active.
+constexpr uint64_t undefined = 1ull << 32;
 
 // A function of a lane's value and another number, for the device. The host only uses its type.
 #ifdef __HIP_DEVICE_COMPILE__
@@ -55,7 +55,7 @@ template <class F, class G> void check(const char *name, F f, G wanted) {
             }
             for (int i = 0; i < lanes; ++i) {
                 uint64_t expected = wave.active[i] ? wanted(wave, i) : none;
-                if (expected != open && got[base + i] != expected)
+                if (expected != undefined && got[base + i] != expected)
                     report.differ(base + i, uint32_t(expected), got[base + i], in[base + i], index[base + i], mask);
             }
         }
@@ -133,7 +133,7 @@ template <bool other_row, bool fetch_inactive, bool bound_control> void permlane
             int from = (lane & ~15 ^ (other_row ? 16 : 0)) + int(select >> 4 * (lane & 15) & 15);
             if (wave.valid(from))
                 return wave.in[from];
-            return fetch_inactive ? open : bound_control ? 0 : wave.index[lane];
+            return fetch_inactive ? undefined : bound_control ? 0 : wave.index[lane];
         });
 }
 
@@ -177,11 +177,11 @@ void votes() {
     check("first lane", LANE(return uint32_t(__builtin_amdgcn_readfirstlane(int(x)))),
           [](const Wave &wave, int) { return wave.in[first_of(wave)]; });
     check("read a lane", LANE(return uint32_t(__builtin_amdgcn_readlane(int(x), 6))),
-          [](const Wave &wave, int) { return wave.active[6] ? wave.in[6] : open; });
+          [](const Wave &wave, int) { return wave.active[6] ? wave.in[6] : undefined; });
     check("read a lane that is computed", LANE(return uint32_t(__builtin_amdgcn_readlane(int(x), __builtin_amdgcn_readfirstlane(int(y & 31))))),
           [](const Wave &wave, int) {
               int from = int(wave.index[first_of(wave)] & 31);
-              return wave.active[from] ? wave.in[from] : open;
+              return wave.active[from] ? wave.in[from] : undefined;
           });
 }
 
@@ -192,7 +192,7 @@ void permutes() {
               int from = (lane & 32) + (wave.index[lane] & 31);
               return wave.valid(from) ? wave.in[from] : 0;
           });
-    // If several lanes send to one lane, the last one counts.
+    // If several lanes send to one lane, it receives the value of the last one.
     check("permute", LANE(return uint32_t(__builtin_amdgcn_ds_permute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               uint32_t value = 0;
@@ -203,7 +203,7 @@ void permutes() {
           });
     if (lanes == 64)
         check("permlane64", LANE(return __builtin_amdgcn_permlane64(x)),
-              [](const Wave &wave, int lane) { return wave.active[lane ^ 32] ? wave.in[lane ^ 32] : open; });
+              [](const Wave &wave, int lane) { return wave.active[lane ^ 32] ? wave.in[lane ^ 32] : undefined; });
 }
 
 __global__ void wave_size(int *out) { *out = warpSize; }

@@ -19,13 +19,13 @@ template <int N, Space space> __global__ void copies(uint8_t *to, const uint8_t 
     int i = threadIdx.x, g = blockIdx.x * threads + i;
     const uint8_t *source = from + g * stride + (g * 7 + shift) % 16;
     uint8_t *target = to + g * stride + (g * 3 + shift) % 16;
-    uint8_t *way = space == Lds ? shared + i * stride : space == Scratch ? local : i % 3 == 0 ? shared + i * stride : i % 3 == 1 ? local : target;
+    uint8_t *buffer = space == Lds ? shared + i * stride : space == Scratch ? local : i % 3 == 0 ? shared + i * stride : i % 3 == 1 ? local : target;
     int offset = space == Flat && i % 3 == 2 ? 0 : (g * 5 + shift) % 16;
     if constexpr (space == Global) {
         __builtin_memcpy(target, source, N);
     } else if constexpr (space == Flat) {
-        copy_anywhere<N>(way + offset, source);
-        copy_anywhere<N>(target, way + offset);
+        copy_anywhere<N>(buffer + offset, source);
+        copy_anywhere<N>(target, buffer + offset);
     } else if constexpr (space == Lds) {
         __builtin_memcpy(shared + i * stride + offset, source, N);
         __builtin_memcpy(target, shared + i * stride + offset, N);
@@ -34,7 +34,7 @@ template <int N, Space space> __global__ void copies(uint8_t *to, const uint8_t 
             local[k] = uint8_t(k);
         __builtin_memcpy(local + offset, source, N);
         __builtin_memcpy(target, local + offset, N);
-        // The adjacent bytes have not changed.
+        // The byte after the copied bytes must not change.
         to[g * stride + stride - 1] = local[offset + N];
     }
 }
@@ -218,7 +218,7 @@ void test_sum_and_sort() {
         }
 }
 
-// Two LDS elements in one instruction: close to each other, and 64 elements apart.
+// Two LDS elements in one instruction: close together, and 64 elements apart.
 template <class T> __global__ void pairs(T *out, const T *in) {
     __shared__ T shared[1024];
     int i = threadIdx.x;

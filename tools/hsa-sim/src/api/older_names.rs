@@ -6,10 +6,10 @@ use hsa_abi::*;
 /// Defines functions that call a function of the table under its newer name.
 macro_rules! older {
     ($($old:ident = $new:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {$(
-        /// Calls the function of the newer name.
+        /// Calls the function by its newer name.
         ///
         /// # Safety
-        /// As HSA's specification says.
+        /// As specified by HSA.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $old($($arg: $ty),*) -> $ret {
             // SAFETY: the caller's promise is passed on.

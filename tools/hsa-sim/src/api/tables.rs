@@ -1,6 +1,6 @@
 //! The functions that the library exports, and the API tables that they call through.
 //!
-//! As in ROCr, exported functions call through the tables, so that all callers get the functions that a tool has put there.
+//! As in ROCr, exported functions call through the tables, so that all callers get the functions that tools have installed.
 //! The tables' own functions apply the fault plan ([`crate::faults`]). A function whose type [`hsa_abi`] does not declare is
 //! not simulated: it is not exported, and a call through the table prints a message and fails.
 
@@ -82,7 +82,7 @@ macro_rules! export {
         /// HSA's function of this name.
         ///
         /// # Safety
-        /// As HSA's specification says.
+        /// As specified by HSA.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             // SAFETY: the table's function has this signature, and the caller's promise is passed on.
@@ -140,7 +140,7 @@ macro_rules! define {
 
 api_tables! { define }
 
-/// The version of ROCr 7.2.4's `AmdExtTable`, whose functions are the first of the newest one.
+/// The version of ROCr 7.2.4's `AmdExtTable`, which is a prefix of the newest one.
 pub fn amd_ext_7_2() -> TableVersion {
     let size = size_of::<TableVersion>() + AMD_EXT_FUNCTIONS_7_2 * size_of::<usize>();
     TableVersion {
@@ -171,7 +171,7 @@ fn table() -> ApiTable {
     }
 }
 
-/// The table for tools, which may keep it.
+/// The table for tools. They may keep the pointer.
 fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
     static TABLE: Mutex<Option<usize>> = Mutex::new(None);
     let mut shared = locked(&TABLE);
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_older_table_ends_where_that_of_rocr_7_2_does() {
+    fn the_older_table_has_the_version_of_rocr_7_2() {
         let older = amd_ext_7_2();
         assert_eq!((older.major, older.minor, older.step), (2, 624, 8));
     }

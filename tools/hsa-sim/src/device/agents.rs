@@ -8,7 +8,8 @@ use gpu_model::memory::Memory;
 use hsa_abi::{AgentHandle, Status};
 use std::sync::Arc;
 
-const AGENTS: u64 = 0xa6e0_0000;
+/// The handle of agent 0.
+const FIRST_AGENT: u64 = 0xa6e0_0000;
 
 /// A GPU agent.
 pub struct GpuAgent {
@@ -44,7 +45,7 @@ impl Agents {
 
     /// An agent's number.
     pub fn number(&self, handle: AgentHandle) -> Result<usize, Status> {
-        let number = handle.0.wrapping_sub(AGENTS);
+        let number = handle.0.wrapping_sub(FIRST_AGENT);
         if number < self.count() as u64 {
             Ok(number as usize)
         } else {
@@ -63,7 +64,7 @@ impl Agents {
 
 /// The handle of the agent with this number.
 pub fn handle(number: usize) -> AgentHandle {
-    AgentHandle(AGENTS + number as u64)
+    AgentHandle(FIRST_AGENT + number as u64)
 }
 
 /// The agent numbers of all GPUs.

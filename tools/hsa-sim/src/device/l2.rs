@@ -55,7 +55,7 @@ impl L2 {
         Some(kernels)
     }
 
-    /// Drops the cached bytes of an allocation, also dirty ones.
+    /// Drops the cached bytes of an allocation, including dirty ones.
     pub fn remove(&self, base: usize) {
         locked(&self.lines).remove(&base);
     }

@@ -1,7 +1,7 @@
 //! Mapped memory for allocations.
 //!
 //! Programs, kernels and copies use the same address for a byte. Without a large BAR, the host cannot access a GPU's memory
-//! at that address: like the kernel driver, the simulator maps it without any access right. The model and copies access the
+//! at that address: like the kernel driver, the simulator maps it without access rights. The model and copies access the
 //! bytes through a second mapping, whose address the program does not know.
 
 use std::ffi::c_int;
@@ -81,7 +81,7 @@ impl Drop for Mapping {
 }
 
 fn map(size: usize, sharing: c_int) -> Option<usize> {
-    // SAFETY: a new mapping touches nothing else.
+    // SAFETY: a new mapping does not affect other memory.
     let base = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -132,8 +132,8 @@ mod tests {
         let (address, bytes) = (hidden.address(), hidden.bytes());
         drop(hidden);
         // Another thread may have mapped memory there, but not shared memory.
-        for gone in [address, bytes] {
-            assert!(!rights(gone).ends_with('s'));
+        for unmapped in [address, bytes] {
+            assert!(!rights(unmapped).ends_with('s'));
         }
         let visible = Mapping::device(PAGE, true).expect("memory");
         assert_eq!(rights(visible.address()), "rw-p");
@@ -142,7 +142,7 @@ mod tests {
 
     fn both_mappings_are_the_same_bytes_and_start_as_zeros() {
         let memory = Mapping::device(2 * PAGE, false).expect("memory");
-        // SAFETY: this test's own memory; the rights of the first mapping are given back to it here.
+        // SAFETY: this test's own memory; mprotect makes the first mapping accessible.
         unsafe {
             let first = memory.address() as *mut u64;
             let rights = libc::PROT_READ | libc::PROT_WRITE;

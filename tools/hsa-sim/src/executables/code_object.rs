@@ -50,7 +50,7 @@ pub struct Defined {
     pub size: u64,
 }
 
-/// A relocation, and its symbol as far as the code object itself defines it.
+/// A relocation and its symbol.
 #[derive(Clone, Debug)]
 struct Relocation {
     at: u64,
@@ -62,7 +62,8 @@ struct Relocation {
 #[derive(Clone, Debug)]
 enum Target {
     None,
-    Here(u64),
+    /// Defined in this code object, at this address in the ELF file's address space.
+    Defined(u64),
     /// Defined elsewhere. A weak symbol without a definition has the address 0.
     Named {
         name: String,
@@ -83,7 +84,7 @@ pub struct CodeObject {
 }
 
 /// Larger than any valid code object: bounds what a corrupt header can make the loader allocate.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 
 impl CodeObject {
     /// Reads a code object.
@@ -112,7 +113,7 @@ impl CodeObject {
             segments.push((load.p_vaddr, load.p_offset as usize..bytes as usize));
         }
         let span = first..last;
-        if span.is_empty() || last - first > MOST_BYTES {
+        if span.is_empty() || last - first > MAX_BYTES {
             return Err(format!("its segments span {first:#x} to {last:#x}"));
         }
         let mut relocations = Vec::new();
@@ -131,7 +132,7 @@ impl CodeObject {
                             weak: symbol.st_bind() == STB_WEAK,
                         }
                     } else {
-                        Target::Here(symbol.st_value)
+                        Target::Defined(symbol.st_value)
                     }
                 }
             };
@@ -176,7 +177,7 @@ impl CodeObject {
     }
 
     /// The relocated image of the segments for the load address `base`. `defined` has the addresses of symbols that are
-    /// defined elsewhere.
+    /// defined outside of this code object.
     pub fn image(
         &self,
         file: &[u8],
@@ -192,7 +193,7 @@ impl CodeObject {
         for relocation in &self.relocations {
             let symbol = match &relocation.target {
                 Target::None => 0,
-                Target::Here(address) => delta.wrapping_add(*address),
+                Target::Defined(address) => delta.wrapping_add(*address),
                 Target::Named { name, weak } => match defined.get(name) {
                     Some(&address) => address,
                     None if *weak => 0,
@@ -202,7 +203,7 @@ impl CodeObject {
                     }
                 },
             };
-            let place = delta.wrapping_add(relocation.at);
+            let location = delta.wrapping_add(relocation.at);
             let value = symbol.wrapping_add_signed(relocation.addend);
             let (value, size) = match relocation.kind {
                 relocation::NONE => continue,
@@ -210,10 +211,10 @@ impl CodeObject {
                 relocation::ABS32_HI => (value >> 32, 4),
                 relocation::ABS64 => (value, 8),
                 relocation::REL32 | relocation::REL32_LO => {
-                    (value.wrapping_sub(place) & 0xffff_ffff, 4)
+                    (value.wrapping_sub(location) & 0xffff_ffff, 4)
                 }
-                relocation::REL32_HI => (value.wrapping_sub(place) >> 32, 4),
-                relocation::REL64 => (value.wrapping_sub(place), 8),
+                relocation::REL32_HI => (value.wrapping_sub(location) >> 32, 4),
+                relocation::REL64 => (value.wrapping_sub(location), 8),
                 relocation::RELATIVE64 => (delta.wrapping_add_signed(relocation.addend), 8),
                 other => {
                     eprintln!("hsa-sim: unknown relocation {other}");

@@ -1,6 +1,6 @@
 //! Kernel descriptors.
 
-/// The fields of a kernel descriptor that symbols have as attributes: sizes in bytes.
+/// The fields of a kernel descriptor that are attributes of the kernel's symbol. Sizes are in bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Kernel {
     pub group: u32,
@@ -9,7 +9,8 @@ pub struct Kernel {
     pub dynamic_stack: bool,
 }
 
-pub const DESCRIPTOR: usize = 64;
+/// The size of a kernel descriptor.
+pub const DESCRIPTOR_BYTES: usize = 64;
 
 const USES_DYNAMIC_STACK: u16 = 1 << 11;
 

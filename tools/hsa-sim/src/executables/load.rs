@@ -1,7 +1,7 @@
 //! Loads code objects into executables.
 
 use super::code_object::{CodeObject, SymbolKind};
-use super::kernel::{DESCRIPTOR, Kernel};
+use super::kernel::{DESCRIPTOR_BYTES, Kernel};
 use super::table::{Executables, Loaded, SymbolState, new_handle};
 use crate::device::agents::Agents;
 use crate::device::mapping::PAGE;
@@ -58,13 +58,13 @@ pub fn load(
     let executable = executables.get(handle)?;
     let size = (object.span.end - object.span.start) as usize;
     for symbol in &object.symbols {
-        let again = executable
+        let is_duplicate = executable
             .defined
             .contains_key(&(None, symbol.name.clone()))
             || executable
                 .defined
                 .contains_key(&(Some(number), symbol.name.clone()));
-        if again {
+        if is_duplicate {
             return Err(Status::VARIABLE_ALREADY_DEFINED);
         }
     }
@@ -99,7 +99,7 @@ pub fn load(
     let mut handles = Vec::new();
     for symbol in object.symbols {
         let at = symbol.address.wrapping_sub(object.span.start) as usize;
-        let descriptor = image.get(at..at.saturating_add(DESCRIPTOR));
+        let descriptor = image.get(at..at.saturating_add(DESCRIPTOR_BYTES));
         let kernel = match symbol.kind {
             SymbolKind::Kernel => descriptor.and_then(Kernel::read).unwrap_or_default(),
             SymbolKind::Variable { .. } => Kernel::default(),

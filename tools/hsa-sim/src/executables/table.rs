@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Held during an iteration over all executables: as in ROCr, none is created or destroyed meanwhile.
+/// Held during an iteration over all executables: as in ROCr, no executable is created or destroyed during it.
 pub static ITERATION: Mutex<()> = Mutex::new(());
 
 /// A code object that is loaded on an agent.

@@ -2,7 +2,7 @@
 
 use hsa_abi::*;
 
-/// The name for kernel packets.
+/// The name for kernel packets in a fault plan.
 pub const DISPATCH: &str = "dispatch";
 
 /// The functions that copy.

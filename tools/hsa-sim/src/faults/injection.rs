@@ -24,13 +24,13 @@ pub fn set(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets the plan of the environment at the first initialisation of the runtime.
+/// Sets the plan from the environment at the first initialisation of the runtime.
 pub fn from_env() -> Result<(), String> {
-    static TAKEN: AtomicBool = AtomicBool::new(false);
-    if TAKEN.swap(true, Relaxed) {
+    static IS_READ: AtomicBool = AtomicBool::new(false);
+    if IS_READ.swap(true, Relaxed) {
         return Ok(());
     }
-    let taken = match (
+    let result = match (
         std::env::var("HSA_SIM_PLAN").ok(),
         std::env::var_os("HSA_SIM_PLAN_FILE"),
     ) {
@@ -42,10 +42,10 @@ pub fn from_env() -> Result<(), String> {
             .and_then(|text| set(&text).map_err(|error| error.to_string())),
     };
     // The next hsa_init has to report the error again.
-    if taken.is_err() {
-        TAKEN.store(false, Relaxed);
+    if result.is_err() {
+        IS_READ.store(false, Relaxed);
     }
-    taken
+    result
 }
 
 /// The faults of the call that this thread executes.
@@ -106,7 +106,7 @@ fn faulty<R: Returned>(
     current.lie.and_then(R::replaced).unwrap_or(result)
 }
 
-/// The fault of the copy that this thread has been asked for.
+/// The fault of the copy that this thread's current call requests.
 pub fn copy_fault() -> Option<CopyFault> {
     CURRENT.get().copy
 }
@@ -127,7 +127,7 @@ pub fn dispatch_faults() -> Vec<DispatchFault> {
     faults.collect()
 }
 
-/// The value that the current call has to return instead of a correct one. It is only returned once.
+/// The value that the current call has to return instead of a correct one. A second call returns `None`.
 pub fn take_lie() -> Option<u64> {
     let mut current = CURRENT.get();
     let lie = current.lie.take();

@@ -29,7 +29,7 @@ pub enum ObjectFault {
 /// The fault of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFault {
-    /// Only so many bytes are copied.
+    /// Only this many bytes are copied.
     Short(usize),
     /// The bytes from this offset on are inverted.
     Torn(usize),
@@ -42,13 +42,13 @@ pub enum CopyFault {
 /// The fault of a kernel packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchFault {
-    /// It runs so much longer.
+    /// It runs longer by this time.
     Block(Duration),
     /// Its completion signal does not change.
     Drop,
     /// Its completion signal becomes negative.
     Error,
-    /// Its completion signal changes so much later.
+    /// Its completion signal changes later by this time.
     Late(Duration),
     /// Its completion signal gets wrong times.
     Times(WrongTimes),
@@ -145,17 +145,15 @@ fn status(text: &str) -> Result<Status, String> {
 fn fault(line: &str) -> Result<(String, Fault), String> {
     let mut words = line.split_whitespace();
     let mut word = |what| words.next().ok_or_else(|| format!("{what} is missing"));
-    let function = word("the call's number")
-        .map_err(|_| "the function is missing".to_string())?
-        .to_string();
+    let function = word("the function")?.to_string();
     let kind = kind(&function).ok_or_else(|| format!("unknown function '{function}'"))?;
     let calls = Calls::parse(word("the call's number")?)?;
     let name = word("the action")?;
-    let unable = |able: bool| {
-        if able {
+    let require = |is_applicable: bool| {
+        if is_applicable {
             Ok(())
         } else {
-            Err(format!("{function} cannot '{name}'"))
+            Err(format!("'{name}' does not apply to {function}"))
         }
     };
     let copy = COPIES.contains(&function.as_str());
@@ -164,57 +162,59 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
     let millis = |text: &str| number(text).map(Duration::from_millis);
     let action = match name {
         "fail" => {
-            unable(matches!(kind, Kind::Status))?;
+            require(matches!(kind, Kind::Status))?;
             Action::Fail(status(word("the status")?)?)
         }
         "block" if dispatch => Action::Dispatch(DispatchFault::Block(millis(word("the time")?)?)),
         "drop" if dispatch => Action::Dispatch(DispatchFault::Drop),
         "error" if dispatch => Action::Dispatch(DispatchFault::Error),
         "late" => {
-            unable(dispatch)?;
+            require(dispatch)?;
             Action::Dispatch(DispatchFault::Late(millis(word("the time")?)?))
         }
         "times" => {
-            unable(dispatch)?;
-            Action::Dispatch(DispatchFault::Times(match word("how they are wrong")? {
-                "swapped" => WrongTimes::Swapped,
-                "before" => WrongTimes::Before,
-                "after" => WrongTimes::After,
-                "zero" => WrongTimes::Zero,
-                other => return Err(format!("unknown times '{other}'")),
-            }))
+            require(dispatch)?;
+            Action::Dispatch(DispatchFault::Times(
+                match word("the kind of wrong times")? {
+                    "swapped" => WrongTimes::Swapped,
+                    "before" => WrongTimes::Before,
+                    "after" => WrongTimes::After,
+                    "zero" => WrongTimes::Zero,
+                    other => return Err(format!("unknown times '{other}'")),
+                },
+            ))
         }
         "block" => Action::Block(millis(word("the time")?)?),
         "lie" => {
-            unable(matches!(kind, Kind::Value) || writes_values(&function))?;
+            require(matches!(kind, Kind::Value) || writes_values(&function))?;
             Action::Lie(number(word("the value")?)?)
         }
         "short" => {
-            unable(copy)?;
+            require(copy)?;
             Action::Copy(CopyFault::Short(
                 number(word("the number of bytes")?)? as usize
             ))
         }
         "torn" => {
-            unable(copy)?;
+            require(copy)?;
             Action::Copy(CopyFault::Torn(
                 number(word("the number of bytes")?)? as usize
             ))
         }
         "error" => {
-            unable(asynchronous)?;
+            require(asynchronous)?;
             Action::Copy(CopyFault::Error)
         }
         "drop" => {
-            unable(asynchronous)?;
+            require(asynchronous)?;
             Action::Copy(CopyFault::Drop)
         }
         "load" => {
-            unable(!dispatch)?;
+            require(!dispatch)?;
             Action::Object(ObjectFault::Load(word("the file")?.to_string()))
         }
         "unload" => {
-            unable(!dispatch)?;
+            require(!dispatch)?;
             Action::Object(ObjectFault::Unload(
                 number(word("the executable's number")?)? as usize,
             ))
@@ -317,17 +317,25 @@ mod tests {
             (
                 "hsa_signal_store_relaxed 1 fail 1",
                 1,
-                "hsa_signal_store_relaxed cannot 'fail'",
+                "'fail' does not apply to hsa_signal_store_relaxed",
             ),
-            ("hsa_memory_copy 1 lie 1", 1, "hsa_memory_copy cannot 'lie'"),
-            ("hsa_memory_copy 1 drop", 1, "hsa_memory_copy cannot 'drop'"),
+            (
+                "hsa_memory_copy 1 lie 1",
+                1,
+                "'lie' does not apply to hsa_memory_copy",
+            ),
+            (
+                "hsa_memory_copy 1 drop",
+                1,
+                "'drop' does not apply to hsa_memory_copy",
+            ),
             ("hsa_memory_copy 0+ fail 1", 1, "calls are counted from 1"),
             (
                 "hsa_memory_copy 1 late 1",
                 1,
-                "hsa_memory_copy cannot 'late'",
+                "'late' does not apply to hsa_memory_copy",
             ),
-            ("dispatch 1 load x", 1, "dispatch cannot 'load'"),
+            ("dispatch 1 load x", 1, "'load' does not apply to dispatch"),
             ("dispatch 1 times odd", 1, "unknown times 'odd'"),
             (
                 "hsa_amd_memory_migrate 1 fail 1",

@@ -15,7 +15,7 @@ use std::ffi::c_void;
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_iterate_agents(callback: AgentCallback, data: *mut c_void) -> Status {
     let all = with(|state| Ok((0..state.agents.count()).map(handle).collect()));
     // SAFETY: the caller's promise.
@@ -79,13 +79,13 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_WORKGROUP_MAX_DIM => put(value.cast(), [gpu_only(1024) as u16; 3]),
             HSA_AGENT_INFO_WORKGROUP_MAX_SIZE => put(value.cast(), gpu_only(1024)),
             HSA_AGENT_INFO_GRID_MAX_DIM => {
-                let most = gpu_only(i32::MAX as u32);
+                let max = gpu_only(i32::MAX as u32);
                 put(
                     value.cast(),
                     Dim3 {
-                        x: most,
-                        y: most.min(0xffff),
-                        z: most.min(0xffff),
+                        x: max,
+                        y: max.min(0xffff),
+                        z: max.min(0xffff),
                     },
                 )
             }
@@ -164,7 +164,7 @@ pub unsafe fn hsa_agent_iterate_caches(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_agent_iterate_isas(
     agent: AgentHandle,
     callback: IsaCallback,

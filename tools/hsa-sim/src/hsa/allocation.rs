@@ -111,8 +111,7 @@ pub unsafe fn hsa_memory_free(base: *mut c_void) -> Status {
     free(base, Status::INVALID_ALLOCATION)
 }
 
-/// See `hsa_ext_amd.h`. As in ROCr, it is not an error if the CPU is in the list and cannot access the memory. The CPU is
-/// ignored.
+/// See `hsa_ext_amd.h`. As in ROCr, a CPU in the list is ignored, even if it cannot access the memory.
 ///
 /// # Safety
 /// `agents` has `count` handles.

@@ -6,13 +6,13 @@ use crate::faults::injection;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// Calls a function, with the faults that the plan has for this call.
+/// Calls a function with the faults that the plan has for this call.
 #[inline]
 pub fn call<R: Returned>(function: &'static str, work: impl FnOnce() -> R) -> R {
     injection::call(function, &planned_objects::apply, work)
 }
 
-/// Calls `callback` for each handle, until one returns another status than success.
+/// Calls `callback` for each handle, until a call does not return success.
 ///
 /// # Safety
 /// The callback may be called with these handles and `data`.

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn hsa_sim_calls(function: *const c_char) -> u64 {
 }
 
 /// The number of objects that the program has not destroyed: 0 signals, 1 allocations from pools, 2 executables, 3 queues,
-/// 4 code object readers. For tests that search for leaks.
+/// 4 code object readers. For tests that check for leaks.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_sim_live(what: u32) -> u64 {
     with(|state| {

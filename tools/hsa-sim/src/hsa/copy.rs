@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize) -> Status {
     if to.is_null() || from.is_null() {
         return Status::INVALID_ARGUMENT;
@@ -29,7 +29,7 @@ pub unsafe fn hsa_memory_copy(to: *mut c_void, from: *const c_void, size: usize)
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status {
     if base.is_null() || !(base as usize).is_multiple_of(4) {
         return Status::INVALID_ARGUMENT;
@@ -55,7 +55,7 @@ pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy(
     to: *mut c_void,
@@ -100,7 +100,7 @@ pub unsafe fn hsa_amd_memory_async_copy(
 /// See `hsa_ext_amd.h`. There is one engine.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     to: *mut c_void,

@@ -88,7 +88,7 @@ pub unsafe fn hsa_executable_create_alt(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// None of its kernels is running.
+/// No kernel of the executable is running.
 pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
     let _iteration = locked(&ITERATION);
     status(with(|state| state.destroy_executable(executable)))
@@ -97,7 +97,7 @@ pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_load_agent_code_object(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -196,7 +196,7 @@ unsafe fn define(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_global_variable_define(
     executable: ExecutableHandle,
     name: *const c_char,
@@ -209,7 +209,7 @@ pub unsafe fn hsa_executable_global_variable_define(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_agent_global_variable_define(
     executable: ExecutableHandle,
     agent: AgentHandle,
@@ -223,7 +223,7 @@ pub unsafe fn hsa_executable_agent_global_variable_define(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_readonly_variable_define(
     executable: ExecutableHandle,
     agent: AgentHandle,

@@ -51,7 +51,7 @@ pub unsafe fn hsa_amd_queue_intercept_create(
 /// See `hsa_api_trace.h`.
 ///
 /// # Safety
-/// As `hsa_api_trace.h` says.
+/// As specified in `hsa_api_trace.h`.
 pub unsafe fn hsa_amd_queue_intercept_register(
     queue: *mut Queue,
     callback: PacketHandler,

@@ -7,21 +7,23 @@ use crate::state::with;
 use hsa_abi::*;
 use std::ffi::{CStr, c_char, c_void};
 
-const ISAS: u64 = 0x15a0_0000;
+/// The handle of the first target's architecture.
+const FIRST_ISA: u64 = 0x15a0_0000;
 
 /// The generic architecture, whose code runs on all targets.
-pub const GENERIC_ISA: IsaHandle = IsaHandle(ISAS + 0x100);
+pub const GENERIC_ISA: IsaHandle = IsaHandle(FIRST_ISA + 0x100);
 
 const GENERIC: &str = "gfx11-generic";
 
-const WAVEFRONTS: u64 = 0x3a7e_0000;
+/// The handle of a wavefront minus its size.
+const WAVEFRONT_BASE: u64 = 0x3a7e_0000;
 
 const ISA_PREFIX: &str = "amdgcn-amd-amdhsa--";
 
 /// The architecture of a target.
 pub fn of_target(target: &Target) -> IsaHandle {
     let number = Target::ALL.iter().position(|known| known == target);
-    IsaHandle(ISAS + number.map_or(0, |n| n as u64))
+    IsaHandle(FIRST_ISA + number.map_or(0, |n| n as u64))
 }
 
 /// The name of an architecture.
@@ -29,7 +31,7 @@ fn isa(handle: IsaHandle) -> Result<&'static str, Status> {
     if handle == GENERIC_ISA {
         return Ok(GENERIC);
     }
-    let number = handle.0.wrapping_sub(ISAS);
+    let number = handle.0.wrapping_sub(FIRST_ISA);
     usize::try_from(number)
         .ok()
         .and_then(|number| Target::ALL.get(number))
@@ -117,11 +119,11 @@ pub unsafe fn hsa_isa_get_info_alt(
             HSA_ISA_INFO_WORKGROUP_MAX_DIM => put(value.cast(), [1024u16; 3]),
             HSA_ISA_INFO_WORKGROUP_MAX_SIZE => put(value.cast(), 1024u32),
             HSA_ISA_INFO_GRID_MAX_DIM => {
-                let most = i32::MAX as u32;
+                let max = i32::MAX as u32;
                 put(
                     value.cast(),
                     Dim3 {
-                        x: most,
+                        x: max,
                         y: 0xffff,
                         z: 0xffff,
                     },
@@ -150,7 +152,7 @@ pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_isa_iterate_wavefronts(
     handle: IsaHandle,
     callback: WavefrontCallback,
@@ -159,7 +161,7 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
     let sizes = with(|_| {
         isa(handle).map(|_| {
             [32, 64]
-                .map(|size| WavefrontHandle(WAVEFRONTS + size))
+                .map(|size| WavefrontHandle(WAVEFRONT_BASE + size))
                 .to_vec()
         })
     });
@@ -176,7 +178,7 @@ pub unsafe fn hsa_wavefront_get_info(
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    let size = wavefront.0.wrapping_sub(WAVEFRONTS);
+    let size = wavefront.0.wrapping_sub(WAVEFRONT_BASE);
     if let Err(status) = with(|_| Ok(())) {
         return status;
     }

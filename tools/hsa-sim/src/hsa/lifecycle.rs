@@ -18,7 +18,7 @@ use std::sync::Mutex;
 /// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
 
-/// `hsa_init` (hsa.h). The first one calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
+/// `hsa_init` (hsa.h). The first call calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
 /// including `hsa_init`.
 pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     let lifecycle = locked(&LIFECYCLE);
@@ -50,8 +50,8 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     Status::SUCCESS
 }
 
-/// `hsa_shut_down` (hsa.h). The last one calls `unload_tools` at its beginning. Tools may call HSA's functions until that
-/// returns.
+/// `hsa_shut_down` (hsa.h). The last call calls `unload_tools` at its beginning. Tools may call HSA's functions until
+/// `unload_tools` returns.
 pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
     {
         let _lifecycle = locked(&LIFECYCLE);

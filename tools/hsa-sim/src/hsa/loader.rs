@@ -11,7 +11,7 @@ use crate::sync::locked;
 use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
-/// The minor version that is reported. ROCr reports 0, too, and copies as much of the newest table as requested.
+/// The minor version that is reported. As in ROCr, it is 0, but requests get as much of the newest table as they ask for.
 pub const MINOR: u16 = 0;
 
 /// The table that `hsa_system_get_major_extension_table` copies.
@@ -25,14 +25,14 @@ pub static TABLE: LoaderTable = LoaderTable {
     iterate_executables,
 };
 
-/// The size of a minor version's table.
+/// The size of a minor version's table, in bytes.
 pub fn size(minor: u16) -> Option<usize> {
     let functions = LOADER_VERSIONS.get(usize::from(minor))?;
     Some(functions * size_of::<usize>())
 }
 
 /// The code object that contains a device address.
-fn around(state: &State, address: u64) -> Option<&Loaded> {
+fn containing(state: &State, address: u64) -> Option<&Loaded> {
     let mut all = state.executables.loaded();
     all.find(|loaded| loaded.range.contains(&address))
 }
@@ -43,7 +43,7 @@ unsafe extern "C" fn query_host_address(device: *const c_void, host: *mut *const
             return Status::INVALID_ARGUMENT;
         }
         let found = with(|state| {
-            let loaded = around(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
+            let loaded = containing(state, device as u64).ok_or(Status::INVALID_ARGUMENT)?;
             let offset = (device as u64 - loaded.range.start) as usize;
             Ok(loaded.shadow.as_ptr() as usize + offset)
         });
@@ -85,8 +85,8 @@ unsafe extern "C" fn query_segment_descriptors(
             Ok(all) => all,
             Err(status) => return status,
         };
-        // SAFETY: the caller's promise: null requests the number; otherwise there is memory for as many descriptors as
-        // `count` says, which must be the exact number.
+        // SAFETY: the caller's promise: null requests the number; otherwise there is memory for `count`
+        // descriptors. This must be the exact number.
         unsafe {
             if descriptors.is_null() {
                 return status(if *count == 0 {
@@ -110,7 +110,7 @@ unsafe extern "C" fn query_executable(device: *const c_void, out: *mut Executabl
             return Status::INVALID_ARGUMENT;
         }
         let found = with(|state| {
-            around(state, device as u64)
+            containing(state, device as u64)
                 .map(|loaded| loaded.executable)
                 .ok_or(Status::INVALID_ARGUMENT)
         });
@@ -178,7 +178,7 @@ unsafe fn info(loaded: &Loaded, attribute: u32, value: *mut c_void) -> Result<()
             HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_AGENT => {
                 put(value.cast(), agents::handle(loaded.agent))
             }
-            // Files are mapped, in ROCr too, so the storage is always memory.
+            // ROCr maps files and the simulator reads them, so the storage is always memory.
             HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_CODE_OBJECT_STORAGE_TYPE => put(
                 value.cast(),
                 HSA_VEN_AMD_LOADER_CODE_OBJECT_STORAGE_TYPE_MEMORY,

@@ -1,4 +1,4 @@
-//! Locks memory of the program, so that GPUs can use it.
+//! Locks the program's own memory for access by GPUs.
 
 use crate::device::agents::all_gpus;
 use crate::memory::allocations::Kind;
@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_lock(
     base: *mut c_void,
     size: usize,
@@ -51,7 +51,7 @@ pub unsafe fn hsa_amd_memory_lock(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_memory_lock_to_pool(
     base: *mut c_void,
     size: usize,

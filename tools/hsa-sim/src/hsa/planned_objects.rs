@@ -72,6 +72,6 @@ fn unload_nth(n: usize) {
         state.destroy_executable(handle)
     });
     if unloaded.is_err() {
-        eprintln!("hsa-sim: the fault plan cannot unload executable {n}: there is none");
+        eprintln!("hsa-sim: the fault plan cannot unload executable {n}: it does not exist");
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_pointer_info(
     address: *const c_void,
     info: *mut PointerInfo,
@@ -42,7 +42,7 @@ pub unsafe fn hsa_amd_pointer_info(
                     size: size_of::<PointerInfo>() as u32,
                     kind,
                     agent_base: base as *mut c_void,
-                    // As in ROCr, also if the host cannot access this address.
+                    // As in ROCr, this is set even if the host cannot access the address.
                     host_base: base as *mut c_void,
                     bytes: allocation.size,
                     user_data: allocation.user_data as *mut c_void,
@@ -121,7 +121,7 @@ pub unsafe fn hsa_amd_pointer_info_set_userdata(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_register_deallocation_callback(
     base: *mut c_void,
     callback: DeallocationCallback,

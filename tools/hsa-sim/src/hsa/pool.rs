@@ -11,7 +11,7 @@ use std::ffi::c_void;
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_agent_iterate_memory_pools(
     agent: AgentHandle,
     callback: PoolCallback,
@@ -25,7 +25,7 @@ pub unsafe fn hsa_amd_agent_iterate_memory_pools(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_agent_iterate_regions(
     agent: AgentHandle,
     callback: RegionCallback,
@@ -109,7 +109,7 @@ pub unsafe fn hsa_region_get_info(
                     Ok(owner == 0 || !state.settings.small_bar)
                 })
                 // SAFETY: the caller's promise.
-                .and_then(|reached| unsafe { put(value.cast(), reached) }),
+                .and_then(|accessible| unsafe { put(value.cast(), accessible) }),
             );
         }
         _ => return Status::INVALID_ARGUMENT,

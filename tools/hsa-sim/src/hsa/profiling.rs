@@ -26,7 +26,7 @@ pub unsafe fn hsa_amd_profiling_async_copy_enable(_: bool) -> Status {
     status(with(|_| Ok(())))
 }
 
-/// The times in a completed signal.
+/// Writes the times of a completed signal to `time`.
 ///
 /// # Safety
 /// `signal` is a signal of the runtime, `time` may be written.
@@ -51,7 +51,7 @@ unsafe fn times(signal: SignalHandle, time: *mut DispatchTime) -> Result<(), Sta
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_profiling_get_dispatch_time(
     agent: AgentHandle,
     signal: SignalHandle,
@@ -67,7 +67,7 @@ pub unsafe fn hsa_amd_profiling_get_dispatch_time(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_profiling_get_async_copy_time(
     signal: SignalHandle,
     time: *mut DispatchTime,

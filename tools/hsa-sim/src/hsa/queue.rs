@@ -18,7 +18,7 @@ use std::sync::atomic::{
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 #[expect(clippy::too_many_arguments, reason = "HSA's signature")]
 pub unsafe fn hsa_queue_create(
     agent: AgentHandle,
@@ -57,7 +57,7 @@ pub unsafe fn hsa_queue_create(
 /// See `hsa_api_trace.h`: the callback is called for each new queue.
 ///
 /// # Safety
-/// As `hsa_api_trace.h` says.
+/// As specified in `hsa_api_trace.h`.
 pub unsafe fn hsa_amd_runtime_queue_create_register(
     callback: Option<QueueNotifier>,
     data: *mut c_void,
@@ -72,7 +72,7 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
     cooperative::check(queue);
     // SAFETY: the caller's promise.
@@ -82,7 +82,7 @@ pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
     // SAFETY: the queue is checked, and the caller keeps it.
     status(unsafe { real_queue(queue) }.map(|queue| {
@@ -101,24 +101,24 @@ pub unsafe fn hsa_queue_inactivate(queue: *mut Queue) -> Status {
 /// See `hsa_ext_amd.h`. Not for counted queues.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_queue_cu_set_mask(queue: *mut Queue, bits: u32, mask: *const u32) -> Status {
     if !bits.is_multiple_of(32) || (bits > 0 && mask.is_null()) {
         return Status::INVALID_ARGUMENT;
     }
-    // SAFETY: the queue is checked, and the caller's mask has so many bits.
+    // SAFETY: the queue is checked, and the caller's mask has `bits` bits.
     status(with(|_| unsafe { check(queue) }).map(|()| unsafe { set_cu_mask(queue, bits, mask) }))
 }
 
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status {
     if bits == 0 || !bits.is_multiple_of(32) || mask.is_null() {
         return Status::INVALID_ARGUMENT;
     }
-    // SAFETY: the queue is checked, and the caller has memory for so many bits.
+    // SAFETY: the queue is checked, and the caller has memory for `bits` bits.
     status(unsafe { real_queue(queue) }.map(|queue| unsafe {
         let all = locked(&model_queue(queue).cu_mask);
         for n in 0..bits as usize / 32 {
@@ -132,12 +132,12 @@ pub unsafe fn hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut
 /// See `hsa_ext_amd.h`. The model ignores priorities. Not for counted queues.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status {
     if priority > 2 {
         return Status::INVALID_ARGUMENT;
     }
-    // SAFETY: only checked.
+    // SAFETY: always sound.
     status(with(|_| unsafe { check(queue) }))
 }
 
@@ -168,7 +168,7 @@ macro_rules! index_functions {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(queue: *const Queue, $($arg: u64),*) -> index_functions!(@type $method) {
             // SAFETY: the caller's promise.
             let index = &unsafe { indexes(queue) }.$field;

@@ -1,4 +1,4 @@
-//! `hsa_amd_queue_create` of newer ROCr, with which HIP creates its queues from ROCm 10 on. As in ROCr, it does not call the
+//! `hsa_amd_queue_create` of newer ROCr. HIP creates its queues with it since ROCm 10. As in ROCr, it does not call the
 //! `hsa_queue_create` of the API table. So a tool that replaces only that function does not observe these queues.
 
 use crate::queues::create::Request;
@@ -8,7 +8,7 @@ use crate::state::with;
 use hsa_abi::newer::*;
 use hsa_abi::*;
 
-const PACKET: u32 = 64;
+const PACKET_BYTES: u32 = 64;
 
 fn check(desc: &QueueCreateDesc) -> Result<(), Status> {
     let valid = desc.version == HSA_AMD_QUEUE_CREATE_DESC_VERSION
@@ -27,7 +27,7 @@ fn check(desc: &QueueCreateDesc) -> Result<(), Status> {
     let valid = desc.kind <= HSA_QUEUE_TYPE_COOPERATIVE
         && desc.reserved_compute == [0; 3]
         && desc.size > 0
-        && desc.size.is_multiple_of(PACKET)
+        && desc.size.is_multiple_of(PACKET_BYTES)
         && desc.cu_mask.is_null() == (desc.cu_mask_count == 0)
         && desc.cu_mask_count.is_multiple_of(32);
     if valid {
@@ -41,7 +41,7 @@ fn create(desc: &QueueCreateDesc, agent: AgentHandle) -> Result<*mut Queue, Stat
     check(desc)?;
     let request = Request {
         agent,
-        size: desc.size / PACKET,
+        size: desc.size / PACKET_BYTES,
         kind: desc.kind,
         callback: desc.callback,
         data: desc.data,
@@ -49,13 +49,14 @@ fn create(desc: &QueueCreateDesc, agent: AgentHandle) -> Result<*mut Queue, Stat
     };
     let queue = lifetime::obtain(&request)?.cast();
     if !desc.cu_mask.is_null() {
-        // SAFETY: the mask has so many bits, and the queue is new.
+        // SAFETY: the mask has `cu_mask_count` bits, and the queue is new.
         unsafe { block::set_cu_mask(queue, desc.cu_mask_count, desc.cu_mask) };
     }
     Ok(queue)
 }
 
-/// See `hsa_ext_amd.h` of ROCm 10. Creates all queues for which that is possible. The result is the first error.
+/// See `hsa_ext_amd.h` of ROCm 10. An error of one queue does not prevent the creation of the others. Returns the first
+/// error.
 ///
 /// # Safety
 /// `descs` has `count` descriptors.

@@ -20,7 +20,7 @@ pub unsafe fn hsa_code_object_reader_create_from_file(
     unsafe { reader_of_file(file, 0, None, reader) }
 }
 
-/// Creates a reader of a part of a file.
+/// Creates a reader for a part of a file.
 ///
 /// # Safety
 /// `reader` may be written.
@@ -59,7 +59,7 @@ pub unsafe fn reader_of_file(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_code_object_reader_create_from_memory(
     base: *const c_void,
     size: usize,

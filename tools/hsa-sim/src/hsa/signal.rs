@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_signal_create(
     value: SignalValue,
     consumers: u32,
@@ -25,7 +25,7 @@ pub unsafe fn hsa_signal_create(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_create(
     value: SignalValue,
     consumers: u32,
@@ -50,7 +50,7 @@ pub unsafe fn hsa_amd_signal_create(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_signal_destroy(signal: SignalHandle) -> Status {
     if signal == SignalHandle(0) {
         return Status::INVALID_ARGUMENT;
@@ -72,7 +72,7 @@ macro_rules! loads {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle) -> SignalValue {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.load(Acquire)
@@ -103,7 +103,7 @@ macro_rules! stores {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { store(signal, value, $notifies) }
@@ -123,7 +123,7 @@ macro_rules! updates {
         /// See `hsa.h`. The memory order is that of the strongest variant.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) {
             // SAFETY: the caller's promise.
             unsafe { valid(signal) }.value.$fetch(value, AcqRel);
@@ -160,7 +160,7 @@ macro_rules! exchanges {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle, value: SignalValue) -> SignalValue {
             // SAFETY: the caller's promise.
             let old = unsafe { valid(signal) }.value.swap(value, AcqRel);
@@ -182,7 +182,7 @@ macro_rules! compares {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(
             signal: SignalHandle,
             expected: SignalValue,
@@ -209,7 +209,7 @@ macro_rules! waits {
         /// See `hsa.h`.
         ///
         /// # Safety
-        /// As `hsa.h` says.
+        /// As specified in `hsa.h`.
         pub unsafe fn $name(
             signal: SignalHandle,
             condition: u32,
@@ -251,7 +251,7 @@ unsafe fn awaited<'a>(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_wait_any(
     count: u32,
     signals: *const SignalHandle,
@@ -286,7 +286,7 @@ pub unsafe fn hsa_amd_signal_wait_any(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_wait_all(
     count: u32,
     signals: *const SignalHandle,

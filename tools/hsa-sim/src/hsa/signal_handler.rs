@@ -16,7 +16,7 @@ fn add(handler: Handler) -> Status {
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_signal_async_handler(
     signal: SignalHandle,
     condition: u32,
@@ -40,7 +40,7 @@ pub unsafe fn hsa_amd_signal_async_handler(
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_async_function(
     callback: unsafe extern "C" fn(*mut c_void),
     data: *mut c_void,

@@ -13,7 +13,7 @@ const ARGUMENT_ALIGNMENT: u32 = 16;
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_get_symbol_by_name(
     executable: ExecutableHandle,
     name: *const c_char,
@@ -44,7 +44,7 @@ pub unsafe fn hsa_executable_get_symbol_by_name(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_get_symbol(
     executable: ExecutableHandle,
     module: *const c_char,
@@ -75,8 +75,8 @@ pub unsafe fn hsa_executable_symbol_get_info(
         let name = symbol.defined.name.as_bytes();
         let kernel = symbol.kernel;
         let is_kernel = symbol.defined.kind == SymbolKind::Kernel;
-        let of = |kind: bool| {
-            if kind {
+        let require = |has_attribute: bool| {
+            if has_attribute {
                 Ok(())
             } else {
                 Err(Status::INVALID_ARGUMENT)
@@ -108,24 +108,24 @@ pub unsafe fn hsa_executable_symbol_get_info(
                 HSA_EXECUTABLE_SYMBOL_INFO_IS_DEFINITION => put(value.cast(), true),
                 HSA_EXECUTABLE_SYMBOL_INFO_AGENT => put(value.cast(), agents::handle(symbol.agent)),
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS => {
-                    of(!is_kernel)?;
+                    require(!is_kernel)?;
                     put(value.cast(), symbol.address)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALLOCATION => {
-                    of(!is_kernel)?;
-                    // As in ROCr, although the variable is the agent's.
+                    require(!is_kernel)?;
+                    // As in ROCr, although the variable belongs to one agent.
                     put(value.cast(), HSA_VARIABLE_ALLOCATION_PROGRAM)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SEGMENT => {
-                    of(!is_kernel)?;
+                    require(!is_kernel)?;
                     put(value.cast(), HSA_VARIABLE_SEGMENT_GLOBAL)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ALIGNMENT => {
-                    of(!is_kernel)?;
+                    require(!is_kernel)?;
                     put(value.cast(), 0u32)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE => {
-                    of(!is_kernel)?;
+                    require(!is_kernel)?;
                     put(value.cast(), symbol.defined.size as u32)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_IS_CONST => match symbol.defined.kind {
@@ -134,31 +134,31 @@ pub unsafe fn hsa_executable_symbol_get_info(
                     SymbolKind::Kernel => Err(Status::INVALID_ARGUMENT),
                 },
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), symbol.address)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), kernel.arguments)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_ALIGNMENT => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), ARGUMENT_ALIGNMENT)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), kernel.group)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), kernel.private)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_DYNAMIC_CALLSTACK => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), kernel.dynamic_stack)
                 }
                 HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_CALL_CONVENTION => {
-                    of(is_kernel)?;
+                    require(is_kernel)?;
                     put(value.cast(), 0u32)
                 }
                 _ => Err(Status::INVALID_ARGUMENT),
@@ -170,7 +170,7 @@ pub unsafe fn hsa_executable_symbol_get_info(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_iterate_symbols(
     executable: ExecutableHandle,
     callback: SymbolCallback,
@@ -193,7 +193,7 @@ pub unsafe fn hsa_executable_iterate_symbols(
 /// See `hsa.h`.
 ///
 /// # Safety
-/// As `hsa.h` says.
+/// As specified in `hsa.h`.
 pub unsafe fn hsa_executable_iterate_agent_symbols(
     executable: ExecutableHandle,
     agent: AgentHandle,

@@ -219,7 +219,7 @@ pub unsafe fn hsa_status_string(code: Status, text: *mut *const c_char) -> Statu
 /// See `hsa_ext_amd.h`. The only event that the simulator reports is the memory fault of a kernel.
 ///
 /// # Safety
-/// As `hsa_ext_amd.h` says.
+/// As specified in `hsa_ext_amd.h`.
 pub unsafe fn hsa_amd_register_system_event_handler(
     callback: SystemEventCallback,
     data: *mut c_void,

@@ -1,8 +1,8 @@
 //! Allocations, and which agents may use them.
 //!
-//! GPUs use the addresses of this process. A kernel can access the allocations that the registry of its GPU has, and faults
-//! otherwise: memory of the GPU's own pools, and memory that `hsa_amd_agents_allow_access`, a lock or an allocation from a
-//! region has made accessible.
+//! GPUs use the addresses of this process. Each GPU has a registry of the allocations that its kernels can access: memory of
+//! its own pools, and memory that `hsa_amd_agents_allow_access`, a lock or an allocation from a region has made accessible.
+//! An access to other memory is a fault.
 
 use super::pools::{COARSE, FINE};
 use crate::device::agents::Agents;
@@ -35,7 +35,7 @@ pub struct Allocation {
     /// If the owner's cache is not coherent: the address of the bytes that its kernels access.
     cached: Option<usize>,
     pub kind: Kind,
-    /// The number of the agent that has the memory.
+    /// The number of the agent whose memory it is.
     pub owner: usize,
     pub flags: u32,
     /// The agent numbers of the GPUs that may use it.
@@ -86,7 +86,7 @@ impl Allocation {
 }
 
 impl Memory {
-    /// Without allocations.
+    /// Returns a `Memory` without allocations.
     pub fn new(settings: &Settings) -> Memory {
         Memory {
             all: BTreeMap::new(),
@@ -134,7 +134,7 @@ impl Memory {
         self.all.insert(base, allocation);
     }
 
-    /// Frees the allocation at `base`, if it is of this kind. Returns the program's callbacks for that.
+    /// Frees the allocation at `base` if it is of this kind. Returns the program's deallocation callbacks.
     pub fn free(&mut self, agents: &Agents, base: usize, kind: Kind) -> Option<Vec<Callback>> {
         if self.all.get(&base)?.kind != kind {
             return None;
@@ -162,7 +162,7 @@ impl Memory {
         }
     }
 
-    /// At shutdown, when all queues are stopped.
+    /// Frees all allocations at shutdown, after all queues are stopped.
     pub fn free_all(&mut self) {
         self.all.clear();
     }
@@ -238,7 +238,8 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocation that contains `range`. `None`: it overlaps no allocation. An error: it is only partly in one.
+    /// The allocation that contains `range`. `None`: the range overlaps no allocation. An error if only a part of the range is
+    /// allocated, or if it spans several allocations.
     fn of_range(&self, range: &Range<usize>) -> Result<Option<&Allocation>, String> {
         let text = |range: &Range<usize>| format!("{:#x} to {:#x}", range.start, range.end);
         if let Some((base, allocation)) = self.containing(range.start) {
@@ -247,22 +248,22 @@ impl Memory {
             }
             let end = base + allocation.size;
             return Err(format!(
-                "{} leaves the allocation at {}",
+                "{} extends beyond the allocation at {}",
                 text(range),
                 text(&(base..end))
             ));
         }
         match self.all.range(range.clone()).next() {
             Some((&base, _)) => Err(format!(
-                "{} runs into the allocation at {base:#x}",
+                "{} overlaps the allocation at {base:#x}",
                 text(range)
             )),
             None => Ok(None),
         }
     }
 
-    /// Checks a copy. A copy out of bounds is a memory fault of a GPU or corrupts memory, so the caller has to end the process
-    /// with the error.
+    /// Checks a copy. On hardware, an out-of-bounds copy is a memory fault or corrupts memory, so the caller has to print the
+    /// error and end the process.
     pub fn check_copy(&self, to: Range<usize>, from: Range<usize>) -> Result<(), String> {
         let source = self
             .of_range(&from)

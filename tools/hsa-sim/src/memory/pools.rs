@@ -6,9 +6,11 @@ use hsa_abi::*;
 /// The size of each pool of global memory, in bytes.
 pub const POOL_BYTES: usize = 16 << 30;
 
+/// The size of the pool of group memory, in bytes.
 pub const GROUP_BYTES: usize = 64 << 10;
 
-const POOLS: u64 = 0x9001_0000;
+/// The handle of the first pool of agent 0.
+const FIRST_POOL: u64 = 0x9001_0000;
 
 /// A kind of pool.
 pub struct PoolKind {
@@ -56,13 +58,13 @@ fn pools_of(agent: usize) -> &'static [PoolKind] {
 
 pub fn handles(agent: usize) -> Vec<PoolHandle> {
     (0..pools_of(agent).len())
-        .map(|n| PoolHandle(POOLS + 16 * agent as u64 + n as u64))
+        .map(|n| PoolHandle(FIRST_POOL + 16 * agent as u64 + n as u64))
         .collect()
 }
 
-/// The number of the agent that has a pool, and the kind of the pool.
+/// The number of a pool's agent, and the kind of the pool.
 pub fn pool(agents: &Agents, handle: PoolHandle) -> Option<(usize, &'static PoolKind)> {
-    let number = handle.0.checked_sub(POOLS)?;
+    let number = handle.0.checked_sub(FIRST_POOL)?;
     let agent = usize::try_from(number / 16).ok()?;
     if agent >= agents.count() {
         return None;

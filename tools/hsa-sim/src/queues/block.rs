@@ -35,7 +35,7 @@ pub fn share(queue: &mut AmdQueue, shared: *mut AmdQueue) {
     queue.reserved1 = [0, address as u32, (address >> 32) as u32];
 }
 
-/// The queue whose indexes a queue uses. Null: its own.
+/// The queue whose indexes `queue` uses. Null: it uses its own.
 pub fn shared(queue: &AmdQueue) -> *mut AmdQueue {
     let [_, low, high] = queue.reserved1;
     (u64::from(low) | u64::from(high) << 32) as *mut AmdQueue
@@ -46,27 +46,28 @@ pub fn shared(queue: &AmdQueue) -> *mut AmdQueue {
 pub struct Block {
     pub amd: AmdQueue,
     pub agent: usize,
-    /// What processes the packets.
+    /// Processes the packets.
     pub work: Mutex<Work>,
     /// Whether the times of kernels are written to their completion signals.
     pub profiling: AtomicBool,
     /// One bit for each compute unit that kernels may use. Empty: all.
     pub cu_mask: Mutex<Vec<u32>>,
-    /// For an intercept queue: the queue underneath, and its [`Block::async_doorbell`].
+    /// For an intercept queue: the queue underneath.
     pub under: AtomicPtr<Block>,
+    /// For an intercept queue: see [`Block::async_doorbell`].
     pub async_doorbell: AtomicU64,
     /// For a queue underneath an intercept queue: the intercept queue.
     pub owner: AtomicPtr<Block>,
 }
 
 impl Block {
-    /// For an intercept queue: the signal that wakes it if the program does not ring its doorbell. Otherwise null.
+    /// For an intercept queue: the signal that wakes it when the program does not ring its doorbell. For others: null.
     pub fn async_doorbell(&self) -> SignalHandle {
         SignalHandle(self.async_doorbell.load(Acquire))
     }
 }
 
-/// What processes a queue's packets.
+/// The processor of a queue's packets.
 pub enum Work {
     Model(gpu_model::queue::Queue),
     Intercept(Box<Interception>),
@@ -81,7 +82,7 @@ pub fn live() -> u64 {
     locked(&ALL).len() as u64
 }
 
-/// An error if this is not the address of a queue.
+/// Checks whether this is the address of a queue.
 ///
 /// # Safety
 /// Always sound: the pointer is only compared.
@@ -154,7 +155,7 @@ pub unsafe fn set_profiling(queue: *mut Queue, on: bool) {
     unsafe { model_queue(queue) }.profiling.store(on, Release);
 }
 
-/// Sets the compute units that a queue may use. The model has one, and ignores it.
+/// Sets the compute units that a queue may use. The model has one compute unit and ignores the mask.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime, and `mask` has `bits` bits.
@@ -168,12 +169,12 @@ pub unsafe fn set_cu_mask(queue: *mut Queue, bits: u32, mask: *const u32) {
     *locked(unsafe { &model_queue(queue).cu_mask }) = mask;
 }
 
-/// The queue that has the indexes of `queue`.
+/// The queue that contains the indexes of `queue`.
 ///
 /// # Safety
 /// `queue` is a queue of the runtime.
 pub unsafe fn indexes<'a>(queue: *const Queue) -> &'a AmdQueue {
-    // SAFETY: the caller's promise. The queue of a counted queue's indexes lives until shutdown.
+    // SAFETY: the caller's promise. The hardware queue of a counted queue lives until shutdown.
     unsafe {
         let own: &AmdQueue = &*queue.cast();
         shared(own).as_ref().unwrap_or(own)

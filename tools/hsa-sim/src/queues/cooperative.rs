@@ -13,10 +13,10 @@ use hsa_abi::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// The packets of the ring. The requested size is ignored.
+/// The size of the ring, in packets. The requested size is ignored.
 const PACKETS: u32 = 0x4000;
 
-/// An agent's queue.
+/// An agent's cooperative queue.
 struct Shared {
     queue: usize,
     users: u32,
@@ -43,7 +43,7 @@ fn use_after_free(what: &str) -> ! {
     std::process::abort();
 }
 
-/// The agent's queue, which gets one more user.
+/// Returns the agent's cooperative queue and adds a user. Creates the queue if necessary.
 pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
     let number = with(|state| state.agents.gpu(request.agent).map(|(number, _)| number))?;
     let mut all = locked(&ALL);
@@ -73,7 +73,7 @@ pub fn acquire(request: &Request) -> Result<*mut Block, Status> {
     Ok(queue)
 }
 
-/// Ends the process if this is an agent's queue that is deleted.
+/// Ends the process if this is a deleted cooperative queue.
 pub fn check(queue: *const Queue) {
     let all = locked(&ALL);
     let mut shared = all.values();
@@ -82,7 +82,8 @@ pub fn check(queue: *const Queue) {
     }
 }
 
-/// Removes a user. `None`: not an agent's queue. `Some(true)`: it has no users any more, and the caller has to destroy it.
+/// Removes a user. `None`: not a cooperative queue. `Some(true)`: it was the last user, and the caller has to destroy the
+/// queue.
 pub fn release(queue: *const Queue) -> Option<bool> {
     let mut all = locked(&ALL);
     let (&number, shared) = all
@@ -94,8 +95,8 @@ pub fn release(queue: *const Queue) -> Option<bool> {
     }
     if shared.state == State::Wrapped {
         eprintln!(
-            "hsa-sim: use after free: the last hsa_queue_destroy deletes an agent's cooperative queue, and there is \
-             still an intercept queue around it"
+            "hsa-sim: use after free: the last hsa_queue_destroy deletes an agent's cooperative queue while \
+             there is still an intercept queue around it"
         );
         std::process::abort();
     }
@@ -119,8 +120,8 @@ pub fn wrap(queue: *const Queue) {
     }
 }
 
-/// Records that the intercept queue of this queue is destroyed. True: it is an agent's queue, which is deleted now but
-/// whose memory has to be kept.
+/// Records that the intercept queue around this queue is destroyed. Returns whether this is a cooperative queue. Such a
+/// queue is deleted now, but its memory has to be kept.
 pub fn unwrap(queue: *const Queue) -> bool {
     let mut all = locked(&ALL);
     let mut shared = all.values_mut();

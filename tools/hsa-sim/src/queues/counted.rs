@@ -1,6 +1,6 @@
 //! Counted queues of newer ROCr (`hsa_amd_counted_queue_acquire`). Each agent has a few hardware queues of each priority.
-//! Each acquisition gives a new `hsa_queue_t`, which shares ring, doorbell and indexes with a hardware queue. Hardware queues
-//! live until shutdown. As in ROCr, none of this calls the `hsa_queue_create` of the API table.
+//! Each acquisition returns a new `hsa_queue_t`, which shares ring, doorbell and indexes with a hardware queue. Hardware
+//! queues live until shutdown. As in ROCr, an acquisition does not call the `hsa_queue_create` of the API table.
 
 use super::block::{self, Block};
 use super::create::Request;
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 /// The maximum number of hardware queues of an agent and a priority, unless `GPU_MAX_HW_QUEUES` is set.
 const MAX_HARDWARE_QUEUES: usize = 4;
 
-/// The packets of a hardware queue, unless `HSA_COUNTED_QUEUE_SIZE` is set.
+/// The size of a hardware queue in packets, unless `HSA_COUNTED_QUEUE_SIZE` is set.
 const PACKETS: u32 = 16_384;
 
 struct Hardware {
@@ -36,6 +36,7 @@ static COUNTED: Mutex<Counted> = Mutex::new(Counted {
     handles: BTreeMap::new(),
 });
 
+/// The number in an environment variable.
 fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }
@@ -46,7 +47,7 @@ pub fn is_counted(queue: *const Queue) -> bool {
 }
 
 impl Counted {
-    /// A new hardware queue, or, if the maximum is reached, the one with the fewest users.
+    /// A new hardware queue, or the one with the fewest users if the maximum is reached.
     fn hardware(&mut self, request: &Request, priority: u32) -> Result<&mut Hardware, Status> {
         let pool = self.pools.entry((request.agent, priority)).or_default();
         if pool.len()
@@ -83,7 +84,7 @@ pub fn clear() {
 /// # Safety
 /// Always sound: only a pointer to a counted queue is dereferenced.
 pub unsafe fn real_queue(queue: *mut Queue) -> Result<*mut Queue, Status> {
-    // Without the lock of the state: it is locked after COUNTED elsewhere.
+    // `is_counted` locks COUNTED, so the state must not be locked then: elsewhere, it is locked after COUNTED.
     with(|_| Ok(()))?;
     // SAFETY: counted queues live until the program has released them.
     unsafe {
@@ -99,7 +100,7 @@ pub fn packets() -> u32 {
     number("HSA_COUNTED_QUEUE_SIZE").unwrap_or(PACKETS)
 }
 
-/// A new queue that shares a hardware queue.
+/// Creates a queue that shares a hardware queue.
 pub fn acquire(request: &Request, priority: u32) -> Result<*mut Queue, Status> {
     let mut counted = locked(&COUNTED);
     let acquired = counted.hardware(request, priority).map(|hardware| {

@@ -11,12 +11,13 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// The packets of the smallest and of the largest ring.
+/// The size of the smallest ring, in packets.
 pub const MIN_PACKETS: u32 = 64;
 
+/// The size of the largest ring, in packets.
 pub const MAX_PACKETS: u32 = 131_072;
 
-const PACKET: usize = 64;
+const PACKET_BYTES: usize = 64;
 
 /// The parameters of a new queue.
 pub struct Request {
@@ -25,11 +26,11 @@ pub struct Request {
     pub kind: u32,
     pub callback: Option<QueueErrorCallback>,
     pub data: *mut c_void,
-    /// The queue's number. `None`: a new one.
+    /// The queue's id. `None`: a new one.
     pub id: Option<u64>,
 }
 
-/// Creates a queue. `work` creates what processes its packets.
+/// Creates a queue. `work` creates the processor of its packets.
 pub fn create(
     request: &Request,
     work: impl FnOnce(&mut State, *mut Block) -> Result<Work, Status>,
@@ -39,7 +40,7 @@ pub fn create(
     }
     with(|state| {
         let (number, _) = state.agents.gpu(request.agent)?;
-        let bytes = request.size as usize * PACKET;
+        let bytes = request.size as usize * PACKET_BYTES;
         let mut map = |size| {
             state
                 .memory
@@ -52,7 +53,7 @@ pub fn create(
         for packet in 0..request.size as usize {
             // SAFETY: inside the ring, which is new.
             unsafe {
-                *((ring + packet * PACKET) as *mut u16) = u16::from(HSA_PACKET_TYPE_INVALID);
+                *((ring + packet * PACKET_BYTES) as *mut u16) = u16::from(HSA_PACKET_TYPE_INVALID);
             }
         }
         static ID: AtomicU64 = AtomicU64::new(0);

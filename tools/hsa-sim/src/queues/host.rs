@@ -86,7 +86,7 @@ impl Host for QueueHost {
     fn failed(&self, error: &Error) {
         eprintln!("hsa-sim: {error}");
         let (status, address) = match error {
-            Error::Dispatch(dispatch::Error::Fault(place)) => match place.fault {
+            Error::Dispatch(dispatch::Error::Fault(report)) => match report.fault {
                 Fault::Memory { address, .. } => (Status::MEMORY_FAULT, Some(address)),
                 Fault::Scratch { .. } | Fault::Lds { .. } | Fault::Alignment { .. } => {
                     (Status::MEMORY_APERTURE_VIOLATION, None)
@@ -100,7 +100,7 @@ impl Host for QueueHost {
             return;
         }
         match self.callback {
-            // SAFETY: the program has given the function for this queue.
+            // SAFETY: the program has registered the function for this queue.
             Some((callback, data)) => unsafe {
                 let owner = self.block().owner.load(Acquire);
                 let queue = if owner.is_null() {
@@ -110,7 +110,7 @@ impl Host for QueueHost {
                 };
                 callback(status, queue, data as *mut c_void);
             },
-            // The program cannot learn of the error and would wait forever.
+            // Without a callback, the program is not notified of the error and would wait forever.
             None => std::process::abort(),
         }
     }

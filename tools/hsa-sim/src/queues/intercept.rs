@@ -50,15 +50,15 @@ fn intercept(request: &Request, under: *mut Block) -> Result<*mut Block, Status>
     })
 }
 
-/// Creates an intercept queue and the queue underneath. The request gets the size and the number of the latter.
+/// Creates an intercept queue and the queue underneath. Sets the size and the id of the request to those of the latter.
 pub fn obtain(request: &mut Request) -> Result<*mut Block, Status> {
     let under = lifetime::obtain(request)?;
-    // SAFETY: a new queue, or the agent's cooperative queue, whose size is its own.
+    // SAFETY: a new queue, or the agent's cooperative queue. The latter ignores the requested size.
     let queue = unsafe { &(*under).amd.hsa_queue };
     request.id = Some(queue.id);
     request.size = queue.size;
     let owner = intercept(request, under).inspect_err(|_| {
-        // SAFETY: obtained above. An error is impossible: it is a queue.
+        // SAFETY: obtained above. This cannot fail, because `under` is a queue.
         let _ = unsafe { lifetime::release(under.cast()) };
     })?;
     cooperative::wrap(under.cast());

@@ -1,14 +1,15 @@
 //! The packets of intercept queues: everything that a tool can observe is as in ROCr 7.2.4.
 //!
-//! The program writes to a ring that no GPU reads. A store to its doorbell passes all packets up to the first one that is
-//! not yet written to the handlers, as one batch, under a lock of the queue. The handler that was registered last is called
-//! first. The packets that the handlers write go to a queue underneath. If a batch wraps around the end of the ring, the
-//! handlers get a copy, otherwise a pointer into the ring. The program can reuse the packets when the handlers return.
+//! The program writes to a ring that no GPU reads. A store to its doorbell passes one batch of packets to the handlers: all
+//! packets up to the first one that the program has not yet written. The queue's lock is held during that. The handler that was
+//! registered last is called first. The packets that the handlers write go to a queue underneath. If a batch wraps around
+//! the end of the ring, the handlers get a copy, otherwise a pointer into the ring. The program can reuse the packets when
+//! the handlers return.
 //!
-//! The packets of a batch are submitted to the queue underneath all together or not at all, unless they are more than the
-//! queue can hold. If they have to wait, a barrier packet is submitted first. Its completion signal wakes a thread that
-//! tries again. Until then no packets are taken from the program's ring. If a handler rings a doorbell, that thread handles
-//! it, too.
+//! Either all packets of a batch are submitted to the queue underneath or none of them, unless the batch is larger than the
+//! queue. If packets have to wait, a barrier packet is submitted first. Its completion signal wakes a thread, which tries
+//! again. Until then, no packets are taken from the program's ring. If a handler rings a doorbell, the same thread handles
+//! that.
 //!
 //! With `HSA_SIM_INTERCEPT=rocr-7.2.4`, two bugs of ROCr end the process where ROCr corrupts memory or fails an assertion: a
 //! batch of more than 256 packets that wraps around; and a batch that has to wait while the barrier packet of an earlier one
@@ -21,15 +22,16 @@ use std::sync::atomic::{AtomicU16, Ordering::Acquire, Ordering::Relaxed, Orderin
 
 type Packet = [u64; 8];
 
-/// The packets in ROCr 7.2.4's staging buffer.
+/// The size of ROCr 7.2.4's staging buffer, in packets.
 const ROCR_STAGING: usize = 256;
 
-/// What is between a program's ring and the queue underneath.
+/// Connects a program's ring with the queue underneath.
 pub struct Interception {
     /// The queue underneath, and the function that rings it.
     under: *mut AmdQueue,
     ring_under: unsafe fn(*mut AmdQueue),
     handlers: Vec<(PacketHandler, usize)>,
+    /// The index of the next packet to take from the program's ring.
     next: u64,
     /// Packets that wait because the ring underneath was full.
     overflow: Vec<Packet>,
@@ -47,7 +49,7 @@ pub struct Interception {
 // SAFETY: the queue underneath is only used under the lock of the queue that owns the interception.
 unsafe impl Send for Interception {}
 
-/// The handler that runs on this thread: its interception, the number of handlers that follow, and the packets' index.
+/// The handler that runs on this thread: its interception, the number of handlers after it, and the index of its packets.
 #[derive(Clone, Copy)]
 struct Cursor {
     interception: *mut Interception,
@@ -76,7 +78,7 @@ fn die(what: &str) -> ! {
 
 impl Interception {
     /// An interception without handlers. `packets` is the size of the program's ring. `async_doorbell` is the signal that
-    /// wakes the queue when packets wait. `faulty`: with the bugs of ROCr 7.2.4.
+    /// wakes the queue when packets wait. `faulty`: with two bugs of ROCr 7.2.4, which end the process.
     ///
     /// # Safety
     /// The queue `under` lives as long as the result, and `ring_under` may be called for it.
@@ -156,7 +158,7 @@ impl Interception {
                 } else {
                     if (*this).faulty && count > ROCR_STAGING {
                         die(&format!(
-                            "a batch of {count} packets wraps around: ROCr 7.2.4 would copy it to {ROCR_STAGING}"
+                            "a batch of {count} packets wraps around: ROCr 7.2.4 would copy it to a buffer of {ROCR_STAGING}"
                         ));
                     }
                     let head = size as usize - at;
@@ -201,7 +203,7 @@ impl Interception {
                 copy.extend((0..count).map(|n| packets.add(n).read_unaligned()));
                 if !(*this).overflow.is_empty() {
                     die(
-                        "a handler writes packets in two calls, and those of the first still wait: ROCr would exchange them",
+                        "a handler writes packets in a second call while packets of the first call are waiting: ROCr would reorder them",
                     );
                 }
                 let taken = (*this).submit(&copy, false);
@@ -229,7 +231,8 @@ impl Interception {
         CURSOR.set(before);
     }
 
-    /// Writes as many packets as possible to the queue underneath. Returns their number.
+    /// Writes packets to the queue underneath. Returns how many were written; the others have to wait. `again`: the packets
+    /// have waited before.
     fn submit(&mut self, packets: &[Packet], again: bool) -> usize {
         // SAFETY: the queue underneath lives as long as the interception.
         let amd = unsafe { &*self.under };
@@ -251,7 +254,7 @@ impl Interception {
         };
         if count < wanted && !waking {
             if free == 0 {
-                die("no room for the packet that wakes an intercept queue, as with ROCr 7.2.4");
+                die("no free slot for the packet that wakes an intercept queue, as in ROCr 7.2.4");
             }
             let mut barrier = [0; 8];
             barrier[0] = u64::from(HSA_PACKET_TYPE_BARRIER_AND) | 1 << 8;
@@ -278,7 +281,7 @@ impl Interception {
         if write > first {
             amd.write_dispatch_id.store(write, Release);
         }
-        // SAFETY: as promised to `new`.
+        // SAFETY: the caller of `new` guarantees this.
         unsafe { (self.ring_under)(self.under) };
         taken
     }
@@ -298,7 +301,7 @@ impl Interception {
     }
 }
 
-/// Calls the callback of an `amd_aql_intercept_marker_t`, which is its second word.
+/// Calls the callback of an `amd_aql_intercept_marker_t`. It is the packet's second word.
 fn mark(packet: &Packet, queue: *mut Queue, index: u64) {
     if packet[1] != 0 {
         // SAFETY: the tool wrote a function of this type there (hsa_api_trace.h).
@@ -314,7 +317,7 @@ unsafe extern "C" fn write(packets: *const c_void, count: u64) {
     let Some(cursor) = CURSOR.get() else {
         die("the packet writer is called outside of its handler");
     };
-    // SAFETY: the handler gives `count` packets. The interception is the one whose handler runs on this thread, and its
+    // SAFETY: the handler passes `count` packets. The interception is the one whose handler runs on this thread, and its
     // lock is held by the caller of `take`.
     unsafe {
         Interception::pass(

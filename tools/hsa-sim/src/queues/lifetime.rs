@@ -1,4 +1,4 @@
-//! Obtains and destroys queues of every kind.
+//! Creation and destruction of queues of all kinds.
 
 use super::block::{ALL, Block, Work, forget};
 use super::cooperative;
@@ -9,7 +9,7 @@ use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
 
-/// A queue for a program: a new one, or the agent's cooperative queue.
+/// Returns a queue for a program: a new one, or the agent's cooperative queue.
 pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
     match request.kind {
         HSA_QUEUE_TYPE_MULTI | HSA_QUEUE_TYPE_SINGLE => create(request, |state, block| {
@@ -24,7 +24,7 @@ pub fn obtain(request: &Request) -> Result<*mut Block, Status> {
     }
 }
 
-/// Releases a queue of [`obtain`] or an intercept queue.
+/// Releases an intercept queue, or a queue that [`obtain`] has returned.
 ///
 /// # Safety
 /// `queue` is a queue that the caller does not use any more.
@@ -67,7 +67,7 @@ pub unsafe fn destroy(queue: *mut Queue) -> Result<(), Status> {
         Work::Intercept(interception) => Some(interception.under()),
         _ => None,
     };
-    // Without the lock of the state: the model's thread may be calling the program, which may call the runtime.
+    // The state is not locked here: the model's thread may be calling the program, which may call the runtime.
     drop(work);
     if let Some(under) = under {
         // SAFETY: only the interception used it, unless it is an agent's cooperative queue.

@@ -1,4 +1,4 @@
-//! Queues of all kinds that ROCr has.
+//! Queues of all kinds that ROCr supports.
 
 pub mod block;
 pub mod cooperative;

@@ -4,15 +4,15 @@
 //! | --- | --- |
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
-//! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access is SIGSEGV, and programs have to copy; `large`: it can |
-//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, which only fences at system scope write back and invalidate, see [`crate::device::l2`]; `coherent` (default) |
+//! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
+//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
-//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is ended, see [`crate::queues::interception`]; `sound` (default) |
+//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
 //! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object ends the process; `off` (default) |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
 //! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
-//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues and of their packets, see [`crate::queues::counted`] |
+//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
 
 pub mod target;
@@ -33,7 +33,7 @@ pub struct Settings {
     pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
-    /// Intercept queues have the bugs of ROCr 7.2.4's.
+    /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
     pub faulty_intercept: bool,
     pub tools: ToolSettings,
 }
@@ -52,7 +52,7 @@ impl Settings {
             Ok("segments") => true,
             Ok(other) => {
                 return Err(format!(
-                    "HSA_SIM_WATCH={other}: 'off' and 'segments' are known"
+                    "HSA_SIM_WATCH={other}: expected 'off' or 'segments'"
                 ));
             }
         };
@@ -60,9 +60,7 @@ impl Settings {
             Err(_) | Ok("small") => true,
             Ok("large") => false,
             Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_BAR={other}: 'large' and 'small' are known"
-                ));
+                return Err(format!("HSA_SIM_BAR={other}: expected 'large' or 'small'"));
             }
         };
         let write_back = match std::env::var("HSA_SIM_L2").as_deref() {
@@ -70,7 +68,7 @@ impl Settings {
             Ok("writeback") => true,
             Ok(other) => {
                 return Err(format!(
-                    "HSA_SIM_L2={other}: 'coherent' and 'writeback' are known"
+                    "HSA_SIM_L2={other}: expected 'coherent' or 'writeback'"
                 ));
             }
         };
@@ -78,9 +76,7 @@ impl Settings {
             Err(_) | Ok("run") => true,
             Ok("null") => false,
             Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_KERNELS={other}: 'run' and 'null' are known"
-                ));
+                return Err(format!("HSA_SIM_KERNELS={other}: expected 'run' or 'null'"));
             }
         };
         let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
@@ -88,7 +84,7 @@ impl Settings {
             Ok("rocr-7.2.4") => true,
             Ok(other) => {
                 return Err(format!(
-                    "HSA_SIM_INTERCEPT={other}: 'sound' and 'rocr-7.2.4' are known"
+                    "HSA_SIM_INTERCEPT={other}: expected 'sound' or 'rocr-7.2.4'"
                 ));
             }
         };

@@ -38,7 +38,7 @@ impl Target {
         },
     ];
 
-    /// By name.
+    /// Finds a target by its name.
     pub fn find(name: &str) -> Option<&'static Target> {
         Target::ALL.iter().find(|target| target.name == name)
     }

@@ -14,21 +14,21 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
-    /// Reads them from the environment.
+    /// Reads the settings from the environment.
     pub fn from_env() -> Result<ToolSettings, String> {
         let registered = match std::env::var("HSA_SIM_TOOLS").as_deref() {
             Err(_) | Ok("load") => false,
             Ok("registered") => true,
             Ok(other) => {
                 return Err(format!(
-                    "HSA_SIM_TOOLS={other}: 'load' and 'registered' are known"
+                    "HSA_SIM_TOOLS={other}: expected 'load' or 'registered'"
                 ));
             }
         };
         let no_registration = std::env::var_os("HSA_TOOLS_DISABLE_REGISTER");
         let skipped = registered
             && no_registration.is_none_or(|value| value != "1")
-            && !first_version_tools(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
+            && !v1_tools_enabled(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
         let table_major = match std::env::var("HSA_SIM_TABLE_MAJOR") {
             Err(_) => API_TABLE_MAJOR_VERSION,
             Ok(text) => text.parse().map_err(|_| {
@@ -40,7 +40,7 @@ impl ToolSettings {
             Ok("rocr-7.2") => true,
             Ok(other) => {
                 return Err(format!(
-                    "HSA_SIM_TABLE={other}: 'newest' and 'rocr-7.2' are known"
+                    "HSA_SIM_TABLE={other}: expected 'newest' or 'rocr-7.2'"
                 ));
             }
         };
@@ -52,9 +52,9 @@ impl ToolSettings {
     }
 }
 
-/// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for the tools of `HSA_TOOLS_LIB`. If the variable is not set,
+/// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` enables the tools of `HSA_TOOLS_LIB`. If the variable is not set,
 /// rocprofiler-sdk sets it to 0 when it registers. As in ROCr, a number that is too large is an error of `hsa_init`.
-fn first_version_tools(value: Option<String>) -> Result<bool, String> {
+fn v1_tools_enabled(value: Option<String>) -> Result<bool, String> {
     let Some(value) = value else {
         return Ok(false);
     };
@@ -76,18 +76,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_in_rocr() {
-        let asked = |value: &str| first_version_tools(Some(value.into()));
-        assert_eq!(first_version_tools(None), Ok(false));
+    fn values_have_the_same_meaning_as_in_rocr() {
+        let enabled = |value: &str| v1_tools_enabled(Some(value.into()));
+        assert_eq!(v1_tools_enabled(None), Ok(false));
         for off in ["0", "000", "off", "OFF", "False", "no", "N", "f"] {
-            assert_eq!(asked(off), Ok(false), "{off}");
+            assert_eq!(enabled(off), Ok(false), "{off}");
         }
         for on in [
             "", "1", "42", "on", "true", "offf", " 0", "-1", "yes", "nope",
         ] {
-            assert_eq!(asked(on), Ok(true), "{on}");
+            assert_eq!(enabled(on), Ok(true), "{on}");
         }
-        assert_eq!(asked("2147483647"), Ok(true));
-        assert!(asked("2147483648").is_err());
+        assert_eq!(enabled("2147483647"), Ok(true));
+        assert!(enabled("2147483648").is_err());
     }
 }

@@ -26,13 +26,13 @@ pub fn notify() {
     }
 }
 
-/// Waits for a notification after [`version`] returned `seen`, for at most `most`.
-pub fn wait_since(seen: u64, most: Duration) {
+/// Waits at most `limit` for a notification after [`version`] returned `seen`.
+pub fn wait_since(seen: u64, limit: Duration) {
     WAITERS.fetch_add(1, SeqCst);
     let bell = locked(&BELL.0);
     drop(
         BELL.1
-            .wait_timeout_while(bell, most, |()| version() == seen)
+            .wait_timeout_while(bell, limit, |()| version() == seen)
             .unwrap_or_else(PoisonError::into_inner),
     );
     WAITERS.fetch_sub(1, SeqCst);
@@ -51,13 +51,13 @@ pub fn holds(condition: u32, value: SignalValue, compare: SignalValue) -> bool {
     }
 }
 
-/// How long a wait polls before it sleeps.
+/// The time that a wait polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(30);
 
 /// The interval of polls: kernels change signals without a notification.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Waits until `met` returns something, for at most `timeout` ticks of the system's clock.
+/// Waits until `met` returns a value, but at most `timeout` ticks of the system's clock.
 pub fn wait<T>(timeout: u64, met: impl Fn() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
@@ -84,7 +84,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
     #[test]
-    fn a_wait_ends_with_the_change_or_with_its_time() {
+    fn a_wait_ends_at_the_change_or_at_its_timeout() {
         let value = AtomicI64::new(1);
         let is_zero = || (value.load(Relaxed) == 0).then_some(());
         let start = Instant::now();

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the thread calls when a signal meets a condition, or as soon as possible.
+/// A function that the thread calls when a signal meets a condition, or as soon as possible.
 pub struct Handler {
     /// The signal, the condition and the value to compare with. `None`: as soon as possible.
     pub on: Option<(SignalHandle, u32, SignalValue)>,
@@ -107,7 +107,7 @@ fn run() {
     }
 }
 
-/// Removes the handlers of a signal and waits for one that is running, unless it is the caller.
+/// Removes the handlers of a signal. If one is running, waits for it, unless it is the caller.
 pub fn remove(signal: SignalHandle) {
     loop {
         let mut events = locked(&EVENTS);

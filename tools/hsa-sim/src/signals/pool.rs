@@ -6,7 +6,7 @@ use hsa_abi::*;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 
-/// Signals that are not in use, and the number of those that are.
+/// The free signals, and the number of used signals.
 #[derive(Default)]
 pub struct Signals {
     free: VecDeque<SignalHandle>,

@@ -27,7 +27,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn choose<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 
@@ -103,7 +103,7 @@ fn mutate(file: &mut [u8], offsets: &Offsets, random: &mut Random) {
     match random.below(8) {
         // A word of a table, such as the bounds of a section.
         0 | 1 => {
-            let at = random.of(&offsets.addends);
+            let at = random.choose(&offsets.addends);
             let near = read(file, at);
             let mut write = |value: u64| file[at..at + 8].copy_from_slice(&value.to_le_bytes());
             write(hostile(random, near));
@@ -114,7 +114,7 @@ fn mutate(file: &mut [u8], offsets: &Offsets, random: &mut Random) {
             let at = offsets.records.start + random.below(records) * offsets.record;
             let at = at + 4 * random.below(offsets.record / 4 - 1);
             let near = read(file, at);
-            let size = random.of(&[2, 4, 8]);
+            let size = random.choose(&[2, 4, 8]);
             let value = hostile(random, near);
             file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
         }
@@ -127,10 +127,10 @@ fn mutate(file: &mut [u8], offsets: &Offsets, random: &mut Random) {
                 2 => write(
                     symbol + 16,
                     8,
-                    random.of(&[0, 8, 48, 56, 64, 72, 1 << 20, 1 << 32 | 56]),
+                    random.choose(&[0, 8, 48, 56, 64, 72, 1 << 20, 1 << 32 | 56]),
                 ),
                 _ => {
-                    let at = random.of(&[symbol + 8, symbol + 16]);
+                    let at = random.choose(&[symbol + 8, symbol + 16]);
                     let near = read(file, at);
                     let value = hostile(random, near);
                     file[at..at + 8].copy_from_slice(&value.to_le_bytes());

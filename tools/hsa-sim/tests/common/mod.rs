@@ -1,4 +1,4 @@
-//! A process with the simulator as its HSA runtime and with devprof, both loaded as in a program. Both read their settings
+//! A process with the simulator as its HSA runtime and with devprof, both loaded as in a program. devprof reads its settings
 //! once per process, so each test file has one test.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
@@ -11,14 +11,15 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// clang 22's and clang 23's code object of fixtures/counted.hip.
+/// clang 22's code object of fixtures/counted.hip.
 pub const RAW10: &[u8] = include_bytes!("../../../../fixtures/counted.raw10.co");
+/// clang 23's code object of fixtures/counted.hip.
 pub const RAW11: &[u8] = include_bytes!("../../../../fixtures/counted.raw11.co");
 
-/// Its counters after both kernels ran with 64 work-items: of `halved`, `branch` and `loop`.
+/// The fixture's counters after both kernels ran with 64 work-items: of `halved`, `branch` and `loop`.
 pub const COUNTS: [[u64; 2]; 3] = [[16, 16], [64, 16], [64, 63]];
 
-/// The shared library of a crate that cargo has built for this test.
+/// The path of a shared library that cargo has built for this test.
 pub fn library(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("the test has a path");
     let deps = exe.parent().expect("the test is in a directory");
@@ -156,7 +157,7 @@ impl Session {
             unsafe { std::env::set_var(name, value) };
         }
         let hsa = Hsa::load(&library("hsa_sim"));
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         ok(unsafe { (hsa.hsa_init)() });
         let (devprof, collect, reset) = Session::load_devprof();
         let mut session = Session {
@@ -175,7 +176,7 @@ impl Session {
 
     /// Shuts the simulator down and initialises it again. The session must have the last reference.
     pub fn restart(&mut self) {
-        // SAFETY: nothing of HSA is in use.
+        // SAFETY: no object of HSA is in use.
         unsafe {
             ok((self.hsa.hsa_shut_down)());
             let mut ticks = 0u64;
@@ -230,7 +231,7 @@ impl Session {
         found.expect("a pool with the flags")
     }
 
-    /// Memory of a pool.
+    /// Allocates memory from a pool.
     pub fn allocate(&self, pool: PoolHandle, size: usize) -> *mut c_void {
         let mut memory = std::ptr::null_mut();
         // SAFETY: a plain allocation.
@@ -250,7 +251,7 @@ impl Session {
         unsafe extern "C" fn() -> c_int,
         unsafe extern "C" fn() -> c_int,
     ) {
-        // SAFETY: the library that is tested, and its exported function.
+        // SAFETY: the library that is tested, and its exported functions.
         unsafe {
             let library = Library::open(Some(library("devprof")), RTLD_NOW | RTLD_LOCAL)
                 .expect("devprof loads");
@@ -304,7 +305,7 @@ impl Session {
     /// Loads a code object and freezes its executable.
     pub fn try_load(&self, agent: AgentHandle, file: &[u8]) -> Result<ExecutableHandle, Status> {
         let (mut reader, mut executable) = Default::default();
-        // SAFETY: `file` outlives the reader, and the executable as far as anybody reads it.
+        // SAFETY: `file` outlives the reader, and callers keep it until the executable is unloaded.
         unsafe {
             ok((self.hsa.hsa_code_object_reader_create_from_memory)(
                 file.as_ptr().cast(),
@@ -337,14 +338,14 @@ impl Session {
         Ok(executable)
     }
 
-    /// As [`Session::try_load`], where it must work.
+    /// Like [`Session::try_load`], but panics on an error.
     #[track_caller]
     pub fn load(&self, agent: AgentHandle, file: &'static [u8]) -> ExecutableHandle {
         self.try_load(agent, file).expect("the code object loads")
     }
 
     pub fn unload(&self, executable: ExecutableHandle) {
-        // SAFETY: none of its kernels runs.
+        // SAFETY: no kernel of the executable is running.
         ok(unsafe { (self.hsa.hsa_executable_destroy)(executable) });
     }
 
@@ -380,7 +381,7 @@ impl Session {
         self.run_for(executable, agent, 60_000_000_000)
     }
 
-    /// Like [`Session::run`], but waits at most so many nanoseconds for each kernel.
+    /// Like [`Session::run`], but waits at most `limit` nanoseconds for each kernel.
     pub fn run_for(
         &self,
         executable: ExecutableHandle,
@@ -394,10 +395,10 @@ impl Session {
         times
     }
 
-    /// A queue of 64 packets, unless its type has a fixed size.
+    /// Creates a queue of 64 packets, unless queues of this type have a fixed size.
     pub fn queue(&self, agent: AgentHandle, kind: u32) -> *mut Queue {
         let mut queue = std::ptr::null_mut();
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         ok(unsafe {
             (self.hsa.hsa_queue_create)(
                 agent,
@@ -436,11 +437,11 @@ impl Session {
     /// Arguments for the fixtures' kernels, in memory of the host: the address that they write to, which follows them.
     pub fn arguments(&self, agent: AgentHandle) -> *mut u64 {
         let arguments = self.allocate(self.kernargs, 8192);
-        let nothing = std::ptr::null();
+        let no_flags = std::ptr::null();
         // SAFETY: one agent, and memory of that size.
         unsafe {
             ok((self.hsa.hsa_amd_agents_allow_access)(
-                1, &agent, nothing, arguments,
+                1, &agent, no_flags, arguments,
             ));
             *arguments.cast::<u64>() = arguments as u64 + 4096;
         }
@@ -480,8 +481,8 @@ impl Session {
     ) -> DispatchTime {
         let hsa = &self.hsa;
         let mut time = DispatchTime { start: 0, end: 0 };
-        // SAFETY: as HSA's specification says; the packet's slot is this call's, and it becomes valid with the store of
-        // its header, which is last.
+        // SAFETY: as specified by HSA; this call has reserved the packet's slot. The packet becomes valid with
+        // the store of its header, which is the last one.
         unsafe {
             let mut signal = SignalHandle::default();
             ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
@@ -535,7 +536,7 @@ impl Session {
                 .into_owned();
             found.push((
                 name.clone(),
-                Profile::read(&bytes).unwrap_or_else(|| panic!("{name} is no profile")),
+                Profile::read(&bytes).unwrap_or_else(|| panic!("{name} is not a profile")),
             ));
             std::fs::remove_file(path).expect("removable");
         }
@@ -545,7 +546,7 @@ impl Session {
 
     /// The number of calls of a tool's `OnLoad` in this process.
     pub fn on_load_calls(&self) -> u64 {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         unsafe { (self.hsa.hsa_sim_on_load_calls)() }
     }
 
@@ -559,7 +560,7 @@ impl Session {
 impl Drop for Session {
     /// Shuts HSA down, so that no drain at exit writes to the directory of the test.
     fn drop(&mut self) {
-        // SAFETY: nothing of HSA is in use.
+        // SAFETY: no object of HSA is in use.
         while unsafe { (self.hsa.hsa_shut_down)() } == Status::SUCCESS {}
     }
 }
@@ -578,7 +579,7 @@ fn tempfile() -> File {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Profile {
     pub version: u64,
-    /// The values of each record, in order.
+    /// The counters of each record, in the order of the records.
     pub counts: Vec<Vec<u64>>,
 }
 

@@ -1,5 +1,4 @@
-//! Access to the registers: operands are read for all lanes at once, and results are written to the lanes that EXEC
-//! enables.
+//! Access to the registers: reads operands for all lanes at once, and writes results to the lanes that EXEC enables.
 
 use half::f16;
 
@@ -66,8 +65,9 @@ impl<'a> Alu<'a> {
         self.permutation.is_some()
     }
 
-    /// Whether an integer operation saturates: the CLAMP bit, which is reset.
-    pub fn saturates(&mut self) -> bool {
+    /// Returns and resets the CLAMP bit, for operations that implement it themselves. Integer operations saturate if it is
+    /// set.
+    pub fn take_clamp(&mut self) -> bool {
         std::mem::take(&mut self.clamp)
     }
 
@@ -107,7 +107,7 @@ impl<'a> Alu<'a> {
         self.opsel >> i & 1 != 0
     }
 
-    /// A 32-bit source without modifiers except DPP.
+    /// A 32-bit source. DPP is applied, but no other modifier.
     pub fn source32<'b>(
         &'b self,
         i: usize,

@@ -8,10 +8,10 @@ use super::map::ballot;
 use super::value::{Moved, Value};
 use crate::fault::Fault;
 
-/// Executes the comparison with the opcode `code` of VOPC. Its bits define the comparison (guide, 16.9): bit 7 is set if it
-/// writes EXEC, bits 6 to 4 are the type, and the low bits are the condition: less, equal, greater, unordered.
+/// Executes the comparison with the VOPC opcode `code`. The bits of the opcode define the comparison (guide, 16.9): bit 7 is
+/// set if it writes EXEC, bits 6 to 4 are the type, and the low bits are the condition: less, equal, greater, unordered.
 pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
-    // CLAMP enables exceptions for floats, which the model does not have. It is ignored for other types.
+    // For floats, CLAMP enables exceptions, which are not modelled. For other types, it is ignored.
     alu.clamp = false;
     let condition = code & 0xf;
     let bits = match code & 0x7f {

@@ -1,4 +1,5 @@
-//! Conversions. Conversions of floats to integers truncate and saturate, and NaN becomes 0. Others round as MODE specifies.
+//! Conversions. Conversions of floats to integers truncate and saturate, and NaN becomes 0. Other conversions round as MODE
+//! specifies.
 
 use half::f16;
 
@@ -9,8 +10,8 @@ use super::value::Value;
 use crate::fault::Fault;
 
 impl Alu<'_> {
-    /// Converts between float formats. Always uses the rounding mode for f64 and f16: clang sets that one for a conversion
-    /// with an explicit rounding mode.
+    /// Converts between float formats. Always uses MODE's rounding field for f64 and f16, because clang sets that field for
+    /// a conversion with an explicit rounding mode.
     pub fn cvt_float<S: Float + Value, D: Float + Value>(&mut self) -> Result<(), Fault> {
         match self.mode.round(true) {
             Round::Nearest => self.map1(|a: S| D::from_f64(a.to_f64())),

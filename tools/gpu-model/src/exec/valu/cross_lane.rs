@@ -50,7 +50,8 @@ impl Alu<'_> {
         Ok(())
     }
 
-    /// Reads lanes of the same row of 16, or of the other row of the half if `other_row`. OP_SEL is FI and BOUND_CTRL.
+    /// Each lane reads a lane of its row of 16, or, if `other_row`, of the other row in its half. Bits 0 and 1 of OP_SEL are
+    /// FI and BOUND_CTRL.
     pub fn permlane16(&mut self, other_row: bool) -> Result<(), Fault> {
         let select = u64::from(self.scalar_source(1)?) | u64::from(self.scalar_source(2)?) << 32;
         let (fetch_inactive, zero) = (self.high_half(0), self.high_half(1));
@@ -123,7 +124,7 @@ impl Alu<'_> {
         self.swap_registers(a, b)
     }
 
-    /// A move whose register numbers have offsets. The guide does not specify it with DPP, so that is not modelled.
+    /// A move whose register numbers have offsets. With DPP, it is not modelled, because the guide does not specify it.
     pub fn movrel(&mut self, source_offset: usize, destination_offset: usize) -> Result<(), Fault> {
         if self.has_dpp() {
             return Err(Fault::Unknown);

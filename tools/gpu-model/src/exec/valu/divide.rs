@@ -3,9 +3,9 @@
 //! `v_div_scale` scales numerator and denominator by powers of two, and sets the mask bits of the quotients that have to be
 //! scaled back. `v_div_fmas` scales them back in the last step of the iteration. `v_div_fixup` handles the special cases.
 //!
-//! The guide's pseudocode is wrong in three places: `v_div_scale` scales up a denominator that is already close to overflow;
-//! `v_div_fmas` scales back by the square root of the scale, and only in one direction; `v_div_fixup` tests for overflow with
-//! an infinite denominator, which an earlier test has handled. Here they are implemented so that the quotients are correct.
+//! The guide's pseudocode has three errors: `v_div_scale` scales up a denominator that is already close to overflow;
+//! `v_div_fmas` scales back by the square root of the scale, and only in one direction; `v_div_fixup` tests for overflow
+//! with an infinite denominator, which an earlier test has handled. This implementation makes the quotients correct.
 
 use half::f16;
 
@@ -128,7 +128,8 @@ fn div_scale<T: Divide>(value: T, denominator: T, numerator: T) -> (T, bool) {
     }
 }
 
-/// The quotient if an operand is infinite, NaN or 0. Otherwise `ordinary` of the sign.
+/// The quotient if an operand is infinite, NaN or 0. Otherwise the result of `ordinary`, whose argument is whether the
+/// quotient is negative.
 fn fixup<T: Float>(denominator: T, numerator: T, ordinary: impl Fn(bool) -> T) -> T {
     let negative = denominator.is_negative() != numerator.is_negative();
     if numerator.is_nan() {

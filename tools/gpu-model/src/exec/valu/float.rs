@@ -160,8 +160,8 @@ impl Float for f16 {
     fn from_f64(value: f64) -> Self {
         half(odd_single(value))
     }
-    // Computing in f32 (fused operations in f64) and rounding to f16 gives the same result as rounding once: f32 has so
-    // many more bits that the first rounding cannot create a tie for the second one.
+    // Computing in f32 (fused operations in f64) and rounding to f16 gives the same result as rounding once: f32 has enough
+    // additional bits that the first rounding cannot create a tie for the second one.
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         half(single(self) + single(other))
@@ -221,8 +221,8 @@ fn half(value: f32) -> f16 {
     f16::from_bits((rounded | bits >> 16 & 0x8000) as u16)
 }
 
-/// Converts f64 to f32 with rounding to odd. Rounding the result to a format with fewer bits gives the same as rounding
-/// `value`.
+/// Converts f64 to f32 with rounding to odd. Rounding the result to a format with fewer bits gives the same result as
+/// rounding `value` directly.
 #[inline(always)]
 pub fn odd_single(value: f64) -> f32 {
     let single = value as f32;
@@ -255,8 +255,8 @@ fn parts<T: Float>(value: T) -> Parts {
     }
 }
 
-/// Rounds `significand` × 2^`exponent`. If the significand has more bits than the format's, its lowest bit may be a sticky
-/// bit.
+/// Rounds `significand` × 2^`exponent` to a float. If `significand` has more bits than the format's significand, its lowest
+/// bit may be a sticky bit.
 pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round: Round) -> T {
     if significand == 0 {
         return T::zero(negative);
@@ -323,7 +323,7 @@ pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
         let one = if c.significand == 0 { product } else { c };
         return encode(one.negative, one.significand, one.exponent + scale, round);
     }
-    // The highest bits of both are at 125, so the sum does not overflow. After a shift of two or more bits, at most one
+    // In both, bit 125 is the highest set bit, so the sum does not overflow. After a shift of two or more bits, at most one
     // bit cancels, so the sticky bit stays below the rounding position.
     let (product, c) = (aligned(product), aligned(c));
     let (large, small) = if product.exponent >= c.exponent {
@@ -373,7 +373,7 @@ pub fn scale<T: Float>(value: T, power: i32, round: Round) -> T {
         significand,
         exponent,
     } = parts(value);
-    // The exponents of all formats differ by less than this.
+    // Larger powers have the same result: this exceeds the exponent range of every format.
     let power = power.clamp(-5000, 5000);
     encode(negative, significand, exponent + power, round)
 }
@@ -404,7 +404,8 @@ pub fn frexp_mantissa<T: Float>(value: T) -> T {
     scale(value, -frexp_exponent(value), Round::Nearest)
 }
 
-/// The minimum, with -0 less than +0. If one operand is a quiet NaN, the other one.
+/// The minimum, with -0 less than +0. If one operand is a quiet NaN, returns the other one. With `ieee`, a signaling NaN is
+/// returned, quieted.
 pub fn min<T: Float>(a: T, b: T, ieee: bool) -> T {
     pick(a, b, ieee, a < b || a == b && a.is_negative())
 }
@@ -450,7 +451,7 @@ pub enum Integral {
 
 pub fn integral<T: Float>(value: T, how: Integral) -> T {
     let wide = value.to_f64();
-    // This is exact: the integers next to a number of a format are numbers of the format.
+    // The conversion is exact: the integers next to a float are representable in its format.
     T::from_f64(match how {
         Integral::Trunc => wide.trunc(),
         Integral::Ceil => wide.ceil(),
@@ -472,6 +473,6 @@ pub fn sum<T: Float>(a: T, b: T, round: Round) -> T {
 }
 
 pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
-    // Adding a zero of the product's sign changes nothing in any rounding mode.
+    // Adding a zero with the product's sign does not change the product in any rounding mode.
     fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
 }

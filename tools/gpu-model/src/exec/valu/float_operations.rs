@@ -43,7 +43,7 @@ impl Alu<'_> {
         self.fma::<T>()
     }
 
-    /// The most frequent float operation uses the host's instruction, if there is one.
+    /// The most frequent float operation. It uses the host's FMA instruction if the host has one.
     fn fma_nearest<T: Float + Value>(&mut self) -> Result<(), Fault> {
         let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
         let (mut c, mut d) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);

@@ -1,4 +1,4 @@
-//! Integer operations that need more than an expression.
+//! Integer operations that need more than one expression.
 
 use super::alu::Alu;
 use super::value::Value;
@@ -32,7 +32,7 @@ impl Alu<'_> {
         wrapping: impl Fn(A, B) -> D,
         saturating: impl Fn(A, B) -> D,
     ) -> Result<(), Fault> {
-        if self.saturates() {
+        if self.take_clamp() {
             self.map2(saturating)
         } else {
             self.map2(wrapping)
@@ -46,7 +46,7 @@ impl Alu<'_> {
         B: Value,
         D: Integer,
     {
-        if self.saturates() {
+        if self.take_clamp() {
             self.map3(|a: A, b: B, c: D| D::saturated(f(a, b, c)))
         } else {
             self.map3(|a: A, b: B, c: D| D::wrapped(f(a, b, c)))
@@ -55,7 +55,7 @@ impl Alu<'_> {
 
     /// Sum or difference with carry. `f` returns the exact result of two words and the carry-in.
     pub fn carry(&mut self, carry_in: u64, f: impl Fn(i64, i64, i64) -> i64) -> Result<(), Fault> {
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         self.map2_carry(|lane, a: u32, b: u32| {
             let exact = f(i64::from(a), i64::from(b), (carry_in >> lane & 1) as i64);
             let value = if saturate {
@@ -67,7 +67,8 @@ impl Alu<'_> {
         })
     }
 
-    /// Counts the bits of source 0 for lower lanes. Source 0 is the mask of the 32 lanes from `first` on.
+    /// Adds the number of lower lanes whose bit is set in source 0 to source 1. Source 0 is the mask of the 32 lanes that
+    /// start at `first`.
     pub fn mbcnt(&mut self, first: usize) -> Result<(), Fault> {
         self.map2_lane(|lane, bits: u32, start: u32| {
             let below = lane.saturating_sub(first);
@@ -78,7 +79,7 @@ impl Alu<'_> {
 
     /// Four sums of absolute differences between the bytes of source 1 and four windows of source 0, packed in 64 bits.
     pub fn quad_sad(&mut self, masked: bool) -> Result<(), Fault> {
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         self.map3(|bytes: u64, reference: u32, start: u64| {
             (0..4).fold(0, |packed, i| {
                 let window = (bytes >> (8 * i)) as u32;
@@ -129,7 +130,7 @@ pub fn low24u(a: u32) -> i64 {
     i64::from(a & 0xff_ffff)
 }
 
-/// The sum of absolute differences of four bytes. `masked`: without the bytes whose reference, `b`, is 0.
+/// The sum of absolute differences of four bytes. If `masked`, skips the bytes whose reference, the byte of `b`, is 0.
 pub fn sad_u8(a: u32, b: u32, masked: bool) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     pairs
@@ -156,8 +157,8 @@ pub fn align(high: u32, low: u32, shift: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> shift) as u32
 }
 
-/// Selects each byte of the result by the selector's byte: 0 to 7 a byte of `high:low`, 8 to 11 the sign of every second
-/// byte, 12 zeros, above that ones.
+/// Each byte of the selector determines a byte of the result. 0 to 7: this byte of `high:low`. 8 to 11: the sign of byte 1,
+/// 3, 5 or 7, extended. 12: 0. 13 or more: 0xff.
 pub fn perm(high: u32, low: u32, selector: u32) -> u32 {
     let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
     let pick = |selector: u8| match selector {

@@ -152,7 +152,7 @@ impl Alu<'_> {
         if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 {
             return Err(Fault::Unknown);
         }
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let number = |signed: bool| move |value: u32| part(value, 0, bits, signed);
         let a = self.matrix_source(0, bits, number(self.modifiers(0).0))?;
         let b = self.matrix_source(1, bits, number(self.modifiers(1).0))?;

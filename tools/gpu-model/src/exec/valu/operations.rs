@@ -1,7 +1,7 @@
 //! The table of vector operations: VOP1, VOP2, VOPC, VOP3, VOP3P.
 //!
 //! A row applies a function to all lanes with `map1`, `map2` or `map3`. The types of the function's arguments and result
-//! determine how operands are read and results are written ([`super::value`]). Operations that need more than an
+//! determine how operands are read and results are written ([`super::value`]). Operations that need more than one
 //! expression are in the file of their subject.
 //!
 //! The RDNA3 guide, chapter 16, specifies the operations. A comment gives the reason for each deviation.

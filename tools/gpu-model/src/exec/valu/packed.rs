@@ -118,7 +118,7 @@ impl Alu<'_> {
             _ => Halves::default(),
         };
         let (flush, dx10) = (self.mode.flushes_output(true), self.mode.dx10_clamp());
-        let clamp = self.saturates();
+        let clamp = self.take_clamp();
         let mut d = Halves::default();
         over_lanes(f, [&a.low, &b.low, &c.low], &mut d.low, self.lanes());
         over_lanes(f, [&a.high, &b.high, &c.high], &mut d.high, self.lanes());
@@ -151,7 +151,7 @@ impl Alu<'_> {
             3 => self.halves(2, Inline::Word)?,
             _ => Halves::default(),
         };
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let one = |a: u32, b: u32, c: u32| {
             let exact = f(T::of(a).into(), T::of(b).into(), T::of(c).into());
             let result = if saturate {
@@ -213,13 +213,13 @@ impl Alu<'_> {
         self.packed_float(2, Inline::Low, |a, b, _| f(a, b, ieee))
     }
 
-    /// Writes 32 bits of each lane. OP_SEL is only for the sources.
+    /// Writes 32 bits of each lane. OP_SEL applies only to the sources.
     fn write_word(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
         let n = self.destination()?;
         self.write_register(n, lanes)
     }
 
-    /// The sum of two f16 products and an f32.
+    /// The sum of an f32 and two f16 products.
     pub fn dot2_f32_f16(&mut self) -> Result<(), Fault> {
         self.dot2(Inline::Unknown, |half| f16::from_bits(half).to_f32())
     }
@@ -257,7 +257,7 @@ impl Alu<'_> {
     pub fn dot2_f16(&mut self) -> Result<(), Fault> {
         self.dot2_16(f16::from_bits, f16::to_bits, Float::mul, Float::add)
     }
-    /// The same for bf16, whose denormals are flushed (guide, 7.2.4).
+    /// Like [`Alu::dot2_f16`] for bf16, whose denormals are flushed (guide, 7.2.4).
     pub fn dot2_bf16(&mut self) -> Result<(), Fault> {
         let flush = |value: bf16| {
             let normal = value.to_bits() & 0x7f80 != 0;
@@ -303,7 +303,7 @@ impl Alu<'_> {
         if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 || signed != self.inst.neg {
             return Err(Fault::Unknown);
         }
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
         let a = self.source32(0, &mut a)?;
         let b = self.source32(1, &mut b)?;

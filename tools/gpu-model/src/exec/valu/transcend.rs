@@ -1,5 +1,5 @@
-//! Transcendental functions. They are computed in f64 and rounded, which is more accurate than the one unit in the last
-//! place of the guide. In f32, denormal arguments and results are flushed, except for sine and cosine (guide, 16.8).
+//! Transcendental functions. They are computed in f64 and rounded. This is more accurate than the guide requires (one unit
+//! in the last place). In f32, denormal arguments and results are flushed, except for sine and cosine (guide, 16.8).
 
 use super::alu::Alu;
 use super::float::{Float, scale};
@@ -11,7 +11,8 @@ use crate::fault::Fault;
 const INVALID: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
 impl Alu<'_> {
-    /// Applies `f` to the lanes. If the argument is a number and the result is NaN, it is the hardware's NaN.
+    /// Applies `f` to the lanes, with the hardware's NaNs: a NaN argument is quieted, other invalid operations return
+    /// [`INVALID`].
     pub fn transcend<T: Float + Value>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
         let flush = |value: T| {
             if T::WIDTH == 32 {
@@ -50,7 +51,8 @@ pub fn rsq(a: f64) -> f64 {
     1.0 / a.sqrt()
 }
 
-/// The sine of an angle in turns, exact at multiples of a quarter. The sine of ±0 is ±0, that of other whole turns +0.
+/// The sine of an angle in turns, exact at multiples of a quarter turn. The sine of ±0 is ±0, and the sine of other
+/// integers is +0.
 pub fn sin(turns: f64) -> f64 {
     if turns == 0.0 {
         return turns;
@@ -79,7 +81,7 @@ fn quarters(turns: f64) -> (i64, f64) {
     (nearest.rem_euclid(4.0) as i64, angle)
 }
 
-/// The binary digits of 2/π after the point, from the highest bit on. The guide uses the first 1201.
+/// The binary digits of 2/π after the point, highest bit first. The guide uses the first 1201 digits.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,

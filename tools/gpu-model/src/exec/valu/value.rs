@@ -1,5 +1,5 @@
-//! The types of operands and results. A type says how an operand is read and how a result is written: its width, which half
-//! OP_SEL selects, and what NEG, ABS, OMOD and CLAMP do.
+//! The types of operands and results. A type determines how an operand is read and how a result is written: its width, which
+//! half OP_SEL selects, and what NEG, ABS, OMOD and CLAMP do.
 
 use half::f16;
 
@@ -13,7 +13,8 @@ pub trait Value: Copy {
     type Raw: Copy + Default;
     fn of(raw: Self::Raw) -> Self;
     fn raw(self) -> Self::Raw;
-    /// Reads source `i` with its modifiers. Returns `buffer`, or the register itself if nothing has to be changed.
+    /// Reads source `i` with its modifiers. Returns the register itself if its value does not have to be changed, otherwise
+    /// `buffer`.
     fn fetch<'b>(
         alu: &'b Alu,
         i: usize,
@@ -23,8 +24,8 @@ pub trait Value: Copy {
     fn store(alu: &mut Alu, lanes: &mut Lanes<Self::Raw>) -> Result<(), Fault>;
 }
 
-/// Checks that an integer source has no float modifiers, and no OP_SEL unless it is 16 bits wide.
-fn plain(alu: &Alu, i: usize, half: bool) -> Result<(), Fault> {
+/// Checks that an integer source does not have float modifiers, and has OP_SEL only if it is 16 bits wide (`half`).
+fn check_integer_modifiers(alu: &Alu, i: usize, half: bool) -> Result<(), Fault> {
     if alu.modifiers(i) != (false, false) || !half && alu.high_half(i) {
         return Err(Fault::Unknown);
     }
@@ -48,7 +49,7 @@ macro_rules! integers {
                 i: usize,
                 buffer: &'b mut Lanes<$raw>,
             ) -> Result<&'b Lanes<$raw>, Fault> {
-                plain(alu, i, size_of::<$type>() == 2)?;
+                check_integer_modifiers(alu, i, size_of::<$type>() == 2)?;
                 $fetch(alu, i, buffer)
             }
             fn store(alu: &mut Alu, lanes: &mut Lanes<$raw>) -> Result<(), Fault> {

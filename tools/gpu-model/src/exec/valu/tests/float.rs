@@ -81,12 +81,12 @@ fn examples_of_the_guide() {
     ]);
 }
 
-/// The results of the host's processor in a rounding mode. Its encoding of the modes differs from the guide's.
+/// The results of the host's processor in a given rounding mode.
 #[cfg(target_arch = "x86_64")]
 mod host {
     use std::arch::asm;
 
-    /// MXCSR with all exceptions masked, for a rounding mode of the guide.
+    /// MXCSR with all exceptions masked, for a rounding mode in the guide's encoding, which differs from x86's.
     fn control(round: u32) -> u32 {
         0x1f80 | [0, 2, 1, 3][round as usize] << 13
     }
@@ -178,7 +178,7 @@ fn sums_and_products_equal_the_hosts_in_each_rounding_mode() {
 #[test]
 fn f16_rounds_once() {
     // All sums and products of f16 are exact in f64, and so are all fused results that could be rounded twice. A search
-    // among the neighbours finds the f16 that is nearest to an f64 without rounding.
+    // of all f16 finds the one that is nearest to the exact f64, without a conversion that rounds.
     let nearest = |exact: f64| {
         let all = (0..=0x7c00u16).map(|bits| (bits, f16::from_bits(bits).to_f64()));
         let sign = if exact.is_sign_negative() { 0x8000 } else { 0 };
@@ -224,7 +224,7 @@ fn f16_rounds_once() {
             assert_eq!(got, nearest(exact), "{op:?} {x:e} {y:e} {z:e}");
         }
     }
-    // More than a tie between 1 and its successor by the 30th digit.
+    // Ties, and values that are slightly above or below a tie.
     check(&[
         (V_CVT_F16_F32, &[0x3f801000], 0x3c00),
         (V_CVT_F16_F32, &[0x3f801001], 0x3c01),
@@ -233,7 +233,7 @@ fn f16_rounds_once() {
         (V_CVT_F16_F32, &[0x477ff000], 0x7c00),
         (V_CVT_F16_F32, &[0x33000000], 0),
         (V_CVT_F16_F32, &[0x33000001], 1),
-        // Less than a tie by the 30th digit: 1 + 2^-10 + 2^-11 - 2^-31.
+        // Below a tie by 2^-31: 1 + 2^-10 + 2^-11 - 2^-31.
         (V_FMA_F16, &[0x2401, 0x27fe, 0x3c01], 0x3c01),
     ]);
 }
@@ -241,7 +241,7 @@ fn f16_rounds_once() {
 #[test]
 fn floats_of_special_values() {
     check(&[
-        // A number and a quiet NaN: the number. A signaling NaN: its quiet form. -0 is less than +0.
+        // A number and a quiet NaN give the number. A signaling NaN gives its quiet form. -0 is less than +0.
         (V_MIN_F32, &[QNAN, ONE], ONE),
         (V_MIN_F32, &[ONE, QNAN], ONE),
         (V_MIN_F32, &[ONE, SNAN], QNAN),
@@ -268,7 +268,7 @@ fn floats_of_special_values() {
         (V_MED3_F16, &[0x4000, 0x3c00, 0x4200], 0x4000),
         (V_MAXMIN_F32, &[0x40000000, ONE, 0x40400000], 0x40000000),
         (V_MINMAX_F32, &[0x40000000, ONE, 0x40400000], 0x40400000),
-        // 0 times infinity is 0 with the rules of DX9.
+        // With the DX9 rules, 0 times infinity is 0.
         (V_MUL_DX9_ZERO_F32, &[0, INF], 0),
         (V_MUL_DX9_ZERO_F32, &[0x40000000, 0x40400000], 0x40c00000),
         (V_FMA_DX9_ZERO_F32, &[INF, NEG, ONE], ONE),
@@ -405,7 +405,7 @@ fn floats_of_special_values() {
 #[test]
 fn mode_selects_which_denormals_are_flushed() {
     let flushed = |op, values: &[u64]| run_with(FLUSH, op, values, |_| ());
-    // Inputs and outputs; neither in moves and classifications.
+    // Inputs and outputs are flushed, but not in moves.
     assert_eq!(flushed(V_ADD_F32, &[1, 2]), 0);
     assert_eq!(run(V_ADD_F32, &[1, 2]), 3);
     assert_eq!(flushed(V_MUL_F32, &[0x80800000, 0x3f000000]), NEG);
@@ -414,26 +414,26 @@ fn mode_selects_which_denormals_are_flushed() {
     assert_eq!(flushed(V_ADD_F64, &[1, 0]), 0);
     assert_eq!(flushed(V_ADD_F16, &[1, 2]), 0);
     // Only outputs are flushed, then only inputs.
-    let half_way = |mode, op, values: &[u64]| run_with(mode, op, values, |_| ());
-    assert_eq!(half_way(0x310, V_ADD_F32, &[1, 2]), 0);
-    assert_eq!(half_way(0x310, V_MIN_F32, &[1, 2]), 1);
-    assert_eq!(half_way(0x310, V_MUL_F32, &[1, 0x7e800000]), 0x34000000);
+    let with_mode = |mode, op, values: &[u64]| run_with(mode, op, values, |_| ());
+    assert_eq!(with_mode(0x310, V_ADD_F32, &[1, 2]), 0);
+    assert_eq!(with_mode(0x310, V_MIN_F32, &[1, 2]), 1);
+    assert_eq!(with_mode(0x310, V_MUL_F32, &[1, 0x7e800000]), 0x34000000);
     assert_eq!(
-        half_way(0x320, V_MUL_F32, &[0x00800000, 0x3f000000]),
+        with_mode(0x320, V_MUL_F32, &[0x00800000, 0x3f000000]),
         0x00400000
     );
-    assert_eq!(half_way(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
+    assert_eq!(with_mode(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
     // The inputs of the last step of a division are never flushed.
     let values = [0x00400000, 0x44800000, 0];
     assert_eq!(flushed(V_DIV_FMAS_F32, &values), 0x05000000);
     assert_eq!(flushed(V_FMA_F32, &values), 0);
-    // These flush in each mode.
+    // These instructions flush in each mode.
     assert_eq!(run(V_RCP_F32, &[1]), INF);
     assert_eq!(run(V_RCP_F32, &[0x7f000000]), 0);
     assert_eq!(run(V_SQRT_F32, &[1]), 0);
     assert_eq!(run(V_LOG_F32, &[1]), NEG | INF);
     assert_eq!(run(V_EXP_F32, &[0xc2fe0000]), 0);
-    // This never does: 2π times the smallest denormal is the sixth one.
+    // V_SIN_F32 never flushes: the result, 2π times the smallest denormal, rounds to 6 times the smallest denormal.
     assert_eq!(run(V_SIN_F32, &[1]), 6);
 }
 
@@ -473,7 +473,7 @@ fn divide32(a: u32, b: u32, mode: u32) -> u32 {
     wave.vgpr[q][0]
 }
 
-/// The same for f64.
+/// The instructions that clang generates for an f64 division.
 fn divide64(a: u64, b: u64) -> u64 {
     let mut wave = wave(64);
     let (n, d, ns, ds, r, e, q) = (4, 6, 8, 10, 12, 14, 16);
@@ -552,7 +552,7 @@ fn float_conversions_use_the_rounding_mode_of_f64() {
             "{op:?}"
         );
     }
-    // Conversions of integers to f32 do not, those to f16 do.
+    // Conversions of integers to f32 use the rounding mode for f32, conversions to f16 use that for f64 and f16.
     assert_eq!(
         run_with(up_for_singles, V_CVT_F32_U32, &[0x01000001], |_| ()),
         0x4b800001
@@ -582,7 +582,7 @@ fn f16_conversions_equal_those_of_the_half_crate() {
             assert!(same32(single, expected.to_bits()), "{bits:#x}");
         }
     }
-    // Each f16, the tie above it, and the neighbours of both. Then random values.
+    // Each f16, the tie above it, and the f32 values next to both. Then random values.
     let near = [0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff];
     let neighbours = all.iter().flat_map(|bits| {
         let single = f16::from_bits(*bits as u16).to_f32().to_bits();

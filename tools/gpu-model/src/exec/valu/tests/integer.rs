@@ -179,7 +179,7 @@ fn clamp_saturates_integers() {
         let got = run_with(MODE, *op, values, |inst| inst.clamp = true);
         assert_eq!(got, *expected, "{op:?} {values:x?}: {got:#x}");
     }
-    // Operations without CLAMP do not ignore it.
+    // Operations that do not support CLAMP reject it.
     let mut inst = inst(V_AND_B32);
     inst.clamp = true;
     assert_eq!(execute(&mut wave(32), &inst), Err(Fault::Unknown));
@@ -352,7 +352,7 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &mad), Ok(()));
     assert_eq!(wave.sgpr64(Operand(30)), !0);
     assert_eq!(result(&wave), 0xfffffffe_00000000);
-    // The carry of a signed one is the sign of the exact sum: (-1)(-1) - 2^63.
+    // The carry of a signed multiply-add is the sign of the exact sum: (-1)(-1) - 2^63.
     load(&mut wave, &[0xffffffff, 0xffffffff, 1 << 63]);
     let mad = Inst {
         dst2: Operand(30),

@@ -73,7 +73,7 @@ fn permutations_across_lanes() {
             100 + (((lane / 16) ^ 1) * 16 + (lane + 1) % 16) as u32
         );
     }
-    // An inactive source: the destination is kept, zero, or the source is read (FI).
+    // If the source lane is inactive, the destination is kept or becomes 0. With FI, the source is read.
     for (opsel, expected) in [(0b00, 7), (0b10, 0), (0b01, 101), (0b11, 101)] {
         wave.vgpr[0] = [7; 64];
         wave.set_exec(0b1);
@@ -94,7 +94,7 @@ fn permutations_across_lanes() {
     assert_eq!(wave.vgpr[0], [7; 64]);
 }
 
-/// `v_mov_b32_dpp` of a register that has 100 + lane to one that has 7 in each lane.
+/// The result of `v_mov_b32_dpp`. In each lane, the source is 100 + lane, and the destination is 7 before the move.
 fn dpp(lanes: usize, exec: u64, dpp: Dpp) -> [u32; 64] {
     let mut wave = wave(lanes);
     wave.vgpr[4] = std::array::from_fn(|lane| 100 + lane as u32);
@@ -135,7 +135,7 @@ pub fn dpp16_moves_within_rows() {
             }
         }
     }
-    // Controls of other generations are not supported.
+    // DPP controls of other generations are not supported.
     let mut wave = wave(32);
     for ctrl in [0x100, 0x110, 0x120, 0x130, 0x142, 0x170] {
         let inst = Inst {
@@ -155,7 +155,7 @@ fn invalid_dpp_sources() {
         bound_ctrl,
         fi,
     };
-    // Outside of the row, and inactive: not written, or 0. FI reads inactive lanes.
+    // If the source is outside of the row or inactive, the destination is not written, or 0. FI reads inactive lanes.
     let exec = 0xfffffff7;
     let got = dpp(32, exec, shift_right(0xf, 0xf, false, false));
     assert_eq!(got[..6], [7, 100, 101, 7, 7, 104]);
@@ -167,7 +167,7 @@ fn invalid_dpp_sources() {
     let got = dpp(32, !0, shift_right(0b01, 0b0010, true, false));
     assert_eq!(got[3..9], [7, 103, 104, 105, 106, 7]);
     assert_eq!(got[20], 7);
-    // DPP8: any lane of eight; 0 for an inactive one.
+    // DPP8 reads any of eight lanes. The value of an inactive lane is 0.
     let reversed = 0o01234567;
     let got = dpp(
         32,

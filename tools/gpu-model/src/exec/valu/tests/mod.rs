@@ -15,9 +15,9 @@ use crate::isa::{Dpp, Dual, Encoding, Inst, Op, Operand};
 use crate::wave::Wave;
 use Op::*;
 
-/// As HIP sets MODE: IEEE rules, NaN clamped to 0, denormals, rounding to nearest.
+/// MODE as HIP sets it: IEEE rules, NaN clamped to 0, denormals, rounding to nearest.
 const MODE: u32 = 0x3f0;
-/// The same without denormals.
+/// [`MODE`], but denormals are flushed.
 const FLUSH: u32 = 0x300;
 
 fn wave(lanes: usize) -> Wave {
@@ -48,7 +48,7 @@ fn dpp16(ctrl: u16) -> Dpp {
     }
 }
 
-/// Sets the sources to 64-bit values.
+/// Sets the sources to 64-bit values, the same in each lane.
 fn load(wave: &mut Wave, values: &[u64]) {
     for (i, value) in values.iter().enumerate() {
         wave.vgpr[4 + 4 * i] = [*value as u32; 64];
@@ -60,7 +60,7 @@ fn result(wave: &Wave) -> u64 {
     u64::from(wave.vgpr[0][0]) | u64::from(wave.vgpr[1][0]) << 32
 }
 
-/// The value of `v[0:1]` after the operation, the same in each lane. Before, it is 0.
+/// The value of `v[0:1]` after the operation, which must be the same in each lane. Before the operation, it is 0.
 fn run_with(mode: u32, op: Op, values: &[u64], change: impl Fn(&mut Inst)) -> u64 {
     let mut wave = wave(32);
     wave.mode = mode;
@@ -145,7 +145,7 @@ const SNAN: u64 = 0x7f800001;
 const NEG: u64 = 0x80000000;
 const ONE: u64 = 0x3f800000;
 
-/// Whether both are equal or both NaN: the guide does not specify which NaN is the result.
+/// Whether both are equal or both are NaN: the guide does not specify which NaN is the result.
 fn same32(a: u32, b: u32) -> bool {
     a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan()
 }
@@ -154,7 +154,7 @@ fn same64(a: u64, b: u64) -> bool {
     a == b || f64::from_bits(a).is_nan() && f64::from_bits(b).is_nan()
 }
 
-/// No instruction that a decoder could return causes a panic.
+/// Executes random instructions, including invalid ones.
 #[test]
 fn no_operation_panics() {
     let mut random = Random(11);

@@ -37,7 +37,7 @@ fn packed_halves() {
         (V_PK_MAX_F16, &[0x7e00_8000, 0x3c00_0000], 0x3c00_0000),
         (V_PK_MIN_F16, &[0x7e00_8000, 0x3c00_0000], 0x3c00_8000),
     ]);
-    // All selections of halves, with all signs.
+    // OP_SEL and OP_SEL_HI select the halves, NEG_LO and NEG_HI negate them.
     let got = run_with(MODE, V_PK_ADD_U16, &[0x0001_0002, 0x0010_0020], |inst| {
         (inst.opsel, inst.opsel_hi) = (0b01, 0b10);
     });
@@ -137,7 +137,7 @@ fn accumulators() {
         let after = u32::from(f16::from_f32(after).to_bits());
         assert_eq!(wave.vgpr[0][0], after, "{op:?}");
     }
-    // K is in the position of the assembler syntax.
+    // The constant K is at its position in the assembler syntax.
     load(&mut wave, &[0x40000000, 0x40400000]);
     let literal = 0x41200000;
     let v = Operand::vgpr;

@@ -1,4 +1,4 @@
-//! Locations: a file, and the way through the containers in it.
+//! Locations: a file, and the path through the containers in it.
 
 use serde::Serialize;
 use std::fmt;
@@ -12,15 +12,15 @@ pub enum Step {
     Member(String),
     /// Of an ELF file.
     Section(String),
-    /// One of several offload bundles that follow one another, one per translation unit. Counts from 1.
+    /// One of several consecutive offload bundles, one per translation unit. Counts from 1.
     Bundle(u32),
     /// The uncompressed contents. Further offsets are in these.
     Unpacked,
     /// Of an offload bundle. The number counts from 1.
     Entry { number: u32, id: String },
-    /// Of one of several offload binaries that follow one another. The number counts from 1 through all of them.
+    /// Of one of several consecutive offload binaries. The number counts from 1 across all of them.
     Image { number: u32, id: String },
-    /// Of a kpack archive: the name of the binary that they were taken from.
+    /// Of a kpack archive: the name of the binary that they were moved from, and their architecture.
     Kernels { binary: String, arch: String },
 }
 
@@ -40,16 +40,16 @@ impl fmt::Display for Step {
 
 /// The location of something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Place {
+pub struct Location {
     pub file: PathBuf,
     pub steps: Vec<Step>,
     /// Bytes from the beginning of the file, or after [`Step::Unpacked`], of the uncompressed contents.
     pub offset: u64,
 }
 
-impl Place {
-    pub fn new(file: &Path) -> Place {
-        Place {
+impl Location {
+    pub fn new(file: &Path) -> Location {
+        Location {
             file: file.into(),
             steps: Vec::new(),
             offset: 0,
@@ -57,18 +57,18 @@ impl Place {
     }
 
     /// The location of a part, `at` bytes after the beginning of this one.
-    pub fn step(&self, step: Step, at: u64) -> Place {
-        let mut place = self.at(at);
+    pub fn step(&self, step: Step, at: u64) -> Location {
+        let mut location = self.at(at);
         if step == Step::Unpacked {
-            place.offset = 0;
+            location.offset = 0;
         }
-        place.steps.push(step);
-        place
+        location.steps.push(step);
+        location
     }
 
     /// The location `at` bytes after the beginning of this one.
-    pub fn at(&self, at: u64) -> Place {
-        Place {
+    pub fn at(&self, at: u64) -> Location {
+        Location {
             offset: self.offset.saturating_add(at),
             ..self.clone()
         }
@@ -77,7 +77,7 @@ impl Place {
 
 /// For example `lib.so: section .hip_fatbin, bundle 1, entry 2 hip-amdgcn-amd-amdhsa--gfx1100, at 0x1000`. A file is only
 /// its name.
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if self.steps.is_empty() && self.offset == 0 {
