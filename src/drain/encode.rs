@@ -463,11 +463,11 @@ mod tests {
                 _ => random(1 << 62).to_le_bytes().to_vec(),
             };
             let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
-            let uniform: Vec<u8> = match format.uniform_ptr {
-                Some(_) => (0..total)
+            let uniform: Vec<u8> = match format.has_uniform {
+                true => (0..total)
                     .flat_map(|_| random(u64::MAX).to_le_bytes())
                     .collect(),
-                None => Vec::new(),
+                false => Vec::new(),
             };
             let (data_start, counters_start, uniform_start) = (
                 8 * random(1 << 50),
@@ -482,22 +482,19 @@ mod tests {
                 let name = name_ref(&functions[n as usize]);
                 let first = random(total);
                 let count = 1 + random(total - first);
-                let has_uniform = format.uniform_ptr.is_some() && random(3) > 0;
+                let has_uniform = format.has_uniform && random(3) > 0;
                 let record_start = data_start + n * format.record as u64;
-                let mut record = vec![0xee; format.record];
-                LittleEndian::write_u64(&mut record[0..], name);
-                LittleEndian::write_u64(&mut record[8..], n + 1000);
+                let mut bytes = vec![0xee; format.record];
+                let mut record = format.read_record(&bytes).unwrap();
+                record.name_ref = name.into();
+                record.func_hash = (n + 1000).into();
                 let pointer = (counters_start + first * unit).wrapping_sub(record_start);
-                LittleEndian::write_u64(&mut record[format.counter_ptr..], pointer);
-                if let Some(at) = format.uniform_ptr {
-                    let pointer = (uniform_start + first * 8).wrapping_sub(record_start);
-                    LittleEndian::write_u64(
-                        &mut record[at..],
-                        if has_uniform { pointer } else { 0 },
-                    );
-                }
-                LittleEndian::write_u32(&mut record[format.num_counters..], count as u32);
-                data.extend_from_slice(&record);
+                record.counter_ptr = pointer.into();
+                let pointer = (uniform_start + first * 8).wrapping_sub(record_start);
+                record.uniform_counter_ptr = if has_uniform { pointer } else { 0 }.into();
+                record.num_counters = (count as u32).into();
+                format.write_record(&record, &mut bytes).unwrap();
+                data.extend_from_slice(&bytes);
                 let (from, to) = (first as usize, (first + count) as usize);
                 let words = |bytes: &[u8]| {
                     bytes[8 * from..8 * to]
@@ -515,7 +512,7 @@ mod tests {
                             .collect(),
                         _ => words(&counters),
                     },
-                    uniform: format.uniform_ptr.map(|_| match has_uniform {
+                    uniform: format.has_uniform.then(|| match has_uniform {
                         true => words(&uniform),
                         false => vec![0; count as usize],
                     }),

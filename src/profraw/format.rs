@@ -3,7 +3,6 @@
 //! All values are little endian.
 
 use std::mem::offset_of;
-use std::ops::Range;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -235,48 +234,33 @@ impl From<DataRecordV10> for DataRecord {
     }
 }
 
-/// A raw version: the size of its data records, and the offsets of fields in them, in bytes.
+/// A raw version and its data records.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Format {
     /// Without variant flags.
     pub version: u64,
-    /// Size of a data record.
+    /// Size of a data record in bytes.
     pub record: usize,
-    pub counter_ptr: usize,
-    pub uniform_ptr: Option<usize>,
-    /// BitmapPtr, FunctionPointer and Values: device addresses, meaningless in a file.
-    pub addresses: Range<usize>,
-    pub num_counters: usize,
-    pub value_sites: Range<usize>,
+    /// Functions have uniform counters.
+    pub has_uniform: bool,
+    /// Offset of [`DataRecord::offload_device_wave_size`] in bytes.
     pub wave_size: Option<usize>,
-    pub num_bitmap_bytes: usize,
 }
 
 /// Raw version 10 (LLVM 19 to 22).
 pub const V10: Format = Format {
     version: 10,
     record: size_of::<DataRecordV10>(),
-    counter_ptr: offset_of!(DataRecordV10, counter_ptr),
-    uniform_ptr: None,
-    addresses: offset_of!(DataRecordV10, bitmap_ptr)..offset_of!(DataRecordV10, num_counters),
-    num_counters: offset_of!(DataRecordV10, num_counters),
-    value_sites: offset_of!(DataRecordV10, num_value_sites)..offset_of!(DataRecordV10, padding),
+    has_uniform: false,
     wave_size: None,
-    num_bitmap_bytes: offset_of!(DataRecordV10, num_bitmap_bytes),
 };
 
 /// Raw version 11 (LLVM 23).
 pub const V11: Format = Format {
     version: 11,
     record: size_of::<DataRecord>(),
-    counter_ptr: offset_of!(DataRecord, counter_ptr),
-    uniform_ptr: Some(offset_of!(DataRecord, uniform_counter_ptr)),
-    addresses: offset_of!(DataRecord, bitmap_ptr)..offset_of!(DataRecord, num_counters),
-    num_counters: offset_of!(DataRecord, num_counters),
-    value_sites: offset_of!(DataRecord, num_value_sites)
-        ..offset_of!(DataRecord, offload_device_wave_size),
+    has_uniform: true,
     wave_size: Some(offset_of!(DataRecord, offload_device_wave_size)),
-    num_bitmap_bytes: offset_of!(DataRecord, num_bitmap_bytes),
 };
 
 const _: () = assert!(V10.record == 64 && V11.record == 72);
@@ -291,7 +275,7 @@ impl Format {
 
     /// Reads the record at the beginning of `bytes`. `None` if `bytes` is shorter than a record.
     pub fn read_record(&self, bytes: &[u8]) -> Option<DataRecord> {
-        if self.uniform_ptr.is_some() {
+        if self.has_uniform {
             return Some(DataRecord::read_from_prefix(bytes).ok()?.0);
         }
         Some(DataRecordV10::read_from_prefix(bytes).ok()?.0.into())
@@ -300,7 +284,7 @@ impl Format {
     /// Writes a record to the beginning of `bytes`, without the fields that the raw version does not have. `None` if
     /// `bytes` is shorter than a record.
     pub fn write_record(&self, record: &DataRecord, bytes: &mut [u8]) -> Option<()> {
-        if self.uniform_ptr.is_some() {
+        if self.has_uniform {
             return record.write_to_prefix(bytes).ok();
         }
         let record = DataRecordV10 {
@@ -482,9 +466,11 @@ mod tests {
                 bytes[58..60].fill(0);
             }
             let record = format.read_record(&bytes).unwrap();
+            // Offset 48 in version 10, 56 in version 11 (InstrProfData.inc).
+            let num_counters = if format.version == 10 { 48 } else { 56 };
             assert_eq!(
                 record.num_counters.get().to_le_bytes(),
-                bytes[format.num_counters..][..4]
+                bytes[num_counters..][..4]
             );
             let mut written = vec![0; format.record];
             format.write_record(&record, &mut written).unwrap();
