@@ -1,7 +1,6 @@
 // Where host code is instrumented LLVM 23's own runtime collects, too: kernels only, in files beside devprof's. Merged as
 // a directory nothing counts twice; where only LLVM's runtime collected, its files are taken.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O1 %s -o a
 // RUN: %devprof run --profile 'both/%%m.profraw' ./a 2> err && ls both | grep -c gfx1100 | FileCheck %s --check-prefix=FILES
 // RUN: %devprof merge both -o both.profdata 2> err && FileCheck %s --check-prefix=SAID < err

@@ -2,7 +2,6 @@
 // llvm-profdata that can; the same counts as llvm-profdata alone; what is damaged is named and left out.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
 // RUN: %hip_cxx22 %pgo -fprofile-update=atomic -O2 %device_rt22 %s -o a22 %take_devprof %devprof_a
 // RUN: env LLVM_PROFILE_FILE=many/%%p.profraw sh -c './a & ./a & ./a & wait'

@@ -2,7 +2,6 @@
 // merges what they counted, and nothing is lost or counted twice.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o a %devprof_a -lmpi -lopen_mpi
 // RUN: env LLVM_PROFILE_FILE=own/%%h-%%p.profraw %{mpirun} ./a | FileCheck %s --check-prefix=RANKS
 // RUN: %devprof merge own --by-arch -o own.profdata | FileCheck %s --check-prefix=OWN

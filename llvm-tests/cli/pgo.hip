@@ -1,6 +1,5 @@
 // A PGO round trip on a tiled matrix product: counts of the device come back into its code as branch weights.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a
 // RUN: env LLVM_PROFILE_FILE=raw/%%p.profraw ./a && env LLVM_PROFILE_FILE=raw/%%p.profraw ./a
 // RUN: %devprof merge raw -o a.profdata | FileCheck %s --check-prefix=MERGED

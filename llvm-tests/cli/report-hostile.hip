@@ -1,6 +1,6 @@
 // Names that are HTML, a profile that is damaged, a binary that is not the one that ran, blocks that do not count.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t && cp %s '<img src=x onerror=alert(1)>&"%%41.hip'
+// RUN: cp %s '<img src=x onerror=alert(1)>&"%%41.hip'
 // RUN: %hip_cxx %pgo -O1 *.hip -o a %devprof_a && ./a
 // RUN: head -c 200 gfx1100.default.profraw > gfx1100.1.cut.profraw
 // RUN: sh -c '%devprof report a --profile . -o out --format html,json,lcov 2> said; test $? = 3'

@@ -1,7 +1,6 @@
 // devprof run: the program ends as it would have, and what it counted is there and said.
 //
 // REQUIRES: debian, model, root
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 //
 // A directory for each run. The model: as the environment has it, and by devprof's own hand.
