@@ -38,7 +38,7 @@
 // RUN: not %devprof report a --profile gfx1100.1.cut.profraw 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: gfx1100.1.cut.profraw
 // RUN: not %devprof report %devprof_so --profile gfx1100.default.profraw 2>&1 | FileCheck %s --check-prefix=CODE
-// CODE: libdevprof.so: contains no GPU code objects
+// CODE: libdevprof.so: no GPU code objects found
 #include "check.h"
 
 struct Number {

@@ -195,7 +195,7 @@ fn with(variants: &[String]) -> String {
         .collect()
 }
 
-/// The path to a place within its file.
+/// The location within its file.
 fn path_within(place: &Place) -> String {
     let steps: Vec<String> = place.steps.iter().map(ToString::to_string).collect();
     match steps.is_empty() {

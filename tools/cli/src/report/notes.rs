@@ -51,7 +51,7 @@ impl Notes {
         }
     }
 
-    /// Like [`Notes::losses`], for what has been reported on stderr.
+    /// Like [`Notes::losses`], for losses that have already been reported on stderr.
     pub fn reported_loss(&mut self, text: &str, items: Vec<String>) {
         self.losses(text, items);
         self.notes.rotate_right(1);
