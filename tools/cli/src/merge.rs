@@ -171,7 +171,7 @@ const MAX_LISTED: usize = 20;
 /// next to it. Damaged files are reported and left out.
 ///
 /// # Errors
-/// Nothing could be merged or written; with [`How::strict`], not everything.
+/// Nothing could be merged or written. With [`How::strict`], it is also an error if a file or function is left out.
 pub fn merge(
     files: &[PathBuf],
     out: &Path,

@@ -126,7 +126,7 @@ fn library(options: &Options) -> anyhow::Result<PathBuf> {
     let Some(given) = &options.library else {
         return Component::Library
             .find()
-            .context("cannot find libdevprof.so (--library names it)");
+            .context("cannot find libdevprof.so; name it with --library");
     };
     let failed = |why: &dyn std::fmt::Display| {
         usage(format!(

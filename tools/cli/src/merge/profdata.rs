@@ -90,7 +90,7 @@ pub fn merge(
             false => scratch.join(format!("step-{n}.profdata")),
         };
         let previous_output = previous.take();
-        // llvm-profdata may refuse a file after it has merged a part of it. Then merge again without that file.
+        // llvm-profdata may refuse a file after it has merged a part of it. In that case, merge again without the file.
         let result = loop {
             let mut list = List::new(scratch);
             if let Some(path) = &previous_output {
