@@ -1,5 +1,5 @@
-//! What a clang can do with profiles of device code. It is found out by running clang and not derived from its version,
-//! because vendors' clangs have their own changes.
+//! Determines how a clang supports profiles of device code. It runs clang, because the version is not enough: vendors'
+//! clangs have their own changes.
 
 use crate::exit::usage;
 use crate::llvm;
@@ -32,15 +32,15 @@ pub struct Clang {
 pub struct Instrumentation {
     /// The version of raw profiles, without the variant flags.
     pub raw_version: u64,
-    /// By default it counts one block in eight (`--offload-pgo-sampling`).
+    /// By default, only one block in eight is counted (`--offload-pgo-sampling`).
     pub samples: bool,
 }
 
 impl Clang {
-    /// The given one; or else `clang++` in PATH; or else the newest.
+    /// Finds the compiler: the given one, or else `clang++` in PATH, or else the newest one.
     ///
     /// # Errors
-    /// There is none, or it cannot be run. A usage error if it is the given one.
+    /// There is no clang, or it cannot be run. For the given one, this is a usage error.
     pub fn find(named: Option<&Path>, llvm: &llvm::Options) -> anyhow::Result<Clang> {
         if let Some(path) = named {
             let found = find_in_path(path.as_os_str()).unwrap_or_else(|| path.to_owned());
@@ -98,22 +98,22 @@ impl Clang {
         self.probe.path().to_str().unwrap_or_default()
     }
 
-    /// The directory of its own headers and libraries.
+    /// The directory of clang's own headers and libraries.
     fn resource_dir(&self) -> anyhow::Result<PathBuf> {
         let output = self.run(&["-print-resource-dir"])?;
         Ok(PathBuf::from(text(&output.stdout).trim_end()))
     }
 
-    /// The path at which the driver looks for the device side of the profile runtime.
+    /// The path at which the driver expects the device side of the profile runtime.
     pub fn device_runtime(&self) -> anyhow::Result<PathBuf> {
         let path = "lib/amdgcn-amd-amdhsa/libclang_rt.profile.a";
         Ok(self.resource_dir()?.join(path))
     }
 
     /// # Errors
-    /// It cannot compile for AMD GPUs, or cannot instrument such code.
+    /// This clang cannot compile for AMD GPUs, or cannot instrument device code.
     pub fn instrumentation(&self) -> anyhow::Result<Instrumentation> {
-        // IR-level instrumentation puts the version into the code. (With front-end instrumentation the runtime has it.)
+        // IR-level instrumentation puts the version into the code. (With front-end instrumentation, it is in the runtime.)
         let device = [
             "--target=amdgcn-amd-amdhsa",
             "-nogpulib",
@@ -154,7 +154,7 @@ impl Clang {
         }
     }
 
-    /// The GPU architectures that it supports.
+    /// The GPU architectures that this clang supports.
     pub fn architectures(&self) -> anyhow::Result<Vec<String>> {
         let output = self.run(&["--target=amdgcn-amd-amdhsa", "--print-supported-cpus"])?;
         let all = text(&output.stderr) + &text(&output.stdout);
@@ -165,10 +165,10 @@ impl Clang {
             .collect())
     }
 
-    /// The flag with the path of ROCm's device libraries, if it needs one.
+    /// The flag with the path of ROCm's device libraries, if this clang needs it.
     ///
     /// # Errors
-    /// It cannot compile HIP on this machine. The message includes its own.
+    /// This clang cannot compile HIP on this machine. The message includes the driver's.
     pub fn device_libraries(&self, architectures: &[String]) -> anyhow::Result<Option<String>> {
         let Some(mut error) = self.hip_error(architectures, None)? else {
             return Ok(None);
@@ -211,7 +211,7 @@ impl Clang {
         Ok(error.map(|(_, error)| error.to_owned()))
     }
 
-    /// Its error if it cannot read a profile.
+    /// The driver's error if it cannot read a profile.
     pub fn profile_error(&self, profile: &str) -> anyhow::Result<Option<String>> {
         let uses = format!("-fprofile-use={profile}");
         let output = self.run(&[&uses, "-c", "-o", "/dev/null", self.probe()])?;
@@ -239,7 +239,7 @@ fn device_library_dirs() -> Vec<PathBuf> {
         dirs.push(prefix.join("amdgcn/bitcode"));
         dirs.push(prefix.join("lib/x86_64-linux-gnu/amdgcn/bitcode"));
     }
-    // Debian puts them into the resource directory of one clang, where other clangs do not look.
+    // Debian puts them into the resource directory of one clang, which other clangs do not search.
     for llvm in entries("/usr/lib", "llvm-").into_iter().rev() {
         for clang in entries(llvm.join("lib/clang"), "") {
             dirs.push(clang.join("amdgcn/bitcode"));
@@ -267,7 +267,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The first line that a program wrote to stderr, after a colon; empty if there is none.
+/// A colon and the first line that a program wrote to stderr. Empty if it wrote nothing.
 fn first_line_of_stderr(output: &Output) -> String {
     match text(&output.stderr).lines().next() {
         Some(line) => format!(": {line}"),

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Write};
 pub enum Severity {
     /// Information.
     Note,
-    /// Something is missing from the result, or may not mean what it seems to.
+    /// Something is missing from the result, or may be misleading.
     Warning,
     /// The command failed.
     Error,

@@ -66,7 +66,7 @@ struct Libraries {
 }
 
 impl Libraries {
-    /// Those of the installation, or those in the directory of this program, where cargo puts them.
+    /// Finds the libraries of the installation, or those that cargo built next to this program.
     fn find() -> anyhow::Result<Libraries> {
         if let (Some(hsa), Some(devprof)) = (
             Component::Simulator.find_installed(),

@@ -49,7 +49,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Gives the text after the options its usual heading. clap_mangen's is EXTRA.
+/// Renames the section with the exit statuses, which clap_mangen calls EXTRA.
 fn name_exit_status_section(page: &Path) -> anyhow::Result<()> {
     let renamed = fs::read_to_string(page).and_then(|text| {
         let text = text.replace(".SH EXTRA\nExit status:\n", ".SH \"EXIT STATUS\"\n");

@@ -34,7 +34,7 @@ pub struct Options {
 enum State {
     /// No problem.
     Good,
-    /// It may not work as expected, or only some programs need it.
+    /// Something may not work as expected, or a component is missing that only some programs need.
     Warning,
     /// A required component is missing.
     Missing,
@@ -115,7 +115,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     Ok(Outcome::of(report.missing == 0))
 }
 
-/// The findings by topic, and their numbers.
+/// The findings, grouped by topic, and the number of problems.
 fn list(report: &Report, colored: bool) -> String {
     let mut text = String::new();
     let mut topic = "";

@@ -1,4 +1,4 @@
-//! How commands end, and the exit status for each case. Clap exits with [`USAGE`] by itself.
+//! How commands end, and the exit status for each case. clap also exits with [`USAGE`] for the errors that it finds.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ Exit status:
   0  success
   1  failure: there is no result
   2  usage error: the command line is not valid
-  3  incomplete result: some of the input was damaged or left out; stderr says what
+  3  incomplete result: some of the input was damaged or left out; see stderr
 
 `devprof run` exits as its program did. Results are written to stdout, diagnostics to stderr.";
 
@@ -21,7 +21,7 @@ const INCOMPLETE: u8 = 3;
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
-/// How a command ended that did not return an error.
+/// How a command ended if it did not return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Complete,

@@ -30,8 +30,8 @@ pub struct Options {
     module: bool,
     /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///
-    /// With the archive, devprof replaces LLVM's own collector. Without it the program has LLVM's, if the toolchain has
-    /// one.
+    /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain
+    /// has one.
     #[arg(long)]
     no_runtime: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
@@ -121,7 +121,7 @@ fn export_hsa() -> String {
     format!("-Wl{}", options.concat())
 }
 
-/// Whether a shell runs this compiler for the command `clang++`.
+/// Whether the compiler's file name is `clang++`.
 fn is_named_clang(clang: &Clang) -> bool {
     clang.path.file_name().is_some_and(|name| name == "clang++")
 }
@@ -221,7 +221,7 @@ fn device_runtime(
         false => match Component::DeviceRuntime(clang.major).find() {
             Ok(path) => path,
             Err(_) => bail!(
-                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; build it with {} --clang {} --install, as a user who may write there",
+                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; build it with {} --clang {} --install, as a user who can write to that directory",
                 clang.path.display(),
                 clang.version,
                 own.display(),

@@ -1,5 +1,5 @@
-//! Finds LLVM's tools, of which many releases can be installed, and finds out which profiles each reads: an llvm-profdata
-//! reads only the raw profiles of its own release.
+//! Finds LLVM's tools, of which several releases can be installed, and determines which profiles each of them reads. An
+//! llvm-profdata reads only the raw profiles of its own release.
 
 use crate::exit::usage;
 use anyhow::{Context, anyhow, bail};
@@ -119,7 +119,7 @@ fn everywhere() -> Vec<PathBuf> {
     dirs
 }
 
-/// The sorted entries of a directory whose names have this prefix. None if the directory does not exist.
+/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
 fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -145,8 +145,8 @@ impl Llvm {
         }
     }
 
-    /// All programs with this name (`llvm-profdata`), with or without a version suffix (`llvm-profdata-22`). The search
-    /// is done once.
+    /// All programs with this name (`llvm-profdata`), with or without a version suffix (`llvm-profdata-22`). The result
+    /// is cached.
     pub fn all(&self, name: &str) -> Arc<Found> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = found.get(name) {
@@ -198,7 +198,7 @@ impl Llvm {
     /// The highest version of a program.
     ///
     /// # Errors
-    /// There is none. The message has the directories that were searched and how to install the program.
+    /// There is no such program. The message has the directories that were searched and how to install the program.
     pub fn newest(&self, name: &str) -> anyhow::Result<Tool> {
         let found = self.all(name);
         found
@@ -208,10 +208,10 @@ impl Llvm {
             .ok_or_else(|| anyhow!(self.missing(name, &found)))
     }
 
-    /// The highest version of a program in the same release as another one.
+    /// The highest version of a program from the same release as another program.
     ///
     /// # Errors
-    /// There is none of that release.
+    /// There is no such program of that release.
     pub fn of_release(&self, name: &str, release: &Version) -> anyhow::Result<Tool> {
         let found = self.all(name);
         let same = |tool: &&Tool| tool.version.numbers[0] == release.numbers[0];
@@ -224,7 +224,7 @@ impl Llvm {
     /// The llvm-profdata with the highest version that reads raw profiles of this version.
     ///
     /// # Errors
-    /// There is none. The message lists those that were found and what they read.
+    /// There is no such llvm-profdata. The message lists those that were found and what they read.
     pub fn profdata(&self, raw: u64) -> anyhow::Result<Tool> {
         let found = self.all(PROFDATA);
         let fits = |tool: &&Tool| tool.raw_version().as_ref() == Ok(&raw);
@@ -247,9 +247,9 @@ impl Llvm {
             None => String::new(),
         };
         let advice = match release_of(raw) {
-            Some(release) => format!(
-                "that of LLVM {release} does: apt-get install llvm-{release}, or --llvm DIR"
-            ),
+            Some(release) => {
+                format!("use LLVM {release}'s: apt-get install llvm-{release}, or --llvm DIR")
+            }
             None => "use the one of the clang that compiled the program: --llvm DIR".to_owned(),
         };
         bail!(
@@ -270,8 +270,8 @@ impl Llvm {
     }
 }
 
-/// The release whose llvm-profdata reads this raw version, only to suggest what to install: which version a tool reads
-/// is found out from the tool.
+/// The release whose llvm-profdata reads this raw version. Used only to suggest what to install. What an installed tool
+/// reads is determined by running it.
 fn release_of(raw: u64) -> Option<u32> {
     match raw {
         10 => Some(22),
@@ -368,8 +368,8 @@ impl Tool {
             .get_or_init(|| query().map_err(|error| format!("{error:#}")))
     }
 
-    /// Gives it an empty profile of each version that devprof writes, and then one of an unknown version, for which its
-    /// error names the version that it expects.
+    /// Runs it on an empty profile of each version that devprof writes. If it rejects them, runs it on one of an unknown
+    /// version, because the error then names the version that it expects.
     fn query_raw_version(&self) -> anyhow::Result<u64> {
         for format in [&V11, &V10] {
             if self.show_empty(format.version)?.is_ok() {

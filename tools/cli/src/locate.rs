@@ -79,10 +79,10 @@ impl Component {
         }
     }
 
-    /// Its path.
+    /// The path of the component.
     ///
     /// # Errors
-    /// It does not exist. The message lists the paths that were tried and the commands that create it.
+    /// The component does not exist. The message lists the paths that were tried and the commands that create it.
     pub fn find(self) -> anyhow::Result<PathBuf> {
         let candidates = self.candidates(&this_program()?);
         if let Some(found) = candidates.iter().find(|path| path.exists()) {
@@ -93,13 +93,13 @@ impl Component {
             .map(|path| path.display().to_string())
             .collect();
         bail!(
-            "none of these exists: {}; install devprof with tools/install, or build it in a checkout with {}",
+            "none of these files exists: {}; install devprof with tools/install, or build it in a checkout with {}",
             candidates.join(", "),
             self.build_command()
         )
     }
 
-    /// Its path in the installation that this program belongs to, if there is one.
+    /// The path of the component in the installation that this program belongs to, if there is one.
     pub fn find_installed(self) -> Option<PathBuf> {
         let candidates = self.installed_candidates(&this_program().ok()?);
         candidates.into_iter().find(|path| path.exists())

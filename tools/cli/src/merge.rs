@@ -1,8 +1,8 @@
 //! `devprof merge`: merges many profiles into one that clang and llvm-cov read.
 //!
-//! [`paths`] finds the files, [`profile`] reads and validates them, [`inputs`] adds the counters of those of one code
-//! object, and the llvm-profdata that reads a raw version merges the rest ([`profdata`]). Only one file is in memory at
-//! a time, apart from a limited amount of sums, so that thousands need hardly more memory than a few.
+//! [`paths`] finds the files, [`profile`] reads and validates them, [`inputs`] adds the counters of files of the
+//! same code object, and [`profdata`] merges the results with the llvm-profdata that reads each raw version. Only one file
+//! and a limited amount of sums are in memory at a time, so thousands of files need hardly more memory than a few.
 
 mod inputs;
 mod llvm_duplicates;
@@ -54,7 +54,7 @@ pub struct How {
     /// A function that is compiled for several architectures, or for host and device, has the same name and usually the
     /// same hash in all of them. In a common file, its counts are added. That is right for -fprofile-use, which
     /// compiles all of them with one file, and for coverage on any architecture. Coverage on one architecture needs a
-    /// file of its own.
+    /// separate file.
     #[arg(long)]
     pub by_arch: bool,
     /// Write nothing if a file is damaged or does not match the others, instead of leaving it out
@@ -142,8 +142,8 @@ impl Losses<'_> {
     fn add_problems(&mut self, problems: &[Problem]) {
         let mut functions = 0;
         for problem in problems {
-            functions += usize::from(!problem.whole_file);
-            match problem.whole_file || functions <= MAX_LISTED {
+            functions += usize::from(!problem.complete_file);
+            match problem.complete_file || functions <= MAX_LISTED {
                 true => self.add(&problem.to_string()),
                 false => self.number += 1,
             }
@@ -158,7 +158,7 @@ impl Losses<'_> {
     fn check(&self) -> Result<()> {
         ensure!(
             !self.strict || self.number == 0,
-            "nothing was written: --strict leaves no file out"
+            "nothing was written: --strict does not allow leaving out files"
         );
         Ok(())
     }
@@ -171,7 +171,7 @@ const MAX_LISTED: usize = 20;
 /// next to it. Damaged files are reported and left out.
 ///
 /// # Errors
-/// Nothing could be merged or written; with [`How::strict`], not everything.
+/// Nothing could be merged or written. With [`How::strict`], it is also an error if a file or function is left out.
 pub fn merge(
     files: &[PathBuf],
     out: &Path,
@@ -285,7 +285,7 @@ pub fn merge(
     })
 }
 
-/// Leaves out the profiles whose counts devprof's own files have, too. Returns a warning if there are any.
+/// Leaves out profiles of LLVM's runtime that duplicate devprof's. Returns a warning if there are any.
 fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     let duplicates = llvm_duplicates::find(&found.files);
     if duplicates.is_empty() {
@@ -303,8 +303,8 @@ fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     };
     names.truncate(MAX_LISTED);
     Some(Diagnostic::warning(format!(
-        "LLVM's own runtime collected device profiles, too; devprof's files next to them have the same counts, \
-         so these are left out: {}{more}",
+        "LLVM's own runtime collected device profiles, too; they are left out, because devprof's files next to them \
+         have the same counts: {}{more}",
         names.join(", ")
     )))
 }

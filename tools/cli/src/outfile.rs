@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
     let target = resolved(out);
     let dir = match (fs::metadata(out), target.parent()) {
-        // /dev is no directory for files.
+        // A temporary file in /dev or next to a pipe is not needed, because the contents are copied.
         _ if is_stream(out) => std::env::temp_dir(),
         (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),

@@ -171,8 +171,8 @@ fn write_files(formats: &BTreeSet<Format>, report: &Report, dir: &Path) -> std::
     Ok(())
 }
 
-/// Creates the report. Returns whether it includes all of the input, too. `has_text`: its notes will be printed as text,
-/// so they need not be reported.
+/// Creates the report. Also returns whether it includes all of the input. `has_text`: the report will be printed as text
+/// with its notes, so they are not reported as diagnostics.
 fn create(
     options: &Options,
     has_text: bool,

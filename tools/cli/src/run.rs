@@ -126,7 +126,7 @@ fn library(options: &Options) -> anyhow::Result<PathBuf> {
     let Some(given) = &options.library else {
         return Component::Library
             .find()
-            .context("cannot find libdevprof.so (--library names it)");
+            .context("cannot find libdevprof.so; name it with --library");
     };
     let failed = |why: &dyn std::fmt::Display| {
         usage(format!(
@@ -177,7 +177,8 @@ fn current_dir() -> anyhow::Result<PathBuf> {
     env::current_dir().context("cannot determine the current directory")
 }
 
-/// The pattern as an absolute path, because the program may change its directory. A pattern with %t first is absolute.
+/// The pattern as an absolute path, because the program may change its directory. A pattern that begins with %t is
+/// already absolute.
 fn absolute(pattern: &OsStr) -> anyhow::Result<OsString> {
     if pattern.as_bytes().starts_with(b"%t") {
         return Ok(pattern.to_owned());
@@ -313,7 +314,10 @@ impl Links {
         let name = path.file_name().unwrap_or_default();
         let link = dir.path().join(name);
         if has_separator(&link) {
-            bail!("{}: the file name has one of them, too", failed());
+            bail!(
+                "{}: the file name contains one of these characters, too",
+                failed()
+            );
         }
         std::os::unix::fs::symlink(path, &link).with_context(failed)?;
         Ok(link)

@@ -189,7 +189,8 @@ fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
         assert_eq!((status, lines.len()), (0, 0), "{lines:?}");
         assert!(out.lines().any(|line| line.trim() == expected), "{out}");
     }
-    // Of version 11 more is shown, and its size is checked: two complete profiles, and one that is truncated.
+    // For version 11, more is shown and the size is checked. The file has two complete profiles and a
+    // truncated one.
     let header = profraw::format::Header {
         version: 11,
         num_data: 1,

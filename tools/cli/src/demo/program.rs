@@ -69,7 +69,7 @@ fn ok(function: &str, status: Status) -> anyhow::Result<()> {
 }
 
 unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
-    // SAFETY: all callers in this file pass a vector.
+    // SAFETY: all callers in this file pass a `Vec<H>`.
     unsafe { (*data.cast::<Vec<H>>()).push(handle) };
     Status::SUCCESS
 }
@@ -78,7 +78,7 @@ pub fn run() -> anyhow::Result<Outcome> {
     let path = std::env::var_os(LIBRARY)
         .with_context(|| format!("{LIBRARY} is not set: `devprof demo` sets it"))?;
     let hsa = Hsa::load(&path).with_context(|| format!("cannot load {}", path.display()))?;
-    // SAFETY: as in HSA's specification, here and below: all handles are from HSA, all attributes have their types.
+    // SAFETY: here and below, as in HSA's specification: handles are from HSA, and attributes have the right types.
     ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
     let mut agents = Vec::<AgentHandle>::new();
     // SAFETY: `push` gets the vector.

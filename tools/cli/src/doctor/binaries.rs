@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 const TOPIC: &str = "binaries";
-const NAME_KERNELS: &str = "name the program or library that has the kernels";
+const NAME_KERNELS: &str = "name the program or library that contains the kernels";
 const INSTALL: &str = "name an installation of the LLVM whose clang compiled it: --llvm DIR";
 
 /// State, message and fix of a finding.
@@ -25,7 +25,7 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
                 *count += 1;
                 targets.insert(object.target.to_string());
             }
-            // None of the file could be read.
+            // Nothing in the file could be read.
             What::Damage { why } if found.location == Location::new(file) => findings.push(
                 Finding::missing(TOPIC, format!("{}: {why}", found.location), NAME_KERNELS),
             ),
@@ -41,7 +41,7 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
     if assessments.is_empty() && findings.is_empty() {
         findings.push(Finding::warning(
             TOPIC,
-            format!("{}: no GPU code in it", file.display()),
+            format!("{}: contains no GPU code", file.display()),
             NAME_KERNELS,
         ));
     }

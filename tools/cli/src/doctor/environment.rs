@@ -1,4 +1,4 @@
-//! The environment variables that the runtime reads, and what their values mean to it.
+//! The environment variables that the runtime reads, and how it interprets their values.
 
 use super::Finding;
 use std::env::split_paths;
@@ -83,13 +83,13 @@ fn v1_tools(value: &OsStr) -> Meaning {
 
 fn pattern(value: &OsStr) -> Meaning {
     if value.is_empty() {
-        return Ok("empty: counts of a GPU go to GPU.default.profraw".to_owned());
+        return Ok("empty: a GPU's counts are written to GPU.default.profraw".to_owned());
     }
     let path = Path::new(value);
     let name = path.file_name().unwrap_or_default().display().to_string();
     let written = path.with_file_name(format!("GPU.{name}"));
     let what = format!(
-        "counts of a GPU go to {} (GPU: its architecture, such as gfx1100)",
+        "a GPU's counts are written to {} (GPU: its architecture, such as gfx1100)",
         written.display()
     );
     let text = value.display().to_string();
@@ -115,7 +115,7 @@ fn pattern(value: &OsStr) -> Meaning {
     {
         true => Ok(what),
         false => Err((
-            format!("{what}; each process overwrites the counts of the one before"),
+            format!("{what}; each process overwrites the counts of the previous one"),
             keep_apart.to_owned(),
         )),
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn values_mean_what_they_mean_to_the_runtime() {
+    fn values_are_interpreted_as_in_the_runtime() {
         let cases = [
             (
                 "LLVM_PROFILE_FILE",

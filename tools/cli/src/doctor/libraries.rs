@@ -70,7 +70,7 @@ impl Library {
                 Finding::warning(
                     self.topic,
                     format!(
-                        "{}, which only programs with its directory in their run path find",
+                        "{}, which only programs with its directory in their run path can find",
                         described(path)
                     ),
                     format!("export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", dir.display()),

@@ -11,7 +11,7 @@ use std::path::Path;
 
 const TOPIC: &str = "GPU";
 const KFD: &str = "/dev/kfd";
-/// The directory of the GPUs' own devices, which are needed in addition to [`KFD`].
+/// The directory of the GPUs' device files, which programs need in addition to [`KFD`].
 const DRI: &str = "/dev/dri";
 
 pub fn check() -> Vec<Finding> {
@@ -77,7 +77,7 @@ pub fn check() -> Vec<Finding> {
     findings
 }
 
-/// `gfx90a, 2 gfx942`
+/// Lists the architectures with their numbers: `gfx90a, 2 gfx942`.
 fn counted(gpus: Vec<String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for gpu in gpus {
@@ -90,7 +90,7 @@ fn counted(gpus: Vec<String>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether this user can read and write the device. It is not opened, because that would have effects in the driver.
+/// Whether this user can read and write the device. It is not opened, because that would have side effects in the driver.
 fn is_accessible(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;

@@ -120,7 +120,7 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
         Finding::missing(
             CLANG,
             format!(
-                "no device runtime for it: {} does not exist, and devprof has none for clang {}",
+                "no device runtime for it: {} does not exist, and devprof does not have one for clang {}",
                 own.display(),
                 clang.major
             ),

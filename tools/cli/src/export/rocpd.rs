@@ -2,7 +2,7 @@
 //!
 //! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
 //! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol, a
-//! code object and a stream. Traces have no code objects and streams, so one placeholder row stands for them.
+//! code object and a stream. Traces have neither code objects nor streams, so they have placeholder rows.
 
 use super::Writer;
 use super::source::{Record, Trace, clock, has};
@@ -13,8 +13,8 @@ use std::path::Path;
 use tracefile::format::{Call, Dispatch, flag};
 use zerocopy::IntoBytes;
 
-/// The tables, and their columns after `id` and `guid`. `@x@` stands for a reference to table x, and `%x` for the shared
-/// columns in [`SHARED`].
+/// The tables, and their columns after `id` and `guid`. `@x@` is replaced with a reference to table x, and `%x` with
+/// the columns in [`SHARED`].
 const TABLES: [(&str, &str); 19] = [
     ("string", "string TEXT NOT NULL UNIQUE"),
     (

@@ -45,7 +45,7 @@ pub enum Untimed {
     Backwards,
 }
 
-/// What the records that have been read describe, for use with the records that refer to it.
+/// The header, and the texts, agents, queues and kernels that have been read, to which other records refer.
 pub struct Trace {
     pub header: Header,
     pub tables: Tables,
@@ -129,7 +129,7 @@ impl Trace {
         Ok((self.ns(dispatch.start.get()), self.ns(dispatch.end.get())))
     }
 
-    /// Start and end of a dispatch, or twice the time of its submission if it has no times.
+    /// Start and end of a dispatch. If it has no times, both are the time of its submission.
     pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
         self.times(dispatch).unwrap_or_else(|_| {
             let submit = self.ns(dispatch.submit.get());
@@ -170,7 +170,7 @@ impl Ids {
         *self.0.entry(id / 64).or_default() |= 1 << (id % 64);
     }
 
-    /// How many of these are not in `other`, and the lowest of those.
+    /// The number of IDs that are not in `other`, and the lowest of them.
     fn missing_from(&self, other: &Ids) -> (u64, BTreeSet<u64>) {
         let (mut count, mut lowest) = (0, BTreeSet::new());
         for (&word, &bits) in &self.0 {
@@ -194,7 +194,7 @@ struct Problems<'a, 'c> {
     bar: ProgressBar,
     console: &'a mut Console<'c>,
     is_damaged: bool,
-    /// By message without its numbers: how often it occurred, and the last offset.
+    /// For each message, without its digits: how often it occurred, and the last offset.
     seen: BTreeMap<String, (u64, u64)>,
 }
 
@@ -219,7 +219,7 @@ impl Problems<'_, '_> {
         }
     }
 
-    /// Reports how many problems have not been reported one by one.
+    /// Reports the number of problems that were not reported one by one.
     fn report_rest(&mut self) {
         for (kind, (count, last)) in std::mem::take(&mut self.seen) {
             if let Some(more) = count.checked_sub(MAX_REPORTED).filter(|&more| more != 0) {
@@ -407,7 +407,7 @@ pub fn read(
     Ok((trace, summary))
 }
 
-/// The IDs in dispatches for which the file has no record, with the number of dispatches.
+/// IDs in dispatches for which the file has no valid record, and the number of these dispatches.
 #[derive(Default)]
 struct Missing(BTreeMap<(&'static str, u32), u64>);
 
@@ -450,7 +450,7 @@ impl Missing {
     }
 }
 
-/// Reports what the counters in the header tell about records that are not in the file.
+/// Reports records that are not in the file according to the counters in its header, and traces that were not closed.
 fn check_header_counters(reader: &Reader<impl std::io::Read>, problems: &mut Problems) {
     const DROPPED: &str = "dropped for lack of space";
     const UNKNOWN: &str = "not recorded because devprof does not know their type";

@@ -38,7 +38,7 @@ impl Contents {
                     continue;
                 }
                 What::Host(host) if outermost(location) => host_line(host),
-                // An archive can have very many members.
+                // Not listed, because an archive can have very many members.
                 What::Host(_) => continue,
                 What::Archive { thin } => {
                     archives += 1;
@@ -52,7 +52,7 @@ impl Contents {
                     bundles += 1;
                     match &bundle.packed {
                         Some(packed) if bundles <= MAX_LISTED => format!(
-                            "{}: {} unpack to {} ({}, version {})",
+                            "{}: {} decompress to {} ({}, version {})",
                             path_within(location),
                             packed.packed.map_or("the rest".into(), size),
                             size(packed.unpacked),
@@ -195,7 +195,7 @@ fn with(variants: &[String]) -> String {
         .collect()
 }
 
-/// The path to a location within its file.
+/// The location within its file.
 fn path_within(location: &Location) -> String {
     let steps: Vec<String> = location.steps.iter().map(ToString::to_string).collect();
     match steps.is_empty() {

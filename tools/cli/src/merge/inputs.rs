@@ -1,6 +1,6 @@
-//! The files for llvm-profdata. Raw profiles of one code object differ only in their counters. They are added here, so
-//! that llvm-profdata reads one file for the thousand that a thousand processes wrote. The sum gives the same as
-//! llvm-profdata's own merge of the files.
+//! The files for llvm-profdata. Raw profiles of one code object differ only in their counters. The counters are
+//! added here, so that llvm-profdata reads one file instead of the thousand files of a thousand processes. The result is
+//! the same as if llvm-profdata had merged the files.
 
 use super::profile::{self, Arch, Function, Kind, Profile};
 use anyhow::{Context, Result};
@@ -321,7 +321,7 @@ llvm-profdata reads both
 counter pointer: record 0: counters out of bounds; the record begins at byte 0x98
 names: names at byte 0x100: invalid names section at byte 0: a size past the end of the section
 other file: not a profile: it begins with the bytes [00, 72, 66, 6f, 72, 70, 6c, ff]
-empty: empty file: its program ended before it was written
+empty: empty file: the program ended before writing it
 32 bits: a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones
 "
         );

@@ -1,15 +1,15 @@
-//! Device profiles of LLVM's own runtime whose counts devprof's files have, too.
+//! Finds device profiles of LLVM's own runtime that duplicate devprof's.
 //!
-//! If host code is instrumented, the runtime of LLVM 23 also collects device profiles, of kernels only. It gives its
-//! files the binary id of the host program. With devprof in the same process, devprof's files next to them have the
-//! same counts, which would count twice.
+//! If host code is instrumented, the runtime of LLVM 23 also collects device profiles, of kernels only. Its
+//! files have the binary id of the host program. If devprof is in the same process, its files in the same directory have
+//! the same counts, and a merge of all files would count twice.
 
 use super::profile::{self, Arch, Function, Kind, Profile};
 use profraw::Layout;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The possible host profiles next to a device profile: `x` next to `gfx1100.x`, `gfx1100.0.x` and `gfx1100.hsa0.x`.
+/// The possible paths of a device profile's host profile: `x` for `gfx1100.x`, `gfx1100.0.x` and `gfx1100.hsa0.x`.
 fn hosts(path: &Path) -> impl Iterator<Item = PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
     let rest = name.and_then(|name| Some(name.split_once('.')?.1));
@@ -41,7 +41,7 @@ fn has_host_id(path: &Path) -> bool {
     host.is_some_and(|host| ids(path).is_some_and(|own| Some(own) == ids(&host)))
 }
 
-/// The functions of a raw profile; none if it is damaged.
+/// The functions of a raw profile. Empty if it is damaged.
 fn functions(path: &Path) -> Vec<Function> {
     let check = |(profile, _): (Profile, _)| match profile.kind {
         Kind::Raw(version) => profile::check(&profile.bytes, version).ok(),
@@ -51,8 +51,8 @@ fn functions(path: &Path) -> Vec<Function> {
     checked.map(|checked| checked.functions).unwrap_or_default()
 }
 
-/// Those of `files` that LLVM's runtime wrote and whose functions are all in devprof's files in the same directory, of
-/// the same architecture.
+/// The files that LLVM's runtime wrote and whose functions are all in devprof's files for the same architecture in the
+/// same directory.
 pub fn find(files: &[PathBuf]) -> HashSet<PathBuf> {
     type Groups<'a> = HashMap<(&'a Path, Arch), Vec<&'a PathBuf>>;
     let (mut llvms, mut devprofs) = (Groups::new(), Groups::new());
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hosts_file_is_found_by_the_devices_name() {
+    fn the_host_profile_is_found_by_the_name_of_the_device_profile() {
         let of = |name| -> Vec<String> {
             hosts(Path::new(name))
                 .map(|path| path.display().to_string())

@@ -1,4 +1,4 @@
-//! The inputs of one output file, and what is known of the functions in them.
+//! The inputs of one output file, and their functions, as far as they are known.
 
 use super::inputs::Added;
 use super::profile::{Arch, Function};

@@ -16,13 +16,15 @@ const RAW: &str = "profraw";
 pub struct Found {
     /// In the order of the arguments; those of a directory or a pattern sorted by name.
     pub files: Vec<PathBuf>,
-    /// Arguments without files, and why.
+    /// Messages about arguments that match no file.
     pub missing: Vec<String>,
-    /// Number of files that occurred again.
+    /// Number of files that were skipped because they occurred before.
     pub repeated: usize,
     seen: HashSet<(u64, u64)>,
 }
 
+/// Expands the arguments to files.
+///
 /// # Errors
 /// A list (`@FILE`) cannot be read.
 pub fn expand(arguments: &[PathBuf]) -> Result<Found> {
@@ -99,8 +101,10 @@ impl Found {
             dirs.extend(below.into_iter().rev());
         }
         if self.files.len() + self.repeated == before {
-            self.missing
-                .push(format!("{}: no .{RAW} file in it or below", dir.display()));
+            self.missing.push(format!(
+                "{}: no .{RAW} files in this directory tree",
+                dir.display()
+            ));
         }
     }
 
@@ -171,7 +175,7 @@ mod tests {
         let list = format!(
             "# a comment\n\n{}\r\n{}\n",
             at("x.profdata").display(),
-            at("gone").display()
+            at("missing").display()
         );
         fs::write(at("list"), list).unwrap();
         let names = |named: &[String]| {
@@ -204,7 +208,7 @@ mod tests {
         assert_eq!(
             names(&[path("[odd].profraw")]).0,
             ["[odd].profraw"],
-            "a name before a pattern"
+            "a file name takes precedence over a pattern"
         );
         assert_eq!(
             names(&[format!("@{}", path("list"))]),

@@ -29,11 +29,11 @@ pub struct Outcome {
 pub struct Problem {
     /// The first one, if the counters of several files were added.
     file: PathBuf,
-    /// Their number.
+    /// The number of files whose counters were added.
     files: usize,
-    /// It refused all of the file, not only a function.
-    pub whole_file: bool,
-    /// llvm-profdata's message; of a function, it begins with the name.
+    /// llvm-profdata refused the complete file, not only a function.
+    pub complete_file: bool,
+    /// llvm-profdata's message. If it is about a function, it begins with the function's name.
     message: String,
 }
 
@@ -43,7 +43,7 @@ impl Problem {
         Some(Problem {
             file: input.files[0].clone(),
             files: input.files.len(),
-            whole_file: diagnostic.whole_file,
+            complete_file: diagnostic.complete_file,
             message: diagnostic.message.clone(),
         })
     }
@@ -62,15 +62,15 @@ impl std::fmt::Display for Problem {
 /// One run of llvm-profdata.
 struct Step {
     tool: Tool,
-    /// Indices into [`Inputs::all`]. The output of the step before is merged, too.
+    /// Indices into [`Inputs::all`]. The output of the previous step is merged, too.
     inputs: Vec<usize>,
 }
 
 /// Merges a group into `out`. Each llvm-profdata gets the raw profiles that it can read, the oldest llvm-profdata
-/// first. The next one also gets what that one wrote, since a newer one reads the indexed profiles of an older one.
+/// first. Each one also gets the output of the previous one, because it reads the indexed profiles of older versions.
 ///
 /// # Errors
-/// A llvm-profdata is missing, or fails for another reason than its input.
+/// An llvm-profdata is missing, or fails for a reason other than its input.
 pub fn merge(
     group: &OutputGroup,
     inputs: &Inputs,
@@ -90,7 +90,7 @@ pub fn merge(
             false => scratch.join(format!("step-{n}.profdata")),
         };
         let previous_output = previous.take();
-        // llvm-profdata may refuse a file after it has merged a part of it. Then merge again without that file.
+        // llvm-profdata may refuse a file after it has merged a part of it. In that case, merge again without the file.
         let result = loop {
             let mut list = List::new(scratch);
             if let Some(path) = &previous_output {
@@ -102,13 +102,13 @@ pub fn merge(
                 }
             }
             let result = list.merge(&step.tool, sparse && is_last, &to)?;
-            let whole_files = || result.diagnostics.iter().filter(|d| d.whole_file);
+            let complete_files = || result.diagnostics.iter().filter(|d| d.complete_file);
             let before = refused.len();
-            refused.extend(whole_files().filter_map(|diagnostic| diagnostic.input));
+            refused.extend(complete_files().filter_map(|diagnostic| diagnostic.input));
             if refused.len() == before || !result.has_output {
                 break result;
             }
-            let problems = whole_files().filter_map(|d| Problem::new(d, inputs));
+            let problems = complete_files().filter_map(|d| Problem::new(d, inputs));
             outcome.problems.extend(problems);
         };
         let problems = result.diagnostics.iter();
@@ -194,7 +194,7 @@ struct List<'a> {
     inputs: HashMap<Vec<u8>, Option<usize>>,
 }
 
-/// What came of one run of llvm-profdata.
+/// The result of one run of llvm-profdata.
 struct MergeResult {
     diagnostics: Vec<Diagnostic>,
     has_output: bool,
@@ -202,8 +202,8 @@ struct MergeResult {
 
 /// A line that llvm-profdata printed about a file.
 struct Diagnostic {
-    /// It refuses all of the file, not only a function.
-    whole_file: bool,
+    /// llvm-profdata refuses the complete file, not only a function.
+    complete_file: bool,
     /// See [`List::inputs`].
     input: Option<usize>,
     message: String,
@@ -236,7 +236,7 @@ impl List<'_> {
                 &link
             }
         };
-        // Without a weight, llvm-profdata would take what is in front of a comma in the path for one.
+        // The weight is explicit because llvm-profdata would parse the part of the path before a comma as a weight.
         self.text.extend_from_slice(b"1,");
         self.text.extend_from_slice(path.as_os_str().as_bytes());
         self.text.push(b'\n');
@@ -261,7 +261,11 @@ impl List<'_> {
             .with_context(|| format!("cannot start {}", tool.path.display()))?;
         let diagnostics = self.diagnostics(&output.stderr);
         let has_output = output.status.success();
-        if !has_output && !diagnostics.iter().any(|diagnostic| diagnostic.whole_file) {
+        if !has_output
+            && !diagnostics
+                .iter()
+                .any(|diagnostic| diagnostic.complete_file)
+        {
             let text = String::from_utf8_lossy(&output.stderr);
             let line = text.lines().find(|line| line.starts_with("error"));
             let line = line.or(text.lines().last()).unwrap_or("no message");
@@ -290,7 +294,7 @@ impl List<'_> {
                 let (path, input) =
                     breaks.find_map(|(at, _)| Some((at, self.inputs.get(&text[..at])?)))?;
                 Some(Diagnostic {
-                    whole_file: warning.is_some(),
+                    complete_file: warning.is_some(),
                     input: *input,
                     message: OsStr::from_bytes(&text[path + 2..]).display().to_string(),
                 })

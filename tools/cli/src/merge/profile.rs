@@ -16,7 +16,7 @@ pub enum Arch {
     /// A GPU, as LLVM's and devprof's runtimes put it into the file's name: `gfx1100`.
     Gpu(String),
     Host,
-    /// The profile does not say, for example because it was merged.
+    /// The profile does not contain this information, for example because it was merged.
     Unknown,
 }
 
@@ -32,20 +32,21 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Profile {
     pub kind: Kind,
-    /// The architecture in its name. A raw profile without one is of the host, unless its records say that it is of a
-    /// GPU.
+    /// The architecture in its name. A raw profile without one is of the host, unless its records are of a GPU.
     pub named: Option<Arch>,
     /// All bytes of a raw profile; the first [`HEAD`] ones of others, which llvm-profdata reads.
     pub bytes: Vec<u8>,
 }
 
-/// Bytes to read before the kind of a file is known. Most profiles are shorter.
+/// Number of bytes to read before the format of a file is known. Most profiles are shorter.
 const HEAD: u64 = 1 << 16;
 
+/// Opens a profile and determines its format.
+///
 /// # Errors
 /// The file cannot be read, or is not a profile.
 pub fn open(path: &Path) -> Result<Profile> {
-    // Opening a pipe would wait for a writer.
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let mut file = options.open(path).context("cannot open it")?;
@@ -74,7 +75,7 @@ pub fn open(path: &Path) -> Result<Profile> {
 fn kind_of(head: &[u8]) -> Result<Kind> {
     ensure!(
         !head.is_empty(),
-        "empty file: its program ended before it was written"
+        "empty file: the program ended before writing it"
     );
     match kind::Kind::of(head) {
         Some(kind::Kind::Raw {
@@ -99,7 +100,7 @@ fn raw_version(version: Option<u64>) -> Result<u64> {
     Ok(version & !VARIANT_MASK)
 }
 
-/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also after another word
+/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also after a prefix
 /// (`run7-gfx90a.profraw`).
 pub fn named(path: &Path) -> Option<Arch> {
     let name = path.file_name()?.to_str()?;
@@ -137,7 +138,7 @@ pub type Function = (u64, u64);
 #[derive(Debug, Default)]
 pub struct Checked {
     pub functions: Vec<Function>,
-    /// A record says that its function ran on a GPU.
+    /// A record is of a function that ran on a GPU.
     pub is_device: bool,
 }
 
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
     use profraw::format::{Header, V10};
 
-    /// Version 10: two records with these pointers to the two counters that there are, and their numbers.
+    /// Version 10: two counters, and two records with these counter pointers and numbers of counters.
     fn profile(records: [(u64, u64); 2]) -> Vec<u8> {
         let mut words = Header {
             version: V10.version,

@@ -328,7 +328,7 @@ fn kernels(
     dispatches: Option<&BTreeMap<String, Dispatches>>,
     naming: Naming,
 ) -> Vec<Kernel> {
-    // Kernels only on architectures that did not run are left out.
+    // Kernels that exist only on architectures that did not run are left out.
     let may_have_run = |function: &&(usize, &FunctionCoverage)| {
         let cells = function.1.columns.iter().zip(data);
         cells
@@ -382,8 +382,7 @@ fn kernels(
             own.add(functions[function].branches);
         }
         let time = kernel.time.unwrap_or(0);
-        // The time, weighted with the share of lines and branches that never ran. If nothing is known about them, all of
-        // the time.
+        // The time, weighted with the share of lines and branches that never ran. Without coverage data, all of the time.
         let missed = match own.total {
             0 => u128::from(time),
             total => u128::from(time) * u128::from(own.missed()) / u128::from(total),

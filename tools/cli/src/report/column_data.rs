@@ -13,7 +13,7 @@ use std::thread;
 /// The coverage data of an architecture or of the host.
 #[derive(Debug, Default)]
 pub struct ColumnData {
-    /// The processor (`gfx1100`), or `host`.
+    /// See [`super::model::Column::name`].
     pub name: String,
     pub host: bool,
     /// Whether there is a profile of it.

@@ -43,7 +43,7 @@ pub struct Note {
 
 #[derive(Serialize)]
 pub struct Column {
-    /// The processor (`gfx1100`), or `host`.
+    /// The processor (`gfx1100`), `merged` for a merged profile of several architectures, or `host`.
     pub name: String,
     pub host: bool,
     /// Whether there is a profile of it. If not, the totals do not include its code.
@@ -114,7 +114,7 @@ pub struct FunctionCoverage {
     pub file: usize,
     pub line: u32,
     pub columns: Vec<Option<Cell>>,
-    /// How often it was entered on all architectures, counted per work-item. None for functions of the host.
+    /// How often it was entered on all architectures that ran, counted per work-item. `None` for functions of the host.
     pub count: Option<u64>,
     pub lines: Ratio,
     pub branches: Ratio,

@@ -51,14 +51,14 @@ impl Notes {
         }
     }
 
-    /// Like [`Notes::losses`], for what has been reported on stderr.
+    /// Like [`Notes::losses`], for losses that have already been reported on stderr.
     pub fn reported_loss(&mut self, text: &str, items: Vec<String>) {
         self.losses(text, items);
         self.notes.rotate_right(1);
         self.reported += 1;
     }
 
-    /// Counts of an architecture that are missing or mixed.
+    /// Adds warnings about counts of an architecture that are missing or mixed.
     pub fn problems(&mut self, column: &ColumnData) {
         let problems = &column.problems;
         let shown = |names: &BTreeSet<String>| {
@@ -84,7 +84,7 @@ impl Notes {
         }
     }
 
-    /// Nothing ran, perhaps because the profile is of another program.
+    /// Adds a warning if nothing ran, perhaps because the profile is of another program.
     pub fn not_run(&mut self, column: &ColumnData) {
         let not_run = column.functions.iter().all(|function| function.count == 0);
         if column.ran && not_run && !column.functions.is_empty() {
@@ -96,7 +96,7 @@ impl Notes {
         }
     }
 
-    /// Code objects in which not every block is counted.
+    /// Adds notes about code objects in which not every block is counted.
     pub fn sampled(&mut self, columns: &[Column]) {
         let ran = columns
             .iter()
@@ -127,7 +127,7 @@ impl Notes {
         }
     }
 
-    /// Sources that are missing, or changed since they were compiled.
+    /// Adds warnings about sources that are missing, or were changed after they were compiled.
     pub fn sources(&mut self, report: &Report) {
         let paths = |which: fn(&Source) -> bool| -> Vec<String> {
             let these = report.files.iter().filter(|file| which(&file.source));
@@ -145,7 +145,7 @@ impl Notes {
         }
     }
 
-    /// Files that the LCOV format cannot name.
+    /// Adds a warning about files whose paths the LCOV format cannot represent.
     pub fn not_in_lcov(&mut self, report: &Report) {
         let broken = report
             .files
@@ -158,7 +158,7 @@ impl Notes {
         );
     }
 
-    /// Kernels for which the trace and the counts do not agree.
+    /// Adds notes about kernels for which the trace and the counts do not agree.
     pub fn kernels(&mut self, report: &Report) {
         let names = |state| -> Vec<String> {
             let these = report.kernels.iter().filter(|kernel| kernel.state == state);

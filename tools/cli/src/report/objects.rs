@@ -85,7 +85,7 @@ impl Objects {
             (0, Some(damage)) => format!("no code object could be read: {damage}"),
             (0, None) => {
                 format!(
-                    "{names}: no GPU code object in it; name the library that has the kernels (`devprof inspect` shows the contents of a file)"
+                    "{names}: no GPU code objects found; name the library that contains the kernels (`devprof inspect` shows the contents of a file)"
                 )
             }
             (number, _) => format!(

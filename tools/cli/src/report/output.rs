@@ -1,4 +1,5 @@
-//! The directory of a report. It is created or replaced only by a complete report, and replaces only a report.
+//! The directory of a report. It is created or replaced only when the report is complete. An existing directory is
+//! replaced only if it is an earlier report.
 
 use anyhow::{Context, bail};
 use std::fs;

@@ -37,7 +37,7 @@ const SIGNALS: [c_int; 9] = [
     libc::SIGCONT,
 ];
 
-/// Runs a program until it ends. Must be called once, while the process has one thread.
+/// Runs a program until it ends. Must be called only once, while the process has a single thread.
 pub fn run(command: &mut Command) -> Result<End, Error> {
     let signals = Signals::block();
     let (mask, child_action) = (signals.old, signals.child_action);
@@ -67,7 +67,8 @@ fn watch(pid: libc::pid_t, signals: &Signals) -> io::Result<End> {
                 Change::Continued => is_stopped = false,
                 Change::Stopped(why) => {
                     is_stopped = true;
-                    // Job control: this process stops, too, so that the shell notices. It continues both.
+                    // Job control: this process stops, too, so that the shell notices. Later, the shell
+                    // continues both.
                     if why != libc::SIGSTOP {
                         send(std::process::id().cast_signed(), libc::SIGSTOP);
                     }
@@ -87,7 +88,7 @@ fn watch(pid: libc::pid_t, signals: &Signals) -> io::Result<End> {
     }
 }
 
-/// Ends this process as the program ended, if a signal killed it. Otherwise returns the exit status for main.
+/// If a signal killed the program, ends this process by the same signal. Otherwise returns the program's exit status.
 pub fn end_as(end: End) -> u8 {
     let signal = match end {
         End::Exited(status) => return status,

@@ -12,7 +12,7 @@ use std::path::Path;
 /// How much of an executable is read: its headers are at the start.
 const HEADERS: u64 = 64 << 10;
 
-/// The reason for which the program cannot preload a library, if there is one.
+/// The reason why the program cannot preload a library, if there is one.
 pub fn obstacle(program: &Path) -> Option<String> {
     let data = fs::metadata(program).ok()?;
     let name = program.display();

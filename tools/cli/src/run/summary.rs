@@ -103,7 +103,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
         let mut profiles = journal.profiles.iter();
         if let Some((path, _)) = profiles.find(|(_, profile)| profile.is_older) {
             diagnostics.push(Diagnostic::warning(format!(
-                "{} existed before and was added to (%m): it has the counts of earlier runs, too",
+                "{} existed before this run, and %m added to it: it also has the counts of earlier runs",
                 shown(path)
             )));
         }
@@ -153,7 +153,7 @@ fn profiles(journal: &Journal, contents: &Contents) -> String {
 /// differ, and merging all files would count twice. The duplicates are removed from the directory that was created for
 /// the run. In other directories they are only reported.
 pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
-    // File times are those of the kernel's last timer tick.
+    // The kernel sets file times to its last timer tick, so they can be a little too early.
     let since = run.since - Duration::from_millis(20);
     let mut duplicates = BTreeSet::new();
     for path in journal.profiles.keys() {
@@ -183,12 +183,12 @@ pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
         duplicates.retain(|path| fs::remove_file(path).is_err());
     }
     let first = shown(duplicates.first()?);
-    let (files, have) = match duplicates.len() {
-        1 => (first, "has"),
-        n => (format!("{first} and {} more", n - 1), "have"),
+    let (files, duplicate) = match duplicates.len() {
+        1 => (first, "duplicates"),
+        n => (format!("{first} and {} more", n - 1), "duplicate"),
     };
     Some(Diagnostic::warning(format!(
-        "{files} {have} the same counts again, from LLVM's own collector, which is also in the program (`devprof flags` leaves it out): `devprof merge` counts them once"
+        "{files} {duplicate} devprof's counts: LLVM's own collector is also in the program (`devprof flags` leaves it out); `devprof merge` ignores the duplicates"
     )))
 }
 

@@ -122,8 +122,8 @@ pub fn call(id: u64, name: u32, thread: u32, start: u64, end: u64) -> Call {
     call
 }
 
-/// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has none,
-/// 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on are those of a graph.
+/// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has no
+/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on are those of a graph.
 pub fn trace() -> Vec<u8> {
     let mut records = definitions();
     let mut agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);

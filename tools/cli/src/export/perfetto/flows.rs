@@ -4,18 +4,18 @@ use crate::export::source;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A number of dispatches per API call. It takes one byte per call in most cases.
+/// Numbers of dispatches by API call, in most cases in one byte per call.
 #[derive(Default)]
 struct Counts {
     /// By correlation ID, up to [`Counts::MAX_SMALL`].
     small: Vec<u8>,
-    /// The rest of larger numbers.
+    /// For larger numbers, the part above [`Counts::MAX_SMALL`].
     rest: HashMap<u64, u64>,
 }
 
 impl Counts {
     const MAX_SMALL: u8 = u8::MAX;
-    /// IDs are consecutive numbers, so only a damaged trace has a larger one.
+    /// IDs are consecutive numbers, so only a damaged trace has a larger ID.
     const MAX_ID: u64 = 1 << 28;
 
     fn get(&self, id: u64) -> u64 {
@@ -50,8 +50,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// How many bits of a flow's ID number the dispatches of a call. Further dispatches of the call have no flow, which
-    /// also limits the size of its slice.
+    /// The number of low bits of a flow's ID that are the number of the dispatch in its call. Further dispatches of
+    /// the call have no flow, which also limits the size of the call's slice.
     const BITS: u32 = 20;
 
     /// Counts the dispatches of each call in a trace.
