@@ -96,7 +96,7 @@ pub trait PacketHandler: Send {
 
 static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();
 
-/// Sets the callback for all events. It does not panic. Only the first call has an effect.
+/// Sets the callback for all events, which must not panic. Only the first call has an effect.
 pub fn set_callback(callback: fn(Event<'_>)) {
     CALLBACK.get_or_init(|| callback);
 }
