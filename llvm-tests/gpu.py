@@ -1,11 +1,12 @@
-"""What `llvm-tests/run --gpu` needs to know about this machine: its GPU, ROCm, ROCm's clang and LLVM's tools.
+"""Finds what `llvm-tests/run --gpu` needs on this machine: the GPU, ROCm, ROCm's clang and LLVM's tools.
 
     gpu.py [--arch ARCH] [--settings FILE] [--lit PROGRAM]
 
-Prints the plan, and writes what lit.cfg.py needs to FILE (JSON). If something is missing it prints what, and the next
-step, and exits with 1. It only reads files and asks programs for their versions: it does not use the GPU.
+Prints what it found, and writes the settings for lit.cfg.py to FILE (JSON). If something is missing, it prints what is
+missing and the next step, and exits with 1. It only reads files and runs programs to get their versions; it does not
+use the GPU.
 
-DEVPROF_GPU_MACHINE=DIR probes the machine whose files are below DIR (DIR/dev/kfd, DIR/sys/…, DIR/opt/rocm), for tests.
+For tests, DEVPROF_GPU_MACHINE=DIR is the root of a fake machine's files (DIR/dev/kfd, DIR/sys/…, DIR/opt/rocm).
 """
 import argparse
 import glob
@@ -23,7 +24,7 @@ import features
 here = os.path.dirname(os.path.abspath(__file__))
 build = os.path.join(here, "..", "tools", "device-rt", "build")
 machine = os.environ.get("DEVPROF_GPU_MACHINE", "")
-# What the tests start by name.
+# The tools that the tests run by name.
 TOOLS = [
     *("FileCheck", "not", "count", "split-file", "clang-offload-bundler", "ld.lld", "llvm-ar", "llvm-cov", "llvm-mc"),
     *("llvm-nm", "llvm-objcopy", "llvm-objdump", "llvm-profdata", "llvm-readelf", "llvm-strip"),
@@ -34,12 +35,12 @@ class Missing(Exception):
     """What is missing, and the next step."""
 
 
-def below(path):
+def on_machine(path):
     return machine + path
 
 
 def output(command):
-    """What a program prints to stdout and stderr; nothing if it cannot be started."""
+    """The output of a program to stdout and stderr; empty if it cannot be started."""
     try:
         run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -48,14 +49,14 @@ def output(command):
 
 
 def check_access():
-    kfd = below("/dev/kfd")
+    kfd = on_machine("/dev/kfd")
     if not os.path.exists(kfd):
         raise Missing(
-            f"no {kfd}: the kernel's amdgpu driver runs no AMD GPU here",
+            f"{kfd} does not exist: the amdgpu kernel driver is not loaded or found no GPU",
             "check `lspci -nn | grep -i amd` and `sudo modprobe amdgpu`; start a container with --device /dev/kfd "
-            "--device /dev/dri. Without a GPU, `llvm-tests/run` runs the tests on a GPU model",
+            "--device /dev/dri. Without a GPU, `llvm-tests/run` runs the tests on the GPU model",
         )
-    devices = [kfd, *sorted(glob.glob(below("/dev/dri/renderD*")))]
+    devices = [kfd, *sorted(glob.glob(on_machine("/dev/dri/renderD*")))]
     refused = [path for path in devices if not os.access(path, os.R_OK | os.W_OK)]
     if refused:
         raise Missing(
@@ -66,30 +67,30 @@ def check_access():
 
 def gpus():
     """The architecture of each GPU, in the order in which ROCr numbers them."""
-    nodes = glob.glob(below("/sys/class/kfd/kfd/topology/nodes/*/properties"))
+    nodes = glob.glob(on_machine("/sys/class/kfd/kfd/topology/nodes/*/properties"))
     found = []
     for path in sorted(nodes, key=lambda path: int(path.split("/")[-2])):
         try:
             with open(path) as file:
                 number = re.search(r"(?m)^gfx_target_version (\d+)$", file.read())
         except PermissionError:
-            # In a container, a GPU that was not given to it.
+            # A GPU that the container cannot use.
             continue
         if number and int(number[1]):
             major, minor, step = int(number[1]) // 10000, int(number[1]) // 100 % 100, int(number[1]) % 100
             found.append(f"gfx{major}{minor:x}{step:x}")
     if not found:
-        raise Missing(f"{below('/dev/kfd')} is there, but the driver lists no GPU", "dmesg | grep -i amdgpu")
+        raise Missing(f"{on_machine('/dev/kfd')} exists, but the driver lists no GPU", "dmesg | grep -i amdgpu")
     return found
 
 
 def choose(all_gpus, arch):
-    """The architecture to test, and the number of the first GPU that has it."""
+    """The architecture to test, and the number of the first GPU with it."""
     kinds = list(dict.fromkeys(all_gpus))
     if arch is None and len(kinds) > 1:
         raise Missing(
             f"this machine has different GPUs ({', '.join(all_gpus)}), and the tests run on one",
-            f"name it: llvm-tests/run --gpu --arch {kinds[0]}",
+            f"select one: llvm-tests/run --gpu --arch {kinds[0]}",
         )
     arch = arch or kinds[0]
     if arch not in kinds:
@@ -107,17 +108,17 @@ def find_rocm():
     def version(path):
         return [int(number) for number in re.findall(r"\d+", os.path.basename(path))]
 
-    for path in [below("/opt/rocm"), *sorted(glob.glob(below("/opt/rocm-*")), key=version, reverse=True)]:
+    for path in [on_machine("/opt/rocm"), *sorted(glob.glob(on_machine("/opt/rocm-*")), key=version, reverse=True)]:
         if os.path.isdir(path):
             return path
     raise Missing(
-        f"no ROCm: ROCM_PATH is not set, and {below('/opt')} has no rocm and no rocm-*",
+        f"ROCm not found: ROCM_PATH is not set, and {on_machine('/opt')} has no rocm or rocm-*",
         "install ROCm as AMD's installation guide describes it, or set ROCM_PATH to its directory",
     )
 
 
 def find_clang(rocm, arch):
-    """ROCm's clang++: path, version, raw profile version, whether it samples, resource directory."""
+    """ROCm's clang++: path, version, raw profile version, whether it supports sampling, resource directory."""
     paths = [os.path.join(rocm, part, "clang++") for part in ("llvm/bin", "lib/llvm/bin")]
     path = next((path for path in paths if os.access(path, os.X_OK)), None)
     if not path:
@@ -128,8 +129,8 @@ def find_clang(rocm, arch):
     known = output([path, "--target=amdgcn-amd-amdhsa", "--print-supported-cpus"]).split()
     if arch not in known:
         raise Missing(
-            f"the architecture {arch} is unknown to {path} ({version})",
-            "use a later ROCm (ROCM_PATH names it)",
+            f"{path} ({version}) does not support the architecture {arch}",
+            "use a later ROCm (set ROCM_PATH)",
         )
     with tempfile.NamedTemporaryFile("w", suffix=".c") as probe:
         probe.write("void probe(void) {}\n")
@@ -145,14 +146,14 @@ def find_clang(rocm, arch):
         what = f"writes raw profiles of version {raw_version}" if raw else "does not instrument GPU code"
         raise Missing(
             f"{path} ({version}) {what}; devprof reads versions 10 and 11 (LLVM 22 and 23)",
-            "use a ROCm with LLVM 22 or 23 (ROCM_PATH names it)",
+            "use a ROCm with LLVM 22 or 23 (set ROCM_PATH)",
         )
     resources = output([path, "-print-resource-dir"]).strip()
     return path, version, raw_version, samples, resources
 
 
 def device_runtime(clang, resources):
-    """Its path, and whether it is there."""
+    """The path of the device side of the profile runtime, and whether it is installed."""
     path = os.path.join(resources, "lib/amdgcn-amd-amdhsa/libclang_rt.profile.a")
     if os.path.exists(path):
         return path, True
@@ -168,21 +169,21 @@ def device_runtime(clang, resources):
 
 
 def find_tools(clang, raw_version):
-    """The directories to put into PATH: the first one that has each of the tools."""
+    """The directories for PATH: for each tool the first one that has it."""
     first = os.path.dirname(clang)
-    places = [first]
-    places += [below(path) for path in os.environ.get("PATH", "").split(":") if path.startswith("/")]
-    places += sorted(glob.glob(below("/usr/lib/llvm-*/bin")), reverse=True)
+    candidates = [first]
+    candidates += [on_machine(path) for path in os.environ.get("PATH", "").split(":") if path.startswith("/")]
+    candidates += sorted(glob.glob(on_machine("/usr/lib/llvm-*/bin")), reverse=True)
     directories, missing = [first], []
     for name in TOOLS:
-        place = next((place for place in places if os.access(os.path.join(place, name), os.X_OK)), None)
-        if not place:
+        directory = next((directory for directory in candidates if os.access(os.path.join(directory, name), os.X_OK)), None)
+        if not directory:
             missing.append(name)
-        elif place not in directories:
-            directories.append(place)
+        elif directory not in directories:
+            directories.append(directory)
     if missing:
         raise Missing(
-            f"no {', '.join(missing)} in {first}, PATH or {below('/usr/lib')}/llvm-*/bin",
+            f"{', '.join(missing)} not found in {first}, PATH or {on_machine('/usr/lib')}/llvm-*/bin",
             f"install LLVM's tools for tests (AMD: rocm-llvm-dev; Debian and Ubuntu: llvm-{raw_version + 12}-tools)",
         )
     return directories
@@ -225,7 +226,7 @@ def main():
     print(f"GPU:            {arch}, wave{wave}, number {number} of {', '.join(all_gpus)} (ROCR_VISIBLE_DEVICES={number})")
     print(f"ROCm:           {rocm}")
     print(f"clang:          {clang} ({version}), raw profile version {raw_version}")
-    print(f"device runtime: {runtime} ({'is there' if installed else 'will be installed'})")
+    print(f"device runtime: {runtime} ({'installed' if installed else 'will be installed'})")
     print(f"LLVM's tools:   {', '.join(directories)}")
     print(f"lit:            {options.lit if shutil.which(options.lit) else options.lit + ' (will be installed with pip)'}")
     print(

@@ -1,26 +1,30 @@
-# The substitutions of the tests in this directory: the compilers, the runtime in its two forms, and LLVM's own tools.
-# llvm-tests/run starts lit with the parameter `target` (cargo's target directory).
+# Configuration of the tests: see README.md. llvm-tests/run starts lit with the parameter `target` (cargo's target
+# directory) and, on a GPU, `gpu` (the settings from gpu.py).
 import json
 import os
-
-import lit.formats
+import sys
 
 target = lit_config.params["target"]
-inputs = os.path.join(os.path.dirname(__file__), "Inputs")
+tests = os.path.dirname(os.path.abspath(__file__))
+repo = os.path.dirname(tests)
+inputs = os.path.join(tests, "Inputs")
+sys.path.append(inputs)
+import split_test
+
 llvm23 = "/usr/lib/llvm-23"
 llvm22 = "/usr/lib/llvm-22"
 device_rt = "/lib/amdgcn-amd-amdhsa/libclang_rt.profile.a"
 device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode"
 
 config.name = "devprof"
-config.test_format = lit.formats.ShTest()
+config.test_format = split_test.SplitTest()
 config.suffixes = [".hip", ".c", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
-config.test_source_root = os.path.dirname(__file__)
+config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
 
-# Where the tests run: in the root of tools/rocm-env, on the GPU model, or with the parameter `gpu` on this machine's GPU
-# with its ROCm, which gpu.py has found. Tests name what they need in REQUIRES lines (Inputs/features.py has the list).
+# The tests run on the GPU model in the root of tools/rocm-env or, with the parameter `gpu`, on this machine's GPU with its
+# ROCm, which gpu.py has found. Tests name the features that they need in REQUIRES lines (Inputs/features.py).
 if "gpu" in lit_config.params:
     with open(lit_config.params["gpu"]) as file:
         gpu = json.load(file)
@@ -29,9 +33,9 @@ if "gpu" in lit_config.params:
     arch, clang, device_runtime = gpu["arch"], os.path.join(os.path.dirname(gpu["clang"]), "clang"), gpu["device_runtime"]
     clang += f" -I{gpu['rocm']}/include{link}"
     hip_cxx = gpu["clang"] + link
-    # clang samples where it has the runtime's functions for that; without them only atomic increments are exact.
+    # A clang that supports sampling has an option to disable it. Without sampling, only atomic increments are exact.
     exact = "-mllvm=--offload-pgo-sampling=0" if gpu["samples"] else "-fprofile-update=atomic"
-    # clang 22 links no device runtime by itself, and needs no LTO for it.
+    # clang 22 does not link the device runtime by itself, and does not need LTO for it.
     lto = " -foffload-lto"
     if gpu["raw_version"] < 11:
         hip_cxx += " -Xoffload-linker " + device_runtime
@@ -40,25 +44,25 @@ if "gpu" in lit_config.params:
     config.test_exec_root += "-gpu"
     config.environment["PATH"] = ":".join([*gpu["path"], "/usr/sbin:/usr/bin:/sbin:/bin"])
     config.environment["ROCR_VISIBLE_DEVICES"] = str(gpu["number"])
-    # In front of the tools' own names, but not of files that are called like them.
+    # Runs these tools through retarget.py. The pattern does not match their names in paths.
     retarget = "python3 " + os.path.join(inputs, "retarget.py") + " " + arch
     config.substitutions += [(rf"(?<![\w/.-]){tool}(?![\w/.-])", f"{retarget} {tool}") for tool in ("FileCheck", "split-file")]
-    # What this GPU may need (HSA_OVERRIDE_GFX_VERSION, HSA_XNACK).
+    # The GPU may need the caller's HSA_OVERRIDE_GFX_VERSION or HSA_XNACK.
     passed_on = ["HOME", "LD_LIBRARY_PATH", *(name for name in os.environ if name.startswith("HSA_"))]
 else:
     arch, clang, device_runtime = "gfx1100", "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
     config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
-    here = os.path.abspath(os.path.dirname(__file__)) + "/"
-    above = [path[:at] for path in (here, os.path.abspath(target) + "/") for at in range(1, len(path)) if path[at] == "/"]
-    if all(os.stat(path).st_mode & 0o001 for path in above):
+    paths = tests + "/", os.path.abspath(target) + "/"
+    parents = [path[:at] for path in paths for at in range(1, len(path)) if path[at] == "/"]
+    if all(os.stat(path).st_mode & 0o001 for path in parents):
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
 
-# lit starts from an empty environment: the GPU model's variables go on to the programs, the machine's
-# LLVM_PROFILE_FILE and DEVPROF_* do not.
+# lit starts tests with an empty environment. The GPU model's variables are passed on, the caller's LLVM_PROFILE_FILE and
+# DEVPROF_* are not.
 for name in passed_on:
     if name in os.environ:
         config.environment[name] = os.environ[name]
@@ -68,45 +72,54 @@ hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
 
 config.substitutions += [
-    # A .hip file to anything; the file name's ending says the language, so archives may follow as they are.
+    # The language depends on the file name's suffix, so that archives can follow.
     ("%hip_cxx22", "clang++-22 " + device_libs + hip),
     ("%hip_cxx", hip_cxx + hip),
     ("%clang", clang),
-    # Instrumentation and coverage, of the host's and the device's code, of only one of them.
+    # Instrumentation and coverage of host and device code, or of one of them.
     ("%pgo", "-fprofile-instr-generate -fcoverage-mapping"),
     ("%device_pgo", "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping"),
     ("%host_pgo", "-Xarch_host -fprofile-instr-generate -Xarch_host -fcoverage-mapping"),
-    # Every block counts, not one in eight.
+    # Every block is counted, not one in eight.
     ("%exact", "-Xarch_device " + exact),
-    # The file is a module, loaded by name; --offload-device-only links no profile runtime by itself.
+    # Compiles a module, which is loaded by name; --offload-device-only does not link the profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),
-    ("%device_rt_build", os.path.join(os.path.dirname(__file__), "..", "tools", "device-rt", "build")),
+    ("%device_rt_build", os.path.join(repo, "tools", "device-rt", "build")),
     ("%device_rt22", "-Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
-    # The runtime. As an archive it comes before the toolchain's libraries; -u takes it into programs in which
-    # nothing asks for it (instrumented host code does).
+    # devprof's archive is linked before the toolchain's libraries. -u links it into programs that do not refer to it
+    # (instrumented host code does).
     ("%devprof_a", os.path.join(target, "dist", "libdevprof.a")),
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
-    # lld exports the archive's HSA functions from an executable only if it is told to (see tools/cli/src/flags.rs).
+    # lld only exports the archive's HSA functions from an executable with these flags (see tools/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy"),
     ("%devprof_so", devprof_so),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
     # The command line.
     (r"%devprof\b", os.path.join(target, "release", "devprof")),
-    # What a report says; readers of HTML and LCOV that are not ours come with it.
-    ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(os.path.dirname(__file__), "cli", "Inputs", "report.py")),
+    # Checks reports, with third-party readers of HTML and LCOV.
+    ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(tests, "cli", "Inputs", "report.py")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),
     ("%profdata", "llvm-profdata"),
-    # A line a function, of `llvm-profdata show --all-functions --counts`: name: [function count, block counts…].
+    # One line per function: name: [function count, block counts…].
     ("%counts22", "python3 " + os.path.join(inputs, "counts.py") + " " + llvm22 + "/bin/llvm-profdata"),
     ("%counts", "python3 " + os.path.join(inputs, "counts.py") + " llvm-profdata"),
     ("%cov", "llvm-cov"),
-    # A trace as lines; --calls and --summary: see there.
     ("%trace", "python3 " + os.path.join(inputs, "trace.py")),
     ("%profraw", "python3 " + os.path.join(inputs, "profraw.py")),
-    ("%spoil", "python3 " + os.path.join(inputs, "spoil.py")),
+    ("%corrupt", "python3 " + os.path.join(inputs, "corrupt.py")),
+    # Runs a program and prints its exit status; runs a program as another user; what tools/rocm-env preloads.
+    ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
+    ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
+    ("%{preloaded}", os.environ.get("LD_PRELOAD", "")),
+    # A program that uses HSA directly, on ROCr with the GPU model, and on the simulator of tools/hsa-sim.
+    ("%on_rocr", "env"),
+    ("%on_sim", "env -u LD_PRELOAD LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
+    ("%sim_dir", os.path.join(target, "hsa-sim")),
+    ("%fixtures", os.path.join(repo, "fixtures")),
     ("%inputs", inputs),
     ("%target", target),
+    (r"%repo\b", repo),
     ("%{long}", 300 * "a"),
 ]
 if arch != "gfx1100":

@@ -1,5 +1,5 @@
-//! The shared library stays when it is closed, as ROCr does with its tools: threads of the program that have run
-//! through it still have to end, and its exit handler still has to run.
+//! Marks the shared library so that it stays loaded when it is closed. ROCr closes its tools, but threads that have run
+//! devprof's code still have to exit, and its exit handler still has to run.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");

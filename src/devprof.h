@@ -1,14 +1,14 @@
-/* devprof: what a program may call. It need not call anything: when it ends, or something with kernels in it is
- * unloaded, devprof writes what was counted by itself.
+/* devprof: functions that a program may call. No call is required: devprof writes the counters when the program exits
+ * and when code objects are unloaded.
  *
- * Link with libdevprof.a or libdevprof.so (`pkg-config devprof`, CMake's devprof::devprof), or define DEVPROF_OPTIONAL
- * before including this file and run the program with or without devprof (`devprof run`): functions that are not there
+ * Link with libdevprof.a or libdevprof.so (`pkg-config devprof`, CMake's devprof::devprof). Or define DEVPROF_OPTIONAL
+ * before including this file, and run the program with or without devprof (`devprof run`). Without devprof, the functions
  * are then null pointers, and devprof_collect and devprof_reset do nothing and return 0.
  *
- * Every function may be called by any thread at any time between the start of main and the end of the process; calls
- * wait for one another. None may be called by a signal handler. None starts HSA or HIP, and where neither is alive
- * there is nothing to do. Nothing is thrown. In a child that was forked while HSA was alive they do nothing and return 0.
- * What is lost is said on stderr, a line each. */
+ * Each function may be called on any thread, at any time from the start of main to the end of the process. Concurrent
+ * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA or
+ * HIP; if HSA is not initialized, or in a child that was forked while it was, they do nothing and return 0. Losses are
+ * reported on stderr, one per line. */
 #ifndef DEVPROF_H
 #define DEVPROF_H
 
@@ -26,31 +26,31 @@
 extern "C" {
 #endif
 
-/* Waits for the kernels that run (at most DEVPROF_SYNC_MS milliseconds, 10000 unless told otherwise), copies the
- * counters of every loaded code object from every GPU, and writes each one's file (LLVM_PROFILE_FILE), or writes it
- * again with what was counted since. LLVM's host runtime calls it when it writes the host's profile.
- * 0, or -1 when something was lost: a file that could not be written, counters that could not be read, kernels that ran
- * on past the limit. The rest is written all the same. */
+/* Waits for running kernels (at most DEVPROF_SYNC_MS milliseconds; the default is 10000), copies the counters of all
+ * loaded code objects from all GPUs, and writes one file per code object (LLVM_PROFILE_FILE). Later calls update the
+ * files. LLVM's host runtime calls this function when it writes the host profile.
+ * Returns 0, or -1 if something was lost: a file could not be written, counters could not be read, or kernels still ran
+ * at the time limit. Everything else is written. */
 DEVPROF_API int __llvm_profile_hip_collect_device_data(void);
 
-/* Waits for the kernels that run, as above, and sets the counters of every loaded code object back to what they were
- * when it was loaded; what was counted before is forgotten, and files that were written stay.
- * 0, or -1 when the counters of something could not be set back. */
+/* Waits for running kernels, as above, and resets the counters of all loaded code objects. Earlier counts are discarded;
+ * files that were already written stay unchanged.
+ * Returns 0, or -1 if counters could not be reset. */
 DEVPROF_API int devprof_reset_counters(void);
 
-/* Sets the host's counters back, if LLVM's runtime is in the program, and then the devices'. What
- * __llvm_profile_reset_counters becomes in a program that is linked with the archive and
- * -Wl,--wrap=__llvm_profile_reset_counters. */
+/* Resets the host's counters, if the program contains LLVM's host runtime, and then the devices' counters. In a program
+ * that is linked with the archive and -Wl,--wrap=__llvm_profile_reset_counters, it replaces
+ * __llvm_profile_reset_counters. */
 DEVPROF_API void __wrap___llvm_profile_reset_counters(void);
 
-/* Called by objects that some compilers make, to tell of kernels and modules. They do nothing: devprof finds code
- * objects by itself. */
+/* Some compilers generate calls of these functions to register kernels and modules. They do nothing: devprof finds code
+ * objects without registration. */
 DEVPROF_API void __llvm_profile_offload_register_shadow_variable(void *variable);
 DEVPROF_API void __llvm_profile_offload_register_section_shadow_variable(void *variable);
 DEVPROF_API void __llvm_profile_offload_register_dynamic_module(int status, void **module, const void *image);
 DEVPROF_API void __llvm_profile_offload_unregister_dynamic_module(void *module);
 
-/* The first two by shorter names. */
+/* Shorter names for the first two functions. */
 static inline int devprof_collect(void) {
 #ifdef DEVPROF_OPTIONAL
     if (!__llvm_profile_hip_collect_device_data)

@@ -1,4 +1,4 @@
-// For the programs of the tests: a HIP call that fails ends the program with its name.
+// For the test programs: if a HIP call fails, CHECK prints the call and ends the program.
 #pragma once
 #include <hip/hip_runtime.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-# counts.py LLVM-PROFDATA FILE…: one line a function of what `llvm-profdata show --all-functions --counts` says, sorted,
-# `name: [function count, block counts…]`, names as they are mangled. Several files are merged first.
+# counts.py LLVM-PROFDATA FILE…: prints the functions that `llvm-profdata show --all-functions --counts` shows, sorted,
+# one per line: `name: [function count, block counts…]` with mangled names. Several files are merged first.
 import os
 import re
 import subprocess

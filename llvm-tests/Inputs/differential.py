@@ -1,6 +1,6 @@
-# differential.py TESTS DEVPROF COMPILER…: builds and runs the programs of the other tests twice, with LLVM's own
-# collector and with devprof's archive before it, and compares what llvm-profdata shows of the device's profiles.
-# Functions that both report must agree in hash and counts; one that only one of them reports must be explained here.
+# differential.py TESTS DEVPROF COMPILER…: builds and runs programs of other tests twice, with LLVM's own collector and
+# with devprof's archive linked before it, and compares what llvm-profdata shows of the device profiles. Functions that
+# both report must have the same hash and counts. Each function that only one of them reports must be explained here.
 import os
 import subprocess
 import sys
@@ -11,34 +11,35 @@ EXACT = ["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"]
 PGO = ["-fprofile-instr-generate", "-fcoverage-mapping"]
 WAVE64 = ["-mwavefrontsize64", "-Xoffload-compiler", "-mwavefrontsize64"]
 
-# Name, the test that has its source, the source files when the test is split into several, flags.
+# Name, the test that contains the source, the source files if the test is split, flags.
 PROGRAMS = [
-    ("branch -O0", "branch.hip", [], PGO + EXACT + ["-O0"]),
-    ("branch -O3", "branch.hip", [], PGO + EXACT + ["-O3"]),
-    ("coverage", "coverage.hip", [], PGO + EXACT + ["-O1"]),
-    ("device functions -O0", "device-functions.hip", [], PGO + EXACT + ["-O0"]),
-    ("device functions -O3", "device-functions.hip", [], PGO + EXACT + ["-O3"]),
-    ("IR level", "ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("nothing launched", "nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
-    ("partial groups", "partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
-    ("sampling", "sampling.hip", [], PGO + ["-O2"]),
-    ("select", "select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
-    ("several kernels", "several-kernels.hip", [], PGO + EXACT + ["-O2"]),
-    ("translation units", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
-    ("translation units RDC", "translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
-    ("unused image", "unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
-    ("wave64", "wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
+    ("branch -O0", "drain/branch.hip", [], PGO + EXACT + ["-O0"]),
+    ("branch -O3", "drain/branch.hip", [], PGO + EXACT + ["-O3"]),
+    ("coverage", "formats/coverage.hip", [], PGO + EXACT + ["-O1"]),
+    ("device functions -O0", "drain/device-functions.hip", [], PGO + EXACT + ["-O0"]),
+    ("device functions -O3", "drain/device-functions.hip", [], PGO + EXACT + ["-O3"]),
+    ("IR level", "formats/ir-level.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("nothing launched", "drain/nothing-launched.hip", [], PGO + EXACT + ["-O2"]),
+    ("partial groups", "drain/partial-groups.hip", [], PGO + EXACT + ["-O2", "-fno-offload-uniform-block"]),
+    ("sampling", "drain/sampling.hip", [], PGO + ["-O2"]),
+    ("select", "formats/select.hip", [], ["-fprofile-generate", "-O2"] + EXACT),
+    ("several kernels", "drain/several-kernels.hip", [], PGO + EXACT + ["-O2"]),
+    ("translation units", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2"]),
+    ("translation units RDC", "drain/translation-units.test", ["a.hip", "b.hip"], PGO + EXACT + ["-O2", "-fgpu-rdc", "-DRDC"]),
+    ("unused image", "drain/unused-image.test", ["used.hip", "unused.hip"], PGO + EXACT + ["-O2"]),
+    ("wave64", "drain/wave64.hip", [], PGO + EXACT + ["-O3"] + WAVE64),
 ]
-# Left out because LLVM's runtime is known to lose counts in them, which their own tests hold devprof to: programs
-# that collect and launch again, whose kernels run at exit, whose modules go, and where only one side is instrumented.
+# Programs for which LLVM's runtime is known to lose counts are not included; other tests check devprof with them. These
+# programs launch again after a collect call, exit while kernels run, unload modules, or have only their host code or
+# only their device code instrumented.
 
-# Programs that crash with LLVM's runtime: how, why.
+# Programs that crash with LLVM's runtime: exit status, reason.
 CRASHES = {
     "unused image": (-11, "its drain reads the sections of an image that HIP has not loaded"),
 }
 
-# (program, function) that one runtime alone reports: why.
-RECORDS = "a device function; LLVM copies the records of kernels alone when the host is instrumented too"
+# (program, function) that only one runtime reports: reason.
+RECORDS = "a device function; LLVM copies only the kernels' records if the host is instrumented, too"
 DEVICE_LIBRARY = [
     "__assert_fail",
     "__assertfail",
@@ -60,19 +61,17 @@ ONLY_DEVPROF |= {(program, name): RECORDS for program in ["IR level", "select"] 
 ONLY_LLVM = {}
 
 tests, devprof, *compiler = sys.argv[1:]
+mismatches = 0
 
 
-bad = 0
-
-
-def wrong(text):
-    global bad
-    bad += 1
+def report_mismatch(text):
+    global mismatches
+    mismatches += 1
     print("WRONG:", text)
 
 
 def objects(program):
-    """Compiles a program's sources into a directory of its own."""
+    """Compiles a program's sources into its own directory."""
     name, test, files, flags = program
     directory = os.path.abspath(name.replace(" ", "_"))
     os.makedirs(directory)
@@ -85,7 +84,7 @@ def objects(program):
 
 
 def profile(program, kind, compiled, libraries):
-    """Links and runs a program in a directory of its own; its device functions."""
+    """Links and runs a program in its own directory, and returns its device functions."""
     name, _, _, flags = program
     directory = os.path.join(name.replace(" ", "_"), kind)
     os.makedirs(directory)
@@ -93,35 +92,35 @@ def profile(program, kind, compiled, libraries):
     ran = subprocess.run(["./a"], cwd=directory, env=os.environ | {"LLVM_PROFILE_FILE": "x.profraw"})
     expected, why = CRASHES.get(name, (0, "")) if kind == "llvm" else (0, "")
     if ran.returncode != expected:
-        wrong(f"{name}: with {kind} it ends with {ran.returncode}")
+        report_mismatch(f"{name}: with {kind} the program exits with {ran.returncode}")
     elif why:
-        print(f"{name}: ends with {expected} with LLVM: {why}")
+        print(f"{name}: exits with {expected} with LLVM: {why}")
     files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
     functions = counts.read("llvm-profdata", files) if files else {}
-    # IR-level names of local functions begin with the source's path.
+    # IR-level names of local functions start with the source's path.
     return {name.rpartition("/")[2]: found for name, found in functions.items()}
 
 
 for program in PROGRAMS:
     name = program[0]
     compiled = objects(program)
-    theirs = profile(program, "llvm", compiled, [])
-    ours = profile(program, "devprof", compiled, [devprof])
-    for function in sorted(theirs.keys() | ours.keys()):
-        if function not in theirs:
+    with_llvm = profile(program, "llvm", compiled, [])
+    with_devprof = profile(program, "devprof", compiled, [devprof])
+    for function in sorted(with_llvm.keys() | with_devprof.keys()):
+        if function not in with_llvm:
             if (name, function) in ONLY_DEVPROF:
                 print(f"{name}: {function} only with devprof: {ONLY_DEVPROF.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {ours[function][1]} only with devprof")
-        elif function not in ours:
+                report_mismatch(f"{name}: {function} {with_devprof[function][1]} only with devprof")
+        elif function not in with_devprof:
             if (name, function) in ONLY_LLVM:
                 print(f"{name}: {function} only with LLVM: {ONLY_LLVM.pop((name, function))}")
             else:
-                wrong(f"{name}: {function} {theirs[function][1]} only with LLVM")
-        elif ours[function] != theirs[function]:
-            wrong(f"{name}: {function} is {ours[function]} with devprof, {theirs[function]} with LLVM")
+                report_mismatch(f"{name}: {function} {with_llvm[function][1]} only with LLVM")
+        elif with_devprof[function] != with_llvm[function]:
+            report_mismatch(f"{name}: {function} is {with_devprof[function]} with devprof, {with_llvm[function]} with LLVM")
         else:
-            print(f"{name}: {function} {ours[function][1]} with both")
+            print(f"{name}: {function} {with_devprof[function][1]} with both")
 for name, function in ONLY_DEVPROF.keys() | ONLY_LLVM.keys():
-    wrong(f"{name}: {function} is explained, but both report it or none does")
-sys.exit(bad != 0)
+    report_mismatch(f"{name}: {function} is explained, but both runtimes report it or neither does")
+sys.exit(mismatches != 0)

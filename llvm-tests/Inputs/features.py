@@ -1,27 +1,29 @@
-# features.py DIRECTORY [--add]: whether every test below DIRECTORY names in a REQUIRES line the features that it uses.
-# `llvm-tests/run --gpu` skips a test whose features a machine with a GPU does not have. Prints the tests that lack a
-# feature and exits with 1; --add writes them into the tests.
+# features.py DIRECTORY [--add]: checks that each test below DIRECTORY has the features that it uses in a REQUIRES
+# line. `llvm-tests/run --gpu` skips tests whose features a machine with a GPU does not have. Prints the tests that
+# lack a feature and exits with 1; --add adds the REQUIRES lines.
 import os
 import re
 import sys
 
-# What in a test's commands shows that it uses a feature.
+# Patterns in a test's commands, which show that it uses a feature.
 USES = {
     # The root of tools/rocm-env: its two clangs by name, its paths and packages.
     "debian": r"clang(\+\+)?-2[23]|%[a-z_]+22\b|/usr/(s?bin|lib)|\bgcc |\bcmake |mpirun|%target/prefix|llvm-offload-binary",
-    # LLVM 23.1.4's own collector, which loses counts in its known ways.
+    # LLVM 23.1.4's own collector, which is known to lose counts.
     "llvm-runtime": r"%host_pgo|\bpeer\b|prefix(es)?=LLVM",
-    # ROCr's model mode and the GPU model: one GPU of a known kind, no interrupts, programs that fit it.
-    "model": r"%on_rocr|HSA_MODEL|--model|%\{preloaded\}|gpu-model|HSA_ENABLE_INTERRUPT|\bdemo\b|frozen\.so",
+    # ROCr's model mode and the GPU model: one GPU of a known architecture, no interrupts, programs that the model can
+    # run.
+    "model": r"%on_rocr|HSA_MODEL|--model|%\{preloaded\}|gpu-model|HSA_ENABLE_INTERRUPT|\bdemo\b|executables\.so",
     # The HSA simulator.
-    "sim": r"%on_sim|%sim_headers|hsa-sim",
+    "sim": r"%on_sim|%sim_dir|hsa-sim",
     # Root rights: mounts, other users' files.
     "root": r"mounts|chown|unshare|setpriv",
-    # Other users can reach the checkout: it is in no directory that is closed to them, as /root is.
+    # Other users can reach the checkout: they have access to all of its parent directories. /root, for example, is
+    # closed to them.
     "other-users": r"as_user",
-    # Code objects for this GPU, or code for a GPU that the test names.
+    # Code objects for gfx1100, or code for a GPU that the test names.
     "gfx1100": r"%fixtures|gfx(?!1100\b)[0-9]",
-    # 32 lanes in a wave unless told otherwise.
+    # 32 lanes per wave by default.
     "wave32": r"mwavefrontsize64",
 }
 
@@ -47,7 +49,7 @@ def required(text):
 def used(text):
     found = set()
     for command in re.findall(r"(?:RUN|DEFINE):(.*)", text):
-        # What lit runs only where there is a feature.
+        # lit runs the command only if this feature is available, so the test does not require it.
         condition = re.match(r" *%if ([a-z0-9-]+) ", command)
         found |= {name for name, pattern in USES.items() if re.search(pattern, command)} - {condition and condition[1]}
     return found
@@ -62,7 +64,7 @@ def main():
             continue
         wrong += 1
         if add:
-            # In front of the first command, with the same comment sign.
+            # Before the first command, with the same comment prefix.
             line = re.search(r"(?m)^(.*?)(RUN|DEFINE):", text)
             text = f"{text[:line.start()]}{line[1]}REQUIRES: {', '.join(sorted(missing))}\n{text[line.start():]}"
             with open(path, "w") as file:

@@ -1,10 +1,10 @@
-// mounts [MOUNT…] -- COMMAND…: runs a command in a mount name space of its own (all mounts of tools/rocm-env are
-// private), after
-//   hide=FILE        an empty file in FILE's place
-//   full=DIRECTORY   a file system of 16 KiB with no room left
-//   small=DIRECTORY  a file system of 16 KiB with 4 KiB left
-//   readonly=DIRECTORY
-//   empty=DIRECTORY  an empty file system that can be written
+// mounts [MOUNT…] -- COMMAND…: runs the command in its own mount namespace (all mounts of tools/rocm-env are private),
+// after these mounts:
+//   hide=FILE           an empty file over FILE
+//   full=DIRECTORY      a full file system of 16 KiB
+//   small=DIRECTORY     a file system of 16 KiB, of which 4 KiB are free
+//   readonly=DIRECTORY  a read-only file system
+//   empty=DIRECTORY     an empty, writable file system
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-# Prints a raw profile as it is: header, then each record with its counters, without llvm-profdata's help. Tests use
-# it for what llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
+# Prints a raw profile without llvm-profdata: the header, then each record with its counters, including fields that
+# llvm-profdata does not show. The layouts are those of InstrProfData.inc (raw versions 10 and 11).
 import struct
 import sys
 
@@ -20,7 +20,7 @@ def fail(text):
 def show(raw):
     """Prints the profile at the start of raw and returns its length."""
     if len(raw) < 16 or struct.unpack_from("<Q", raw)[0] != 0xFF6C70726F667281:
-        fail("no raw profile of 64 bits")
+        fail("not a 64-bit raw profile")
     version = struct.unpack_from("<Q", raw, 8)[0]
     number = version & 0xFFFFFFFF
     if number not in HEADERS:
@@ -44,7 +44,7 @@ def show(raw):
         names += 8 * h["uniform_counters"] + h["padding_after_uniform_counters"]
     length = names + (h["names"] + 7) // 8 * 8
     if length > len(raw):
-        fail(f"{len(raw)} bytes, its header says {length}")
+        fail(f"{len(raw)} bytes, {length} according to its header")
     print("records", h["data"])
     for i in range(h["data"]):
         record = struct.unpack_from(RECORDS[number], raw, data + i * size)
@@ -52,7 +52,8 @@ def show(raw):
             _, _, counter_ptr, uniform_ptr, _, _, _, count, *_, wave_size, _ = record
         else:
             _, _, counter_ptr, _, _, _, count, *_ = record
-        # A record's pointers are relative to the record, the deltas are the sections' distance from the first.
+        # A record's pointers are relative to the record; the deltas are the distances of the sections from the first
+        # record.
         at = counters + counter_ptr - (h["counters_delta"] - i * size - (1 << 64 if h["counters_delta"] >> 63 else 0))
         values = list(struct.unpack_from(f"<{count}Q", raw, at))
         line = f"record {i}: counters {values}"

@@ -1,5 +1,5 @@
-# retarget.py ARCH TOOL FILE ARGUMENT…: runs FileCheck or split-file on a copy of FILE that has ARCH wherever FILE has
-# gfx1100. The tests are written for gfx1100; on another GPU lit.cfg.py puts this in front of the two tools.
+# retarget.py ARCH TOOL FILE ARGUMENT…: runs FileCheck or split-file on a copy of FILE with ARCH in place of gfx1100.
+# The tests are written for gfx1100; on another GPU lit.cfg.py runs these tools through this script.
 import os
 import subprocess
 import sys

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-# Reads a trace as src/tracefile/format.rs documents it, apart from devprof's own reader, and prints what is in it:
+# Reads a trace as src/tracefile/format.rs documents it, without devprof's own reader, and prints its contents:
 #
-#   trace.py FILE            a line a record
-#   trace.py --calls FILE    a line an API call in the order of their ids: name, status, the program's kernels
-#   trace.py --summary FILE  a line a function: calls, dispatches, the fewest and the most dispatches of a call
-#   trace.py --queues FILE   a line a queue: dispatches, and which of them have times. --clocks tells times of the
-#                            agent's clock apart; --sequence wants the dispatches' LDS sizes to count from 0 modulo 1000
-#                            within each queue (trace/packets.h); --fleet, agents, queues, threads and kernels to be
-#                            those that trace/fleet.c wrote; --finished N, at least so many that have ended
+#   trace.py FILE            one line per record
+#   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
+#   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
+#   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
+#                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
+#                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
+#                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
+#                            ended
 #
-# What a file must never have is an error: a wrong checksum, an id twice, a name or a call that is missing, a dispatch
-# that its call's thread did not submit between the call's start and its end, or whose queue or kernel is another
-# agent's, times that go backwards or lie outside of what the host saw, kernels of a queue that start in another order
-# than the packets.
+# Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
+# its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
+# decrease or are outside of the host's times, kernels of a queue that start in a different order than their packets.
 import argparse
 import collections
 import struct
@@ -47,15 +47,15 @@ class Trace:
     def __init__(self, path):
         with open(path, "rb") as file:
             data = file.read()
-        require(data[:8] == b"DEVPROFT", "no trace")
+        require(data[:8] == b"DEVPROFT", "not a trace")
         version, header, size, self.pid = struct.unpack_from("<4I", data, 8)
-        require((version, header, size) == (1, 4096, 128), "of another version")
+        require((version, header, size) == (1, 4096, 128), "unsupported version")
         self.frequency, self.started = struct.unpack_from("<QQ", data, 24)
-        require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "the header's checksum")
+        require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "wrong checksum of the header")
         self.counts = {}
-        for place, name in enumerate(COUNTS):
-            value, check = struct.unpack_from("<QQ", data, 128 + 16 * place)
-            require(value ^ check == 2**64 - 1, f"the counter {name}")
+        for index, name in enumerate(COUNTS):
+            value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
+            require(value ^ check == 2**64 - 1, f"the counter {name} is corrupt")
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
@@ -65,22 +65,22 @@ class Trace:
             if not any(record):
                 continue
             crc, kind, flags, ident = struct.unpack_from("<IHHQ", record)
-            require(crc == zlib.crc32(record[4:]), f"the checksum of the record at {at}")
+            require(crc == zlib.crc32(record[4:]), f"wrong checksum of the record at {at}")
             self.take(kind, flags, ident, record)
             self.records += 1
-        # A writer that was killed has not counted its last records.
+        # A process that was killed may not have counted its last records.
         counted = self.counts["records"]
         same = self.records == counted or not self.counts["closed"] and self.records > counted
         require(same, f"{self.records} records, {counted} counted")
         self.of_queue, self.of_call = self.by_queue(), self.by_call()
 
     def once(self, what, ident, value):
-        require(ident not in what, f"the id {ident} twice: {value}")
+        require(ident not in what, f"duplicate id {ident}: {value}")
         what[ident] = value
 
     def text(self, ident):
         length, value = self.texts.get(ident, (-1, b""))
-        require(length == len(value), f"the text {ident} is not whole")
+        require(length == len(value), f"the text {ident} is incomplete")
         return value.decode()
 
     def take(self, kind, flags, ident, record):
@@ -101,7 +101,7 @@ class Trace:
         elif kind == CALL:
             start, end, thread, name, status = unpack("QQIIi", record)
             call = Call(ident, flags, start, end, thread, self.text(name), status)
-            require(0 < start <= end, f"times: {call}")
+            require(0 < start <= end, f"invalid times: {call}")
             self.once(self.calls, ident, call)
         elif kind == DISPATCH:
             dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
@@ -109,11 +109,11 @@ class Trace:
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
             agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
             require(agents == 2 * [dispatch.agent], f"agents {agents}: {dispatch}")
-            require(dispatch.start <= dispatch.end, f"times: {dispatch}")
-            require((dispatch.call == 0) == bool(flags & 8), f"the flag of calls: {dispatch}")
+            require(dispatch.start <= dispatch.end, f"invalid times: {dispatch}")
+            require((dispatch.call == 0) == bool(flags & 8), f"wrong call flag: {dispatch}")
             if flags & 3 < 2:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
-                require(times, f"times: {dispatch}")
+                require(times, f"invalid times: {dispatch}")
             self.once(self.dispatches, ident, dispatch)
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
@@ -123,11 +123,11 @@ class Trace:
         for dispatch in sorted(self.dispatches.values()):
             queues.setdefault(dispatch.queue, []).append(dispatch)
         for dispatches in queues.values():
-            # Times that were moved into what the host saw prove nothing, and two clocks cannot be compared.
+            # Times that were clamped to the host's do not show the order, and times of two clocks cannot be compared.
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
                 if one.flags & 3 == next.flags & 3:
-                    require(one.start <= next.start, f"order: {one} {next}")
+                    require(one.start <= next.start, f"wrong order: {one} {next}")
         return queues
 
     def by_call(self):
@@ -136,11 +136,11 @@ class Trace:
             if dispatch.call == 0:
                 continue
             call = self.calls.get(dispatch.call)
-            # A process that was killed was in its last calls.
+            # A process that was killed has not recorded the calls that it was in.
             require(call or not self.counts["closed"], f"no call: {dispatch}")
             if call:
                 inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
-                require(inside, f"not of its call: {dispatch} {call}")
+                require(inside, f"outside of its call: {dispatch} {call}")
             owned[dispatch.call].append(dispatch)
         return owned
 
@@ -181,15 +181,15 @@ def print_summary(trace):
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
 
 
-def check_fleet(trace):
+def check_all_gpus(trace):
     queues, threads = {}, {}
     for d in trace.dispatches.values():
         queue = queues.setdefault((d.agent, d.gx // 64), d.queue)
         written = d.gx % 64, queue, threads.setdefault(d.gy, d.thread), ["branch", "loop"][d.lds % 2], 1
         recorded = d.agent, d.queue, d.thread, trace.kernels.get(d.kernel), d.gz
-        require(recorded == written, f"written as {written}: {d}")
+        require(recorded == written, f"the program wrote {written}: {d}")
     for found in queues, threads:
-        require(len(set(found.values())) == len(found), f"two are one: {found}")
+        require(len(set(found.values())) == len(found), f"duplicate ids: {found}")
     print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
 
 
@@ -197,16 +197,16 @@ def print_queues(trace):
     ended = 0
     for queue, dispatches in trace.of_queue.items():
         if options.sequence:
-            for place, dispatch in enumerate(dispatches):
-                require(dispatch.lds == place % 1000, f"dispatch {dispatch.id} of queue {queue} is number {place}")
+            for number, dispatch in enumerate(dispatches):
+                require(dispatch.lds == number % 1000, f"dispatch {dispatch.id} of queue {queue} is number {number}")
         states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
-        told = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
-        ended += len(states) - told.get("unfinished", 0)
-        # Which of the two clocks a machine's own allows is its own affair.
-        timed = sum(told.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
-        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in told.items()), sep="")
-    if options.fleet:
-        check_fleet(trace)
+        numbers = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
+        ended += len(states) - numbers.get("unfinished", 0)
+        # Which of the two clocks is used depends on the machine.
+        timed = sum(numbers.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
+        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in numbers.items()), sep="")
+    if options.all_gpus:
+        check_all_gpus(trace)
     names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())
     print("kernels:", *(f"{name} {names[name]}" for name in sorted(names)))
     counts = trace.counts
@@ -221,7 +221,7 @@ for name in ["calls", "summary", "queues"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")
-parser.add_argument("--fleet", action="store_true")
+parser.add_argument("--all-gpus", action="store_true")
 parser.add_argument("--finished", type=int, default=0)
 options = parser.parse_args()
 (options.print or print_records)(Trace(options.path))

@@ -1,8 +1,7 @@
-// Four processes of mpirun, each with work of its own size, and a file for each (%h, %p) or one for all (%m): devprof
-// merges what they counted, and nothing is lost or counted twice.
+// Four processes of mpirun with different amounts of work, and one file for each (%h, %p) or one for all (%m). After
+// devprof merges their counts, nothing is lost or counted twice.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o a %devprof_a -lmpi -lopen_mpi
 // RUN: env LLVM_PROFILE_FILE=own/%%h-%%p.profraw %{mpirun} ./a | FileCheck %s --check-prefix=RANKS
 // RUN: %devprof merge own --by-arch -o own.profdata | FileCheck %s --check-prefix=OWN
@@ -14,11 +13,11 @@
 // RUN: %counts pool.gfx1100.profdata | FileCheck %s --check-prefix=DEVICE
 // RUN: %counts pool.host.profdata | FileCheck %s --check-prefix=HOST
 //
-// Of these processes only the shared library knows.
+// These processes do not contain the archive: the shared library is preloaded.
 // RUN: %hip_cxx %device_pgo %exact -O2 -isystem /usr/lib/x86_64-linux-gnu/openmpi/include %s -o b -lmpi -lopen_mpi
-// RUN: env LLVM_PROFILE_FILE=beside/%%h-%%p.profraw %{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b
-// RUN: %devprof merge 'beside/gfx1100.*.profraw' -o beside.profdata | FileCheck %s --check-prefix=BESIDE
-// RUN: %counts beside.profdata | FileCheck %s --check-prefix=DEVICE
+// RUN: env LLVM_PROFILE_FILE=preloaded/%%h-%%p.profraw %{mpirun} -x LD_PRELOAD=%devprof_so:$LD_PRELOAD ./b
+// RUN: %devprof merge 'preloaded/gfx1100.*.profraw' -o preloaded.profdata | FileCheck %s --check-prefix=PRELOADED
+// RUN: %counts preloaded.profdata | FileCheck %s --check-prefix=DEVICE
 #include "check.h"
 #include <mpi.h>
 
@@ -52,7 +51,7 @@ int main(int count, char **words) {
 // OWN-NEXT: {{^}}own.host.profdata: 4 files, 3 functions, host;
 // POOL:      {{^}}pool.gfx1100.profdata: 1 file, 2 functions, gfx1100;
 // POOL-NEXT: {{^}}pool.host.profdata: 1 file, 3 functions, host;
-// BESIDE: {{^}}beside.profdata: 4 files, 2 functions, gfx1100;
+// PRELOADED: {{^}}preloaded.profdata: 4 files, 2 functions, gfx1100;
 
 // 64 * (1 + 2 + 3 + 4) threads.
 // DEVICE:      {{^}}_Z3oddi: [640, 320]{{$}}

@@ -1,6 +1,5 @@
-// A PGO round trip on a tiled matrix product: counts of the device come back into its code as branch weights.
+// PGO of a tiled matrix product: the device's counts become branch weights in the optimized code.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o a %devprof_a
 // RUN: env LLVM_PROFILE_FILE=raw/%%p.profraw ./a && env LLVM_PROFILE_FILE=raw/%%p.profraw ./a
 // RUN: %devprof merge raw -o a.profdata | FileCheck %s --check-prefix=MERGED
@@ -46,8 +45,9 @@ int main() {
             return 1;
 }
 
-// Two runs of 9 blocks of 256 threads make 4608 threads; each goes through three tiles, 13824 times in all. Of a and of b
-// 40 * 40 elements are loaded in each of three columns or rows of blocks: 9600. 3200 threads have an element of c.
+// Two runs with 9 blocks of 256 threads are 4608 threads. Each of them iterates over three tiles: 13824 iterations. The
+// 40 * 40 elements of a are loaded by each of the three columns of blocks, and those of b by each of the three rows: 9600
+// loads of each matrix in two runs. 3200 threads compute an element of c.
 // MERGED: {{^}}a.profdata: 4 files, {{[0-9]+}} functions, gfx1100 and host; llvm-profdata 23.
 // COUNTS: {{^}}_Z7productPKfS0_Pfi: [221184, 13824, 9600, 9600, 4608, 3200, 11520]{{$}}
 // COUNTS: {{^}}main: [3200,

@@ -1,43 +1,44 @@
-// Names that are HTML, a profile that is damaged, a binary that is not the one that ran, blocks that do not count.
+// Names that contain HTML, a damaged profile, sampled counters, a binary that is not the one that ran, and
+// arguments for which no report can be created.
 //
-// RUN: rm -rf %t && mkdir %t && cd %t && cp %s '<img src=x onerror=alert(1)>&"%%41.hip'
+// RUN: cp %s '<img src=x onerror=alert(1)>&"%%41.hip'
 // RUN: %hip_cxx %pgo -O1 *.hip -o a %devprof_a && ./a
 // RUN: head -c 200 gfx1100.default.profraw > gfx1100.1.cut.profraw
-// RUN: sh -c '%devprof report a --profile . -o out --format html,json,lcov 2> said; test $? = 3'
-// RUN: FileCheck %s --check-prefix=SAID < said
+// RUN: sh -c '%devprof report a --profile . -o out --format html,json,lcov 2> warnings; test $? = 3'
+// RUN: FileCheck %s --check-prefix=WARNING < warnings
 // RUN: %report json out/report.json | FileCheck %s
 // RUN: %report pages out
 // RUN: grep -q '^SF:.*/<img src=x onerror=alert(1)>&"%%41.hip$' out/coverage.lcov
 //
-// SAID-DAG: devprof: {{.*}}gfx1100.1.cut.profraw: {{.+}}
-// SAID-DAG: devprof: The code objects count in some blocks only {{.*}} compile with `-Xarch_device -mllvm=--offload-pgo-sampling=0`.
+// WARNING-DAG: devprof: {{.*}}gfx1100.1.cut.profraw: {{.+}}
+// WARNING-DAG: devprof: Only some blocks are counted in the code objects {{.*}} compile with `-Xarch_device -mllvm=--offload-pgo-sampling=0`.
 //
 // CHECK-DAG: warning: Not all of the profiles could be used.
 // CHECK-DAG: {{^}}    {{.*}}gfx1100.1.cut.profraw: {{.+}}
-// CHECK-DAG: warning: The code objects count in some blocks only
+// CHECK-DAG: warning: Only some blocks are counted in the code objects
 // CHECK:     kernel void never<Number>(Number*) never-ran
 // CHECK:     kernel compares(int*) covered calls=None count=32
 // CHECK:     function Number::operator&() <img src=x onerror=alert(1)>&"%41.hip:[[#]] 32
 // CHECK:     function operator<(Number const&, Number const&) <img src=x onerror=alert(1)>&"%41.hip:[[#]] 32
 //
-// The program compiled anew: what has another structure now is left out, the rest stays.
+// After the program is changed and recompiled, the report leaves out the functions with a different structure.
 //
 // RUN: %hip_cxx %pgo -O1 -DCHANGED *.hip -o a %devprof_a
 // RUN: sh -c '%devprof report a --profile gfx1100.default.profraw > text; test $? = 3'
 // RUN: FileCheck %s --check-prefix=TEXT < text
-// TEXT:      Functions of gfx1100 are left out: their counts are of another build of the program than this binary.
+// TEXT:      Functions of gfx1100 are left out: their counts are from another build of the program.
 // TEXT-NEXT: {{^}}    operator<(Number const&, Number const&){{$}}
 // TEXT:      100 % {{.*}} compares(int*){{$}}
 // TEXT:      2/3 {{.*}}.hip{{$}}
 //
-// What cannot be done is said.
+// Errors.
 //
 // RUN: not %devprof report a --profile gfx1100.default.profraw --format html 2>&1 | FileCheck %s --check-prefix=WHERE
-// WHERE: devprof: pages, or several formats, want a directory: name it with -o DIR
+// WHERE: devprof: html, and more than one format, require a directory: name it with -o DIR
 // RUN: not %devprof report a --profile gfx1100.1.cut.profraw 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: gfx1100.1.cut.profraw
 // RUN: not %devprof report %devprof_so --profile gfx1100.default.profraw 2>&1 | FileCheck %s --check-prefix=CODE
-// CODE: libdevprof.so: no GPU code object in it
+// CODE: libdevprof.so: no GPU code objects found
 #include "check.h"
 
 struct Number {

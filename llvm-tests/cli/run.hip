@@ -1,10 +1,9 @@
-// devprof run: the program ends as it would have, and what it counted is there and said.
+// devprof run: the program ends as it would without devprof, and the summary describes what was collected.
 //
 // REQUIRES: debian, model, root
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 //
-// A directory for each run. The model: as the environment has it, and by devprof's own hand.
+// Each run gets its own directory. The GPU model is set up by the environment, or by --model.
 // RUN: %devprof run ./a 2> first.err
 // RUN: %counts devprof-1/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
 // RUN: FileCheck %s < first.err
@@ -19,7 +18,7 @@
 // TRACE-NEXT: {{^}}devprof: the trace a.trace: 1 dispatch of 1 kernel{{$}}
 // NEXT2-NEXT: devprof: next: devprof report ./a --profile devprof-2 --trace a.trace{{$}}
 //
-// The status and the signal are the program's.
+// devprof ends with the same exit status or signal as the program.
 // RUN: %ended %devprof run -q ./a status 7 2> status.err | FileCheck %s --check-prefix=STATUS
 // RUN: %ended %devprof run -q ./a signal 9 2>> status.err | FileCheck %s --check-prefix=KILLED
 // RUN: %ended %devprof run -q ./a signal 15 2>> status.err | FileCheck %s --check-prefix=TERMINATED
@@ -33,7 +32,7 @@
 // NONE: exit 127
 // DATA: devprof: cannot start ./data: Permission denied
 // DATA: exit 126
-// Only runs that have written something leave a directory: the killed one wrote nothing.
+// Only runs that wrote a file leave a directory. The run that was killed by SIGKILL wrote none.
 // RUN: ls -d devprof-* | FileCheck %s --check-prefix=DIRECTORIES
 // DIRECTORIES:      devprof-1
 // DIRECTORIES-NEXT: devprof-2
@@ -41,8 +40,8 @@
 // DIRECTORIES-NEXT: devprof-4
 // DIRECTORIES-NOT:  {{.}}
 //
-// Several processes: one file for all, or one for each; or one over the other, which is said, as is a file that was
-// there before. Each has its own trace.
+// Several processes: one file for all, or one for each. A warning is printed if processes overwrite each other's file, or
+// if the file existed before the run. Each process has its own trace.
 // RUN: %devprof run --trace several.trace sh -c './a & ./a & wait; ./a' 2> pool.err
 // RUN: %counts devprof-5/gfx1100.*.profraw | FileCheck %s --check-prefix=SUM
 // RUN: FileCheck %s --check-prefix=POOL < pool.err
@@ -58,11 +57,11 @@
 // POOL-NEXT: devprof: next: devprof report a --profile devprof-5 --trace several.trace{{$}}
 // POOL-NOT:  {{.}}
 // OWN: devprof: 2 profiles of 2 processes in own: 1 code object, 1 function (1 ran), 128 counts
-// OVER: devprof: 2 processes wrote over/gfx1100.x.profraw, one over the other: {{.*}}--profile
+// OVER: devprof: 2 processes overwrote over/gfx1100.x.profraw, {{.*}}--profile
 // OLDER: 256 counts in all
-// OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw was there before and was added to (%m)
+// OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw existed before this run, and %m added to it
 //
-// What was lost, and that there was nothing.
+// Lost counters, and reasons for which nothing was collected.
 // RUN: touch file && %ended %devprof run --profile file/x ./a > lost.out 2>&1
 // RUN: FileCheck %s --check-prefix=LOST < lost.out
 // RUN: %devprof run true 2>&1 | FileCheck %s --check-prefix=NOTHING
@@ -76,21 +75,22 @@
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 0
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
-// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object was not compiled to count
+// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object is not instrumented
 // UNCOUNTED: devprof: next: devprof flags --coverage
-// SUID: devprof: no counters were collected: ./suid runs with rights that its caller has not
+// SUID: devprof: no counters were collected: ./suid runs with more privileges than its caller
 // STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked
 // LINKED: devprof: 1 profile in devprof-6: 1 code object, 1 function (1 ran), 64 counts in all
 //
-// LLVM's own collector writes the same under another name: in a directory of the run's own it is removed, elsewhere said.
-// RUN: %hip_cxx %pgo %exact -O2 %s -o beside && %devprof run ./beside 2>&1 | FileCheck %s --check-prefix=BESIDE
+// LLVM's own collector writes the same counts to files with other names. They are removed from a directory that was
+// created for the run, and reported in other directories.
+// RUN: %hip_cxx %pgo %exact -O2 %s -o both && %devprof run ./both 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: ls devprof-7 | count 2 && %counts devprof-7/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
-// RUN: mkdir there && %devprof run --profile there/%%m.profraw ./beside 2>&1 | FileCheck %s --check-prefix=THERE
-// BESIDE-NOT: again
-// BESIDE: devprof: 1 profile in devprof-7
-// THERE: devprof: there/gfx1100.{{[0-9_]+}}.profraw counts the same again, from LLVM's own collector
+// RUN: mkdir old && %devprof run --profile old/%%m.profraw ./both 2>&1 | FileCheck %s --check-prefix=OLD-DIRECTORY
+// BOTH-NOT: duplicates
+// BOTH: devprof: 1 profile in devprof-7
+// OLD-DIRECTORY: devprof: old/gfx1100.{{[0-9_]+}}.profraw duplicates devprof's counts: LLVM's own collector
 //
-// A path that the dynamic linker would take for two, and what the user has loaded already.
+// A path that the dynamic linker would split at its space, and libraries that the user already preloads.
 // RUN: mkdir "a b" && cp %devprof_so "a b/" && gcc -shared -fPIC -o other.so -x c /dev/null
 // RUN: env LD_PRELOAD="$LD_PRELOAD:$PWD/other.so" HSA_TOOLS_LIB=libnone.so %devprof run --library "a b/libdevprof.so" sh -c 'echo "$LD_PRELOAD $HSA_TOOLS_LIB" > list; exec ./a' 2>&1 | FileCheck %s --check-prefix=SPACE
 // RUN: FileCheck %s --check-prefix=LIST < list
@@ -101,7 +101,7 @@
 // NO-LIBRARY: devprof: cannot find the library none.so
 // DIRECTORY: devprof: cannot find the library . (--library, DEVPROF_LIBRARY): not a file
 //
-// Signals: from a terminal once, by itself; from kill passed on; a stop is followed.
+// Signals from a terminal reach the program once, and those from kill are forwarded. devprof stops when the program does.
 // RUN: python3 %S/Inputs/signals.py %devprof ./a | FileCheck %s --check-prefix=SIGNALS
 // SIGNALS:      kill: SIGHUP SIGINT SIGQUIT SIGTERM SIGUSR1 SIGWINCH
 // SIGNALS-NEXT: terminal: SIGINT SIGINT SIGINT SIGQUIT SIGWINCH
@@ -142,10 +142,10 @@ int main(int argc, char **argv) {
             ::signal(signal, count);
         puts("ready");
         fflush(stdout);
-        // SIGUSR2 ends it.
-        for (int told[NSIG] = {}; !told[SIGUSR2]; usleep(1000))
+        // SIGUSR2 ends the loop.
+        for (int printed[NSIG] = {}; !printed[SIGUSR2]; usleep(1000))
             for (int signal : all)
-                for (; told[signal] < got[signal]; told[signal]++, fflush(stdout))
+                for (; printed[signal] < got[signal]; printed[signal]++, fflush(stdout))
                     printf("\ngot %d\n", signal);
     }
 }

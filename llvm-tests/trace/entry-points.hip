@@ -1,17 +1,16 @@
-// Every function of HIP that the shared library exports is called once and more, with arguments that work where the GPU
-// model allows it, as clang calls it by default and with per-thread default streams (`_spt`). What it returned and what
-// it did are the same with a trace and without, and the trace has the calls in their order, with what they returned and
-// the kernels that they launched, and nothing else.
+// Calls every function of HIP that the shared library exports at least once, with arguments that work as far as the GPU
+// model supports it, as clang calls it by default and with per-thread default streams (`_spt`). Results and effects are
+// the same with a trace and without, and the trace has exactly these calls, in order, with their results and the kernels
+// that they launched.
 //
-// The list of functions is the library's own: one that no case calls is an error. So is one of HIP's that launches,
-// copies or fills and that the library lacks.
+// The list of functions is read from the library: a function without a case is an error. So is a function of HIP that
+// launches, copies or fills and that the library does not export.
 //
-// What the model cannot run is called with arguments that HIP looks at first, and refuses for different reasons: the
-// launches of cooperative kernels, for which ROCr's model mode aborts (hipLaunchCooperativeKernel is also captured, and
-// the graph's node has its arguments), and copies of arrays, which take image instructions.
+// What the model cannot run is called with arguments that HIP checks first and refuses for different reasons: launches of
+// cooperative kernels, for which ROCr's model mode aborts (hipLaunchCooperativeKernel is also captured, and the graph's
+// node has its arguments), and copies of arrays, which use image instructions.
 //
 // REQUIRES: debian
-// RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: nm -D --defined-only %devprof_so | sed -En 's/.* T ((_Z[0-9]+)?hip)/\1/p' | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread
@@ -52,7 +51,7 @@ hipError_t hcc_module_launch_cpp(hipFunction_t, uint32_t, uint32_t, uint32_t, ui
                                  hipStream_t, void **, void **, hipEvent_t, hipEvent_t) __asm__(
     "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_");
 
-// What a kernel can see of its launch.
+// Writes what a kernel can observe of its launch.
 __global__ void launched(unsigned *out, unsigned value) {
     if (threadIdx.x || threadIdx.y || threadIdx.z || blockIdx.x || blockIdx.y || blockIdx.z)
         return;
@@ -76,7 +75,7 @@ static unsigned *out, *signals;
 static int seed;
 
 #define STRING(what) #what
-// A call: a line with its name and what it returned, or, for `names`, its symbol only.
+// A call: prints a line with its name and its result or, for `names`, only its symbol.
 #define CALL(function, ...) NAMED(function, STRING(function), STRING(function), "", __VA_ARGS__)
 #define LAUNCH(function, ...) NAMED(function, STRING(function), STRING(function), " " LAUNCHED, __VA_ARGS__)
 #define NAMED(function, symbol, name, kernels, ...) \
@@ -101,7 +100,7 @@ static void check(const char *what, bool right) {
         printf("wrong: %s\n", what);
 }
 
-// Another pattern in `from`, nothing in `to` and on the device.
+// Another pattern in `from`, zeros in `to` and on the device.
 static void fresh() {
     seed++;
     for (size_t n = 0; n < SIZE; n++)
@@ -126,7 +125,7 @@ static void fetch() {
     wait();
 }
 
-// `size` bytes of `from`, from `at` on, are at the beginning of the device's target and nothing else.
+// `size` bytes of `from`, starting at `at`, are at the beginning of the device's target, and zeros follow.
 static void linear(const char *what, size_t size, size_t at = 0) {
     fetch();
     print_bytes(what, seen, SIZE);
@@ -190,8 +189,8 @@ static void ran(const char *what, unsigned value, unsigned lds) {
     memset(out, 0, sizeof right);
 }
 
-// An event that a launch was given has come.
-static void came(hipEvent_t event) {
+// An event that was passed to a launch has been recorded.
+static void event_recorded(hipEvent_t event) {
     if (!names)
         check("event", hipEventQuery(event) == hipSuccess);
 }
@@ -205,7 +204,7 @@ static void launches() {
         CHECK(hipGetFuncBySymbol(&function, (const void *)launched));
         CHECK(hipEventCreate(&start));
         CHECK(hipEventCreate(&stop));
-        // The stub that clang makes for <<<>>>.
+        // The stub that clang generates for <<<>>>.
         launched<<<grid, block, 16, stream>>>(out, value);
 #ifdef HIP_API_PER_THREAD_DEFAULT_STREAM
         puts("call hipLaunchKernel_spt 0 " LAUNCHED);
@@ -218,7 +217,7 @@ static void launches() {
     ran("hipLaunchKernel", value++, 32);
     LAUNCH(hipExtLaunchKernel, (const void *)launched, grid, block, arguments, 48, stream, start, stop, 0);
     ran("hipExtLaunchKernel", value++, 48);
-    came(stop);
+    event_recorded(stop);
     LAUNCH(hipModuleLaunchKernel, function, grid.x, grid.y, grid.z, block.x, block.y, block.z, 64, stream, arguments,
            NULL);
     ran("hipModuleLaunchKernel", value++, 64);
@@ -232,12 +231,12 @@ static void launches() {
                      HIP_LAUNCH_PARAM_END};
     LAUNCH(hipModuleLaunchKernel, function, grid.x, grid.y, grid.z, block.x, block.y, block.z, 80, stream, NULL, extra);
     ran("extra", value++, 80);
-    // These have the grid in work-items.
+    // These take the grid in work-items.
     const dim3 all(grid.x * block.x, grid.y * block.y, grid.z * block.z);
     LAUNCH(hipExtModuleLaunchKernel, function, all.x, all.y, all.z, block.x, block.y, block.z, 96, stream, arguments,
            NULL, start, stop, 0);
     ran("hipExtModuleLaunchKernel", value++, 96);
-    came(stop);
+    event_recorded(stop);
     NAMED(ext_module_launch_cpp,
           "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j",
           "hipExtModuleLaunchKernel", " " LAUNCHED, function, all.x, all.y, all.z, block.x, block.y, block.z, 112,
@@ -414,7 +413,7 @@ static void rectangles() {
     fresh(), CALL(hipMemcpy3DBatchAsync, 1, &operation, &failed, 0, stream), rectangle("hipMemcpy3DBatchAsync", DEPTH);
 }
 
-// Copies that end before the first image instruction: of nothing, or with an argument that HIP refuses, each in its own
+// Copies that end before the first image instruction: of size 0, or with an argument that HIP refuses, each in its own
 // way.
 static void arrays() {
     hipArray_t a = NULL, b = NULL, none = NULL;
@@ -506,7 +505,7 @@ static void values() {
     written("hipStreamWriteValue64", 0x1122334455667788);
     CALL(hipStreamWaitValue32, stream, words, 0x55667700, hipStreamWaitValueEq, 0xffffff00);
     CALL(hipStreamWaitValue64, stream, longs, 0x1100000000000000, hipStreamWaitValueEq, 0xff00000000000000);
-    // Refused by HIP 7.2.4 whatever the operation.
+    // Refused by HIP 7.2.4, whatever the operation.
     hipStreamBatchMemOpParams operations[2] = {};
     for (auto &operation : operations) {
         operation.writeValue.operation = hipStreamMemOpWriteValue32;

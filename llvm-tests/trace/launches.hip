@@ -1,31 +1,30 @@
-// HIP programs under a trace: the same output, and every kernel recorded once.
+// HIP programs under a trace: the same output, and every kernel is recorded once.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: %hip_cxx -O2 %s -o %t/p -lamdhip64
-// RUN: bash %S/same --hip %t/one %devprof_so %t/p one > %t/one.out
-// RUN: %trace --queues %t/one.trace >> %t/one.out
-// RUN: FileCheck %s --check-prefix=ONE < %t/one.out
-// RUN: bash %S/same --hip %t/streams %devprof_so %t/p streams > %t/streams.out
-// RUN: %trace --queues %t/streams.trace >> %t/streams.out
-// RUN: FileCheck %s --check-prefix=STREAMS < %t/streams.out
-// RUN: bash %S/same --hip %t/graph %devprof_so %t/p graph > %t/graph.out
-// RUN: %trace --queues %t/graph.trace >> %t/graph.out
-// RUN: FileCheck %s --check-prefix=GRAPH < %t/graph.out
-// RUN: bash %S/same --hip %t/threads %devprof_so %t/p threads > %t/threads.out
-// RUN: %trace --queues %t/threads.trace >> %t/threads.out
-// RUN: FileCheck %s --check-prefix=THREADS < %t/threads.out
-// RUN: bash %S/same --hip %t/copies %devprof_so %t/p copies > %t/copies.out
-// RUN: %trace --queues %t/copies.trace >> %t/copies.out
-// RUN: FileCheck %s --check-prefix=COPIES < %t/copies.out
-// RUN: bash %S/same --hip %t/events %devprof_so %t/p events > %t/events.out
-// RUN: %trace --queues %t/events.trace >> %t/events.out
-// RUN: FileCheck %s --check-prefix=EVENTS < %t/events.out
-// RUN: bash %S/same --hip %t/early %devprof_so %t/p early > %t/early.out
-// RUN: %trace --queues %t/early.trace >> %t/early.out
-// RUN: FileCheck %s --check-prefix=EARLY < %t/early.out
-// RUN: bash %S/same --hip %t/leave %devprof_so %t/p leave > %t/leave.out
-// RUN: %trace --queues %t/leave.trace >> %t/leave.out
-// RUN: FileCheck %s --check-prefix=LEAVE < %t/leave.out
+// RUN: %hip_cxx -O2 %s -o p -lamdhip64
+// RUN: bash %S/Inputs/same --hip one %devprof_so ./p one > one.out
+// RUN: %trace --queues one.trace >> one.out
+// RUN: FileCheck %s --check-prefix=ONE < one.out
+// RUN: bash %S/Inputs/same --hip streams %devprof_so ./p streams > streams.out
+// RUN: %trace --queues streams.trace >> streams.out
+// RUN: FileCheck %s --check-prefix=STREAMS < streams.out
+// RUN: bash %S/Inputs/same --hip graph %devprof_so ./p graph > graph.out
+// RUN: %trace --queues graph.trace >> graph.out
+// RUN: FileCheck %s --check-prefix=GRAPH < graph.out
+// RUN: bash %S/Inputs/same --hip threads %devprof_so ./p threads > threads.out
+// RUN: %trace --queues threads.trace >> threads.out
+// RUN: FileCheck %s --check-prefix=THREADS < threads.out
+// RUN: bash %S/Inputs/same --hip copies %devprof_so ./p copies > copies.out
+// RUN: %trace --queues copies.trace >> copies.out
+// RUN: FileCheck %s --check-prefix=COPIES < copies.out
+// RUN: bash %S/Inputs/same --hip events %devprof_so ./p events > events.out
+// RUN: %trace --queues events.trace >> events.out
+// RUN: FileCheck %s --check-prefix=EVENTS < events.out
+// RUN: bash %S/Inputs/same --hip early %devprof_so ./p early > early.out
+// RUN: %trace --queues early.trace >> early.out
+// RUN: FileCheck %s --check-prefix=EARLY < early.out
+// RUN: bash %S/Inputs/same --hip leave %devprof_so ./p leave > leave.out
+// RUN: %trace --queues leave.trace >> leave.out
+// RUN: FileCheck %s --check-prefix=LEAVE < leave.out
 #include <hip/hip_runtime.h>
 #include <hip/hip_ext.h>
 #include <cstdio>
@@ -140,7 +139,7 @@ int main(int, char **argv) {
         printf("wrong: %d\n", wrong);
         launch(1, nullptr);
     } else if (!strcmp(what, "events")) {
-        // ROCr's model mode has no clock of the GPU's: the times are 0 (see times.test).
+        // ROCr's model mode has no GPU clock: the times are 0 (see times.test).
         // EVENTS: waited: 0 0 0, elapsed: 0 0
         // EVENTS: added: 30
         // EVENTS: exit: 0

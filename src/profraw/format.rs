@@ -1,21 +1,26 @@
-//! LLVM's raw profile format, versions 10 and 11: where things are in a bounds table, in a data record and in the file.
-//! Mirrors `profile/InstrProfData.inc` of LLVM 22 and 23. All values are little endian.
+//! The structures of a raw profile (`.profraw`), versions 10 and 11: header, data records, and the tables of section
+//! bounds in device memory. They mirror `profile/InstrProfData.inc` of LLVM 22 (version 10) and 23 (version 11).
+//! All values are little endian.
 
-/// First word of a raw profile of a 64-bit target: `\xff l p r o f r \x81`.
+use std::mem::offset_of;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// First word of a raw profile of a 64-bit target (`INSTR_PROF_RAW_MAGIC_64`): `\xff l p r o f r \x81`.
 pub const MAGIC: u64 = 0xff6c_7072_6f66_7281;
 
-/// `IPVK_Last`: the highest kind of value profile that the format knows.
+/// `IPVK_Last`: the highest kind of value profile in the format.
 pub const VALUE_KIND_LAST: u64 = 2;
 
-/// Bytes of one counter. With [`BYTE_COVERAGE`] it is one byte.
+/// Size of one counter in bytes. With [`BYTE_COVERAGE`] it is one byte.
 pub const COUNTER: u64 = 8;
 
-/// The version's upper half says what kind of profile it is (`VARIANT_MASK_*`).
+/// The upper half of the version holds the variant flags (`VARIANT_MASK_*`).
 pub const VARIANT_MASK: u64 = 0xffff_ffff_0000_0000;
 /// Counters are single bytes (`VARIANT_MASK_BYTE_COVERAGE`).
 pub const BYTE_COVERAGE: u64 = 1 << 60;
 
-/// Bytes of one counter in a profile of `version`, which has its variant flags.
+/// Size of one counter in bytes, given a version with its variant flags.
 pub fn counter_size(version: u64) -> u64 {
     if version & BYTE_COVERAGE != 0 {
         1
@@ -24,57 +29,101 @@ pub fn counter_size(version: u64) -> u64 {
     }
 }
 
-/// The variants, by the names that LLVM's options give them, and whether a file of them can be written from what the
-/// device holds.
-const VARIANTS: &[(u32, &str, bool)] = &[
-    (55, "loop entries", true),
-    (56, "IR-level", true),
-    (57, "context-sensitive IR-level", true),
-    (58, "function entries first", true),
-    (59, "debug-info correlation", false),
-    (60, "byte coverage", true),
-    (61, "function entries only", true),
-    (62, "memory profile", false),
-    (63, "temporal", false),
+/// A kind of profile, selected by a flag in the version.
+struct Variant {
+    bit: u32,
+    /// As in LLVM's options.
+    name: &'static str,
+    /// A file of this kind can be written from device memory alone.
+    on_devices: bool,
+    /// llvm-profdata merges files of this kind by adding their 64-bit counters.
+    sums: bool,
+}
+
+const fn variant(bit: u32, name: &'static str, on_devices: bool, sums: bool) -> Variant {
+    Variant {
+        bit,
+        name,
+        on_devices,
+        sums,
+    }
+}
+
+/// `VARIANT_MASK_*`.
+const VARIANTS: &[Variant] = &[
+    variant(55, "loop entries", true, true),
+    variant(56, "IR-level", true, true),
+    variant(57, "context-sensitive IR-level", true, true),
+    variant(58, "function entries first", true, true),
+    variant(59, "debug-info correlation", false, false),
+    variant(60, "byte coverage", true, false),
+    variant(61, "function entries only", true, false),
+    variant(62, "memory profile", false, false),
+    variant(63, "temporal", false, false),
 ];
 
-/// The variant flags in `version` by name.
+/// The variant flags in `version`: the bit of each, and its variant if the bit is known.
+fn flags(version: u64) -> impl Iterator<Item = (u32, Option<&'static Variant>)> {
+    (32..64)
+        .filter(move |bit| version & (1 << bit) != 0)
+        .map(|bit| (bit, VARIANTS.iter().find(|variant| variant.bit == bit)))
+}
+
+fn flag_name((bit, variant): (u32, Option<&Variant>)) -> String {
+    variant.map_or_else(|| format!("flag {bit}"), |variant| variant.name.to_owned())
+}
+
+/// The names of the variant flags in `version`.
 pub fn variants(version: u64) -> Vec<String> {
-    let known = |bit| VARIANTS.iter().find(|(known, _, _)| *known == bit);
-    (32..64)
-        .filter(|bit| version & (1 << bit) != 0)
-        .map(|bit| match known(bit) {
-            Some((_, name, _)) => (*name).to_owned(),
-            None => format!("flag {bit}"),
-        })
-        .collect()
+    flags(version).map(flag_name).collect()
 }
 
-/// The first variant flag in `version` that devprof cannot keep, by name.
+/// The name of the first variant flag in `version` whose files cannot be written from device memory alone.
 pub fn refused_variant(version: u64) -> Option<String> {
-    (32..64)
-        .filter(|bit| version & (1 << bit) != 0)
-        .find_map(
-            |bit| match VARIANTS.iter().find(|(known, _, _)| *known == bit) {
-                Some((_, _, true)) => None,
-                Some((_, name, false)) => Some((*name).to_owned()),
-                None => Some(format!("flag {bit}")),
-            },
-        )
+    flags(version)
+        .find(|(_, variant)| !variant.is_some_and(|variant| variant.on_devices))
+        .map(flag_name)
 }
 
-/// The layout of a table of bounds, told by its size before any pointer in it is believed.
+/// Whether llvm-profdata merges profiles of this version by adding their 64-bit counters.
+pub(crate) fn sums(version: u64) -> bool {
+    flags(version).all(|(_, variant)| variant.is_some_and(|variant| variant.sums))
+}
+
+/// The layout of a table of section bounds in device memory (`__llvm_profile_sections`), identified by the
+/// size of its symbol before any pointer in it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLayout {
-    /// 48 bytes: names, counters, data. The first designs, all of raw version 10.
+    /// 48 bytes: names, counters, data. Raw version 10, before LLVM had the layouts below.
     Plain,
-    /// 56 bytes: and the address of the raw version. Raw version 10.
+    /// 56 bytes: [`TableLayout::Plain`], then the address of the raw version. Raw version 10.
     Versioned,
-    /// 72 bytes: and the uniform counters, before the version. Raw version 11.
+    /// 72 bytes: names, counters, data, uniform counters, then the address of the raw version. Raw version 11.
     Uniform,
 }
 
+/// First address of a section, and the address after its last byte.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct SectionBounds {
+    pub start: U64,
+    pub stop: U64,
+}
+
+/// The contents of a table of section bounds, in any of its layouts. Device addresses, not validated.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    pub names: SectionBounds,
+    pub counters: SectionBounds,
+    pub data: SectionBounds,
+    /// [`TableLayout::Uniform`] only.
+    pub uniform: Option<SectionBounds>,
+    /// Address of the raw version, a 64-bit word with variant flags. Not in [`TableLayout::Plain`].
+    pub version: Option<u64>,
+}
+
 impl TableLayout {
+    /// `size`: of the table's symbol, in bytes.
     pub fn from_size(size: u64) -> Option<TableLayout> {
         match size {
             48 => Some(TableLayout::Plain),
@@ -84,110 +133,370 @@ impl TableLayout {
         }
     }
 
-    /// The raw version that goes with the layout.
+    /// The format of the raw profiles of a code object with this table.
     pub fn format(self) -> &'static Format {
         match self {
             TableLayout::Plain | TableLayout::Versioned => &V10,
             TableLayout::Uniform => &V11,
         }
     }
+
+    /// Reads the table at the beginning of `bytes`. `None` if `bytes` is shorter than the layout.
+    pub fn read(self, bytes: &[u8]) -> Option<Table> {
+        let ([names, counters, data], rest) = <[SectionBounds; 3]>::read_from_prefix(bytes).ok()?;
+        let (uniform, rest) = match self {
+            TableLayout::Plain | TableLayout::Versioned => (None, rest),
+            TableLayout::Uniform => {
+                let (uniform, rest) = SectionBounds::read_from_prefix(rest).ok()?;
+                (Some(uniform), rest)
+            }
+        };
+        let version = match self {
+            TableLayout::Plain => None,
+            TableLayout::Versioned | TableLayout::Uniform => {
+                Some(U64::read_from_prefix(rest).ok()?.0.get())
+            }
+        };
+        Some(Table {
+            names,
+            counters,
+            data,
+            uniform,
+            version,
+        })
+    }
 }
 
-/// The offsets of one raw version's data record, in bytes.
+/// A function's data record (`__llvm_profile_data`), with the fields of raw version 11. Version 10 has no uniform
+/// counters and no wave size; both are 0 in its records.
+///
+/// In memory, pointers are relative to the record. In a file, `counter_ptr` and `uniform_counter_ptr` are too, with
+/// [`Header::counters_delta`] and [`Header::uniform_delta`] as the distance from the first record to the sections.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct DataRecord {
+    /// Low 64 bits of the MD5 of the function's name.
+    pub name_ref: U64,
+    /// Hash of the function's structure.
+    pub func_hash: U64,
+    pub counter_ptr: U64,
+    /// 0: the function has no uniform counters.
+    pub uniform_counter_ptr: U64,
+    pub bitmap_ptr: U64,
+    pub function_pointer: U64,
+    pub values: U64,
+    pub num_counters: U32,
+    /// By kind of value profile (`IPVK_*`).
+    pub num_value_sites: [U16; 3],
+    /// Lanes in a wave of the device; 0 until the device has run the function.
+    pub offload_device_wave_size: U16,
+    pub num_bitmap_bytes: U32,
+}
+
+impl DataRecord {
+    /// The function has value profiles.
+    pub fn has_value_sites(&self) -> bool {
+        self.num_value_sites != [U16::ZERO; 3]
+    }
+}
+
+/// A function's data record (`__llvm_profile_data`) of raw version 10. Fields as in [`DataRecord`].
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct DataRecordV10 {
+    name_ref: U64,
+    func_hash: U64,
+    counter_ptr: U64,
+    bitmap_ptr: U64,
+    function_pointer: U64,
+    values: U64,
+    num_counters: U32,
+    num_value_sites: [U16; 3],
+    padding: [u8; 2],
+    num_bitmap_bytes: U32,
+}
+
+impl From<DataRecordV10> for DataRecord {
+    fn from(record: DataRecordV10) -> DataRecord {
+        DataRecord {
+            name_ref: record.name_ref,
+            func_hash: record.func_hash,
+            counter_ptr: record.counter_ptr,
+            uniform_counter_ptr: U64::ZERO,
+            bitmap_ptr: record.bitmap_ptr,
+            function_pointer: record.function_pointer,
+            values: record.values,
+            num_counters: record.num_counters,
+            num_value_sites: record.num_value_sites,
+            offload_device_wave_size: U16::ZERO,
+            num_bitmap_bytes: record.num_bitmap_bytes,
+        }
+    }
+}
+
+/// A raw version and its data records.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Format {
+    /// Without variant flags.
     pub version: u64,
+    /// Size of a data record in bytes.
     pub record: usize,
-    pub counter_ptr: usize,
-    pub uniform_ptr: Option<usize>,
-    /// BitmapPtr, FunctionPointer and Values: device addresses, of no use in a file.
-    pub addresses: std::ops::Range<usize>,
-    pub num_counters: usize,
-    /// NumValueSites: three u16.
-    pub value_sites: std::ops::Range<usize>,
-    /// OffloadDeviceWaveSize: u16, 0 until the device has run the function.
+    /// Functions have uniform counters.
+    pub has_uniform: bool,
+    /// Offset of [`DataRecord::offload_device_wave_size`] in bytes.
     pub wave_size: Option<usize>,
-    pub num_bitmap_bytes: usize,
 }
 
 /// Raw version 10 (LLVM 19 to 22).
 pub const V10: Format = Format {
     version: 10,
-    record: 64,
-    counter_ptr: 16,
-    uniform_ptr: None,
-    addresses: 24..48,
-    num_counters: 48,
-    value_sites: 52..58,
+    record: size_of::<DataRecordV10>(),
+    has_uniform: false,
     wave_size: None,
-    num_bitmap_bytes: 60,
 };
 
 /// Raw version 11 (LLVM 23).
 pub const V11: Format = Format {
     version: 11,
-    record: 72,
-    counter_ptr: 16,
-    uniform_ptr: Some(24),
-    addresses: 32..56,
-    num_counters: 56,
-    value_sites: 60..66,
-    wave_size: Some(66),
-    num_bitmap_bytes: 68,
+    record: size_of::<DataRecord>(),
+    has_uniform: true,
+    wave_size: Some(offset_of!(DataRecord, offload_device_wave_size)),
 };
 
-/// The header's fields that say how large the file's parts are, in bytes where they are not numbers of things.
+const _: () = assert!(V10.record == 64 && V11.record == 72);
+
+impl Format {
+    /// The format of a raw version without variant flags. `None` if it is neither 10 nor 11.
+    pub fn of_version(version: u64) -> Option<&'static Format> {
+        [&V10, &V11]
+            .into_iter()
+            .find(|format| format.version == version)
+    }
+
+    /// Reads the record at the beginning of `bytes`. `None` if `bytes` is shorter than a record.
+    pub fn read_record(&self, bytes: &[u8]) -> Option<DataRecord> {
+        if self.has_uniform {
+            return Some(DataRecord::read_from_prefix(bytes).ok()?.0);
+        }
+        Some(DataRecordV10::read_from_prefix(bytes).ok()?.0.into())
+    }
+
+    /// Writes a record to the beginning of `bytes`, without the fields that the raw version does not have. `None` if
+    /// `bytes` is shorter than a record.
+    pub fn write_record(&self, record: &DataRecord, bytes: &mut [u8]) -> Option<()> {
+        if self.has_uniform {
+            return record.write_to_prefix(bytes).ok();
+        }
+        let record = DataRecordV10 {
+            name_ref: record.name_ref,
+            func_hash: record.func_hash,
+            counter_ptr: record.counter_ptr,
+            bitmap_ptr: record.bitmap_ptr,
+            function_pointer: record.function_pointer,
+            values: record.values,
+            num_counters: record.num_counters,
+            num_value_sites: record.num_value_sites,
+            padding: [0; 2],
+            num_bitmap_bytes: record.num_bitmap_bytes,
+        };
+        record.write_to_prefix(bytes).ok()
+    }
+
+    /// The records in a data section. Bytes after the last complete record are ignored.
+    pub fn records<'a>(&'static self, data: &'a [u8]) -> impl Iterator<Item = DataRecord> + 'a {
+        data.chunks_exact(self.record)
+            .map_while(|record| self.read_record(record))
+    }
+}
+
+/// The beginning of a file's header (`INSTR_PROF_RAW_HEADER`), the same in both versions.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct HeaderStart {
+    pub magic: U64,
+    pub version: U64,
+    pub binary_ids_size: U64,
+    pub num_data: U64,
+    pub padding_bytes_before_counters: U64,
+    pub num_counters: U64,
+    pub padding_bytes_after_counters: U64,
+    pub num_bitmap_bytes: U64,
+    pub padding_bytes_after_bitmap_bytes: U64,
+}
+
+/// Version 11 has these words between [`HeaderStart`] and [`HeaderEnd`].
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct HeaderUniform {
+    pub num_uniform_counters: U64,
+    pub padding_bytes_after_uniform_counters: U64,
+    pub uniform_counters_delta: U64,
+}
+
+/// The end of a file's header, the same in both versions.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct HeaderEnd {
+    pub names_size: U64,
+    pub counters_delta: U64,
+    pub bitmap_delta: U64,
+    pub names_delta: U64,
+    pub num_vtables: U64,
+    pub vnames_size: U64,
+    pub value_kind_last: U64,
+}
+
+/// A file's header. In version 10, all fields of `uniform` are 0.
+pub(crate) struct RawHeader {
+    pub start: HeaderStart,
+    pub uniform: HeaderUniform,
+    pub end: HeaderEnd,
+}
+
+impl RawHeader {
+    /// Reads a header in `format` at the beginning of `bytes`. `None` if `bytes` is shorter than the header.
+    pub fn read(format: &Format, bytes: &[u8]) -> Option<RawHeader> {
+        let (start, rest) = HeaderStart::read_from_prefix(bytes).ok()?;
+        let (uniform, rest) = match Header::has_uniform(format.version) {
+            true => HeaderUniform::read_from_prefix(rest).ok()?,
+            false => (HeaderUniform::new_zeroed(), rest),
+        };
+        let (end, _) = HeaderEnd::read_from_prefix(rest).ok()?;
+        Some(RawHeader {
+            start,
+            uniform,
+            end,
+        })
+    }
+}
+
+/// Size of the larger header, that of version 11, in bytes.
+pub const MAX_HEADER_SIZE: usize =
+    size_of::<HeaderStart>() + size_of::<HeaderUniform>() + size_of::<HeaderEnd>();
+
+/// The fields of a file's header that give the sizes of its sections. A device profile has 0 in the others: padding
+/// before the counters, bitmaps, virtual tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// With the variant flags.
+    /// With variant flags.
     pub version: u64,
+    /// Size of the binary ids, in bytes.
     pub binary_ids: u64,
+    /// Number of data records.
     pub num_data: u64,
+    /// Number of counters, of [`Header::counter`] bytes each.
     pub num_counters: u64,
+    /// In bytes.
     pub padding_after_counters: u64,
+    /// Number of uniform counters, of [`COUNTER`] bytes each. 0 in version 10.
     pub num_uniform: u64,
+    /// See [`DataRecord`]. 0 in version 10.
     pub uniform_delta: u64,
+    /// Size of the names, in bytes, without the padding after them.
     pub names: u64,
+    /// See [`DataRecord`].
     pub counters_delta: u64,
 }
 
 impl Header {
-    /// Without the variant flags.
+    /// The version without variant flags.
     pub fn raw_version(&self) -> u64 {
         self.version & !VARIANT_MASK
     }
 
-    /// See [`counter_size`].
+    /// Size of one counter in bytes. See [`counter_size`].
     pub fn counter(&self) -> u64 {
         counter_size(self.version)
     }
 
-    /// How many words the header of a profile of `version`, which may have its variant flags, has.
+    fn has_uniform(version: u64) -> bool {
+        version & !VARIANT_MASK >= V11.version
+    }
+
+    /// Number of 64-bit words in the header of a profile of `version`, with or without variant flags.
     pub fn words_of(version: u64) -> usize {
-        match version & !VARIANT_MASK >= V11.version {
-            true => 19,
-            false => 16,
+        let uniform = match Header::has_uniform(version) {
+            true => size_of::<HeaderUniform>(),
+            false => 0,
+        };
+        (size_of::<HeaderStart>() + uniform + size_of::<HeaderEnd>()) / size_of::<U64>()
+    }
+
+    /// The header's 64-bit words in the order of the file.
+    pub fn words(&self) -> Vec<u64> {
+        let start = HeaderStart {
+            magic: MAGIC.into(),
+            version: self.version.into(),
+            binary_ids_size: self.binary_ids.into(),
+            num_data: self.num_data.into(),
+            num_counters: self.num_counters.into(),
+            padding_bytes_after_counters: self.padding_after_counters.into(),
+            ..HeaderStart::new_zeroed()
+        };
+        let uniform = HeaderUniform {
+            num_uniform_counters: self.num_uniform.into(),
+            uniform_counters_delta: self.uniform_delta.into(),
+            ..HeaderUniform::new_zeroed()
+        };
+        let end = HeaderEnd {
+            names_size: self.names.into(),
+            counters_delta: self.counters_delta.into(),
+            value_kind_last: VALUE_KIND_LAST.into(),
+            ..HeaderEnd::new_zeroed()
+        };
+        let mut bytes = start.as_bytes().to_vec();
+        if Header::has_uniform(self.version) {
+            bytes.extend_from_slice(uniform.as_bytes());
+        }
+        bytes.extend_from_slice(end.as_bytes());
+        let (words, _) = bytes.as_chunks();
+        words.iter().map(|&word| u64::from_le_bytes(word)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_is_read_and_written_keeps_its_fields() {
+        for format in [&V10, &V11] {
+            let mut bytes: Vec<u8> = (1..=format.record as u8).collect();
+            if format.version == 10 {
+                bytes[58..60].fill(0);
+            }
+            let record = format.read_record(&bytes).unwrap();
+            // Offset 48 in version 10, 56 in version 11 (InstrProfData.inc).
+            let num_counters = if format.version == 10 { 48 } else { 56 };
+            assert_eq!(
+                record.num_counters.get().to_le_bytes(),
+                bytes[num_counters..][..4]
+            );
+            let mut written = vec![0; format.record];
+            format.write_record(&record, &mut written).unwrap();
+            assert_eq!(written, bytes);
+            assert!(format.read_record(&bytes[1..]).is_none());
+            assert!(format.write_record(&record, &mut written[1..]).is_none());
         }
     }
 
-    /// The words in the file's order. Parts that a device profile never has are 0: padding before the counters,
-    /// bitmaps, virtual tables.
-    pub fn words(&self) -> Vec<u64> {
-        let mut words = vec![
-            MAGIC,
-            self.version,
-            self.binary_ids,
-            self.num_data,
-            0,
-            self.num_counters,
-            self.padding_after_counters,
-            0,
-            0,
-        ];
-        if self.raw_version() >= V11.version {
-            words.extend([self.num_uniform, 0, self.uniform_delta]);
+    #[test]
+    fn tables_of_each_layout_are_read() {
+        let words: Vec<u8> = (0..9u64).flat_map(u64::to_le_bytes).collect();
+        for (layout, size, version, uniform) in [
+            (TableLayout::Plain, 48, None, None),
+            (TableLayout::Versioned, 56, Some(6), None),
+            (TableLayout::Uniform, 72, Some(8), Some((6, 7))),
+        ] {
+            assert_eq!(TableLayout::from_size(size), Some(layout));
+            let table = layout.read(&words).unwrap();
+            assert_eq!((table.data.start.get(), table.data.stop.get()), (4, 5));
+            assert_eq!(table.version, version);
+            let bounds = table
+                .uniform
+                .map(|bounds| (bounds.start.get(), bounds.stop.get()));
+            assert_eq!(bounds, uniform);
+            assert!(layout.read(&words[..size as usize - 1]).is_none());
         }
-        words.extend([self.names, self.counters_delta, 0, 0, 0, 0, VALUE_KIND_LAST]);
-        words
     }
 }

@@ -1,8 +1,12 @@
 //! LLVM's raw profile format (`.profraw`), versions 10 and 11, for the runtime that writes it and the tools that read
-//! it. The authority is `profile/InstrProfData.inc` of LLVM 22 and 23.
+//! it. `profile/InstrProfData.inc` of LLVM 22 and 23 defines the format.
 
+#![forbid(unsafe_code)]
+
+pub mod counts;
 pub mod format;
+pub mod kind;
 pub mod names;
 pub mod reader;
 
-pub use reader::{Error, Layout, Place, Record, end, end_of_file, places, records};
+pub use reader::{CounterRanges, Error, Layout, Record, counter_ranges, end, end_of_file, records};

@@ -1,10 +1,10 @@
-//! The names section: chunks of (ULEB128 uncompressed size, ULEB128 compressed size or 0, bytes), padded with zeros
-//! between translation units. Uncompressed names are UTF-8 and have a byte 1 between them (InstrProf.cpp of LLVM,
-//! "readAndDecodeStrings").
+//! The names section: chunks of (ULEB128 uncompressed size, ULEB128 compressed size or 0, bytes), with zeros as padding
+//! between translation units. Uncompressed names are UTF-8, separated by a byte 1 (`readAndDecodeStrings` in LLVM's
+//! `InstrProf.cpp`).
 
-/// Where a names section is no such thing.
+/// Why a names section is invalid. `at` is an offset in the section, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the names are damaged at byte {at}: {what}")]
+#[error("invalid names section at byte {at}: {what}")]
 pub struct Damage {
     pub at: usize,
     pub what: &'static str,
@@ -13,15 +13,17 @@ pub struct Damage {
 /// One chunk of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk<'a> {
+    /// Not compressed.
     Plain(&'a str),
-    /// Compressed by zlib, and the size that it unpacks to, which is the file's claim.
+    /// Compressed by zlib.
     Packed {
         bytes: &'a [u8],
+        /// Uncompressed size in bytes according to the section, not validated.
         size: u64,
     },
 }
 
-/// The chunks of a names section; the first damage ends it.
+/// The chunks of a names section, up to the first damage.
 pub fn chunks(bytes: &[u8]) -> impl Iterator<Item = Result<Chunk<'_>, Damage>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -40,7 +42,7 @@ pub fn chunks(bytes: &[u8]) -> impl Iterator<Item = Result<Chunk<'_>, Damage>> {
 fn chunk<'a>(bytes: &'a [u8], at: &mut usize) -> Result<Chunk<'a>, Damage> {
     let start = *at;
     let damage = |what| Damage { at: start, what };
-    let endless = damage("a size that does not end");
+    let endless = damage("unterminated size");
     let size = uleb128(bytes, at).ok_or(endless.clone())?;
     let packed = uleb128(bytes, at).ok_or(endless)?;
     let length = if packed == 0 { size } else { packed };
@@ -48,7 +50,7 @@ fn chunk<'a>(bytes: &'a [u8], at: &mut usize) -> Result<Chunk<'a>, Damage> {
         .ok()
         .and_then(|length| at.checked_add(length))
         .filter(|&end| end <= bytes.len())
-        .ok_or(damage("a size beyond the section's end"))?;
+        .ok_or(damage("a size past the end of the section"))?;
     let bytes = &bytes[std::mem::replace(at, end)..end];
     if packed != 0 {
         return Ok(Chunk::Packed { bytes, size });
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_chunks_that_end_inside_and_are_utf8() {
+    fn chunks_end_inside_the_section_and_are_utf8() {
         let two = names(b"\x04\x00main\0\0\0\x01\x00x");
         assert_eq!(two, Ok(vec![Chunk::Plain("main"), Chunk::Plain("x")]));
         let packed = Chunk::Packed {
@@ -96,16 +98,16 @@ mod tests {
         assert_eq!(
             names(b"\x80\x01\x03\xff\xfe\xfd"),
             Ok(vec![packed]),
-            "compressed bytes are no text"
+            "compressed bytes need not be UTF-8"
         );
         assert_eq!(
             names(b"\x05\x00main"),
-            Err((0, "a size beyond the section's end"))
+            Err((0, "a size past the end of the section"))
         );
         assert_eq!(names(b"\x03\x00a\xffb"), Err((3, "not UTF-8")));
         let endless = b"\x01\x00a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00";
-        assert_eq!(names(endless), Err((3, "a size that does not end")));
-        assert_eq!(names(b"\x80"), Err((0, "a size that does not end")));
+        assert_eq!(names(endless), Err((3, "unterminated size")));
+        assert_eq!(names(b"\x80"), Err((0, "unterminated size")));
         assert_eq!(names(b"\0\0"), Ok(vec![]));
     }
 }

@@ -1,33 +1,37 @@
-//! Reading a raw profile of version 10 or 11, of anybody's making. Bytes are hostile until checked: every part is
-//! inside the file, or there is an error that says where it is not.
+//! Reads raw profiles of versions 10 and 11 from any source. Nothing in them is trusted: each part is either inside
+//! the file, or an error gives its offset.
 
-use crate::format::{COUNTER, Format, Header, MAGIC, V10, V11, VARIANT_MASK};
-use byteorder::{ByteOrder, LittleEndian};
+use crate::format::{COUNTER, Format, Header, MAGIC, RawHeader, V10, V11, VARIANT_MASK};
 use std::ops::Range;
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U32, U64};
 
-/// Bytes of a virtual table's record.
+/// Size of a virtual table's record (`VTableProfData`) in bytes.
 const VTABLE: u64 = 24;
 
-/// Why bytes are no raw profile.
+/// Why bytes are not a valid raw profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("at byte {at:#x}: {part} end beyond the file's {size} bytes")]
+    /// `part` begins at byte `at` of the profile. `size` is the number of bytes from the profile's beginning to the end
+    /// of the file.
+    #[error("at byte {at:#x}: {part} extend past the end of the file ({size} bytes)")]
     Short {
         part: &'static str,
         at: u64,
         size: usize,
     },
-    #[error("no raw profile of a little-endian 64-bit target: it begins with {0:#x}")]
+    #[error("not a raw profile of a little-endian 64-bit target: it begins with {0:#x}")]
     Magic(u64),
-    #[error("raw profile version {0}; versions 10 and 11 are known")]
+    #[error("raw profile version {0} is not supported; versions 10 and 11 are")]
     Version(u64),
-    #[error("record {record} has its {part} outside the profile's")]
+    #[error("record {record}: {part} out of bounds")]
     Record { record: usize, part: &'static str },
-    #[error("at byte {at:#x}: the value profile of record {record} has no size that fits")]
+    /// `at` is the offset of the value profile from the profile's beginning.
+    #[error("at byte {at:#x}: the value profile of record {record} has an invalid size")]
     Values { record: usize, at: usize },
 }
 
-/// Where the parts of one raw profile are, in bytes from its beginning. They follow one another in this order.
+/// The ranges of the parts of a raw profile, in bytes from its beginning. The parts are in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub header: Header,
@@ -37,100 +41,112 @@ pub struct Layout {
     pub bitmap: Range<usize>,
     pub uniform: Range<usize>,
     pub names: Range<usize>,
-    /// Behind the names (and the virtual tables, which only a host has). Value profiles follow, if the records have
-    /// any, and then the next profile of the file: see [`end`].
+    /// End of the names, or of the virtual tables, which only host profiles have. The value profiles follow, if the
+    /// records have any, and then the next profile in the file: see [`end`].
     pub end: usize,
 }
 
+/// Lays out the parts of a profile one after another.
+struct Parts {
+    /// End of the parts so far.
+    at: u64,
+    size: usize,
+}
+
+impl Parts {
+    /// The next part: `count` entries of `unit` bytes, then padding.
+    fn next(
+        &mut self,
+        part: &'static str,
+        count: u64,
+        unit: u64,
+        padding: u64,
+    ) -> Result<Range<usize>, Error> {
+        let (at, size) = (self.at, self.size);
+        let ends = || {
+            let end = count.checked_mul(unit)?.checked_add(at)?;
+            Some((end, end.checked_add(padding)?))
+        };
+        let (end, next) = ends()
+            .filter(|&(_, next)| next <= size as u64)
+            .ok_or(Error::Short { part, at, size })?;
+        self.at = next;
+        Ok(at as usize..end as usize)
+    }
+}
+
 impl Layout {
-    /// Reads the header at the beginning of `bytes`.
+    /// Reads the header of the profile at the beginning of `bytes`, which extend to the end of the file.
     pub fn read(bytes: &[u8]) -> Result<Layout, Error> {
         Layout::of_file(bytes, bytes.len())
     }
 
-    /// Reads the header in `bytes`, which may be the first ones of a file of `size` bytes.
+    /// Like [`Layout::read`], given the first `bytes` of `size` bytes: [`crate::format::MAX_HEADER_SIZE`] are enough.
     pub fn of_file(bytes: &[u8], size: usize) -> Result<Layout, Error> {
-        let word = |n: usize| {
-            let at = 8 * n;
-            bytes
-                .get(at..at + 8)
-                .map(LittleEndian::read_u64)
-                .ok_or(Error::Short {
-                    part: "the header",
-                    at: at as u64,
-                    size,
-                })
+        let word = |at: usize| {
+            let bytes = bytes.get(at..at + 8)?;
+            Some(U64::read_from_bytes(bytes).ok()?.get())
         };
-        let magic = word(0)?;
+        let cut_off = Error::Short {
+            part: "header words",
+            at: 0,
+            size,
+        };
+        let magic = word(0).ok_or(cut_off.clone())?;
         if magic != MAGIC {
             return Err(Error::Magic(magic));
         }
-        let version = word(1)?;
-        let (format, uniform): (&Format, usize) = match version & !VARIANT_MASK {
-            10 => (&V10, 0),
-            11 => (&V11, 3),
-            other => return Err(Error::Version(other)),
-        };
-        // The words behind the uniform counters' three are three places later where these are.
-        let after = |n: usize| word(n + uniform);
+        let version = word(8).ok_or(cut_off.clone())?;
+        let raw_version = version & !VARIANT_MASK;
+        let format = Format::of_version(raw_version).ok_or(Error::Version(raw_version))?;
+        let raw = RawHeader::read(format, bytes).ok_or(cut_off)?;
+        let (start, uniform, end) = (raw.start, raw.uniform, raw.end);
         let header = Header {
             version,
-            binary_ids: word(2)?,
-            num_data: word(3)?,
-            num_counters: word(5)?,
-            padding_after_counters: word(6)?,
-            num_uniform: if uniform > 0 { word(9)? } else { 0 },
-            uniform_delta: if uniform > 0 { word(11)? } else { 0 },
-            names: after(9)?,
-            counters_delta: after(10)?,
+            binary_ids: start.binary_ids_size.get(),
+            num_data: start.num_data.get(),
+            num_counters: start.num_counters.get(),
+            padding_after_counters: start.padding_bytes_after_counters.get(),
+            num_uniform: uniform.num_uniform_counters.get(),
+            uniform_delta: uniform.uniform_counters_delta.get(),
+            names: end.names_size.get(),
+            counters_delta: end.counters_delta.get(),
         };
-        let counter = header.counter();
-        let mut at = 8 * (16 + uniform as u64);
-        let mut part = |part: &'static str,
-                        count: u64,
-                        unit: u64,
-                        padding: u64|
-         -> Result<Range<usize>, Error> {
-            let short = Error::Short { part, at, size };
-            let end = count
-                .checked_mul(unit)
-                .and_then(|size| at.checked_add(size))
-                .ok_or(short.clone())?;
-            let next = end.checked_add(padding).ok_or(short.clone())?;
-            if next > size as u64 {
-                return Err(short);
-            }
-            let range = at as usize..end as usize;
-            at = next;
-            Ok(range)
+        let mut parts = Parts {
+            at: 8 * Header::words_of(version) as u64,
+            size,
         };
-        let binary_ids = part("the binary ids", header.binary_ids, 1, 0)?;
-        let data = part(
-            "the data records",
+        let binary_ids = parts.next("binary ids", header.binary_ids, 1, 0)?;
+        let data = parts.next(
+            "data records",
             header.num_data,
             format.record as u64,
-            word(4)?,
+            start.padding_bytes_before_counters.get(),
         )?;
-        let counters = part(
-            "the counters",
+        let counters = parts.next(
+            "counters",
             header.num_counters,
-            counter,
+            header.counter(),
             header.padding_after_counters,
         )?;
-        let bitmap = part("the bitmaps", word(7)?, 1, word(8)?)?;
-        let uniform_padding = if uniform > 0 { word(10)? } else { 0 };
-        let uniform = part(
-            "the uniform counters",
+        let bitmap = parts.next(
+            "bitmaps",
+            start.num_bitmap_bytes.get(),
+            1,
+            start.padding_bytes_after_bitmap_bytes.get(),
+        )?;
+        let uniform = parts.next(
+            "uniform counters",
             header.num_uniform,
             COUNTER,
-            uniform_padding,
+            uniform.padding_bytes_after_uniform_counters.get(),
         )?;
-        let padding = header.names.wrapping_neg() % 8;
-        let names = part("the names", header.names, 1, padding)?;
-        part("the virtual tables", after(13)?, VTABLE, 0)?;
-        let vtable_names = after(14)?;
-        let padding = vtable_names.wrapping_neg() % 8;
-        part("the names of virtual tables", vtable_names, 1, padding)?;
+        let padding = |size: u64| size.wrapping_neg() % 8;
+        let names = parts.next("names", header.names, 1, padding(header.names))?;
+        parts.next("virtual tables", end.num_vtables.get(), VTABLE, 0)?;
+        let vtable_names = end.vnames_size.get();
+        let vtable_padding = padding(vtable_names);
+        parts.next("names of virtual tables", vtable_names, 1, vtable_padding)?;
         Ok(Layout {
             header,
             binary_ids,
@@ -139,41 +155,43 @@ impl Layout {
             bitmap,
             uniform,
             names,
-            end: at as usize,
+            end: parts.at as usize,
         })
     }
 
     pub fn format(&self) -> &'static Format {
-        if self.header.raw_version() == V10.version {
-            &V10
-        } else {
-            &V11
+        match self.header.raw_version() == V10.version {
+            true => &V10,
+            false => &V11,
         }
     }
 }
 
-/// Where the raw profile at the beginning of `bytes` ends, and the next one begins, if the file holds several. Behind
-/// the parts of its layout there is a value profile (`ValueProfData`) for each record that has value sites.
+/// End of the raw profile at the beginning of `bytes`. The next profile in the file starts there. The value profiles
+/// (`ValueProfData`), one per record with value sites, follow the parts of the layout.
+///
+/// # Errors
+/// A value profile's size is invalid.
 pub fn end(bytes: &[u8], layout: &Layout) -> Result<usize, Error> {
     end_of_file(layout, bytes.len(), |range| Ok(bytes[range].to_vec()))
 }
 
-/// The same of a file of `size` bytes that is read part by part: `read` gets ranges of it.
+/// Like [`end`], for a profile in a file that is not in memory. `size` is the number of bytes from the beginning of the
+/// profile to the end of the file, `read` reads a range of them.
 pub fn end_of_file<E: From<Error>>(
     layout: &Layout,
     size: usize,
     mut read: impl FnMut(Range<usize>) -> Result<Vec<u8>, E>,
 ) -> Result<usize, E> {
-    /// Records that are read at once.
+    /// Records per read.
     const RECORDS: usize = 1024;
     let format = layout.format();
     let mut end = layout.end;
     for start in layout.data.clone().step_by(RECORDS * format.record) {
         let part = start..layout.data.end.min(start + RECORDS * format.record);
         let first = (start - layout.data.start) / format.record;
-        for (n, record) in read(part)?.chunks_exact(format.record).enumerate() {
-            let sites = &record[format.value_sites.clone()];
-            if sites.iter().all(|&byte| byte == 0) {
+        for (n, record) in format.records(&read(part)?).enumerate() {
+            if !record.has_value_sites() {
                 continue;
             }
             let error = Error::Values {
@@ -183,32 +201,36 @@ pub fn end_of_file<E: From<Error>>(
             if size - end < 8 {
                 return Err(error.into());
             }
-            // The first field is the size of the whole, itself included.
-            let own = LittleEndian::read_u32(&read(end..end + 4)?) as usize;
-            if own < 8 || !own.is_multiple_of(8) || own > size - end {
+            // The first field is the total size in bytes.
+            let Ok(total) = U32::read_from_bytes(&read(end..end + 4)?) else {
+                return Err(error.into());
+            };
+            let total = total.get() as usize;
+            if total < 8 || !total.is_multiple_of(8) || total > size - end {
                 return Err(error.into());
             }
-            end += own;
+            end += total;
         }
     }
     Ok(end)
 }
 
-/// What one function counted.
+/// The counters of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The low 64 bits of the MD5 of the function's name.
+    /// Low 64 bits of the MD5 of the function's name.
     pub name: u64,
-    /// Of the function's structure.
+    /// Hash of the function's structure.
     pub hash: u64,
+    /// Numbers of executions. With byte coverage, 1 means executed.
     pub counters: Vec<u64>,
-    /// What was counted by waves that were active as a whole; `None` in raw version 10.
+    /// Numbers of executions by waves with all lanes active; `None` in raw version 10.
     pub uniform: Option<Vec<u64>>,
 }
 
-/// Where one function's counters are, in bytes from the profile's beginning.
+/// The ranges of one function's counters, in bytes from the beginning of the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CounterRanges {
     /// See [`Record`].
     pub name: u64,
     pub hash: u64,
@@ -216,21 +238,20 @@ pub struct Place {
     pub uniform: Option<Range<usize>>,
 }
 
-/// The records of the raw profile at the beginning of `bytes`, without their counters. Those of a damaged file may lie
-/// over one another.
-pub fn places<'a>(
+/// The functions of the raw profile at the beginning of `bytes`, in the order of its records. In a damaged file, ranges
+/// may overlap. All errors are [`Error::Record`].
+pub fn counter_ranges<'a>(
     bytes: &'a [u8],
     layout: &'a Layout,
-) -> impl Iterator<Item = Result<Place, Error>> + 'a {
+) -> impl Iterator<Item = Result<CounterRanges, Error>> + 'a {
     let format = layout.format();
-    let all = bytes[layout.data.clone()].chunks_exact(format.record);
-    all.enumerate().map(move |(n, record)| {
-        let pointer = |at: usize| LittleEndian::read_u64(&record[at..]);
-        let count = LittleEndian::read_u32(&record[format.num_counters..]) as usize;
+    let records = format.records(&bytes[layout.data.clone()]);
+    records.enumerate().map(move |(n, record)| {
+        let count = record.num_counters.get() as usize;
         let start = (n * format.record) as u64;
-        let place = |part, pointer: u64, delta: u64, section: &Range<usize>, unit: usize| {
-            // Pointers count from the record, and `delta` from the first one, to the section's beginning.
-            let offset = pointer.wrapping_add(start).wrapping_sub(delta);
+        let range = |part, pointer: U64, delta: u64, section: &Range<usize>, unit: usize| {
+            // The pointer is relative to the record; `delta` is the distance from the first record to the section.
+            let offset = pointer.get().wrapping_add(start).wrapping_sub(delta);
             usize::try_from(offset)
                 .ok()
                 .filter(|offset| offset % unit == 0)
@@ -242,22 +263,22 @@ pub fn places<'a>(
                 .ok_or(Error::Record { record: n, part })
         };
         let header = &layout.header;
-        let uniform = match format.uniform_ptr {
-            Some(at) if pointer(at) != 0 => Some(place(
+        let uniform = match record.uniform_counter_ptr {
+            U64::ZERO => None,
+            pointer => Some(range(
                 "uniform counters",
-                pointer(at),
+                pointer,
                 header.uniform_delta,
                 &layout.uniform,
                 COUNTER as usize,
             )?),
-            _ => None,
         };
-        Ok(Place {
-            name: pointer(0),
-            hash: pointer(8),
-            counters: place(
+        Ok(CounterRanges {
+            name: record.name_ref.get(),
+            hash: record.func_hash.get(),
+            counters: range(
                 "counters",
-                pointer(format.counter_ptr),
+                record.counter_ptr,
                 header.counters_delta,
                 &layout.counters,
                 header.counter() as usize,
@@ -267,27 +288,30 @@ pub fn places<'a>(
     })
 }
 
-/// The records of the raw profile at the beginning of `bytes`.
+/// The counters of all functions of the raw profile at the beginning of `bytes`.
+///
+/// # Errors
+/// [`Error::Record`]
 pub fn records(bytes: &[u8], layout: &Layout) -> Result<Vec<Record>, Error> {
     let words = |range: Range<usize>| {
-        let words = bytes[range].chunks_exact(COUNTER as usize);
-        words.map(LittleEndian::read_u64).collect()
+        let (words, _) = bytes[range].as_chunks();
+        words.iter().map(|&word| u64::from_le_bytes(word)).collect()
     };
-    places(bytes, layout)
-        .map(|place| {
-            let place = place?;
+    counter_ranges(bytes, layout)
+        .map(|ranges| {
+            let ranges = ranges?;
             Ok(Record {
-                name: place.name,
-                hash: place.hash,
+                name: ranges.name,
+                hash: ranges.hash,
                 counters: match layout.header.counter() {
-                    // A byte is 0 where the code ran.
-                    1 => bytes[place.counters]
+                    // 0 means executed.
+                    1 => bytes[ranges.counters]
                         .iter()
                         .map(|&byte| u64::from(byte == 0))
                         .collect(),
-                    _ => words(place.counters),
+                    _ => words(ranges.counters),
                 },
-                uniform: place.uniform.map(words),
+                uniform: ranges.uniform.map(words),
             })
         })
         .collect()
@@ -324,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_ends_behind_its_virtual_tables_and_value_profiles() {
+    fn a_profile_ends_after_its_virtual_tables_and_value_profiles() {
         let plain = profile([0, 0], &[]);
         assert_eq!(ends(&plain), Ok(plain.len()));
         let both = profile([1, 2], &[16, 24]);
@@ -340,7 +364,7 @@ mod tests {
         let at = odd.len() - 12;
         assert_eq!(ends(&odd), Err(Error::Values { record: 0, at }));
         let short = &plain[..plain.len() - 8];
-        let part = "the names of virtual tables";
+        let part = "names of virtual tables";
         assert!(matches!(ends(short), Err(Error::Short { part: found, .. }) if found == part));
     }
 }

@@ -1,7 +1,8 @@
-//! Which module uses which: a module uses only layers below its own, and no modules use each other in a circle.
+//! Checks which modules use which others: a module uses only its own layer and the layers below it, and there are no
+//! dependency cycles.
 //!
-//! A module is a source file. It uses another one if a path in its code leads there: in a `use` declaration, in an
-//! expression or a type, or in the tokens of a macro. Code that is only compiled for tests does not count.
+//! A module is a source file. It uses another module if a path in its code refers to that module: in a `use` declaration,
+//! in an expression or a type, or in the tokens of a macro. Code that is only compiled for tests does not count.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,12 +23,13 @@ fn name(module: &[String]) -> String {
     }
 }
 
-/// All modules of a crate, by reading its sources from the root file on.
+/// The parsed source files of all modules of a crate.
 struct Crate {
     files: BTreeMap<ModulePath, syn::File>,
 }
 
 impl Crate {
+    /// Parses the root file and, recursively, the files of its child modules.
     fn read(root: &Path) -> Crate {
         let mut files = BTreeMap::new();
         let mut rest: Vec<(ModulePath, PathBuf)> = vec![(Vec::new(), root.into())];
@@ -59,7 +61,7 @@ impl Crate {
         Crate { files }
     }
 
-    /// A crate of one file for each module.
+    /// A crate from pairs of a module and its source text.
     fn of(files: &[(&str, &str)]) -> Crate {
         let module = |name: &str| match name {
             "" => Vec::new(),
@@ -116,13 +118,13 @@ fn words(tokens: TokenStream) -> Vec<String> {
 /// Finds the modules that one module uses.
 struct Uses<'a> {
     all: &'a BTreeMap<ModulePath, syn::File>,
-    /// The module that paths are relative to: the file's, or one inside of the file.
+    /// The module that paths are relative to: that of the file, or an inline module.
     scope: ModulePath,
     found: BTreeSet<ModulePath>,
 }
 
 impl Uses<'_> {
-    /// Adds the module that a path leads to, if it is one of this crate.
+    /// Adds the module that a path refers to, if that is a module of this crate.
     fn path(&mut self, path: &[String]) {
         let Some(first) = path.first() else { return };
         let mut at = self.scope.clone();
@@ -139,7 +141,7 @@ impl Uses<'_> {
                     rest = &rest[1..];
                 }
             }
-            // A path without a prefix leads into this crate if it begins with a child of this module.
+            // A path without a prefix refers to this crate if it begins with a child of this module.
             _ => {
                 at.push(first.clone());
                 if !self.all.contains_key(&at) {
@@ -155,7 +157,7 @@ impl Uses<'_> {
                 break;
             }
         }
-        // Inside of the file: `super` of a module that has no file of its own.
+        // An inline module belongs to the module of its file.
         while !self.all.contains_key(&at) {
             at.pop();
         }
@@ -182,7 +184,7 @@ impl Uses<'_> {
         }
     }
 
-    /// Paths in a macro's tokens: words with colons between them.
+    /// Finds paths in a macro's tokens: words separated by `::`.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -210,7 +212,7 @@ impl Uses<'_> {
         self.path_with_prefix(&path);
     }
 
-    /// In a macro's tokens a single word is mostly no path.
+    /// Like [`Uses::path`], but ignores single words, which are usually not paths of this crate.
     fn path_with_prefix(&mut self, path: &[String]) {
         if path.len() > 1 {
             self.path(path);
@@ -266,25 +268,25 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 }
 
-/// The modules of a circle, if there is one: each uses the next, the last one uses the first.
-fn circle(graph: &Graph) -> Option<Vec<ModulePath>> {
+/// The modules of a cycle, if there is one: each uses the next, and the last one uses the first.
+fn cycle(graph: &Graph) -> Option<Vec<ModulePath>> {
     fn follow(
         graph: &Graph,
         module: &ModulePath,
-        way: &mut Vec<ModulePath>,
+        stack: &mut Vec<ModulePath>,
         done: &mut BTreeSet<ModulePath>,
     ) -> Option<Vec<ModulePath>> {
-        if let Some(start) = way.iter().position(|before| before == module) {
-            return Some(way[start..].to_vec());
+        if let Some(start) = stack.iter().position(|user| user == module) {
+            return Some(stack[start..].to_vec());
         }
         if !done.insert(module.clone()) {
             return None;
         }
-        way.push(module.clone());
+        stack.push(module.clone());
         let found = graph[module]
             .iter()
-            .find_map(|next| follow(graph, next, way, done));
-        way.pop();
+            .find_map(|next| follow(graph, next, stack, done));
+        stack.pop();
         found
     }
     let mut done = BTreeSet::new();
@@ -293,11 +295,11 @@ fn circle(graph: &Graph) -> Option<Vec<ModulePath>> {
         .find_map(|module| follow(graph, module, &mut Vec::new(), &mut done))
 }
 
-/// What is wrong with a crate whose layers are `layers`, lowest first. Modules in one layer may use each other; a layer
-/// with several names has independent parts that may not.
-fn faults(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
-    let mut faults = Vec::new();
-    // The layer and the part of it that a module belongs to: the longest name that its path begins with.
+/// The violations in a crate whose layers are `layers`, lowest first. A layer consists of one or more parts. A module may
+/// use modules of its own part, but not of another part of its layer.
+fn violations(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
+    let mut violations = Vec::new();
+    // The layer and the part that a module belongs to: of the parts that its path begins with, the longest.
     let layer_of = |module: &ModulePath| {
         let path = name(module);
         let parts = layers
@@ -310,7 +312,7 @@ fn faults(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
     };
     for (module, uses) in graph.iter().filter(|(module, _)| !module.is_empty()) {
         let Some((height, part)) = layer_of(module) else {
-            faults.push(format!("{} is in no layer", name(module)));
+            violations.push(format!("{} is not in a layer", name(module)));
             continue;
         };
         for used in uses {
@@ -319,8 +321,8 @@ fn faults(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
                 None => false,
             };
             if !is_below {
-                faults.push(format!(
-                    "{} uses {}, which is not below it",
+                violations.push(format!(
+                    "{} uses {}, which is not in a lower layer",
                     name(module),
                     name(used)
                 ));
@@ -332,26 +334,26 @@ fn faults(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
             .keys()
             .any(|module| layer_of(module).is_some_and(|(_, of)| of == *part))
         {
-            faults.push(format!("the layer {part} has no module"));
+            violations.push(format!("the layer {part} has no modules"));
         }
     }
-    if let Some(circle) = circle(graph) {
-        let names: Vec<String> = circle.iter().map(|module| name(module)).collect();
-        faults.push(format!("a circle: {}", names.join(" -> ")));
+    if let Some(cycle) = cycle(graph) {
+        let names: Vec<String> = cycle.iter().map(|module| name(module)).collect();
+        violations.push(format!("a cycle: {}", names.join(" -> ")));
     }
-    faults
+    violations
 }
 
-/// `root`: the crate's root file, from this package's folder.
+/// Checks the crate whose root file is `root`, relative to this package's folder.
 #[track_caller]
 fn check(root: &str, layers: &[&[&str]]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
-    let faults = faults(&Crate::read(&root).graph(), layers);
+    let violations = violations(&Crate::read(&root).graph(), layers);
     assert!(
-        faults.is_empty(),
+        violations.is_empty(),
         "{}:\n{}",
         root.display(),
-        faults.join("\n")
+        violations.join("\n")
     );
 }
 
@@ -391,24 +393,24 @@ fn every_kind_of_use_is_found() {
     assert_eq!(uses("#[cfg(not(test))] use crate::a;"), ["a"]);
     assert_eq!(uses("#[test] fn f() { crate::a::g() }"), [""; 0]);
     let parent = Crate::of(&[("", ""), ("b", "pub use c::T;"), ("b::c", "use super::T;")]);
-    let circle = circle(&parent.graph()).map(|circle| circle.len());
+    let cycle = cycle(&parent.graph()).map(|cycle| cycle.len());
     assert_eq!(
-        circle,
+        cycle,
         Some(2),
-        "a child that takes its own item from its parent"
+        "a child that imports its own item from its parent"
     );
 }
 
 #[test]
-fn upward_and_circular_uses_are_faults() {
+fn upward_and_cyclic_uses_are_violations() {
     let of = |low: &str, high: &str| {
         let graph = Crate::of(&[("", "mod low; mod high;"), ("low", low), ("high", high)]).graph();
-        faults(&graph, &[&["low"], &["high"]])
+        violations(&graph, &[&["low"], &["high"]])
     };
     assert_eq!(of("", "use crate::low;"), [""; 0]);
     assert_eq!(
         of("use crate::high;", ""),
-        ["low uses high, which is not below it"]
+        ["low uses high, which is not in a lower layer"]
     );
     assert_eq!(of("use crate::high;", "use crate::low;").len(), 2);
     let graph = Crate::of(&[
@@ -418,18 +420,76 @@ fn upward_and_circular_uses_are_faults() {
         ("z", ""),
     ]);
     assert_eq!(
-        faults(&graph.graph(), &[&["x", "y"], &["gone"]]),
+        violations(&graph.graph(), &[&["x", "y"], &["empty"]]),
         [
-            "x uses y, which is not below it",
-            "y uses x, which is not below it",
-            "z is in no layer",
-            "the layer gone has no module",
-            "a circle: x -> y",
+            "x uses y, which is not in a lower layer",
+            "y uses x, which is not in a lower layer",
+            "z is not in a layer",
+            "the layer empty has no modules",
+            "a cycle: x -> y",
         ]
     );
 }
 
+/// src/README.md explains the layers.
 #[test]
-fn crates_of_one_file_have_no_circles() {
-    check("src/profraw/lib.rs", &[&["format", "names"], &["reader"]]);
+fn the_runtime() {
+    check(
+        "src/lib.rs",
+        &[
+            &["sys"],
+            &["support"],
+            &["gpu"],
+            &["output"],
+            &["drain", "trace"],
+            &["process"],
+            &["c_api"],
+        ],
+    );
+}
+
+#[test]
+fn hsa_sim() {
+    check(
+        "tools/hsa-sim/src/lib.rs",
+        &[
+            &["sync"],
+            &["faults"],
+            &["results"],
+            &["settings", "system_events"],
+            &["device"],
+            &["memory"],
+            &["signals", "executables"],
+            &["state"],
+            &["copies", "queues"],
+            &["hsa"],
+            &["tools"],
+            &["api"],
+        ],
+    );
+    check(
+        "src/hsa-abi/lib.rs",
+        &[
+            &["status", "handle"],
+            &["agent", "executable", "memory", "system", "queue"],
+            &["loader", "signal"],
+            &["newer"],
+            &["tables"],
+        ],
+    );
+}
+
+#[test]
+fn gpu_model() {
+    check(
+        "tools/gpu-model/src/lib.rs",
+        &[
+            &["clock", "fault", "isa", "thread", "topology"],
+            &["memory", "wave"],
+            &["exec"],
+            &["dispatch"],
+            &["queue"],
+            &["rocr"],
+        ],
+    );
 }

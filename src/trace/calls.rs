@@ -1,19 +1,19 @@
-//! The API calls of the program: which one is in progress on a thread, and their records. A call takes no lock,
-//! allocates nothing and calls no system in the steady state: each thread puts its records into a queue of its own.
+//! The program's API calls: the one in progress on a thread, and records of those that have returned. In the steady
+//! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
 use super::fifo::{Consumer, Producer, fifo};
-use super::{clock, nudge};
-use crate::guard::lock;
-use crate::host;
+use super::{clock, wakeup};
+use crate::support::sync::lock;
+use crate::sys::threads;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// What calls return that end by an exception (`hipErrorUnknown`).
+/// The recorded status of a call that ends with an exception (`hipErrorUnknown`).
 const ERROR_UNKNOWN: i32 = 999;
-/// Records after which a thread sees to it that they are collected.
-const NUDGE: u64 = 256;
+/// The number of records after which a thread wakes the completion thread to collect them.
+const WAKE_INTERVAL: u64 = 256;
 
 /// An API call that has returned.
 #[derive(Clone, Copy, Debug)]
@@ -33,28 +33,28 @@ pub struct CallRecord {
 
 /// Whether calls are recorded.
 mod state {
-    /// Those that return after HSA's clock is there: HSA has not told of its start yet.
+    /// HSA's initialization was not reported yet. A call is recorded if it returns after that.
     pub const WAITING: u8 = 0;
     pub const ON: u8 = 1;
-    /// Never again in this process.
+    /// Permanent in this process.
     pub const OFF: u8 = 2;
 }
 
 static STATE: AtomicU8 = AtomicU8::new(state::WAITING);
-/// HSA's clock when the recording began.
+/// The system clock when recording began.
 static STARTED: AtomicU64 = AtomicU64::new(0);
-static NEXT: AtomicU64 = AtomicU64::new(1);
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// A queue that the collector has not seen.
-struct New {
+/// The queue of a thread that the collector does not know yet.
+struct NewQueue {
     calls: Consumer<CallRecord>,
-    next: *mut New,
+    next: *mut NewQueue,
 }
 
-/// Queues of threads that the collector has not seen: a stack, taken as a whole.
-static NEW: AtomicPtr<New> = AtomicPtr::new(ptr::null_mut());
-/// Queues that it knows.
-static KNOWN: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());
+/// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
+static NEW_QUEUES: AtomicPtr<NewQueue> = AtomicPtr::new(ptr::null_mut());
+/// The queues that the collector knows.
+static KNOWN_QUEUES: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());
 
 thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
@@ -67,51 +67,51 @@ pub fn current() -> u64 {
     CURRENT.get()
 }
 
-/// Calls are recorded from now on. HSA's clock is there.
+/// Records calls from now on. HSA's clock is available.
 pub fn start() {
     STARTED.store(clock::now(), Ordering::Relaxed);
-    // After the clock that `end` reads.
+    // Release: `Call::drop` reads the clock's id only after it has loaded this state with acquire order.
     STATE.store(state::ON, Ordering::Release);
 }
 
-/// HSA's clock is about to go, and may come again.
+/// HSA's clock is about to become unavailable, perhaps temporarily.
 pub fn pause() {
     if STATE.load(Ordering::Relaxed) == state::ON {
         STATE.store(state::WAITING, Ordering::Relaxed);
     }
 }
 
-/// No call is recorded in this process.
+/// Stops recording calls in this process.
 pub fn turn_off() {
     STATE.store(state::OFF, Ordering::Relaxed);
 }
 
-/// In the child of a fork; `ours`: HSA was not there, and may be initialised by the child.
-pub fn forked(ours: bool) {
-    if !ours || STATE.load(Ordering::Relaxed) != state::WAITING {
+/// Called in the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
+pub fn in_child(is_owner: bool) {
+    if !is_owner || STATE.load(Ordering::Relaxed) != state::WAITING {
         turn_off();
     }
 }
 
-/// A call in progress; it ends when this is dropped.
+/// A call in progress. It ends when this is dropped.
 pub struct Call {
     id: u64,
-    /// 0: HSA's clock was not there.
+    /// System clock; 0: HSA's clock was not available yet.
     start: u64,
-    /// Of [`clock::early`], where there is no `start`.
+    /// [`clock::early`] if `start` is 0.
     early: u64,
     function: &'static str,
     pub status: i32,
 }
 
-/// A call of `function` begins on this thread. `None`: it is not to be recorded, or it is a part of one that is.
+/// Begins a call of `function` on this thread. `None`: calls are not recorded, or the call is nested in another one.
 #[inline]
 pub fn begin(function: &'static str) -> Option<Call> {
     let state = STATE.load(Ordering::Acquire);
     if state == state::OFF || CURRENT.get() != 0 {
         return None;
     }
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     CURRENT.set(id);
     let (start, early) = match state {
         state::ON => (clock::now(), 0),
@@ -135,7 +135,7 @@ impl Drop for Call {
         }
         let end = clock::now();
         let start = match self.start {
-            0 if clock::early_is_true() => self.early,
+            0 if clock::early_is_valid() => self.early,
             0 => STARTED.load(Ordering::Relaxed),
             start => start,
         };
@@ -144,52 +144,53 @@ impl Drop for Call {
             start: start.min(end),
             end,
             function: self.function,
-            thread: host::thread_id(),
+            thread: threads::thread_id(),
             status: self.status,
         });
     }
 }
 
 fn record(call: CallRecord) {
-    let kept = PRODUCER.try_with(|cell| {
-        // Taken out while it is used: a signal handler finds none and makes one, which is dropped here, but read.
+    let pushed = PRODUCER.try_with(|cell| {
+        // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
+        // another, which `set` drops below. Its records are collected nevertheless.
         let mut producer = cell.take().unwrap_or_else(producer);
         producer.push(call);
         cell.set(Some(producer));
     });
-    if kept.is_err() {
-        // The thread is about to end and has no queue any more.
+    if pushed.is_err() {
+        // The thread is about to end, and its queue was destroyed.
         producer().push(call);
     }
     let recorded = RECORDED.get() + 1;
     RECORDED.set(recorded);
-    if recorded.is_multiple_of(NUDGE) {
-        nudge();
+    if recorded.is_multiple_of(WAKE_INTERVAL) {
+        wakeup::wake_if_asleep();
     }
 }
 
-/// A new queue, which the collector will find.
+/// Creates a queue that the collector will find.
 #[cold]
 fn producer() -> Producer<CallRecord> {
     let (producer, calls) = fifo(1);
-    let next = NEW.load(Ordering::Relaxed);
-    let new = Box::into_raw(Box::new(New { calls, next }));
+    let next = NEW_QUEUES.load(Ordering::Relaxed);
+    let new = Box::into_raw(Box::new(NewQueue { calls, next }));
     let mut top = next;
     loop {
-        match NEW.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
+        match NEW_QUEUES.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return producer,
             Err(now) => top = now,
         }
-        // SAFETY: made above, and nobody else knows it yet.
+        // SAFETY: created above and not shared yet.
         unsafe { (*new).next = top };
     }
 }
 
-fn known() -> MutexGuard<'static, Vec<Consumer<CallRecord>>> {
-    let mut known = lock(&KNOWN);
-    let mut new = NEW.swap(ptr::null_mut(), Ordering::Acquire);
+fn known_queues() -> MutexGuard<'static, Vec<Consumer<CallRecord>>> {
+    let mut known = lock(&KNOWN_QUEUES);
+    let mut new = NEW_QUEUES.swap(ptr::null_mut(), Ordering::Acquire);
     while !new.is_null() {
-        // SAFETY: made from a box by `producer`, and the whole stack was taken.
+        // SAFETY: created from a box by `producer`, and removed from the stack by the swap.
         let taken = unsafe { Box::from_raw(new) };
         new = taken.next;
         known.push(taken.calls);
@@ -197,15 +198,15 @@ fn known() -> MutexGuard<'static, Vec<Consumer<CallRecord>>> {
     known
 }
 
-/// There are calls to be collected.
-pub fn waiting() -> bool {
-    known().iter_mut().any(|calls| !calls.is_empty())
+/// Whether there are records to collect.
+pub fn has_records() -> bool {
+    known_queues().iter_mut().any(|calls| !calls.is_empty())
 }
 
-/// Gives `take` the calls that have returned since the last time.
-pub fn drain(take: &mut impl FnMut(CallRecord)) {
-    known().retain_mut(|calls| {
-        // Asked before: what the thread pushed last is there when it is gone.
+/// Passes the records since the last call to `take`.
+pub fn collect(take: &mut impl FnMut(CallRecord)) {
+    known_queues().retain_mut(|calls| {
+        // Loaded first: once the queue is closed, everything that the thread pushed is visible.
         let closed = calls.is_closed();
         while let Some(call) = calls.pop() {
             take(call);
@@ -218,9 +219,9 @@ pub fn drain(take: &mut impl FnMut(CallRecord)) {
 mod tests {
     use super::*;
 
-    fn collect() -> Vec<CallRecord> {
+    fn collected() -> Vec<CallRecord> {
         let mut all = Vec::new();
-        drain(&mut |call| all.push(call));
+        collect(&mut |call| all.push(call));
         all.sort_by_key(|call| call.id);
         all
     }
@@ -231,10 +232,10 @@ mod tests {
         }
     }
 
-    /// One test: there is one state a process.
+    /// One test, because the state is global.
     #[test]
     fn calls_are_recorded_once_each() {
-        // Before HSA: not recorded, but for what ends after HSA's start.
+        // Before HSA's initialization, only calls that end after it are recorded.
         call("early", 0);
         let first = begin("first");
         assert_ne!(current(), 0);
@@ -243,28 +244,28 @@ mod tests {
         assert_eq!(current(), 0);
         {
             let outer = begin("outer");
-            assert!(begin("inner").is_none(), "a part of the outer call");
+            assert!(begin("inner").is_none(), "nested in the outer call");
             let mut outer = outer.expect("recorded");
             assert_eq!(current(), outer.id);
             outer.status = 7;
         }
-        let calls = collect();
+        let calls = collected();
         let seen: Vec<_> = calls.iter().map(|c| (c.function, c.status)).collect();
         assert_eq!(seen, [("first", ERROR_UNKNOWN), ("outer", 7)]);
         assert!(calls[0].id < calls[1].id);
-        assert_eq!(calls[0].thread, host::thread_id());
-        assert!(!waiting());
+        assert_eq!(calls[0].thread, threads::thread_id());
+        assert!(!has_records());
 
-        // Threads, with more records than a segment has, that are gone when they are collected.
+        // Threads that have ended when their records are collected, each with more records than a segment has.
         let threads: Vec<_> = (0..4)
             .map(|_| std::thread::spawn(|| (0..1000).for_each(|n| call("many", n))))
             .collect();
-        let mut early = collect();
+        let mut early = collected();
         for thread in threads {
             thread.join().expect("no panic");
         }
-        assert!(waiting() || early.len() == 4000);
-        early.extend(collect());
+        assert!(has_records() || early.len() == 4000);
+        early.extend(collected());
         assert_eq!(early.len(), 4000);
         let mut ids: Vec<_> = early.iter().map(|c| c.id).collect();
         ids.sort_unstable();
@@ -274,14 +275,17 @@ mod tests {
         threads.sort_unstable();
         threads.dedup();
         assert_eq!(threads.len(), 4);
-        // This thread's queue is kept, those of the threads are not.
-        assert_eq!(known().len(), 1);
+        // Only this thread's queue is kept.
+        assert_eq!(known_queues().len(), 1);
 
-        // A call from the destructor of a thread-local that outlives the queue.
+        // A call in the destructor of a thread-local variable that is destroyed after the queue.
         struct Late;
         impl Drop for Late {
             fn drop(&mut self) {
-                assert!(PRODUCER.try_with(|_| ()).is_err(), "the queue is gone");
+                assert!(
+                    PRODUCER.try_with(|_| ()).is_err(),
+                    "the queue was destroyed"
+                );
                 call("late", 0);
             }
         }
@@ -289,24 +293,24 @@ mod tests {
             static LATE: Cell<Option<Late>> = const { Cell::new(None) };
         }
         std::thread::spawn(|| {
-            // The value that is first used is dropped last.
+            // Thread-local variables are destroyed in the reverse order of their first use.
             LATE.set(Some(Late));
             call("before", 0);
         })
         .join()
         .expect("no panic");
-        let seen: Vec<_> = collect().iter().map(|c| c.function).collect();
+        let seen: Vec<_> = collected().iter().map(|c| c.function).collect();
         assert_eq!(seen, ["before", "late"]);
 
         pause();
         call("between", 0);
-        forked(true);
+        in_child(true);
         start();
         call("again", 0);
-        assert_eq!(collect().len(), 1);
-        forked(true);
+        assert_eq!(collected().len(), 1);
+        in_child(true);
         call("child", 0);
         assert!(begin("child").is_none());
-        assert!(collect().is_empty());
+        assert!(collected().is_empty());
     }
 }

@@ -1,26 +1,26 @@
-//! The launch path: what happens to the packets that a program writes to a queue, on the thread that rang the doorbell.
-//! Nothing here locks, allocates, makes signals or calls the system while the queue's pool has signals; when the pool
-//! has run dry, the thread waits for the completion thread to make some, which needs nothing of the GPU.
+//! The launch path: processes the packets that a program writes to a queue, on the thread that rings the doorbell.
+//! While the queue's pool has signals, nothing here locks, allocates, creates signals or makes a system call. If the
+//! pool is empty, the thread waits until the completion thread has created signals. Creating signals does not depend on
+//! the completion of GPU work.
 //!
-//! Why that wait ends, whatever the launching thread holds: ROCr's lock of this queue, perhaps that of the doorbell
-//! ([`crate::hsa::doorbell`]), and the program's own. The completion thread takes the completer's lock, then briefly those
-//! of the activated queues, of the API calls and of what ROCr makes signals with. Whoever else takes the completer's lock
-//! rings no doorbell, takes no lock of a queue or a doorbell and waits for no signal while it has it: queues are made and
-//! destroyed, executables frozen, HSA shut down before it or after. What is kept back at a doorbell is handed on by a
-//! thread of its own. Signals of the operating system are blocked on both threads. If HSA is shut down meanwhile, or the
-//! process ends, the wait ends without a signal ([`Shared::stopped`]).
+//! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
+//! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
+//! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
+//! never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
+//! ring doorbells, take locks of queues or doorbells, or wait for signals: they create or destroy queues, freeze
+//! executables or shut HSA down only before they take the lock or after they have released it. A separate thread
+//! submits the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut
+//! down or the process ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
 
-use super::attention::Attention;
-use super::kernels;
-use super::lane::{Entry, Launching};
-use super::writers::{Writer, Writers};
-use crate::hsa::types::SignalHandle;
+use super::in_flight::{Entry, LaunchSide};
+use super::kernel_index;
+use super::packet_origins::{PacketOrigin, QueueOrigins};
+use super::poll_flag::PollFlag;
+use crate::gpu::events::Packet;
+use hsa_abi::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// An AQL packet (HSA Platform System Architecture Specification, "Architected Queuing Language").
-pub type Packet = [u64; 8];
 
 /// `HSA_PACKET_TYPE_*`, the lowest byte of a packet.
 mod kind {
@@ -34,123 +34,125 @@ mod kind {
 
 /// The third byte of a vendor-specific packet on a GPU's queue (`hsa_amd_packet_type_t`).
 mod format {
-    /// PM4 commands, ROCr's own.
+    /// PM4 commands, written by ROCr itself.
     pub const PM4: u8 = 1;
     pub const BARRIER_VALUE: u8 = 2;
     /// `hsa_amd_ext_kernel_dispatch_packet_t`, a dispatch in clusters of workgroups (gfx1250).
     pub const KERNEL_DISPATCH: u8 = 3;
-    /// A mark for ROCr's intercept queue, of another tool.
+    /// Another tool's marker for ROCr's intercept queue.
     pub const INTERCEPT_MARKER: u8 = 0xfe;
 }
 
-/// What the launching and the completion thread tell each other, beside the lane.
+/// State that the launching thread and the completion thread share, in addition to the channel.
 #[derive(Default)]
 pub struct Shared {
-    /// The completion thread looks at the queue.
-    pub attention: Attention,
-    /// The launching thread waits for signals.
-    pub dry: AtomicBool,
-    /// There can be no more signals: dispatches go without, and have no times.
-    pub starved: AtomicBool,
-    /// HSA's functions are out of use, or will be soon.
+    /// Whether the completion thread polls the queue.
+    pub poll_flag: PollFlag,
+    /// The launching thread waits for a signal.
+    pub waiting_for_signal: AtomicBool,
+    /// HSA creates no more signals: dispatches get none and have no times.
+    pub signals_exhausted: AtomicBool,
+    /// HSA's functions must not be called any more.
     pub stopped: AtomicBool,
-    /// Packets of a type that is not known here.
-    pub unknown: AtomicU64,
-    /// How often the launching thread found no signal.
-    pub dry_times: AtomicU64,
+    /// Packets of an unknown type.
+    pub unknown_packets: AtomicU64,
+    /// The number of times that the launching thread found the pool empty.
+    pub signal_waits: AtomicU64,
 }
 
-/// Some packet, of whatever queue, was given another completion signal than the program's. The program waits for its
-/// signal before it uses it again, so that whoever uses it sees this.
-static FORWARDING: AtomicBool = AtomicBool::new(false);
+/// In a packet of any queue, the program's completion signal was replaced with devprof's. A relaxed access is enough:
+/// the program waits for its signal before it reuses the signal, so a thread that reuses it sees this.
+static REPLACED_SIGNALS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program's signals may stand for kernels that have completed others.
-pub fn is_forwarding() -> bool {
-    FORWARDING.load(Ordering::Relaxed)
+/// Whether signals of the program may be completed by a forwarding barrier packet.
+pub fn has_replaced_signals() -> bool {
+    REPLACED_SIGNALS.load(Ordering::Relaxed)
 }
 
-/// A queue's launching side. ROCr calls a queue's handler on one thread at a time.
+/// The launching side of a queue. ROCr calls a queue's handler on one thread at a time.
 pub struct Capture {
-    lane: Launching,
+    launch_side: LaunchSide,
     shared: Arc<Shared>,
-    /// Number of the queue.
+    /// The queue's id.
     queue: u32,
-    writers: &'static Writers,
-    /// What goes on to the queue.
-    out: Vec<Packet>,
-    /// Has the completion thread look at the queue.
-    activate: fn(u32),
-    /// Wakes the completion thread, whatever it does.
+    origins: &'static QueueOrigins,
+    /// The packets for the hardware queue.
+    output: Vec<Packet>,
+    /// Adds the queue to those that the completion thread polls.
+    schedule: fn(u32),
+    /// Wakes the completion thread, also from a short pause.
     wake: fn(),
 }
 
-/// A thread without a signal gives way so often before it sleeps.
-const YIELDS: u32 = 20;
-/// So long, again and again.
-const DRY_PAUSE: Duration = Duration::from_micros(50);
-/// Packets that a batch of may be taken without growing the buffer.
+/// How often a thread without a signal yields before it sleeps.
+const YIELDS_BEFORE_SLEEP: u32 = 20;
+/// How long it sleeps each time.
+const SIGNAL_WAIT_PAUSE: Duration = Duration::from_micros(50);
+/// The largest batch for which the output buffer need not grow.
 const BATCH: usize = 512;
 
 impl Capture {
     pub fn new(
-        lane: Launching,
+        launch_side: LaunchSide,
         shared: Arc<Shared>,
         queue: u32,
-        writers: &'static Writers,
-        activate: fn(u32),
+        origins: &'static QueueOrigins,
+        schedule: fn(u32),
         wake: fn(),
     ) -> Capture {
         Capture {
-            lane,
+            launch_side,
             shared,
             queue,
-            writers,
-            out: Vec::with_capacity(2 * BATCH),
-            activate,
+            origins,
+            output: Vec::with_capacity(2 * BATCH),
+            schedule,
             wake,
         }
     }
 
-    /// Takes a batch whose first packet has the index `first` in the program's queue. What is to be written in its place.
-    pub fn take(&mut self, first: u64, batch: impl Iterator<Item = Packet>) -> &[Packet] {
-        self.out.clear();
-        let mut told = false;
-        let mut ringing = None;
-        for (index, mut packet) in (first..).zip(batch) {
+    /// Processes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write
+    /// instead.
+    pub fn process(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
+        self.output.clear();
+        let mut has_entries = false;
+        let mut origin_now = None;
+        for (index, mut packet) in (first..).zip(batch.iter().copied()) {
             let Some(mut entry) = self.entry(&packet) else {
-                self.out.push(packet);
+                self.output.push(packet);
                 continue;
             };
-            told = true;
-            let writer = self
-                .writers
-                .of(index)
-                .unwrap_or_else(|| *ringing.get_or_insert_with(Writer::now));
-            entry.submit = writer.time;
+            has_entries = true;
+            let origin = self
+                .origins
+                .get(index)
+                .unwrap_or_else(|| *origin_now.get_or_insert_with(PacketOrigin::now));
+            entry.submit = origin.time;
             if entry.dispatch {
-                entry.correlation = writer.correlation;
-                entry.thread = writer.thread;
-                entry.epoch = kernels::epoch();
-                entry.signal = self.signal();
+                entry.correlation = origin.correlation;
+                entry.thread = origin.thread;
+                entry.epoch = kernel_index::epoch();
+                entry.signal = self.take_signal();
             }
-            let ours = entry.signal.0 != 0;
-            if ours {
+            let has_signal = entry.signal.0 != 0;
+            if has_signal {
                 packet[7] = entry.signal.0;
             }
-            self.lane.in_flight.push(entry);
-            self.out.push(packet);
-            if ours && entry.program_signal.0 != 0 {
-                FORWARDING.store(true, Ordering::Relaxed);
-                self.out.push(forward(packet[0] as u16, &entry));
+            self.launch_side.in_flight.push(entry);
+            self.output.push(packet);
+            if has_signal && entry.program_signal.0 != 0 {
+                REPLACED_SIGNALS.store(true, Ordering::Relaxed);
+                self.output
+                    .push(forwarding_barrier(packet[0] as u16, &entry));
             }
         }
-        if told {
-            self.tell();
+        if has_entries {
+            self.schedule_poll();
         }
-        &self.out
+        &self.output
     }
 
-    /// What the completion thread has to hear of a packet.
+    /// The completion thread's entry for a packet. `None` if the completion thread does not need one.
     fn entry(&self, packet: &Packet) -> Option<Entry> {
         let program_signal = SignalHandle(packet[7]);
         let format = (packet[0] >> 16) as u8;
@@ -169,10 +171,10 @@ impl Capture {
                     _ => false,
                 };
                 if !known {
-                    self.shared.unknown.fetch_add(1, Ordering::Relaxed);
+                    self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
                 }
-                // A signal that stood for a kernel's may be this packet's now.
-                return (is_forwarding() && known && program_signal.0 != 0).then(|| Entry {
+                // The packet may reuse a signal for which the times of an earlier kernel are stored.
+                return (has_replaced_signals() && known && program_signal.0 != 0).then(|| Entry {
                     program_signal,
                     ..Entry::default()
                 });
@@ -184,7 +186,7 @@ impl Capture {
             packet[1] as u16,
         ];
         let grid = if vendor {
-            // Clusters, and workgroups in each.
+            // The number of clusters, and the workgroups per cluster.
             let clusters = [
                 (packet[1] >> 32) as u32,
                 u32::from(packet[2] as u16),
@@ -216,12 +218,12 @@ impl Capture {
         })
     }
 
-    /// A signal of the pool; 0 when there can be none.
-    fn signal(&mut self) -> SignalHandle {
+    /// Takes a signal from the pool; 0 if the pool is empty and cannot be refilled now.
+    fn take_signal(&mut self) -> SignalHandle {
         if self.shared.stopped.load(Ordering::Relaxed) {
             return SignalHandle(0);
         }
-        if let Some(signal) = self.lane.free.pop() {
+        if let Some(signal) = self.launch_side.free_signals.pop() {
             return signal;
         }
         self.wait_for_signal()
@@ -229,47 +231,50 @@ impl Capture {
 
     #[cold]
     fn wait_for_signal(&mut self) -> SignalHandle {
-        self.shared.dry_times.fetch_add(1, Ordering::Relaxed);
-        self.shared.dry.store(true, Ordering::SeqCst);
-        self.tell();
+        self.shared.signal_waits.fetch_add(1, Ordering::Relaxed);
+        self.shared.waiting_for_signal.store(true, Ordering::SeqCst);
+        self.schedule_poll();
         let mut yields = 0;
         let signal = loop {
-            if let Some(signal) = self.lane.free.pop() {
+            if let Some(signal) = self.launch_side.free_signals.pop() {
                 break signal;
             }
-            let none = self.shared.starved.load(Ordering::Acquire)
+            let no_more = self.shared.signals_exhausted.load(Ordering::Acquire)
                 || self.shared.stopped.load(Ordering::Acquire);
-            if none {
+            if no_more {
                 break SignalHandle(0);
             }
             (self.wake)();
-            // A thread with a real-time priority has to sleep for others to run on its processor.
-            if yields < YIELDS {
+            // With a real-time priority, yielding does not let threads of lower priority run.
+            if yields < YIELDS_BEFORE_SLEEP {
                 yields += 1;
                 std::thread::yield_now();
             } else {
-                std::thread::sleep(DRY_PAUSE);
+                std::thread::sleep(SIGNAL_WAIT_PAUSE);
             }
         };
-        self.shared.dry.store(false, Ordering::Relaxed);
+        self.shared
+            .waiting_for_signal
+            .store(false, Ordering::Relaxed);
         signal
     }
 
-    /// Sees to it that the completion thread looks at the queue.
-    fn tell(&self) {
-        if self.shared.attention.demand() {
-            (self.activate)(self.queue);
+    /// Ensures that the completion thread polls the queue.
+    fn schedule_poll(&self) {
+        if self.shared.poll_flag.try_schedule() {
+            (self.schedule)(self.queue);
         }
     }
 
-    pub fn into_lane(self) -> Launching {
-        self.lane
+    pub fn into_launch_side(self) -> LaunchSide {
+        self.launch_side
     }
 }
 
-/// The barrier packet that waits for a kernel's signal, ours, and completes the program's. It does not wait for other
-/// packets. What the kernel released is acquired and released again, as if the kernel itself had completed the signal.
-fn forward(kernel_header: u16, entry: &Entry) -> Packet {
+/// The barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
+/// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed
+/// the program's signal.
+fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;
     let scope = kernel_header >> RELEASE & 3;

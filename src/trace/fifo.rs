@@ -1,20 +1,20 @@
-//! A queue from one thread to another that never makes the first one wait: what a launching thread knows of a dispatch
-//! or of an API call goes through it to the completion thread.
+//! A single-producer, single-consumer queue whose producer never waits. Launching threads use it to pass data about
+//! dispatches and API calls to the completion thread.
 //!
-//! Entries lie in segments, linked in order. The consumer hands each segment back when it has read all of it, and the
-//! producer takes it for its next entries, so that in the steady state nothing is allocated. There is no lock; the
-//! producer's work for an entry is bounded.
+//! Entries are stored in segments, which are linked in order. The consumer returns each segment when it has read all of
+//! it, and the producer reuses the segment for its next entries, so nothing is allocated in the steady state. There is
+//! no lock, and the producer's work per entry is bounded.
 
-use super::sync::{
+use super::atomics::{
     Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, Track, UnsafeCell,
 };
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
-/// Entries of a segment.
+/// Entries per segment.
 #[cfg(not(all(test, loom)))]
 pub const SEGMENT: usize = 256;
-/// Segments that wait to be used again, at most; the consumer frees what is more (after a burst).
+/// The maximum number of segments kept for reuse. The consumer frees further ones (after a burst).
 #[cfg(not(all(test, loom)))]
 const SPARE: u64 = 64;
 
@@ -23,57 +23,57 @@ pub const SEGMENT: usize = 2;
 #[cfg(all(test, loom))]
 const SPARE: u64 = 1;
 
-/// Owned by the producer while it is new or a spare of the producer's, read by both while it is linked; given back by
-/// the consumer, which by then has read all of it.
+/// Owned by the producer while it is new or in the producer's list of spare segments, accessed by both sides while it
+/// is linked, returned by the consumer, which by then has read all of it.
 struct Segment<T> {
     entries: [UnsafeCell<MaybeUninit<T>>; SEGMENT],
-    /// Entries that are there; only grows while the segment is linked.
+    /// The number of entries written. It only grows while the segment is linked.
     written: AtomicUsize,
-    /// The next segment of the queue, or the next spare.
+    /// The next segment of the queue or of the list of spare segments.
     next: AtomicPtr<Segment<T>>,
     _track: Track<()>,
 }
 
 struct Shared<T> {
-    /// Segments that the consumer gave back and the producer has not taken: a stack.
+    /// Segments that the consumer has returned and the producer has not taken yet: a stack.
     spare: AtomicPtr<Segment<T>>,
-    /// Spare segments that the producer has used again, ever. Written by the producer.
+    /// How many spare segments the producer has ever reused. Written by the producer.
     reused: AtomicU64,
-    /// Segments ever allocated. Written by the producer.
+    /// How many segments were ever allocated. Written by the producer.
     allocations: AtomicU64,
-    /// The producer is gone; all that it pushed is to be seen.
+    /// The producer was dropped; everything it pushed is visible.
     closed: AtomicBool,
-    /// The first segment of the queue, once the consumer is gone.
-    left: AtomicPtr<Segment<T>>,
+    /// The first segment of the queue, set when the consumer is dropped.
+    head: AtomicPtr<Segment<T>>,
 }
 
-/// The half that puts in.
+/// The sending side.
 pub struct Producer<T: Copy + Send> {
     shared: Arc<Shared<T>>,
     segment: NonNull<Segment<T>>,
     written: usize,
-    /// Spare segments taken from `shared`: a list.
+    /// Spare segments taken from `shared`: a linked list.
     spare: *mut Segment<T>,
 }
 
-/// The half that takes out.
+/// The receiving side.
 pub struct Consumer<T: Copy + Send> {
     shared: Arc<Shared<T>>,
     segment: NonNull<Segment<T>>,
     read: usize,
-    /// Entries of the segment that are known to be there.
+    /// The number of entries of the segment known to be written.
     written: usize,
-    /// Segments ever given back.
+    /// How many segments were ever returned.
     returned: u64,
 }
 
-// SAFETY: each half owns its fields, and what it shares with the other one is atomic, but for the entries: an entry is
-// written before `written` or `next` (release) says that it is there, and read after (acquire).
+// SAFETY: each side owns its fields, and everything the sides share is atomic, except for the entries. An entry is
+// written before the release store to `written` or `next` that publishes it, and read after the acquire load.
 unsafe impl<T: Copy + Send> Send for Producer<T> {}
 // SAFETY: as above.
 unsafe impl<T: Copy + Send> Send for Consumer<T> {}
 
-/// An empty queue, for which `segments` segments of [`SEGMENT`] entries (at least one) are allocated in advance.
+/// Creates an empty queue with `segments` preallocated segments (at least one) of [`SEGMENT`] entries.
 pub fn fifo<T: Copy + Send>(segments: usize) -> (Producer<T>, Consumer<T>) {
     let first = Segment::allocate();
     let shared = Arc::new(Shared {
@@ -81,12 +81,12 @@ pub fn fifo<T: Copy + Send>(segments: usize) -> (Producer<T>, Consumer<T>) {
         reused: AtomicU64::new(0),
         allocations: AtomicU64::new(segments.max(1) as u64),
         closed: AtomicBool::new(false),
-        left: AtomicPtr::new(ptr::null_mut()),
+        head: AtomicPtr::new(ptr::null_mut()),
     });
     let mut spare: *mut Segment<T> = ptr::null_mut();
     for _ in 1..segments {
         let segment = Segment::allocate();
-        // SAFETY: just allocated, nobody else knows it.
+        // SAFETY: just allocated and not shared yet.
         unsafe { segment.as_ref() }
             .next
             .store(spare, Ordering::Relaxed);
@@ -103,7 +103,7 @@ pub fn fifo<T: Copy + Send>(segments: usize) -> (Producer<T>, Consumer<T>) {
         segment: first,
         read: 0,
         written: 0,
-        // The consumer counts the spare ones by what was given back less what was used again.
+        // The consumer computes the number of spare segments as `returned - reused`.
         returned: segments.max(1) as u64 - 1,
     };
     (producer, consumer)
@@ -120,45 +120,46 @@ impl<T> Segment<T> {
         NonNull::from(Box::leak(segment))
     }
 
-    /// Frees a segment and all that are linked behind it.
+    /// Frees a segment and all segments linked after it.
     ///
     /// # Safety
-    /// They were made by `allocate`, and nobody else has them.
+    /// They were created by `allocate`, and nothing else refers to them.
     unsafe fn free_all(mut segment: *mut Segment<T>) {
         while !segment.is_null() {
-            // SAFETY: made from a box, and nobody else has it, as the caller says.
-            let whole = unsafe { Box::from_raw(segment) };
-            segment = whole.next.load(Ordering::Relaxed);
+            // SAFETY: created from a box, and by this function's contract nothing else refers to it.
+            let freed = unsafe { Box::from_raw(segment) };
+            segment = freed.next.load(Ordering::Relaxed);
         }
     }
 }
 
 impl<T: Copy + Send> Producer<T> {
-    /// Puts an entry at the end. Never waits; allocates when the segment is full and there is no spare one.
+    /// Appends an entry. Never waits; allocates if the segment is full and there is no spare one.
     #[inline]
     pub fn push(&mut self, entry: T) {
         if self.written == SEGMENT {
             self.link_next();
         }
-        // SAFETY: the producer's segment is freed by the consumer only after all of it was read, and it is not full.
+        // SAFETY: the consumer returns or frees the producer's segment only after it has read all entries, and this
+        // segment is not full.
         let segment = unsafe { self.segment.as_ref() };
         segment.entries[self.written].with_mut(|slot| {
-            // SAFETY: the consumer reads the entry only after `written` says that it is there.
+            // SAFETY: the consumer reads the entry only after the store to `written` below.
             unsafe { (*slot).write(entry) };
         });
         self.written += 1;
         segment.written.store(self.written, Ordering::Release);
     }
 
-    /// Apart from the entry, which is written into its place at once.
+    /// Does not take the entry as an argument, so that `push` writes the entry directly into its slot.
     #[cold]
     fn link_next(&mut self) {
         let next = self.empty_segment();
-        // SAFETY: it is the producer's alone until it is linked.
+        // SAFETY: only the producer refers to it until it is linked.
         let segment = unsafe { next.as_ref() };
         segment.next.store(ptr::null_mut(), Ordering::Relaxed);
         segment.written.store(0, Ordering::Relaxed);
-        // SAFETY: the consumer stays in this segment until `next` is set; this is the last time that it is used here.
+        // SAFETY: the consumer keeps this segment until `next` is set, and the producer does not access it afterwards.
         unsafe { self.segment.as_ref() }
             .next
             .store(next.as_ptr(), Ordering::Release);
@@ -172,7 +173,7 @@ impl<T: Copy + Send> Producer<T> {
         }
         match NonNull::new(self.spare) {
             Some(segment) => {
-                // SAFETY: a spare segment was given back by the consumer, which has let go of it.
+                // SAFETY: the consumer does not access a segment that it has returned.
                 self.spare = unsafe { segment.as_ref() }.next.load(Ordering::Relaxed);
                 increment(&self.shared.reused);
                 segment
@@ -184,46 +185,47 @@ impl<T: Copy + Send> Producer<T> {
         }
     }
 
-    /// Segments that were ever allocated for this queue.
-    #[cfg(test)]
+    /// How many segments were ever allocated for this queue.
+    #[cfg(all(test, not(loom)))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
 }
 
 impl<T: Copy + Send> Consumer<T> {
-    /// Takes the first entry. `None`: there is none now.
+    /// Removes the first entry. `None`: the queue is empty now.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.is_empty() {
             return None;
         }
-        // SAFETY: the consumer's segment is linked; only the consumer gives it back.
+        // SAFETY: the consumer's segment is linked; only the consumer returns it.
         let segment = unsafe { self.segment.as_ref() };
         let entry = segment.entries[self.read].with(|slot| {
-            // SAFETY: it was written before `written` said so, and nobody writes it while the segment is linked.
+            // SAFETY: the entry was written before `written` was stored, and is not written again while the segment is
+            // linked.
             unsafe { (*slot).assume_init() }
         });
         self.read += 1;
         Some(entry)
     }
 
-    /// Whether there is no entry now.
+    /// Whether the queue is empty now.
     #[inline]
     pub fn is_empty(&mut self) -> bool {
-        self.read == self.written && !self.look()
+        self.read == self.written && !self.load_written()
     }
 
-    /// Looks for entries after those that are known.
-    fn look(&mut self) -> bool {
-        // SAFETY: the consumer's segment is linked; only the consumer gives it back.
+    /// Loads what the producer has written since the last call. Returns whether there are new entries.
+    fn load_written(&mut self) -> bool {
+        // SAFETY: the consumer's segment is linked; only the consumer returns it.
         let segment = unsafe { self.segment.as_ref() };
         if self.read == SEGMENT {
             let Some(next) = NonNull::new(segment.next.load(Ordering::Acquire)) else {
                 return false;
             };
             let read = std::mem::replace(&mut self.segment, next);
-            self.give_back(read);
+            self.return_segment(read);
             self.read = 0;
         }
         // SAFETY: as above.
@@ -232,11 +234,12 @@ impl<T: Copy + Send> Consumer<T> {
         self.read < self.written
     }
 
-    /// Hands a segment that was read to the producer, which has left it before: it was full, and is linked to the next.
-    fn give_back(&mut self, segment: NonNull<Segment<T>>) {
+    /// Returns a segment that was read to the producer, which does not use it any more: it was full and is linked to
+    /// the next one.
+    fn return_segment(&mut self, segment: NonNull<Segment<T>>) {
         let spare = self.returned - self.shared.reused.load(Ordering::Relaxed);
         if spare >= SPARE {
-            // SAFETY: neither half uses it any more, and the next one is not its to free.
+            // SAFETY: neither side uses it any more. Clearing `next` keeps `free_all` from freeing the next segment.
             unsafe {
                 segment
                     .as_ref()
@@ -249,11 +252,11 @@ impl<T: Copy + Send> Consumer<T> {
         self.returned += 1;
         let mut top = self.shared.spare.load(Ordering::Relaxed);
         loop {
-            // SAFETY: not yet given back, so still the consumer's.
+            // SAFETY: not returned yet, so the consumer still owns it.
             unsafe { segment.as_ref() }
                 .next
                 .store(top, Ordering::Relaxed);
-            // The producer only ever takes all, so a second round succeeds.
+            // The producer only ever takes the complete stack, so a second attempt succeeds.
             match self.shared.spare.compare_exchange(
                 top,
                 segment.as_ptr(),
@@ -266,26 +269,26 @@ impl<T: Copy + Send> Consumer<T> {
         }
     }
 
-    /// Whether the producer is gone. What it pushed before is still to be taken out.
+    /// Whether the producer was dropped. Entries pushed before may still be in the queue.
     pub fn is_closed(&self) -> bool {
         self.shared.closed.load(Ordering::Acquire)
     }
 
-    /// Segments that were ever allocated for this queue.
-    #[cfg(test)]
+    /// How many segments were ever allocated for this queue.
+    #[cfg(all(test, not(loom)))]
     pub fn allocations(&self) -> u64 {
         self.shared.allocations.load(Ordering::Relaxed)
     }
 }
 
-/// Adds one to a counter that only the calling thread writes: a load and a store, no locked instruction.
+/// Adds one to a counter that only the calling thread writes: a load and a store, without a locked instruction.
 fn increment(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
 impl<T: Copy + Send> Drop for Producer<T> {
     fn drop(&mut self) {
-        // SAFETY: the producer's spare segments are its own.
+        // SAFETY: the producer owns its spare segments.
         unsafe { Segment::free_all(self.spare) };
         self.shared.closed.store(true, Ordering::Release);
     }
@@ -293,18 +296,18 @@ impl<T: Copy + Send> Drop for Producer<T> {
 
 impl<T: Copy + Send> Drop for Consumer<T> {
     fn drop(&mut self) {
-        // What the producer still pushes is linked behind it, and is freed with the producer.
+        // Segments that the producer links later follow this one and are freed with `Shared`.
         self.shared
-            .left
+            .head
             .store(self.segment.as_ptr(), Ordering::Release);
     }
 }
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: both halves are gone: the linked and the given back segments are nobody else's.
+        // SAFETY: both sides were dropped, so nothing else refers to the linked and the returned segments.
         unsafe {
-            Segment::free_all(self.left.load(Ordering::Acquire));
+            Segment::free_all(self.head.load(Ordering::Acquire));
             Segment::free_all(self.spare.load(Ordering::Acquire));
         }
     }
@@ -315,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_out_in_order_and_segments_are_used_again() {
+    fn entries_arrive_in_order_and_segments_are_reused() {
         let (mut producer, mut consumer) = fifo(2);
         assert!(consumer.is_empty());
         let mut next = 0u64;
@@ -334,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_kept_and_its_segments_are_freed_but_for_a_few() {
+    fn a_burst_is_kept_and_most_of_its_segments_are_freed() {
         let (mut producer, mut consumer) = fifo(1);
         let burst = 1000 * SEGMENT as u64;
         for n in 0..burst {
@@ -346,7 +349,7 @@ mod tests {
         }
         assert_eq!(consumer.pop(), None);
         assert_eq!(consumer.returned, SPARE);
-        // The rest of a burst that is as long as the spare segments needs none.
+        // A new burst that fits into the spare segments needs no allocation.
         for n in 0..SPARE * SEGMENT as u64 {
             producer.push(n);
         }
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_pass_everything_on() {
+    fn entries_pass_between_threads_completely_and_in_order() {
         let (mut producer, mut consumer) = fifo(1);
         let count = 300_000u64;
         let writer = std::thread::spawn(move || {
@@ -382,17 +385,17 @@ mod tests {
 mod loom_tests {
     use super::*;
 
-    /// Five entries go through segments of two while the consumer reads: in every interleaving they come out once and
-    /// in order, and nothing is leaked (loom looks after `Track` and `Arc`). `reads` of the consumer run beside the
-    /// producer, the rest after it.
-    fn run(segments: usize, before: u32, beside: u32, reads: usize) {
+    /// The producer pushes `before` entries, then `concurrent` entries while the consumer tries `reads` reads; the rest
+    /// is read afterwards. In every interleaving the entries arrive once and in order, and nothing leaks (loom checks
+    /// `Track` and `Arc`).
+    fn run(segments: usize, before: u32, concurrent: u32, reads: usize) {
         loom::model(move || {
             let (mut producer, mut consumer) = fifo(segments);
             for n in 0..before {
                 producer.push(n);
             }
             let writer = loom::thread::spawn(move || {
-                for n in before..before + beside {
+                for n in before..before + concurrent {
                     producer.push(n);
                 }
             });
@@ -411,24 +414,24 @@ mod loom_tests {
                 assert_eq!(entry, next);
                 next += 1;
             }
-            assert_eq!(next, before + beside);
+            assert_eq!(next, before + concurrent);
             assert!(consumer.is_closed());
         });
     }
 
     #[test]
-    fn a_queue_that_was_empty() {
+    fn an_empty_queue() {
         run(1, 0, 5, 5);
     }
 
     #[test]
-    fn segments_come_back_while_the_producer_needs_them() {
+    fn segments_are_returned_while_the_producer_needs_them() {
         run(1, 4, 5, 6);
         run(2, 3, 4, 6);
     }
 
     #[test]
-    fn either_half_may_go_first() {
+    fn the_consumer_may_be_dropped_before_the_producer() {
         loom::model(|| {
             let (mut producer, mut consumer) = fifo(1);
             for n in 0..3 {

@@ -1,8 +1,9 @@
-//! The trace file while it is written: a mapped window that moves through the file ([`tracefile::format`]). What was
-//! appended stays when the process is killed.
+//! Writes the trace file ([`tracefile::format`]) through a mapped window that moves through the file. Appended records
+//! stay in the file if the process is killed.
 
-use crate::journal::{self, Event};
-use crate::{host, report};
+use crate::support::diagnostics;
+use crate::support::run_log::{self, Event};
+use crate::sys::files;
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, TryLockError};
@@ -14,49 +15,49 @@ use std::time::{Duration, Instant};
 use tracefile::format::*;
 use zerocopy::IntoBytes;
 
-/// Bytes of the window.
+/// Size of the window in bytes.
 const WINDOW: u64 = 1 << 20;
 
-/// How long a full disk is left alone.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait after a failed extension of the file before the next attempt.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct TraceFile {
     path: PathBuf,
     file: File,
     header: MmapMut,
     window: Option<MmapMut>,
-    /// Bytes before the window.
-    start: u64,
-    /// Bytes before the next record.
-    at: u64,
+    /// File offset of the window.
+    window_start: u64,
+    /// File offset of the next record.
+    next_record: u64,
     counts: [u64; Count::ALL.len()],
     texts: HashMap<String, u32>,
     full_since: Option<Instant>,
-    /// What is known of the file's length since records were last published.
+    /// The result of the last length check; reset when records are published.
     length: Length,
-    /// Names, kernels, queues and agents for which there was no room: later records may need them. Counted as dropped
-    /// until they are written.
-    owed: VecDeque<[u8; RECORD_SIZE]>,
+    /// Names, kernels, queues and agents that could not be written because the disk was full. Later records may refer
+    /// to them, so they are written later. Until then they count as dropped.
+    deferred: VecDeque<[u8; RECORD_SIZE]>,
 }
 
-/// The file belongs to others, too, and to write to a mapping of what was cut off ends the process (SIGBUS).
+/// Another process may truncate the file. A write to a mapped page beyond the end of the file raises SIGBUS.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
-    Unknown,
-    Whole,
-    /// Nothing is written any more.
-    Cut,
+    Unchecked,
+    Complete,
+    /// Nothing more is written.
+    Truncated,
 }
 
-/// Holds the window's place in the file: room on the disk, and then a mapping.
-fn map(file: &File, start: u64) -> io::Result<MmapMut> {
-    host::reserve(file, start, WINDOW)?;
-    host::map(file, start, WINDOW as usize)
+/// Allocates disk space for the window at file offset `start`, and maps it.
+fn map_window(file: &File, start: u64) -> io::Result<MmapMut> {
+    files::reserve(file, start, WINDOW)?;
+    files::map(file, start, WINDOW as usize)
 }
 
-/// Whether a lock failed because the file system has none (Lustre without `-o flock`, some NFS). Then a trace is written
-/// without.
-fn has_no_locks(error: &io::Error) -> bool {
+/// Whether a lock failed because the file system does not support locks (Lustre without `-o flock`, some NFS). The
+/// trace is then written without locks.
+fn is_unsupported(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::ENOLCK)
@@ -64,93 +65,94 @@ fn has_no_locks(error: &io::Error) -> bool {
 }
 
 impl TraceFile {
-    /// Makes `path`, under a hidden name first. A file that another process still writes to is left alone, and so is one
-    /// that an earlier process of the same `devprof run` has written: then this one's gets the process id appended,
-    /// which is said, here or by `devprof run`.
+    /// Creates the file under a hidden name, then renames it to `path`. If another process is writing `path`, or if an
+    /// earlier process of the same `devprof run` has written it, the process id is appended to the new file's name.
+    /// This function or `devprof run` reports the different name.
     pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        // A device or a pipe would be replaced.
-        if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            return Err(io::Error::other("it is there and is no regular file"));
+        // The rename would replace a device or a pipe.
+        if std::fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
+            return Err(io::Error::other("it exists and is not a regular file"));
         }
         std::fs::create_dir_all(directory)?;
-        let mut made = crate::place::hidden_file(directory)?;
-        made.write_all(&header.page())?;
-        // Held while this process writes.
-        match made.as_file().try_lock() {
-            Err(TryLockError::Error(error)) if has_no_locks(&error) => {}
+        let mut hidden = crate::output::atomic_file::hidden_file(directory)?;
+        hidden.write_all(&header.page())?;
+        // The lock is held while this process writes.
+        match hidden.as_file().try_lock() {
+            Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
             locked => locked?,
         }
-        let mapped = host::map(made.as_file(), 0, HEADER_SIZE)?;
-        // Two processes that begin at the same moment: one after the other.
+        let mapped = files::map(hidden.as_file(), 0, HEADER_SIZE)?;
+        // The directory's lock serializes processes that start at the same time.
         let directory = File::open(directory)?;
         match directory.lock() {
-            Err(error) if has_no_locks(&error) => {}
+            Err(error) if is_unsupported(&error) => {}
             locked => locked?,
         }
         let mut path = path.to_owned();
         let is_locked = |old: File| matches!(old.try_lock(), Err(TryLockError::WouldBlock));
         let is_written = File::open(&path).is_ok_and(is_locked);
-        if is_written || journal::has_file(Event::Traced, &path) {
+        if is_written || run_log::has_path(Event::Traced, &path) {
             let mut name = path.clone().into_os_string();
             name.push(format!(".{}", std::process::id()));
-            if !journal::is_kept() {
-                report::lost(format_args!(
-                    "another process is writing the trace {}: this one goes to {} (%p in DEVPROF_TRACE gives each process its own)",
+            if !run_log::is_enabled() {
+                diagnostics::lost(format_args!(
+                    "another process is writing the trace {}: this process writes to {} (use %p in DEVPROF_TRACE for one file per process)",
                     path.display(),
                     name.display()
                 ));
             }
             path = name.into();
         }
-        let file = made.persist(&path).map_err(|error| error.error)?;
-        journal::note_file(Event::Traced, &path);
+        let file = hidden.persist(&path).map_err(|error| error.error)?;
+        run_log::append_path(Event::Traced, &path);
         Ok(TraceFile {
             path,
             file,
             header: mapped,
             window: None,
-            start: 0,
-            at: HEADER_SIZE as u64,
+            window_start: 0,
+            next_record: HEADER_SIZE as u64,
             counts: [0; Count::ALL.len()],
             texts: HashMap::new(),
             full_since: None,
-            length: Length::Unknown,
-            owed: VecDeque::new(),
+            length: Length::Unchecked,
+            deferred: VecDeque::new(),
         })
     }
 
-    /// Whether the file can be written to: nobody has cut it.
-    fn is_whole(&mut self) -> bool {
-        if self.length == Length::Unknown {
+    /// Checks that the file was not truncated since records were last published. If false is returned, it must not be
+    /// written to.
+    fn check_length(&mut self) -> bool {
+        if self.length == Length::Unchecked {
             let mapped = match self.window {
-                Some(_) => self.start + WINDOW,
-                None => self.at,
+                Some(_) => self.window_start + WINDOW,
+                None => self.next_record,
             };
             self.length = match self.file.metadata() {
                 Ok(data) if data.len() < mapped => {
-                    report::lost(format_args!(
-                        "the trace {} was cut to {} bytes while it is written: nothing is recorded from now on",
+                    diagnostics::lost(format_args!(
+                        "the trace {} was truncated to {} bytes while it was being written: nothing more is recorded",
                         self.path.display(),
                         data.len()
                     ));
-                    Length::Cut
+                    Length::Truncated
                 }
-                _ => Length::Whole,
+                _ => Length::Complete,
             };
         }
-        self.length == Length::Whole
+        self.length == Length::Complete
     }
 
-    /// Adds to one of the file's counters.
-    pub fn count(&mut self, count: Count, more: u64) {
+    /// Adds `more` to one of the file's counters.
+    pub fn add_to_counter(&mut self, count: Count, more: u64) {
         let value = &mut self.counts[count as usize];
         *value = value.saturating_add(more);
         let counter = Counter::new(*value);
-        if !self.is_whole() {
+        if !self.check_length() {
             return;
         }
         let at = count.offset();
@@ -160,23 +162,28 @@ impl TraceFile {
     /// Sets [`Count::Closed`].
     fn set_closed(&mut self, closed: bool) {
         self.counts[Count::Closed as usize] = 0;
-        self.count(Count::Closed, closed.into());
+        self.add_to_counter(Count::Closed, closed.into());
     }
 
-    /// Makes sure that there is room for a record. False: the disk is full.
-    fn room(&mut self) -> bool {
-        if self.window.is_some() && self.at + (RECORD_SIZE as u64) <= self.start + WINDOW {
+    /// Moves the window, if necessary, so that it has space for a record. False: the disk is full.
+    fn reserve_space(&mut self) -> bool {
+        if self.window.is_some()
+            && self.next_record + (RECORD_SIZE as u64) <= self.window_start + WINDOW
+        {
             return true;
         }
-        if self.full_since.is_some_and(|since| since.elapsed() < PAUSE) {
+        if self
+            .full_since
+            .is_some_and(|since| since.elapsed() < RETRY_INTERVAL)
+        {
             return false;
         }
-        // Windows begin at a page.
-        let start = self.at / 4096 * 4096;
-        match map(&self.file, start) {
+        // A mapping begins at a page boundary.
+        let start = self.next_record / 4096 * 4096;
+        match map_window(&self.file, start) {
             Ok(window) => {
                 self.window = Some(window);
-                self.start = start;
+                self.window_start = start;
                 self.full_since = None;
                 if self.counts[Count::Closed as usize] != 0 {
                     self.set_closed(false);
@@ -185,8 +192,8 @@ impl TraceFile {
             }
             Err(error) => {
                 self.full_since = Some(Instant::now());
-                report::lost(format_args!(
-                    "cannot extend the trace {}: {error}; records are dropped until there is room, the file has their number",
+                diagnostics::lost(format_args!(
+                    "cannot extend the trace {}: {error}; records are dropped and counted until there is space",
                     self.path.display()
                 ));
                 false
@@ -194,48 +201,49 @@ impl TraceFile {
         }
     }
 
-    /// Appends a record; what cannot be kept is counted in `or`.
-    pub fn append<T: Record>(&mut self, record: T, or: Count) {
-        if !self.is_whole() {
+    /// Appends a record. If there is no space for it, adds one to the counter `dropped`.
+    pub fn append<T: Record>(&mut self, record: T, dropped: Count) {
+        if !self.check_length() {
             return;
         }
         let record = record.seal();
-        while self.room() {
-            let Some(owed) = self.owed.pop_front() else {
-                self.put(&record);
+        while self.reserve_space() {
+            let Some(deferred) = self.deferred.pop_front() else {
+                self.write(&record);
                 return;
             };
-            self.put(&owed);
+            self.write(&deferred);
             self.counts[Count::DroppedOthers as usize] -= 1;
-            self.count(Count::DroppedOthers, 0);
+            self.add_to_counter(Count::DroppedOthers, 0);
         }
-        self.count(or, 1);
-        if or == Count::DroppedOthers {
-            self.owed.push_back(record);
+        self.add_to_counter(dropped, 1);
+        if dropped == Count::DroppedOthers {
+            self.deferred.push_back(record);
         }
     }
 
-    /// Writes a record where there is room for it.
-    fn put(&mut self, record: &[u8; RECORD_SIZE]) {
+    /// Writes a record into the window, which has space for it.
+    fn write(&mut self, record: &[u8; RECORD_SIZE]) {
         let Some(window) = &mut self.window else {
             return;
         };
-        let at = (self.at - self.start) as usize;
+        let at = (self.next_record - self.window_start) as usize;
         window[at..at + RECORD_SIZE].copy_from_slice(record);
-        self.at += RECORD_SIZE as u64;
+        self.next_record += RECORD_SIZE as u64;
         self.counts[Count::Records as usize] += 1;
     }
 
-    /// Publishes how many records there are, after some were appended. A reader of the open file takes those for whole.
+    /// Publishes the number of records after some were appended. Readers of the open file treat these records as
+    /// complete.
     pub fn publish(&mut self) {
         fence(Release);
-        self.count(Count::Records, 0);
-        if self.length == Length::Whole {
-            self.length = Length::Unknown;
+        self.add_to_counter(Count::Records, 0);
+        if self.length == Length::Complete {
+            self.length = Length::Unchecked;
         }
     }
 
-    /// A text's number; it is written when it is new.
+    /// A text's id. A new text is written.
     pub fn text(&mut self, text: &str) -> u32 {
         if let Some(&id) = self.texts.get(text) {
             return id;
@@ -248,16 +256,16 @@ impl TraceFile {
         id
     }
 
-    /// Cuts the file to its length. It can be appended to again.
+    /// Truncates the file after its last record and marks it as closed. Records can be appended again.
     pub fn close(&mut self) {
         self.publish();
         self.window = None;
-        if !self.is_whole() {
+        if !self.check_length() {
             return;
         }
-        if let Err(error) = self.file.set_len(self.at) {
-            report::lost(format_args!(
-                "cannot cut the trace {} to its length: {error}; readers see unwritten space at its end",
+        if let Err(error) = self.file.set_len(self.next_record) {
+            diagnostics::lost(format_args!(
+                "cannot remove unwritten space from the end of the trace {}: {error}",
                 self.path.display()
             ));
         }
@@ -270,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_cut_is_left_alone() {
+    fn a_truncated_file_is_not_written_to() {
         let directory = tempfile::tempdir().expect("a directory");
         for keep in [0, HEADER_SIZE as u64 + RECORD_SIZE as u64] {
             let path = directory.path().join("x.trace");
@@ -278,7 +286,7 @@ mod tests {
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
             let other = File::options().write(true).open(&path).expect("a trace");
-            other.set_len(keep).expect("cut");
+            other.set_len(keep).expect("truncated");
             for id in 2..100_000 {
                 file.append(Dispatch::new(id, 0), Count::DroppedDispatches);
             }
@@ -289,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_found_no_room_are_written_when_there_is_some() {
+    fn names_that_did_not_fit_are_written_when_there_is_space() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("x.trace");
         let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");

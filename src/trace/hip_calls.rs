@@ -1,18 +1,20 @@
-//! The functions of HIP that can make the GPU do something, exported again by the shared library: loaded before HIP,
-//! it sees them called. FFI to HIP; the signatures are those of `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2,
-//! where enumerations are 32 bits and the pointers' types do not matter.
+//! Wrappers of the HIP functions that can make the GPU do work. The shared library exports them under HIP's names; if
+//! it is loaded before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of
+//! `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2. Enumerations are 32 bits wide; all pointers have the type
+//! `P`.
 //!
-//! Each exported function is one jump through its slot. At the first call the slot gets what it is to hold from then
-//! on: HIP's own function where nothing is traced, so that the jump is all that a call costs, and otherwise a function
-//! that records the call and calls HIP's.
+//! Each exported function jumps to the address in its slot. The first call sets the slot: without a trace, to HIP's
+//! function, so that a call costs only the jump; otherwise to a function that records the call and calls HIP's.
 
 use super::calls;
-use crate::{entry, hsa};
+use crate::gpu::hsa::hip;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
 use std::ffi::{CStr, c_void};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A pointer of any type, a handle.
+/// A pointer of any type, or a handle.
 type P = *mut c_void;
 
 /// `dim3`.
@@ -43,20 +45,19 @@ struct Extent {
     depth: usize,
 }
 
-/// `hipErrorNotInitialized`: what a function of HIP's returns where there is no HIP.
+/// `hipErrorNotInitialized`, which the wrappers return if HIP is not loaded.
 const NOT_INITIALIZED: i32 = 3;
 
-/// What the slot of `symbol` holds from now on; `None`, and the slot as it was, while there is no HIP.
+/// Sets the slot of `symbol` and returns its new value. `None` if HIP is not loaded; the slot is then unchanged.
 #[cold]
 fn resolve(symbol: &CStr, real: &AtomicPtr<()>, slot: &AtomicPtr<()>, recorded: P) -> Option<P> {
-    let function = catch_unwind(|| hsa::hip_function(symbol)).ok()??;
-    // Before the slot: whoever finds `recorded` there finds the function here.
+    let function = catch_unwind(|| hip::function(symbol)).ok()??;
+    // Stored before the slot: a thread that finds `recorded` in the slot must find HIP's function here.
     real.store(function.cast(), Ordering::Release);
-    let target = if entry::is_tracing() {
-        recorded
-    } else {
-        function
-    };
+    let is_tracing = guarded(Cost::Counters, false, || {
+        !settings().disabled && settings().trace.is_some()
+    });
+    let target = if is_tracing { recorded } else { function };
     slot.store(target.cast(), Ordering::Release);
     Some(target)
 }
@@ -70,7 +71,7 @@ macro_rules! symbol {
     };
 }
 
-/// A row is a function: its name, its symbol and the name to record where they are others, its arguments.
+/// One row per function: the identifier, `=` the symbol `is` the recorded name if these differ from it, the parameters.
 macro_rules! functions {
     ($($name:ident $(= $symbol:literal is $called:literal)? ($($arg:ident: $type:ty),*);)*) => {$(
         #[expect(non_snake_case)]
@@ -83,32 +84,32 @@ macro_rules! functions {
             static REAL: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
             /// # Safety
-            /// As HIP has it.
+            /// The requirements are those of HIP's function.
             #[unsafe(naked)]
             #[unsafe(export_name = symbol!($name $($symbol)?))]
             unsafe extern "C-unwind" fn exported($(_: $type),*) -> i32 {
                 std::arch::naked_asm!("jmp qword ptr [rip + {slot}]", slot = sym SLOT)
             }
 
-            /// The first call.
+            /// The slot's initial value: resolves the function at the first call.
             unsafe extern "C-unwind" fn first($($arg: $type),*) -> i32 {
                 const SYMBOL: &CStr =
                     match CStr::from_bytes_with_nul(concat!(symbol!($name $($symbol)?), "\0").as_bytes()) {
                         Ok(symbol) => symbol,
-                        Err(_) => panic!("a symbol has no zero in it"),
+                        Err(_) => panic!("a symbol contains a NUL byte"),
                     };
                 match resolve(SYMBOL, &REAL, &SLOT, recorded as Function as P) {
-                    // SAFETY: HIP's function of this name or `recorded`, with the arguments of this call.
+                    // SAFETY: HIP's function of this name or `recorded`; both have the type `Function`.
                     Some(target) => unsafe { std::mem::transmute::<P, Function>(target)($($arg),*) },
                     None => NOT_INITIALIZED,
                 }
             }
 
             unsafe extern "C-unwind" fn recorded($($arg: $type),*) -> i32 {
-                // SAFETY: HIP's function of this name: `REAL` is stored before this function's address is anywhere.
+                // SAFETY: HIP's function of this name, stored in `REAL` before `recorded` is stored in the slot.
                 let real = unsafe { std::mem::transmute::<*mut (), Function>(REAL.load(Ordering::Acquire)) };
                 let mut call = calls::begin(symbol!($name $($called)?));
-                // SAFETY: the arguments of this call.
+                // SAFETY: the caller fulfills the requirements of HIP's function, and these are its arguments.
                 let status = unsafe { real($($arg),*) };
                 if let Some(call) = &mut call {
                     call.status = status;

@@ -1,26 +1,28 @@
-//! The bytes of a trace file. Everything is little endian.
+//! The format of a trace. All values are little endian.
 //!
-//! A page of header ([`Header`], then [`Counter`]s), then records of [`RECORD_SIZE`] bytes, one after the other, each
-//! with a checksum of its own. A record is written once and never changed, so the file can be read at any time, also
-//! while it is written and after its writer was killed. A record of zeros was not written yet: the file grows by many
-//! records at a time, and only a writer that ends in order cuts it to length.
+//! The file begins with a page for the header ([`Header`], then [`Counter`]s). Records of [`RECORD_SIZE`] bytes follow,
+//! each with its own checksum. A record is written once and never changes, so that the file can be read while it is
+//! written, and after its writer was killed. A record of zeros was not written yet: the file grows by many records at a
+//! time, and is truncated to the written ones when it is closed.
 //!
-//! A record that names another by its id (a dispatch its kernel, a kernel its name) comes after it. Only the record of
-//! an API call comes when the call has returned, before or after the dispatches that it made.
+//! A record comes after the records whose ids it contains: a dispatch after its kernel, a kernel after its name. The
+//! only exception is the record of an API call, which is written when the call returns, before or after its dispatches.
 //!
-//! A reader that meets a later version reads nothing; a later minor extension uses the reserved bytes, which are 0
-//! now, or a new kind of record, which readers skip and count.
+//! Readers reject files with a later version. A compatible extension can use the reserved bytes, which are 0 in this
+//! version, or new kinds of records, which readers skip and count.
 
 use zerocopy::byteorder::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"DEVPROFT";
+/// The version of the format that this crate describes.
 pub const VERSION: u32 = 1;
-/// Bytes before the first record.
+/// Size of everything before the first record, in bytes.
 pub const HEADER_SIZE: usize = 4096;
-/// Bytes of each record.
+/// Size of a record in bytes.
 pub const RECORD_SIZE: usize = 128;
-/// Where the counters begin.
+/// Offset of the first counter in the file, in bytes.
 pub const COUNTERS: usize = 128;
 
 macro_rules! plain {
@@ -41,43 +43,44 @@ plain! {
         header_size: U32,
         /// [`RECORD_SIZE`].
         record_size: U32,
-        /// Of the process that wrote the file.
+        /// Id of the process that wrote the file.
         pid: U32,
-        /// Ticks a second of HSA's system clock, in which all times are unless their record says otherwise.
+        /// Ticks per second of HSA's system clock. All times are in its ticks, unless their record has a flag for
+        /// another clock.
         frequency: U64,
-        /// The system clock when the file was made.
+        /// The system clock when the file was created.
         started: U64,
-        /// The same moment, nanoseconds since 1970 (UTC).
+        /// The same time in nanoseconds since 1970 (UTC).
         started_unix: U64,
         reserved: [u8; 76],
-        /// CRC-32 (IEEE) of the bytes before it.
+        /// CRC-32 (IEEE) of all preceding bytes.
         crc: U32,
     }
 }
 
 plain! {
-    /// A number that the writer changes while the file is open: valid when `check` is its complement.
+    /// A number that the writer changes while the file is open. It is valid if `check` is its complement.
     Counter {
         value: U64,
         check: U64,
     }
 }
 
-/// The counters, in the order in which they stand in the file.
+/// The counters, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// Records in the file, all whole. A writer that lives may be at work behind them, and one that was killed may have
-    /// left a few more; a file that has fewer is truncated.
+    /// Number of complete records in the file. More records can follow, written by a writer that is still running or
+    /// was killed. A file with fewer records is truncated.
     Records,
-    /// Dispatches for which there was no room.
+    /// Dispatches that were dropped for lack of space.
     DroppedDispatches,
-    /// API calls for which there was no room.
+    /// API calls that were dropped for lack of space.
     DroppedCalls,
-    /// Names, kernels, queues and agents for which there was no room.
+    /// Names, kernels, queues and agents that were dropped for lack of space.
     DroppedOthers,
-    /// Packets of a type that devprof does not know; they went to their queue unrecorded.
+    /// Packets of a type that devprof does not know. They were submitted, but not recorded.
     UnknownPackets,
-    /// 1 when the writer ended in order.
+    /// 1 if the writer closed the file.
     Closed,
 }
 
@@ -91,7 +94,7 @@ impl Count {
         Count::Closed,
     ];
 
-    /// Bytes from the beginning of the file to its [`Counter`].
+    /// Offset of its [`Counter`] in the file, in bytes.
     pub fn offset(self) -> usize {
         COUNTERS + self as usize * size_of::<Counter>()
     }
@@ -105,13 +108,13 @@ impl Counter {
         }
     }
 
-    /// The number, if it is whole.
+    /// The value. `None` if it is damaged.
     pub fn get(&self) -> Option<u64> {
         (self.value.get() == !self.check.get()).then_some(self.value.get())
     }
 }
 
-/// What a record is about ([`Head::kind`]).
+/// Kinds of records ([`Head::kind`]).
 pub mod kind {
     pub const DISPATCH: u16 = 1;
     pub const CALL: u16 = 2;
@@ -124,88 +127,92 @@ pub mod kind {
 
 /// Flags of a [`Dispatch`].
 pub mod flag {
-    /// Mask of the clock that `start` and `end` are in.
+    /// Mask of the clock of `start` and `end`.
     pub const CLOCK: u16 = 3;
-    /// The system clock, as HSA translated it from the agent's.
+    /// The system clock. HSA translated the times from the agent's clock.
     pub const CLOCK_SYSTEM: u16 = 0;
-    /// The system clock, from the agent's ticks by their frequencies alone: HSA's translation lay outside of the
-    /// time between submission and observation, and this does not.
+    /// The system clock. The times were computed from the agent's ticks and the frequencies of both clocks, because
+    /// HSA's translation was missing or not between submission and observation.
     pub const CLOCK_SCALED: u16 = 1;
-    /// The agent's ticks ([`super::Agent::frequency`]): nothing ties them to the system clock, durations are right.
+    /// The agent's clock ([`super::Agent::frequency`]). Its relation to the system clock is unknown; durations are
+    /// correct.
     pub const CLOCK_AGENT: u16 = 2;
-    /// `start` and `end` are 0: the dispatch has none.
+    /// The dispatch has no times: `start` and `end` are 0.
     pub const CLOCK_NONE: u16 = 3;
-    /// It was not seen to end: still running when the process ended or its queue was destroyed. No times.
+    /// Its completion was not observed: it was still running when the process ended or its queue was destroyed. It has
+    /// no times.
     pub const UNFINISHED: u16 = 4;
-    /// It came from no API call that was watched; `correlation` is 0.
+    /// No recorded API call submitted it; `correlation` is 0.
     pub const NO_CALL: u16 = 8;
-    /// The register counts are not known.
+    /// The numbers of registers are unknown.
     pub const NO_REGISTERS: u16 = 16;
     /// A vendor-specific dispatch packet.
     pub const VENDOR: u16 = 32;
-    /// `start` and `end` were moved together, by a millisecond at most, to lie between submission and observation.
+    /// `start` and `end` were shifted by the same time, at most a millisecond, to be between submission and
+    /// observation.
     pub const MOVED: u16 = 64;
 }
 
 plain! {
-    /// The beginning of every record.
+    /// The first field of every record.
     Head {
         /// CRC-32 (IEEE) of the rest of the record.
         crc: U32,
         /// See [`kind`].
         kind: U16,
+        /// See [`flag`]. 0 for records that are not dispatches.
         flags: U16,
         id: U64,
     }
 }
 
 plain! {
-    /// One kernel dispatch. Its id counts dispatches from 1: in a queue in the order in which they were seen to be
-    /// complete, which is that of submission unless kernels overtake each other.
+    /// A kernel dispatch. Ids start at 1. Within a queue, they are in the order in which completions were observed,
+    /// which is the order of submission unless kernels overtake each other.
     Dispatch {
         head: Head,
-        /// The API call that made it, 0 for none.
+        /// Correlation id: the id of the API call that submitted it, or 0.
         correlation: U64,
-        /// When the packet was written, system clock.
+        /// When the packet was written (system clock).
         submit: U64,
         start: U64,
         end: U64,
-        /// When it was seen to be complete, system clock.
+        /// When its completion was observed (system clock).
         observed: U64,
         agent: U32,
         queue: U32,
         /// The thread that wrote the packet (`gettid`).
         thread: U32,
-        /// 0: its code object was not known.
+        /// 0 if its code object is unknown.
         kernel: U32,
         /// Work-items.
         grid: [U32; 3],
         /// Work-items.
         workgroup: [U16; 3],
         reserved0: U16,
-        /// LDS of a workgroup, bytes.
+        /// LDS per workgroup, in bytes.
         lds: U32,
-        /// Scratch memory of a work-item, bytes.
+        /// Scratch memory per work-item, in bytes.
         scratch: U32,
-        /// Vector registers of a work-item.
+        /// Vector registers per work-item.
         vgprs: U16,
-        /// Accumulation vector registers of a work-item.
+        /// Accumulation vector registers per work-item.
         accum_vgprs: U16,
-        /// Scalar registers of a wave.
+        /// Scalar registers per wave.
         sgprs: U16,
         reserved1: [u8; 22],
     }
 }
 
 plain! {
-    /// An API call of the program. Its id is the correlation id of its dispatches.
+    /// An API call of the program. Its id is the correlation id of its dispatches. Times are of the system clock.
     Call {
         head: Head,
         start: U64,
         end: U64,
         /// The thread that called (`gettid`).
         thread: U32,
-        /// The function's name, a text.
+        /// Id of a text: the function's name.
         name: U32,
         /// What the call returned (`hipError_t`).
         status: I32,
@@ -213,16 +220,16 @@ plain! {
     }
 }
 
-/// Bytes of a text in one record.
+/// Maximum number of bytes of a text in one record.
 pub const PIECE: usize = 104;
 
 plain! {
-    /// A piece of a text. Its pieces follow each other, in order.
+    /// A piece of a text. The pieces of a text follow each other in order.
     Text {
         head: Head,
-        /// Bytes of the whole text.
+        /// Length of the complete text in bytes.
         length: U32,
-        /// Bytes of it before this piece.
+        /// Offset of this piece in the text, in bytes.
         offset: U32,
         bytes: [u8; PIECE],
     }
@@ -232,16 +239,16 @@ plain! {
     /// A kernel on one agent.
     Kernel {
         head: Head,
-        /// `AMD_KERNEL_CODE`'s address in the dispatch packet (`kernel_object`) where it was first loaded.
+        /// Address of its kernel descriptor (`kernel_object` of the dispatch packet) where it was first loaded.
         object: U64,
-        /// A text: the symbol's name as the code object has it.
+        /// Id of a text: the symbol's name, mangled.
         name: U32,
         agent: U32,
-        /// Bytes of its arguments.
+        /// Size of its arguments in bytes.
         kernarg: U32,
-        /// Static LDS, bytes.
+        /// Static LDS in bytes.
         lds: U32,
-        /// Static scratch of a work-item, bytes.
+        /// Static scratch memory per work-item, in bytes.
         scratch: U32,
         vgprs: U16,
         accum_vgprs: U16,
@@ -251,14 +258,14 @@ plain! {
 }
 
 plain! {
-    /// An agent that has queues. Its id is its place in HSA's order of all agents.
+    /// A GPU. Its id is its index in HSA's order of all agents.
     Agent {
         head: Head,
-        /// Ticks a second of its clock.
+        /// Ticks per second of its clock.
         frequency: U64,
-        /// A text: the target's name, such as `gfx1100`.
+        /// Id of a text: the target's name, such as `gfx1100`.
         name: U32,
-        /// A text: the product's name, or 0.
+        /// Id of a text: the product's name. 0 if it is unknown.
         product: U32,
         /// `HSA_AGENT_INFO_NODE`.
         node: U32,
@@ -269,39 +276,40 @@ plain! {
 }
 
 plain! {
-    /// A queue. Its id counts queues from 1 in the order in which they were made.
+    /// A queue. Ids start at 1, in the order of creation.
     Queue {
         head: Head,
-        /// System clock.
+        /// When it was created (system clock).
         created: U64,
         agent: U32,
-        /// Packets.
+        /// Capacity in packets.
         size: U32,
         reserved: [u8; 96],
     }
 }
 
 plain! {
-    /// The process that wrote the file: its id is its process id.
+    /// The process that wrote the file. The id is its process id.
     Process {
         head: Head,
+        /// Process id of its parent.
         parent: U32,
-        /// A text: the host's name.
+        /// Id of a text: the host's name.
         host: U32,
-        /// A text: the command line, arguments with spaces between them.
+        /// Id of a text: the command line, with spaces between the arguments.
         command: U32,
         reserved: [u8; 100],
     }
 }
 
-/// A record of this format's.
+/// A record of this format.
 pub trait Record:
     IntoBytes + FromBytes + Immutable + KnownLayout + Unaligned + Sized + Copy
 {
     const KIND: u16;
     fn head(&mut self) -> &mut Head;
 
-    /// A record of this kind with all else 0.
+    /// A record of this kind. All other fields are 0.
     fn new(id: u64, flags: u16) -> Self {
         let mut record = Self::new_zeroed();
         *record.head() = Head {
@@ -313,7 +321,7 @@ pub trait Record:
         record
     }
 
-    /// Its bytes, with their checksum.
+    /// Its bytes, with the checksum.
     fn seal(mut self) -> [u8; RECORD_SIZE] {
         let crc = checksum(self.as_bytes());
         self.head().crc = crc.into();
@@ -341,7 +349,7 @@ records! {
 
 const _: () = assert!(size_of::<Header>() == COUNTERS);
 
-/// The checksum of a record: of all its bytes but the first four.
+/// The checksum of a record: CRC-32 (IEEE) of all its bytes except the first four.
 pub fn checksum(record: &[u8]) -> u32 {
     crc32fast::hash(record.get(4..).unwrap_or_default())
 }
@@ -364,13 +372,13 @@ impl Header {
         header
     }
 
-    /// What `crc` has to be.
+    /// The valid value of `crc`.
     pub fn checksum(&self) -> u32 {
         let bytes = self.as_bytes();
         crc32fast::hash(&bytes[..bytes.len() - size_of::<U32>()])
     }
 
-    /// The whole header of a new file, with all counters 0.
+    /// The first page of a new file, with all counters 0.
     pub fn page(&self) -> [u8; HEADER_SIZE] {
         let mut page = [0; HEADER_SIZE];
         page[..COUNTERS].copy_from_slice(self.as_bytes());
@@ -382,10 +390,10 @@ impl Header {
     }
 }
 
-/// A text cut into records.
+/// Splits a text into records.
 pub fn pieces(id: u32, text: &str) -> impl Iterator<Item = Text> {
     let bytes = text.as_bytes();
-    // An empty text has one piece, too: that is where it is said to be empty.
+    // An empty text also has a piece, which has its length.
     (0..bytes.len().div_ceil(PIECE).max(1)).map(move |n| {
         let rest = &bytes[n * PIECE..];
         let part = &rest[..rest.len().min(PIECE)];

@@ -1,5 +1,7 @@
-//! The file of dispatch records (`DEVPROF_TRACE`), version 1: its format for the runtime that writes it, and a reader
-//! for the tools that read it.
+//! The trace of kernel dispatches (`DEVPROF_TRACE`), version 1: the format, for the runtime that writes it, and a
+//! reader for the tools.
+
+#![forbid(unsafe_code)]
 
 pub mod format;
 pub mod reader;

@@ -1,8 +1,8 @@
-//! Reads a trace file from front to back in bounded memory. No byte of it is believed: what is damaged is told with its
-//! place, and reading goes on behind it.
+//! Reads a trace in order, in bounded memory. Nothing in it is trusted: damage is reported with its offset, and reading
+//! continues after it.
 //!
-//! The writer publishes how many records are whole. Of a file that is not closed there may be more, which are read up
-//! to the first that is not whole: a living writer was seen at its work there, or a killed one was stopped.
+//! The writer publishes the number of complete records. A file that is not closed can have more. These are read up to
+//! the first incomplete one, which a running writer has not finished yet, or a killed writer never finished.
 
 use crate::format::*;
 use std::collections::HashMap;
@@ -16,27 +16,28 @@ use zerocopy::FromBytes;
 pub enum Error {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("no trace file of devprof: it does not begin with \"DEVPROFT\"")]
+    #[error("not a trace of devprof: it does not begin with \"DEVPROFT\"")]
     Magic,
     #[error(
-        "a trace file of version {0}; this devprof reads version {VERSION}: use the one that wrote it, or a later one"
+        "trace version {0} is not supported: this devprof reads version {VERSION}; use the devprof that wrote it, or a later one"
     )]
     Version(u32),
-    #[error("the file is cut off after {0} bytes, inside of its header of {HEADER_SIZE} bytes")]
+    #[error("the file is truncated after {0} bytes, inside its header of {HEADER_SIZE} bytes")]
     Short(u64),
-    #[error("the header is damaged (bytes 0 to {COUNTERS}): its checksum is wrong")]
+    #[error("the header is damaged (bytes 0 to {COUNTERS}): wrong checksum")]
     Header,
 }
 
-/// A part of the file that is not whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A damaged part of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("byte {offset}: {what}")]
 pub struct Damage {
-    /// Bytes from the beginning of the file.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     pub what: String,
 }
 
-/// A record as it stands in the file.
+/// A record in the file.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     Dispatch(Dispatch),
@@ -46,21 +47,21 @@ pub enum Item {
     Agent(Agent),
     Queue(Queue),
     Process(Process),
-    /// A kind that this version does not know.
+    /// A record of a kind that this version does not know.
     Unknown(u16),
 }
 
-/// The records of a file, in its order.
+/// Reads the records of a file in order.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
     header: Header,
-    /// In the order of [`Count::ALL`]; `None` is damaged.
+    /// In the order of [`Count::ALL`]; `None` if damaged.
     counts: [Option<u64>; Count::ALL.len()],
-    /// Of the next record.
+    /// Offset of the next record in the file, in bytes.
     offset: u64,
-    /// The record behind zeros that have been told.
-    behind_gap: Option<Result<Item, Damage>>,
+    /// The record after zeros that were reported.
+    after_gap: Option<Result<Item, Damage>>,
     ended: bool,
 }
 
@@ -70,7 +71,7 @@ impl Reader<BufReader<File>> {
     }
 }
 
-/// Fills `buffer` as far as the input goes. How far.
+/// Fills `buffer`. Returns the number of bytes, which is smaller at the end of the input.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -113,7 +114,7 @@ impl<R: Read> Reader<R> {
             header,
             counts,
             offset: HEADER_SIZE as u64,
-            behind_gap: None,
+            after_gap: None,
             ended: false,
         })
     }
@@ -122,26 +123,26 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// A counter as it was when the file was opened, if it is whole.
+    /// The value of a counter when the file was opened. `None` if it is damaged.
     pub fn count(&self, count: Count) -> Option<u64> {
         self.counts[count as usize]
     }
 
-    /// Bytes read so far.
+    /// Number of bytes that were read, from the beginning of the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether the writer had not yet said that the record at this offset is whole.
+    /// Whether the record at this offset is after those that the writer had published.
     fn is_unpublished(&self, offset: u64) -> bool {
         let index = (offset - HEADER_SIZE as u64) / RECORD_SIZE as u64;
         self.count(Count::Closed) == Some(0)
             && self.count(Count::Records).is_some_and(|n| index >= n)
     }
 
-    /// The next record, or what stands in its place. `None` at the end.
+    /// The next record, or damage. `None` at the end.
     pub fn next_item(&mut self) -> io::Result<Option<Result<Item, Damage>>> {
-        if let Some(item) = self.behind_gap.take() {
+        if let Some(item) = self.after_gap.take() {
             return Ok(Some(item));
         }
         let mut zeros = 0u64;
@@ -166,8 +167,8 @@ impl<R: Read> Reader<R> {
             if zeros == 0 {
                 return Ok(Some(item));
             }
-            // Records are written without gaps.
-            self.behind_gap = Some(item);
+            // Records are written without gaps, so these zeros are damage.
+            self.after_gap = Some(item);
             return Ok(Some(Err(Damage {
                 offset: at - zeros,
                 what: format!("{} records are zeros", zeros / RECORD_SIZE as u64),
@@ -176,7 +177,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// What is wrong with the file's end: `zeros` bytes that were not written, and `rest`, which is no whole record.
+    /// Damage at the end of the file, where the last `zeros` bytes were not written and `rest` is an incomplete record.
     fn end(&self, zeros: u64, rest: &[u8]) -> Option<Damage> {
         let written = self.offset - zeros;
         let damage = |offset, what: String| Some(Damage { offset, what });
@@ -195,21 +196,21 @@ impl<R: Read> Reader<R> {
         if rest.iter().any(|&byte| byte != 0) {
             return damage(
                 self.offset,
-                format!("{} bytes that are no whole record", rest.len()),
+                format!("{} bytes after the last complete record", rest.len()),
             );
         }
         None
     }
 }
 
-/// The record in these bytes, or what is wrong with it.
+/// Reads a record. The error describes the damage.
 fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
     fn read<T: Record>(bytes: &[u8; RECORD_SIZE]) -> Result<T, String> {
         T::read_from_bytes(bytes).map_err(|_| "a record of the wrong size".into())
     }
     let (head, _) = Head::read_from_prefix(bytes).map_err(|_| "a record of the wrong size")?;
     if head.crc.get() != checksum(bytes) {
-        return Err("a damaged record: its checksum is wrong".into());
+        return Err("a damaged record: wrong checksum".into());
     }
     Ok(match head.kind.get() {
         kind::DISPATCH => Item::Dispatch(read(bytes)?),
@@ -223,7 +224,7 @@ fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
     })
 }
 
-/// What the records before have named: texts, kernels, agents, queues, the process.
+/// What records refer to by id (texts, kernels, agents, queues), and the process.
 #[derive(Debug, Default)]
 pub struct Tables {
     texts: HashMap<u64, (u32, Vec<u8>)>,
@@ -234,7 +235,10 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Takes what the record names, if it names something. What does not fit is told.
+    /// Adds a record, if other records can refer to it.
+    ///
+    /// # Errors
+    /// A text is damaged.
     pub fn take(&mut self, item: &Item) -> Result<(), String> {
         match item {
             Item::Text(text) => return self.take_text(text),
@@ -256,8 +260,8 @@ impl Tables {
     fn take_text(&mut self, piece: &Text) -> Result<(), String> {
         let (length, offset) = (piece.length.get(), piece.offset.get());
         let id = piece.head.id.get();
-        let (whole, bytes) = self.texts.entry(id).or_insert((length, Vec::new()));
-        if *whole != length || bytes.len() != offset as usize || offset > length {
+        let (total, bytes) = self.texts.entry(id).or_insert((length, Vec::new()));
+        if *total != length || bytes.len() != offset as usize || offset > length {
             return Err(format!(
                 "a piece of text {id} is missing before byte {offset}"
             ));
@@ -270,7 +274,7 @@ impl Tables {
         }
     }
 
-    /// A text, if all its pieces have been there. 0 is no text.
+    /// A text, if it is complete. No text has the id 0.
     pub fn text(&self, id: u32) -> Option<&str> {
         let (length, bytes) = self.texts.get(&u64::from(id))?;
         (bytes.len() == *length as usize).then(|| std::str::from_utf8(bytes).ok())?
@@ -294,7 +298,7 @@ mod tests {
         file[at..at + size_of::<Counter>()].copy_from_slice(Counter::new(value).as_bytes());
     }
 
-    /// A name of two pieces, a kernel that has it, a dispatch of that.
+    /// A name of two pieces, a kernel with this name, and a dispatch of this kernel.
     fn example() -> Vec<u8> {
         let mut records: Vec<_> = pieces(1, &"x".repeat(150)).map(Record::seal).collect();
         let mut kernel = Kernel::new(1, 0);
@@ -313,7 +317,7 @@ mod tests {
             match item {
                 Ok(Item::Dispatch(dispatch)) => dispatches.push(dispatch.head.id.get()),
                 Ok(item) => {
-                    // A name of which a piece is damaged is no name.
+                    // A name is incomplete if one of its pieces is damaged.
                     let _ = tables.take(&item);
                 }
                 Err(damage) => damages.push(damage),
@@ -323,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn written_records_are_read() {
         let (tables, dispatches, damages) = read(&example()).unwrap();
         assert_eq!(dispatches, [1]);
         assert_eq!(damages, []);
@@ -334,10 +338,10 @@ mod tests {
     }
 
     #[test]
-    fn each_damaged_byte_is_told_and_costs_one_record_at_most() {
-        let whole = example();
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
+    fn each_damaged_byte_is_reported_and_affects_one_record_at_most() {
+        let example = example();
+        for at in 0..example.len() {
+            let mut bytes = example.clone();
             bytes[at] ^= 0x40;
             let in_counters = (COUNTERS..HEADER_SIZE).contains(&at);
             match read(&bytes) {
@@ -365,10 +369,10 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_file_is_told_at_each_length() {
-        let whole = example();
-        for length in 0..whole.len() {
-            match read(&whole[..length]) {
+    fn truncation_is_reported_at_each_length() {
+        let example = example();
+        for length in 0..example.len() {
+            match read(&example[..length]) {
                 Err(error) => assert!(length < HEADER_SIZE, "{length}: {error}"),
                 Ok((_, _, damages)) => {
                     assert_eq!(damages.len(), 1, "{length}");
@@ -379,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn space_that_was_not_written_yet_is_no_damage_but_a_gap_is() {
+    fn unwritten_space_is_valid_but_a_gap_is_damage() {
         let mut bytes = example();
         bytes.extend([0; 3 * RECORD_SIZE]);
         assert_eq!(read(&bytes).unwrap().2, []);
@@ -391,15 +395,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_written_is_read_up_to_where_its_writer_is() {
+    fn a_file_is_read_while_it_is_written() {
         let next = Dispatch::new(2, 0).seal();
         let last = Dispatch::new(3, 0).seal();
         let mut torn = last;
         torn[100..].fill(1);
-        // Of what is being written, a reader can see what is further on first.
+        // A reader can see a later part of a write before an earlier one.
         for (middle, damage) in [
             ([0; RECORD_SIZE], "1 records are zeros"),
-            (torn, "a damaged record: its checksum is wrong"),
+            (torn, "a damaged record: wrong checksum"),
         ] {
             let mut bytes = example();
             bytes.extend([next, middle, last].concat());
@@ -416,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_named() {
+    fn a_later_version_is_rejected() {
         let mut bytes = example();
         bytes[8] = 2;
         assert!(matches!(read(&bytes), Err(Error::Version(2))));

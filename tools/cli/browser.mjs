@@ -1,5 +1,5 @@
-// A headless Chromium for the pictures in docs/. Programs that use it run in the directory that tools/cli/browser
-// prints, which has the npm packages.
+// A headless Chromium for the pictures in docs/. Programs that use it must run in the directory that tools/cli/browser
+// prints, because it has the npm packages.
 
 import { mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +10,7 @@ const require = createRequire(join(process.cwd(), "package.json"));
 const { chromium: browsers } = require("playwright-core");
 const { default: chromium } = await import(require.resolve("@sparticuz/chromium"));
 
-/// A browser window of its own, with what playwright's contexts take (viewport, colorScheme).
+/// A new browser window with the options of a playwright context (viewport, colorScheme).
 export async function open(options) {
   return browsers.launchPersistentContext(mkdtempSync(join(tmpdir(), "picture-")), {
     ...options,

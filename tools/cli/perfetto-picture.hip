@@ -1,5 +1,5 @@
-// What the picture in the README shows: kernels on two streams that take turns on a pair of buffers, copies, and a graph
-// of twelve kernels that is launched twice.
+// The program whose trace docs/perfetto.png shows: kernels on two streams with a pair of buffers each, a copy, and a graph of
+// twelve kernels that is launched twice.
 #include <hip/hip_runtime.h>
 #include <cstdio>
 #include <cstdlib>

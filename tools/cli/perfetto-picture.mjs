@@ -1,28 +1,28 @@
-// Opens a trace in Perfetto's page in a headless Chromium, selects an API call, and takes a picture.
+// Opens a trace in Perfetto's UI in a headless Chromium, selects an API call, and takes a screenshot.
 //
-//     node perfetto-picture.mjs PAGE TRACE RECORDS CALL PICTURE
+//     node perfetto-picture.mjs UI TRACE RECORDS CALL PICTURE
 //
-// PAGE is the directory of the page's files, RECORDS the same trace as JSON lines, CALL the function whose last call but
-// one is selected. Run in the directory that tools/cli/browser prints.
+// UI is the directory with the files of Perfetto's UI, RECORDS is the same trace as JSON lines, and CALL is the API
+// function whose second to last call is selected. Must run in the directory that tools/cli/browser prints.
 
 import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { open } from "./browser.mjs";
 
-const [page, trace, records, name, picture] = process.argv.slice(2);
+const [ui, trace, records, name, picture] = process.argv.slice(2);
 
-// What is to be seen: the call, its dispatches, and those of the next one.
+// What the screenshot shows: the selected call, the next one, and the dispatches of both.
 const lines = readFileSync(records, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
 const calls = lines.filter((line) => line.type === "call" && line.name === name).slice(-2);
-const seen = lines.filter((line) => line.type === "dispatch" && calls.some((call) => call.id === line.correlation));
-const from = Math.min(...calls.map((call) => call.start)), to = Math.max(...seen.map((dispatch) => dispatch.end));
+const dispatches = lines.filter((line) => line.type === "dispatch" && calls.some((call) => call.id === line.correlation));
+const from = Math.min(...calls.map((call) => call.start)), to = Math.max(...dispatches.map((dispatch) => dispatch.end));
 const margin = Math.round((to - from) / 20);
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
 const server = createServer((request, response) => {
   const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
-  const file = path === "/x.pftrace" ? trace : join(page, path === "/" ? "index.html" : path);
+  const file = path === "/x.pftrace" ? trace : join(ui, path === "/" ? "index.html" : path);
   if (!existsSync(file) || !statSync(file).isFile()) return response.writeHead(404).end();
   response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" });
   createReadStream(file).pipe(response);
@@ -32,7 +32,7 @@ const site = `http://127.0.0.1:${server.address().port}`;
 
 const context = await open({ viewport: { width: 1500, height: 820 } });
 const tab = context.pages()[0] ?? (await context.newPage());
-// The page is alone with its server.
+// The page may only access this server.
 await context.route((url) => url.origin !== site, (route) => route.abort());
 tab.on("pageerror", (error) => console.error("page:", error.message));
 const route = new URLSearchParams({
@@ -44,7 +44,7 @@ const route = new URLSearchParams({
 });
 await tab.goto(`${site}/#!/viewer?${route}`);
 await tab.getByText(name).first().waitFor({ state: "attached", timeout: 60000 });
-await tab.keyboard.press("q"); // the drawer with the selected slice
+await tab.keyboard.press("q"); // shows the panel with the selected slice
 await tab.evaluate(
   ([from, to]) => app.trace.timeline.setViewportTime(BigInt(from), BigInt(to)),
   [from - margin, to + margin],

@@ -1,8 +1,8 @@
-// Goes through all pages of a report in a headless Chromium, and takes a picture of two of them.
+// Checks all pages of a report in a headless Chromium, and creates a picture of two of them.
 //
 //     node report-picture.mjs REPORT PAGE PICTURE
 //
-// The picture has the summary and PAGE, light and dark, 1280 and 400 pixels wide. Run in the directory that
+// The picture shows the summary and PAGE, light and dark, 1280 and 400 pixels wide. Must run in the directory that
 // tools/cli/browser prints.
 
 import { pathToFileURL } from "node:url";
@@ -12,30 +12,30 @@ const [report, page, picture] = process.argv.slice(2);
 const top = pathToFileURL(report + "/").href;
 const problems = [];
 
-// The least contrast between text and what is behind it, by WCAG's formula; text that is small wants 4.5.
+// The lowest contrast between text and its background, by WCAG's formula. Small text needs at least 4.5.
 const contrast = () => {
   const parse = (text) => text.match(/[\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {
     const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
-  const behind = (element) => {
+  const background = (element) => {
     for (; element; element = element.parentElement) {
       const color = parse(getComputedStyle(element).backgroundColor);
       if (color.length < 4 || color[3] > 0) return color;
     }
     return [255, 255, 255];
   };
-  let least = [21, ""];
+  let lowest = [21, ""];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || !element.getClientRects().length || element.tagName === "SCRIPT") continue;
-    const [a, b] = [parse(getComputedStyle(element).color), behind(element)].map(luminance).sort((a, b) => b - a);
+    const [a, b] = [parse(getComputedStyle(element).color), background(element)].map(luminance).sort((a, b) => b - a);
     const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < least[0]) least = [ratio, `${element.className || element.tagName}: ${walker.currentNode.data.trim()}`];
+    if (ratio < lowest[0]) lowest = [ratio, `${element.className || element.tagName}: ${walker.currentNode.data.trim()}`];
   }
-  return least;
+  return lowest;
 };
 
 async function visit(tab, path, width) {
@@ -47,7 +47,7 @@ async function visit(tab, path, width) {
   if (ratio < 4.5) problems.push(`${name}: contrast ${ratio.toFixed(2)} of ${where}`);
 }
 
-// Every link from the summary on, and what it leads to.
+// Visits all pages that can be reached from the summary, and checks all links.
 async function follow(tab, width) {
   const seen = new Set(["index.html"]);
   for (const path of seen) {

@@ -1,5 +1,5 @@
-// The product of two matrices, tile by tile: something for the optimiser to learn from. Sides that are no multiple of the
-// tile leave the tiles at two edges partly empty.
+// Multiplies two matrices, tile by tile: the program for PGO. The matrix size is not a multiple of the tile size, so the
+// tiles at two edges are partly empty.
 #include <hip/hip_runtime.h>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The program of `tools/example/run`: two kernels and a device function, one of whose branches never runs.
+// The program for coverage: two kernels and a device function, one branch of which is never taken.
 #include <hip/hip_runtime.h>
 #include <cstdio>
 #include <vector>
@@ -7,7 +7,7 @@ __device__ float clip(float x) {
   if (x > 1.0f)
     return 1.0f;
   if (x < -1.0f)
-    return -1.0f; // never reached: no wave goes that low
+    return -1.0f; // never executed: no sample is negative
   return x;
 }
 

@@ -1,9 +1,9 @@
-// Makes programs start on the GPU model in a tenth of a second, every time. tools/rocm-env preloads it.
+// Makes programs on the GPU model start reliably in a tenth of a second. tools/rocm-env preloads it.
 //
-// ROCr 7.2.4 in model mode sizes and clears a table by a variable that nothing has set (sys_props.NumNodes in
-// hsaKmtOpenKFD), so what lies on the stack decides: 0.2 to 9 seconds, gigabytes of memory, and with a small value
-// writes behind the table that end in an assertion. ROCr reads its environment before it comes there; each read
-// leaves the stack below filled with a number of nodes that is enough and costs nothing.
+// In model mode, hsaKmtOpenKFD of ROCr 7.2.4 allocates and clears a table whose size is an uninitialized variable
+// (sys_props.NumNodes), so it depends on the contents of the stack. A large value costs 0.2 to 9 seconds and gigabytes of
+// memory. With a small value ROCr writes beyond the end of the table and an assertion fails. ROCr reads environment
+// variables before that, so this getenv fills the stack below its frame with a suitable number of nodes.
 #include <string.h>
 
 extern char **environ;

@@ -1,8 +1,8 @@
-//! The library is found by its soname, whatever its file is called: programs look for AMD's.
+//! Gives the library the soname of AMD's runtime, so that programs find it whatever its file name is.
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libhsa-runtime64.so.1");
-    // Threads of the program outlive it: what Rust does at their end must still be there.
+    // Threads that end after dlclose still run code of this library.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -1,5 +1,5 @@
-// 8 groups, as 1 in 8 counts where counters are sampled, of 64 threads, 32 of which take a branch, 16 times with an even
-// number.
+// 8 workgroups (with sampling, one in eight would be counted) of 64 threads. In each, 32 threads take the branch, 16 of them
+// with an even number.
 #include "check.h"
 
 __device__ __noinline__ int halved(int i) {

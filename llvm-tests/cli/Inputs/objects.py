@@ -1,10 +1,10 @@
-# Compares what devprof finds in a file with what LLVM's own tools find: the numbers of code objects by target, their
-# bytes, their targets and kernels.
+# Compares the code objects that devprof finds in a file with those that LLVM's own tools find: their number per target,
+# their bytes, targets and kernels.
 #
-# usage: objects.py DEVPROF FILE [TARGET]     all by llvm-objdump --offloading
-#        objects.py --bundler DEVPROF FATBIN  bundles that clang-offload-bundler reads
-#        objects.py --pack METHOD VERSION IN OUT   compresses a bundle
-#        objects.py --headers DEVPROF OBJECT…      the target as llvm-readelf has it
+# usage: objects.py DEVPROF FILE [TARGET]             compares with llvm-objdump --offloading
+#        objects.py --bundler DEVPROF FILE            compares with clang-offload-bundler
+#        objects.py --pack METHOD VERSION IN OUT      compresses a bundle
+#        objects.py --headers DEVPROF OBJECT…         compares targets and kernels with llvm-readelf
 import collections
 import hashlib
 import json
@@ -41,16 +41,16 @@ def found(devprof, *files):
     return [it for file in inspected for it in file["found"] if it["what"] == "code_object"]
 
 
-# Target, as an offload bundle's entry has it, of what llvm-objdump or the bundler wrote.
+# The target in the name of a file that llvm-objdump or clang-offload-bundler wrote.
 def target(path):
     return re.search(r"amdgcn-amd-amdhsa--(.*)", path).group(1)
 
 
 def same(devprof, file, paths, only=None):
-    theirs = collections.Counter(target(path) for path in paths)
-    ours = collections.Counter(it["target_id"] for it in found(devprof, file) if not only or it["target_id"] == only)
-    assert ours == theirs and theirs, (ours, theirs)
-    # The same code object twice is written once.
+    expected = collections.Counter(target(path) for path in paths)
+    actual = collections.Counter(it["target_id"] for it in found(devprof, file) if not only or it["target_id"] == only)
+    assert actual == expected and expected, (actual, expected)
+    # A code object that occurs several times is written once.
     options = ["--target", only] if only else []
     written = out(devprof, "extract", file, "-o", fresh("extracted"), *options).split()
     assert set(digests(paths)) == set(digests(written)), file
@@ -58,7 +58,7 @@ def same(devprof, file, paths, only=None):
     return written
 
 
-# Fields of the metadata by ours.
+# The names of devprof's fields, and of the same fields in the metadata.
 FIELDS = {
     "name": "name", "vgprs": "vgpr_count", "agprs": "agpr_count", "sgprs": "sgpr_count",
     "vgpr_spills": "vgpr_spill_count", "sgpr_spills": "sgpr_spill_count", "lds": "group_segment_fixed_size",
@@ -67,29 +67,29 @@ FIELDS = {
 }
 
 
-# The kernels as llvm-readelf shows them; an argument's fields are further in.
+# The kernels in llvm-readelf's output. The fields of kernel arguments have a deeper indentation.
 def kernels(text):
     part = text.split("amdhsa.kernels:")[1] if "amdhsa.kernels:" in text else ""
     for kernel in re.split(r"^  - ", re.split(r"^amdhsa\.", part, flags=re.M)[0], flags=re.M)[1:]:
         fields = dict(re.findall(r"^(?:    )?\.(\w+): +'?([^'\n]*)'?$", kernel, flags=re.M))
-        yield {ours: fields.get(theirs, "0") for ours, theirs in FIELDS.items()}
+        yield {name: fields.get(field, "0") for name, field in FIELDS.items()}
 
 
 def headers(devprof, paths):
     for path, it in zip(paths, found(devprof, *paths), strict=True):
         text = out("llvm-readelf", "--file-headers", "--notes", path)
         flags = re.search(r"Flags: +0x\w+, (.*)", text).group(1).split(", ")
-        ours = it["target"]
-        features = [name + {"on": "+", "off": "-"}[ours[name]] for name in ["sramecc", "xnack"] if ours[name] in ("on", "off")]
-        assert it["target_id"] == ":".join([ours["processor"]] + features)
-        mine = {ours["processor"]}
+        actual = it["target"]
+        features = [name + {"on": "+", "off": "-"}[actual[name]] for name in ["sramecc", "xnack"] if actual[name] in ("on", "off")]
+        assert it["target_id"] == ":".join([actual["processor"]] + features)
+        actual_flags = {actual["processor"]}
         for name in ["xnack", "sramecc"]:
-            kind = ours[name]
+            kind = actual[name]
             if kind != "unsupported":
-                mine.add(name + {"any": "", "on": "+", "off": "-"}[kind])
-        if ours["generic_version"]:
-            mine.add("generic_v%d" % ours["generic_version"])
-        assert mine == set(flags), (path, mine, flags)
+                actual_flags.add(name + {"any": "", "on": "+", "off": "-"}[kind])
+        if actual["generic_version"]:
+            actual_flags.add("generic_v%d" % actual["generic_version"])
+        assert actual_flags == set(flags), (path, actual_flags, flags)
         abi = int(re.search(r"ABI Version: +(\d+)", text).group(1))
         assert it["version"] == abi + 2, path
         own = [{name: str(kernel[name]).lower() for name in FIELDS} for kernel in it["kernels"]]

@@ -1,12 +1,12 @@
-# What `devprof report` wrote, beside what others say.
+# Checks the output of `devprof report` with other tools' readers and results.
 #
-#   report.py json REPORT              its content as lines, for FileCheck
-#   report.py lcov OURS THEIRS         fails where two LCOV files differ in a line's or a branch's count
-#   report.py totals REPORT COLUMN THEIRS
-#                                      fails where functions and branches are not those of `llvm-cov export`
-#   report.py pages DIR                fails where a page is not well-formed HTML, a link leads nowhere, something comes
-#                                      from elsewhere, or a number is not that of DIR/report.json
-#   report.py documented REPORT TEXT   fails where the names in the report are not those in the `quotes` of a text
+#   report.py json REPORT              prints its contents as lines, for FileCheck
+#   report.py lcov REPORT LLVM_COV     fails if two LCOV files differ in the count of a line or branch
+#   report.py totals REPORT COLUMN LLVM_COV
+#                                      fails if the numbers of functions and branches differ from `llvm-cov export`
+#   report.py pages DIR                fails if a page is not valid HTML, a link is broken, a page loads an external
+#                                      resource, or a number differs from DIR/report.json
+#   report.py documented REPORT TEXT   fails if a field's name is not in `backquotes` in the file TEXT
 import json
 import os
 import re
@@ -39,8 +39,8 @@ def show(path):
         print("kernel", kernel["name"], kernel["state"], f"calls={kernel['calls']}", *kernel["architectures"], counted)
         assert (kernel["time"] is None) == (not report["traced"])
     for function in report["functions"]:
-        place = os.path.basename(report["files"][function["file"]]["path"])
-        print("function", function["name"], f"{place}:{function['line']}", *function["columns"])
+        name = os.path.basename(report["files"][function["file"]]["path"])
+        print("function", function["name"], f"{name}:{function['line']}", *function["columns"])
     for file in report["files"]:
         print("file", os.path.basename(file["path"]), totals(file["device"]) if file["device"] else "-")
         for line in file["lines"]:
@@ -49,7 +49,7 @@ def show(path):
 
 
 def records(path):
-    """By file: counts of lines, counts of branches by line. Read by a reader of the format that is not ours, too."""
+    """Returns, for each file, the counts of lines and the counts of branches by line, and lcov_cobertura's summary."""
     from lcov_cobertura import LcovCobertura
 
     text = open(path).read()
@@ -68,28 +68,28 @@ def records(path):
     return files, summary
 
 
-def lcov(ours, theirs):
-    (ours, summary), (theirs, _) = records(ours), records(theirs)
-    assert ours.keys() == theirs.keys() and ours, (ours.keys(), theirs.keys())
-    for file in ours:
-        for what, own, other in zip(("line", "branches of line"), ours[file], theirs[file]):
+def lcov(actual, expected):
+    (actual, summary), (expected, _) = records(actual), records(expected)
+    assert actual.keys() == expected.keys() and actual, (actual.keys(), expected.keys())
+    for file in actual:
+        for what, own, other in zip(("line", "branches of line"), actual[file], expected[file]):
             for number in sorted(own.keys() | other.keys()):
                 one, two = own.get(number), other.get(number)
                 if what != "line":
                     one, two = sorted(one or []), sorted(two or [])
                 assert one == two, f"{file}: {what} {number}: devprof {one}, llvm-cov {two}"
-    lines = [count for own, _ in ours.values() for count in own.values()]
+    lines = [count for own, _ in actual.values() for count in own.values()]
     assert summary["lines-total"] == len(lines), summary
     assert summary["lines-covered"] == sum(count > 0 for count in lines), summary
 
 
-def compare_totals(path, column, theirs):
+def compare_totals(path, column, expected):
     report = json.load(open(path))
-    ours = next(one["totals"] for one in report["columns"] if one["name"] == column)
-    theirs = json.load(open(theirs))["data"][0]["totals"]
+    actual = next(one["totals"] for one in report["columns"] if one["name"] == column)
+    expected = json.load(open(expected))["data"][0]["totals"]
     for what in ("functions", "branches"):
-        other = {"covered": theirs[what]["covered"], "total": theirs[what]["count"]}
-        assert ours[what] == other, (what, ours[what], other)
+        other = {"covered": expected[what]["covered"], "total": expected[what]["count"]}
+        assert actual[what] == other, (what, actual[what], other)
 
 
 def pages(top):

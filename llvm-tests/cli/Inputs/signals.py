@@ -1,5 +1,5 @@
-# signals.py DEVPROF PROGRAM: runs `DEVPROF run PROGRAM wait` in a terminal of its own, sends signals to it in several
-# ways, and prints which the program got. One that it got twice is printed twice.
+# signals.py DEVPROF PROGRAM: runs `DEVPROF run PROGRAM wait` in a new terminal, sends signals to it in several ways, and
+# prints those that the program received. A signal that it received twice is printed twice.
 import fcntl
 import os
 import signal
@@ -12,11 +12,11 @@ devprof, program = sys.argv[1:]
 
 
 class Run:
-    # A session with a shell that does nothing but start devprof in the foreground and wait for it: in a session without
-    # one nobody can be stopped.
+    # Starts a session with a shell that runs devprof in the foreground and waits for it. Without a shell, devprof's
+    # process group would be orphaned, and the kernel would not stop it.
     def __init__(self, what):
         terminal, side = os.openpty()
-        self.told, tell = os.pipe()
+        self.results, results = os.pipe()
         self.shell = os.fork()
         if self.shell == 0:
             os.close(terminal)
@@ -28,13 +28,13 @@ class Run:
                 os.tcsetpgrp(0, os.getpid())
                 signal.signal(signal.SIGTTOU, signal.SIG_DFL)
                 os.execv(devprof, [devprof, "run", "-q", program, what])
-            os.write(tell, f"{pid}\n".encode())
+            os.write(results, f"{pid}\n".encode())
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            os.write(tell, f"{status}\n".encode())
+            os.write(results, f"{status}\n".encode())
             os._exit(0)
         os.close(side)
-        os.close(tell)
-        self.pid = int(os.read(self.told, 99))
+        os.close(results)
+        self.pid = int(os.read(self.results, 99))
         self.terminal = terminal
         self.text = ""
         self.read_until("ready")
@@ -51,16 +51,16 @@ class Run:
     def children(self):
         return [int(pid) for pid in open(f"/proc/{self.pid}/task/{self.pid}/children").read().split()]
 
-    # Waits until the program has told of it, and for another one that may come behind it.
+    # Waits until the program has printed the signal, and a little longer in case it receives the signal again.
     def wait_got(self, name):
         self.read_until(f"got {signal.Signals[name].value}\r\n", self.seen)
         self.seen = len(self.text)
         time.sleep(0.1)
 
-    # How devprof ended, and what the program got.
+    # Returns devprof's exit status and the signals that the program received.
     def end(self):
-        self.read_until("no such word")
-        status = int(os.read(self.told, 99))
+        self.read_until("no such text")
+        status = int(os.read(self.results, 99))
         os.waitpid(self.shell, 0)
         got = []
         for line in self.text.splitlines():
@@ -82,7 +82,7 @@ def names(got):
     return " ".join(name for name in got if name != "SIGUSR2")
 
 
-# With kill, to devprof alone.
+# With kill, to devprof only.
 run = Run("wait")
 for number in ["HUP", "INT", "QUIT", "TERM", "USR1", "WINCH", "USR2"]:
     os.kill(run.pid, signal.Signals["SIG" + number])
@@ -106,14 +106,14 @@ status, got = run.end()
 assert status == 0, status
 print("terminal:", names(got))
 
-# With kill, to the group: the program gets it by itself, and may get it from devprof, too.
+# With kill, to the process group: the program receives the signal directly, and may also receive it from devprof.
 run = Run("wait")
 os.kill(-run.pid, signal.SIGUSR2)
 status, got = run.end()
 assert status == 0 and set(got) == {"SIGUSR2"}, (status, got)
 print("group:", got[0], "first")
 
-# Stopped with kill, as a shell's job is; devprof stops, too, and both go on.
+# Stopped with kill, like a shell's job: devprof stops, too, and both continue.
 run = Run("wait")
 (child,) = run.children()
 os.kill(run.pid, signal.SIGTSTP)
@@ -126,7 +126,7 @@ status, got = run.end()
 assert status == 0, status
 print("stopped and continued:", names(got))
 
-# The program dies of it, and so does devprof.
+# A signal that kills the program: devprof ends by the same signal.
 run = Run("default")
 os.kill(run.pid, signal.SIGTERM)
 status, got = run.end()

@@ -1,4 +1,4 @@
-// Virtual calls and copies of several sizes, for profiles of their targets, tables and sizes.
+// Virtual calls and copies of several sizes, for value profiles of call targets, virtual tables and copy sizes.
 #include <cstring>
 #include <cstdlib>
 struct A { virtual int f(int x) { return x; } };

@@ -1,4 +1,4 @@
-// flock as on a file system that has none: it fails with what NO_FLOCK names.
+// flock of a file system that does not support it: fails with the error that NO_FLOCK names.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

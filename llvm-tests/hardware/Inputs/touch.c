@@ -1,4 +1,4 @@
-// touch CODE_OBJECT: reads a counter at the address that HSA gives for it on the host.
+// touch CODE_OBJECT: reads a counter at the host address that HSA returns for it.
 #include "hsa.h"
 
 int main(int argc, char **argv) {

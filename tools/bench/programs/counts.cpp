@@ -1,6 +1,6 @@
-// Counts what each thread allocates, locks and asks of HSA. Preloaded for the first two, after libdevprof.so; and the
-// first tool of HSA_TOOLS_LIB, so that every other tool's calls come through it.
-// Locks of Rust's standard library are instructions in place and not seen here; where they wait they are system calls.
+// Counts the allocations, mutex locks and HSA signals of each thread. It is preloaded after libdevprof.so, to count
+// allocations and locks, and it is the first tool in HSA_TOOLS_LIB, so that the calls of all other tools go through it.
+// Locks of Rust's standard library are inlined and not counted here; when they block, they are system calls.
 #define AMD_INTERNAL_BUILD
 #include <dlfcn.h>
 #include <hsa/hsa.h>
@@ -13,11 +13,11 @@ struct Counts {
   uint64_t allocations, signals, handlers, locks;
 };
 
-// In the static TLS block: reaching it must not allocate.
+// In the static TLS block, because an access must not allocate.
 static thread_local __attribute__((tls_model("initial-exec"))) Counts counts;
 
 extern "C" {
-Counts *counts_here() { return &counts; }
+Counts *thread_counts() { return &counts; }
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);

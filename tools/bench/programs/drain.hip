@@ -1,6 +1,6 @@
-// Runs a kernel of each of COUNT code objects, then times the collect call and a second one. The objects are linked in
-// (LAUNCHES, a list of functions), or loaded from files whose names are the arguments.
-// Prints: nanoseconds of the first collect, of the second, their results.
+// Runs one kernel of each code object, then measures the collect call and a second one. The code objects are linked
+// into the program (LAUNCHES is a header with a list of functions), or loaded from the files that the arguments name.
+// Prints the nanoseconds of the first and of the second call, and their results.
 #include "hip_min.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The part of HIP's C interface that the programs here use. Hundreds of them are compiled, and HIP's own headers take
-// clang ten times as long as the rest.
+// The part of HIP's C interface that these programs use. The benchmarks compile hundreds of files, and with HIP's own
+// headers each would take clang ten times as long.
 #pragma once
 
 #define __global__ __attribute__((global))

@@ -1,6 +1,6 @@
-// Two tools of ROCr that devprof is measured beside. As it stands: every queue is an intercept queue, and every packet
-// passes. With -DNAIVE: as the first idea would have it, each dispatch gets a new signal with a handler that reads the
-// times, tells the program and destroys the signal.
+// The two ROCr tools that devprof is compared with. The pass-through tool makes every queue an intercept queue and
+// passes every packet on. With -DNAIVE, each dispatch also gets a new signal with a handler, which reads the times,
+// completes the program's signal and destroys its own.
 #define AMD_INTERNAL_BUILD
 #include <algorithm>
 #include <hsa/hsa.h>
@@ -29,8 +29,9 @@ struct Dispatch {
   uint64_t kernel_object;
 };
 
-uint64_t total; // kernel ticks; written by ROCr's handler thread only
-uint64_t busy, handled; // nanoseconds of CPU time in the handler, and its calls, likewise
+// Only ROCr's handler thread writes these.
+uint64_t total;         // kernel ticks
+uint64_t busy, handled; // nanoseconds of CPU time in the handler, and its calls
 
 static uint64_t cpu_time() {
   timespec time;
@@ -42,7 +43,7 @@ extern "C" uint64_t handler_time() { return __atomic_load_n(&busy, __ATOMIC_RELA
 extern "C" uint64_t handler_calls() { return __atomic_load_n(&handled, __ATOMIC_RELAXED); }
 
 static bool completed(hsa_signal_value_t, void *data) {
-  static const uint64_t own = [] { // what the clock itself takes
+  static const uint64_t clock_cost = [] {
     std::vector<uint64_t> all(1001);
     for (uint64_t &time : all) {
       uint64_t begin = cpu_time();
@@ -60,7 +61,7 @@ static bool completed(hsa_signal_value_t, void *data) {
     core.hsa_signal_subtract_screlease_fn(dispatch->program, 1);
   core.hsa_signal_destroy_fn(dispatch->signal);
   delete dispatch;
-  __atomic_store_n(&busy, busy + cpu_time() - begin - own, __ATOMIC_RELAXED);
+  __atomic_store_n(&busy, busy + cpu_time() - begin - clock_cost, __ATOMIC_RELAXED);
   __atomic_store_n(&handled, handled + 1, __ATOMIC_RELAXED);
   return false;
 }

@@ -1,4 +1,4 @@
-// One code object of many: compiled once for each number N, so that no two are the same.
+// Compiled once for each number N, so that no two code objects are equal.
 #include "hip_min.h"
 
 #define PASTE(a, b) a##b

@@ -1,4 +1,4 @@
-// Kernel dispatches through HSA alone: launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS
+// Dispatches kernels through HSA, without HIP: launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS
 #include "measure.h"
 #include <fcntl.h>
 #include <hsa/hsa.h>
@@ -11,7 +11,7 @@
       fail(#call, status_);                                                                                            \
   } while (0)
 
-enum { RING = 4096 }; // packets: a block and what a tool adds to it
+enum { RING = 4096 }; // packets: enough for a block (measure.h) and the packets that a tool adds
 
 static constexpr uint16_t header(hsa_packet_type_t type) {
   return type << HSA_PACKET_HEADER_TYPE | HSA_FENCE_SCOPE_SYSTEM << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
@@ -29,7 +29,7 @@ struct Queue {
     CHECK(hsa_queue_create(gpu, RING, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue));
     CHECK(hsa_signal_create(1, 0, nullptr, &done));
   }
-  // Batches start at multiples of their size, so that none wraps around the ring.
+  // A batch starts at a multiple of its size, so it never wraps around the ring.
   template <class Packet> void write(uint16_t header, const Packet &packet, hsa_signal_t last) {
     uint64_t index = hsa_queue_add_write_index_relaxed(queue, batch);
     for (int n = 0; n < batch; n++) {
@@ -82,11 +82,11 @@ int main(int argc, char **argv) {
   if (atoi(argv[5]))
     CHECK(hsa_signal_create(INT64_MAX, 0, nullptr, &packet.completion_signal));
 
-  std::vector<std::unique_ptr<Queue>> standing_by, queues;
+  std::vector<std::unique_ptr<Queue>> idle_queues, queues;
   for (int n = 0; n < idle; n++) {
-    standing_by.emplace_back(new Queue(gpu, packet, batch));
-    standing_by.back()->launch();
-    standing_by.back()->finish();
+    idle_queues.emplace_back(new Queue(gpu, packet, batch));
+    idle_queues.back()->launch();
+    idle_queues.back()->finish();
   }
   for (int n = 0; n < threads; n++)
     queues.emplace_back(new Queue(gpu, packet, batch));

@@ -1,5 +1,5 @@
-// Kernel launches through HIP, each thread on a stream of its own: launch-hip IDLE_STREAMS THREADS
-// GPU_MAX_HW_QUEUES must be as many as the streams, for each to have a queue.
+// Launches kernels through HIP, each thread on its own stream: launch-hip IDLE_STREAMS THREADS
+// Each stream has its own queue only if GPU_MAX_HW_QUEUES is at least the number of streams.
 #include "hip_min.h"
 #include "measure.h"
 
@@ -10,7 +10,7 @@
       fail(#call, status_);                                                                                            \
   } while (0)
 
-extern "C" const char kernel_0; // of kernel.hip: what HIP knows it by
+extern "C" const char kernel_0; // HIP's handle of the kernel in kernel.hip
 
 struct Stream {
   void *stream;
@@ -31,11 +31,11 @@ int main(int argc, char **argv) {
   if (argc != 3)
     fail("launch-hip IDLE_STREAMS THREADS", argc);
   int idle = atoi(argv[1]), threads = atoi(argv[2]);
-  std::vector<std::unique_ptr<Stream>> standing_by, streams;
+  std::vector<std::unique_ptr<Stream>> idle_streams, streams;
   for (int n = 0; n < idle; n++) {
-    standing_by.emplace_back(new Stream);
-    standing_by.back()->launch();
-    standing_by.back()->finish();
+    idle_streams.emplace_back(new Stream);
+    idle_streams.back()->launch();
+    idle_streams.back()->finish();
   }
   for (int n = 0; n < threads; n++)
     streams.emplace_back(new Stream);

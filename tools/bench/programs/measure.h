@@ -1,6 +1,6 @@
-// What a launch costs the thread that makes it, and what it calls on the way. Dispatches come in blocks, so that the
-// queue is never full; between two blocks the thread waits for the GPU, and that is not measured. The launching threads
-// leave the last processor to the GPU (silent.c); where all others run is up to the system.
+// Measures what a launch costs the launching thread, and counts its calls. Dispatches are made in blocks, so that the
+// queue is never full. Between two blocks the thread waits for the GPU, which is not measured. The launching threads do
+// not use the last processor, which is reserved for the GPU model (silent.c). All other threads may run on any processor.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ enum {
   BLOCK = 1024,      // dispatches
   BLOCKS = 60,       // of each kind
   WARM_UP = 20,      // blocks
-  PAUSE_NS = 500000, // after each block: no GPU ends more than some million kernels a second
+  PAUSE_NS = 500000, // after each block, because a real GPU completes only a few million kernels per second
 };
 
 [[noreturn]] static inline void fail(const char *what, long status) {
@@ -44,7 +44,7 @@ static inline uint64_t now(clockid_t clock) {
   return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-// Asks now and then: ROCr's model mode sometimes forgets to wake a thread that waits for an event.
+// Polls, because ROCr's model mode sometimes does not wake a thread that waits for an event.
 template <class Done> static void await(Done done) {
   while (!done()) {
     timespec time = {0, 100000};
@@ -52,13 +52,13 @@ template <class Done> static void await(Done done) {
   }
 }
 
-// What the calling thread has called, if counts.so is preloaded.
+// The calling thread's counts (counts.cpp), if counts.so is preloaded.
 struct Counts {
   uint64_t allocations, signals, handlers, locks;
 };
-using CountsHere = Counts *();
+using ThreadCounts = Counts *();
 
-// Opens a file of tracefs. Where tracefs is not mounted it is mounted for the calling thread only.
+// Opens a file of tracefs. If tracefs is not mounted, mounts it for the calling thread only.
 static inline FILE *open_tracefs(const char *name) {
   if (FILE *file = fopen(name, "r"))
     return file;
@@ -68,8 +68,8 @@ static inline FILE *open_tracefs(const char *name) {
   return fopen(name, "r");
 }
 
-// The calling thread's system calls, counted by the kernel. Where the kernel does not count them, the reason is printed
-// to stderr once, and 0 is read.
+// The calling thread's system calls, counted by the kernel. If the kernel does not count them, the reason is printed to
+// stderr once, and the count is 0.
 class SystemCalls {
   int file = -1;
 
@@ -115,18 +115,18 @@ static inline uint64_t preemptions() {
   return usage.ru_nivcsw;
 }
 
-// What the naive tool counts of its handlers; `none` for other tools.
-static uint64_t handlers(const char *what, uint64_t none) {
+// A number that the naive tool exports about its handlers; `missing` for other tools.
+static uint64_t handler_statistic(const char *what, uint64_t missing) {
   const char *tools = getenv("HSA_TOOLS_LIB"), *space = tools ? strrchr(tools, ' ') : nullptr;
   const char *last = space ? space + 1 : tools;
   void *tool = last && *last ? dlopen(last, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   auto count = tool ? (uint64_t (*)())dlsym(tool, what) : nullptr;
-  return count ? count() : none;
+  return count ? count() : missing;
 }
 
-// CPU time that a tool has used on other threads, nanoseconds: devprof's own ones, and what the naive tool counts of
-// ROCr's.
-static uint64_t elsewhere() {
+// Nanoseconds of CPU time that a tool has used on other threads: devprof's threads, and the naive tool's handlers on
+// ROCr's thread.
+static uint64_t time_on_other_threads() {
   uint64_t time = 0;
   DIR *tasks = opendir("/proc/self/task");
   while (dirent *task = tasks ? readdir(tasks) : nullptr) {
@@ -135,17 +135,17 @@ static uint64_t elsewhere() {
     FILE *file = fopen(path, "r");
     if (!file)
       continue;
-    // The clock of a thread: what pthread_getcpuclockid makes of its id.
+    // The thread's CPU clock, as pthread_getcpuclockid computes it from the thread id.
     if (fgets(name, sizeof name, file) && !strncmp(name, "devprof-", 8))
       time += now(clockid_t(~unsigned(atoi(task->d_name)) << 3 | 6));
     fclose(file);
   }
   if (tasks)
     closedir(tasks);
-  return time + handlers("handler_time", 0);
+  return time + handler_statistic("handler_time", 0);
 }
 
-static void leave_the_last_processor() {
+static void avoid_the_last_processor() {
   cpu_set_t others;
   CPU_ZERO(&others);
   for (long n = 0; n < std::max(sysconf(_SC_NPROCESSORS_ONLN) - 1, 1l); n++)
@@ -157,9 +157,9 @@ static void leave_the_last_processor() {
 static std::atomic<uint64_t> launched{0}; // dispatches, by all threads
 
 struct Result {
-  std::vector<double> blocks; // nanoseconds of CPU time a dispatch
-  std::vector<double> cpu;    // nanoseconds of CPU time of a launch
-  std::vector<double> wall;   // nanoseconds of a launch
+  std::vector<double> blocks; // nanoseconds of CPU time per dispatch
+  std::vector<double> cpu;    // nanoseconds of CPU time of single launches
+  std::vector<double> wall;   // nanoseconds of single launches
   uint64_t dispatches = 0, calls = 0, preemptions = 0;
   bool calls_counted = true;
   Counts counts = {};
@@ -185,13 +185,13 @@ static double tick_ns() {
 
 // `queue.launch()` makes `batch` dispatches, `queue.finish()` waits until all are done.
 template <class Queue> static void measure_thread(Queue &queue, int batch, double tick, Result &result) {
-  auto counts_here = (CountsHere *)dlsym(RTLD_DEFAULT, "counts_here");
+  auto thread_counts = (ThreadCounts *)dlsym(RTLD_DEFAULT, "thread_counts");
   int launches = BLOCK / batch;
   auto pause = [&] {
     queue.finish();
-    // ROCr's model mode has 8,192 events, and each signal of the naive tool keeps one until it was handled.
+    // ROCr's model mode has 8,192 events, and each signal of the naive tool occupies one until its handler has run.
     uint64_t all = launched += BLOCK;
-    await([&] { return handlers("handler_calls", UINT64_MAX) >= all - BLOCK / 2; });
+    await([&] { return handler_statistic("handler_calls", UINT64_MAX) >= all - BLOCK / 2; });
     timespec time = {0, PAUSE_NS};
     nanosleep(&time, nullptr);
   };
@@ -200,18 +200,18 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
       queue.launch();
     pause();
   }
-  if (counts_here) {
+  if (thread_counts) {
     SystemCalls calls;
     result.calls_counted = calls.is_open();
     uint64_t first = calls.read(), idle = calls.read() - first; // the read itself
     for (int block = 0; block < BLOCKS; block++) {
-      Counts before = *counts_here();
+      Counts before = *thread_counts();
       uint64_t preempted_before = preemptions(), calls_before = calls.read();
       for (int n = 0; n < launches; n++)
         queue.launch();
       result.calls += calls.read() - calls_before - idle;
       result.preemptions += preemptions() - preempted_before;
-      Counts after = *counts_here();
+      Counts after = *thread_counts();
       result.counts.allocations += after.allocations - before.allocations;
       result.counts.signals += after.signals - before.signals;
       result.counts.handlers += after.handlers - before.handlers;
@@ -222,22 +222,22 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
     return;
   }
   auto cpu_time = [] { return now(CLOCK_THREAD_CPUTIME_ID); };
-  // What single launches take by a clock, less what the clock itself takes. A few go before, to find the caches as they
-  // are in the midst of launches.
-  auto singles = [&](std::vector<double> &all, double unit, auto clock) {
+  // Measures single launches with a clock, minus the cost of the clock itself. The first few are not measured, because
+  // they warm up the caches.
+  auto measure_singles = [&](std::vector<double> &all, double unit, auto clock) {
     auto time = [&](auto work) {
       uint64_t first = clock();
       work();
       return double(clock() - first);
     };
-    std::vector<double> own(1000);
-    for (double &cost : own)
+    std::vector<double> costs(1000);
+    for (double &cost : costs)
       cost = time([] {});
-    double cost = quantile(own, 0.5);
-    int before = launches / 16;
-    for (int n = 0; n < before; n++)
+    double cost = quantile(costs, 0.5);
+    int warm_up = launches / 16;
+    for (int n = 0; n < warm_up; n++)
       queue.launch();
-    for (int n = before; n < launches; n++)
+    for (int n = warm_up; n < launches; n++)
       all.push_back((time([&] { queue.launch(); }) - cost) * unit);
   };
   for (auto *all : {&result.blocks, &result.cpu, &result.wall})
@@ -248,17 +248,17 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
       queue.launch();
     result.blocks.push_back(double(cpu_time() - begin) / BLOCK);
     pause();
-    singles(result.cpu, 1, cpu_time);
+    measure_singles(result.cpu, 1, cpu_time);
     pause();
-    singles(result.wall, tick, ticks);
+    measure_singles(result.wall, tick, ticks);
     pause();
   }
 }
 
-// Prints nanoseconds: the median of the blocks; of single launches median and 99th percentile, CPU time and then time;
-// a dispatch's CPU time on other threads; and how many dispatches there were. With counts.so, the dispatches that were
-// counted and the threads' system calls ("-" if the kernel does not count them), allocations, signals, handlers, locks
-// and preemptions.
+// Prints nanoseconds: the median of the blocks; median and 99th percentile of single launches, first CPU time and then
+// elapsed time; CPU time on other threads per dispatch; then the number of dispatches. With counts.so, prints instead
+// the number of dispatches, and the launching threads' system calls ("-" if the kernel does not count them),
+// allocations, signals, handlers, locks and preemptions.
 template <class Queue> static void measure(int batch, std::vector<std::unique_ptr<Queue>> &queues) {
   double tick = tick_ns();
   std::vector<Result> results(queues.size());
@@ -266,7 +266,7 @@ template <class Queue> static void measure(int batch, std::vector<std::unique_pt
   std::atomic<unsigned> ready{0};
   for (size_t n = 0; n < queues.size(); n++)
     threads.emplace_back([&, n] {
-      leave_the_last_processor();
+      avoid_the_last_processor();
       for (ready++; ready < queues.size();)
         std::this_thread::yield();
       measure_thread(*queues[n], batch, tick, results[n]);
@@ -292,12 +292,12 @@ template <class Queue> static void measure(int batch, std::vector<std::unique_pt
            all.counts.handlers, all.counts.locks, all.preemptions);
   } else {
     size_t dispatches = queues.size() * (WARM_UP + 3 * BLOCKS) * BLOCK;
+    double other_threads = double(time_on_other_threads()) / dispatches;
     printf("%.1f %.1f %.1f %.1f %.1f %.1f %zu\n", quantile(all.blocks, 0.5), quantile(all.cpu, 0.5),
-           quantile(all.cpu, 0.99), quantile(all.wall, 0.5), quantile(all.wall, 0.99), double(elsewhere()) / dispatches,
-           dispatches);
+           quantile(all.cpu, 0.99), quantile(all.wall, 0.5), quantile(all.wall, 0.99), other_threads, dispatches);
   }
   fflush(stdout);
-  // The GPU may still be about to set the event of the last signal, and ROCr's model mode aborts when that is gone.
+  // The GPU may not yet have set the event of the last signal. ROCr's model mode aborts if that event was destroyed.
   timespec time = {0, 50000000};
   nanosleep(&time, nullptr);
 }

@@ -1,7 +1,7 @@
-// A GPU for HSA_MODEL_LIB that completes every packet and executes none, so that what a launch costs the host can be
-// measured. One thread serves all queues. It looks at them every LOOK_NS and takes all that is there: a GPU that
-// followed the write index closely would have each packet's cache line pulled to and fro while it is being written. It
-// keeps to the last processor, which the launching threads leave to it (measure.h): no GPU takes a core from its host.
+// A GPU model for HSA_MODEL_LIB that completes every packet without executing it, to measure what a launch costs the
+// host. One thread processes all queues. It polls them every POLL_NS and takes all packets: if it followed the write
+// index closely, each packet's cache line would move between the processors while it is being written. It runs only on
+// the last processor, which the launching threads do not use (measure.h), because a real GPU uses no core of the host.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 50000, MOST_QUEUES = 512, PACKET_SIZE = 64, QUEUE_TYPE_COMPUTE_AQL = 2 };
+enum { POLL_NS = 50000, MAX_QUEUES = 512, PACKET_SIZE = 64, QUEUE_TYPE_COMPUTE_AQL = 2 };
 enum { VENDOR_SPECIFIC, INVALID, KERNEL_DISPATCH, BARRIER_AND, AGENT_DISPATCH, BARRIER_OR };
 
-// As ROCr's model interface 0.4 has them. Addresses are the GPU's: add the aperture's base.
+// ROCr's model interface 0.4. Addresses are GPU addresses: add the aperture's base to access them.
 struct queue_info {
     uint64_t ring, write_index, read_index;
     uint64_t *doorbell;
@@ -42,20 +42,20 @@ struct queue {
 };
 
 static char *aperture;
-static struct queue *queues[MOST_QUEUES];
-static int slots; // of `queues`, some of them free
+static struct queue *queues[MAX_QUEUES];
+static int slots; // used entries of `queues`; some of them may be free again
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*set_event)(void *, unsigned);
 static void *set_event_data;
 
-static void *at(uint64_t address) { return aperture + address; }
+static void *host_address(uint64_t address) { return aperture + address; }
 
 static void fail(const char *what) {
     fprintf(stderr, "silent GPU: %s\n", what);
     abort();
 }
 
-// Hundredths of a microsecond, as a gfx11 counts.
+// GPU clock ticks of 10 ns, as on gfx11.
 static uint64_t ticks(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -63,15 +63,15 @@ static uint64_t ticks(void) {
 }
 
 static void complete(uint64_t handle) {
-    struct signal *signal = at(handle);
-    // Once its value says so, the signal may be gone.
+    struct signal *signal = host_address(handle);
+    // The program may destroy the signal as soon as its value has changed.
     uint64_t mailbox = signal->event_mailbox;
     uint32_t event = signal->event_id;
     signal->start = ticks();
     signal->end = signal->start + 1;
     __atomic_fetch_sub(&signal->value, 1, __ATOMIC_RELEASE);
     if (mailbox)
-        *(uint64_t *)at(mailbox) = event;
+        *(uint64_t *)host_address(mailbox) = event;
     if (event)
         set_event(set_event_data, event);
 }
@@ -80,23 +80,23 @@ static bool is_met(const struct barrier *barrier, bool all) {
     int awaited = 0, met = 0;
     for (int n = 0; n < 5; n++)
         if (barrier->dependencies[n]) {
-            struct signal *signal = at(barrier->dependencies[n]);
+            struct signal *signal = host_address(barrier->dependencies[n]);
             awaited++;
             met += __atomic_load_n(&signal->value, __ATOMIC_ACQUIRE) == 0;
         }
     return all ? met == awaited : met > 0 || awaited == 0;
 }
 
-static void serve(struct queue *queue) {
+static void process(struct queue *queue) {
     const struct queue_info *info = &queue->info;
-    uint64_t *written = at(info->write_index), *read = at(info->read_index);
+    uint64_t *written = host_address(info->write_index), *read = host_address(info->read_index);
     while (queue->next != __atomic_load_n(written, __ATOMIC_ACQUIRE)) {
-        struct barrier *packet = at(info->ring + queue->next * PACKET_SIZE % info->ring_size);
+        struct barrier *packet = host_address(info->ring + queue->next * PACKET_SIZE % info->ring_size);
         uint8_t type = __atomic_load_n(&packet->header, __ATOMIC_ACQUIRE);
         if (type == INVALID)
             return;
         if (type > BARRIER_OR || type == AGENT_DISPATCH)
-            fail("a packet of a type that it does not know");
+            fail("unknown packet type");
         if ((type == BARRIER_AND || type == BARRIER_OR) && !is_met(packet, type == BARRIER_AND))
             return;
         uint64_t completion = packet->completion;
@@ -114,14 +114,14 @@ static void *run(void *unused) {
     CPU_ZERO(&last);
     CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
     if (sched_setaffinity(0, sizeof last, &last))
-        fail("cannot keep to a processor");
+        fail("cannot set the processor affinity");
     for (;;) {
         pthread_mutex_lock(&lock);
         for (int n = 0; n < slots; n++)
             if (queues[n])
-                serve(queues[n]);
+                process(queues[n]);
         pthread_mutex_unlock(&lock);
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
     }
     return unused;
 }
@@ -129,7 +129,7 @@ static void *run(void *unused) {
 static void *create(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, run, NULL))
-        fail("cannot start its thread");
+        fail("cannot start a thread");
     pthread_detach(thread);
     return queues;
 }
@@ -137,16 +137,16 @@ static void *create(void) {
 static void *register_queue(void *model, const struct queue_info *info) {
     (void)model;
     if (info->type != QUEUE_TYPE_COMPUTE_AQL)
-        fail("a queue that takes no AQL packets: set HSA_ENABLE_SDMA=0");
+        fail("not an AQL queue: set HSA_ENABLE_SDMA=0");
     struct queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        fail("no memory for a queue");
+        fail("out of memory");
     queue->info = *info;
     pthread_mutex_lock(&lock);
     int n = 0;
     while (n < slots && queues[n])
         n++;
-    if (n == MOST_QUEUES)
+    if (n == MAX_QUEUES)
         fail("too many queues");
     queues[n] = queue;
     slots = n == slots ? n + 1 : slots;

@@ -1,5 +1,5 @@
-// Loads the code objects of wide.hip that the arguments name, and launches kernels of the first without pause.
-// Prints: nanoseconds a launch.
+// snapshot LAUNCHES FILE...: loads the code objects (of wide.hip), and launches kernels of the first one without pause.
+// Prints nanoseconds per launch.
 #include "hip_min.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-//! The collect call with N distinct instrumented code objects loaded: devprof beside LLVM 23's own runtime, both as an
-//! archive in the same program, on the GPU model. Static images and modules from files.
+//! The time of the collect call with N different instrumented code objects: devprof compared with LLVM 23's own runtime.
+//! Each is linked into the same program as an archive. The code objects are static images, or modules loaded from files.
 
 use crate::{in_root, median, repo, target};
 use clap::Args;
@@ -12,15 +12,16 @@ pub struct Options {
     /// Numbers of code objects
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
     counts: Vec<usize>,
-    /// Runs of each program, of which the median counts
+    /// Runs of each program; the result is the median
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }
 
-/// What one run of a program printed, and the device profiles that it left.
+/// The result of one run of a program.
 struct Run {
     first_ms: f64,
     second_ms: f64,
+    /// Device profiles that it wrote.
     files: usize,
 }
 
@@ -32,30 +33,33 @@ pub fn run(options: &Options) -> Result<(), String> {
         .max()
         .ok_or("no counts given")?;
     let dir = target().join("bench/drain");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     build(&dir, most, &options.counts)?;
     println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
-    for way in ["static", "modules"] {
+    for linking in ["static", "modules"] {
         for &count in &options.counts {
-            let (mut llvm, mut ours) = (Vec::new(), Vec::new());
+            let (mut llvm, mut devprof) = (Vec::new(), Vec::new());
             for _ in 0..options.runs {
-                llvm.push(once(&dir, way, "llvm", count)?);
-                ours.push(once(&dir, way, "devprof", count)?);
+                llvm.push(run_once(&dir, linking, "llvm", count)?);
+                devprof.push(run_once(&dir, linking, "devprof", count)?);
             }
-            for (who, runs) in [("LLVM", &llvm), ("devprof", &ours)] {
+            for (runtime, runs) in [("LLVM", &llvm), ("devprof", &devprof)] {
                 if let Some(run) = runs.iter().find(|run| run.files < count) {
                     eprintln!(
-                        "bench: {who} left {} profiles of {count} code objects ({way})",
+                        "bench: {runtime} wrote only {} profiles of {count} code objects ({linking})",
                         run.files
                     );
                 }
             }
             let of = |runs: &[Run], part: fn(&Run) -> f64| median(runs.iter().map(part).collect());
-            let (peer, first) = (of(&llvm, |run| run.first_ms), of(&ours, |run| run.first_ms));
-            let again = of(&ours, |run| run.second_ms);
+            let (peer, first) = (
+                of(&llvm, |run| run.first_ms),
+                of(&devprof, |run| run.first_ms),
+            );
+            let again = of(&devprof, |run| run.second_ms);
             println!(
-                "| {way} | {count} | {peer:.2} ms | {first:.2} ms | {again:.2} ms | {:.1} |",
+                "| {linking} | {count} | {peer:.2} ms | {first:.2} ms | {again:.2} ms | {:.1} |",
                 peer / first
             );
         }
@@ -63,7 +67,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles what is missing: the code objects once, a program of each kind.
+/// Compiles the programs, and the code objects that do not exist yet.
 fn build(dir: &Path, most: usize, counts: &[usize]) -> Result<(), String> {
     let (dir, programs) = (dir.display(), repo().join("tools/bench/programs"));
     let dist = crate::runtime()?.join("libdevprof.a");
@@ -111,12 +115,12 @@ clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects {dist} 
     in_root(&script).map(|_| ())
 }
 
-fn once(dir: &Path, way: &str, who: &str, count: usize) -> Result<Run, String> {
+fn run_once(dir: &Path, linking: &str, runtime: &str, count: usize) -> Result<Run, String> {
     let out = tempdir()?;
-    let (program, arguments) = match way {
-        "static" => (format!("static-{count}-{who}"), String::new()),
+    let (program, arguments) = match linking {
+        "static" => (format!("static-{count}-{runtime}"), String::new()),
         _ => (
-            format!("modules-{who}"),
+            format!("modules-{runtime}"),
             format!("$(seq -f %g.hsafb 0 {})", count - 1),
         ),
     };
@@ -145,12 +149,12 @@ fn once(dir: &Path, way: &str, who: &str, count: usize) -> Result<Run, String> {
     })
 }
 
-/// In memory: a disk takes ten times as long to make a file as all the rest takes, and is as slow for everybody.
+/// An empty directory in memory. On a disk, creating the files would take ten times as long as everything else.
 fn tempdir() -> Result<PathBuf, String> {
     let out = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| format!("cannot remove {}: {e}", out.display()))?;
     }
-    fs::create_dir(&out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    fs::create_dir(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
     Ok(out)
 }

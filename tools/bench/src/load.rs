@@ -1,4 +1,4 @@
-//! What devprof costs a program that uses no GPU: loading the shared library, and the archive's bytes.
+//! The cost of devprof in a program that uses no GPU: the time to load the shared library, and the size of the archive.
 
 use crate::{in_root, median, repo, target};
 use clap::Args;
@@ -15,7 +15,7 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), String> {
     let dist = crate::runtime()?;
     let library = dist.join("libdevprof.so");
-    let once = |preload: bool| -> Result<f64, String> {
+    let run_once = |preload: bool| -> Result<f64, String> {
         let mut command = Command::new("/bin/true");
         if preload {
             command.env("LD_PRELOAD", &library);
@@ -33,8 +33,8 @@ pub fn run(options: &Options) -> Result<(), String> {
     };
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..options.runs {
-        without.push(once(false)?);
-        with.push(once(true)?);
+        without.push(run_once(false)?);
+        with.push(run_once(true)?);
     }
     let (with, without) = (median(with), median(without));
     println!("| /bin/true | with libdevprof.so loaded | added |");

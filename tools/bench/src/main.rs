@@ -1,5 +1,5 @@
-//! Measures devprof beside its peers: both in one run, alternating, as ratios of medians. Absolute times say something
-//! about the machine and the GPU model only.
+//! Compares devprof with its peers: both run alternately, and the result is the ratio of their medians. Absolute times
+//! depend on the machine and the GPU model. README.md has the results.
 
 mod drain;
 mod load;
@@ -17,40 +17,40 @@ use std::process::{Command, ExitCode};
 #[command(about)]
 struct Cli {
     #[command(subcommand)]
-    what: What,
+    benchmark: Benchmark,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// The collect call with N instrumented code objects loaded, beside LLVM 23's runtime
+enum Benchmark {
+    /// The collect call with N instrumented code objects, compared with LLVM 23's runtime
     Drain(drain::Options),
-    /// What devprof costs a program that uses no GPU
+    /// The cost of devprof in a program that uses no GPU
     Load(load::Options),
-    /// `devprof merge` of thousands of raw profiles, beside plain llvm-profdata
+    /// `devprof merge` of thousands of raw profiles, compared with llvm-profdata
     Merge(merge::Options),
-    /// Lane-instructions a second of the GPU model
+    /// The speed of the GPU model, in lane-instructions per second
     Model(model::Options),
-    /// `devprof inspect` and `extract` of rocRAND and RCCL, beside LLVM's tools
+    /// `devprof inspect` and `extract` of rocRAND and RCCL, compared with LLVM's tools
     Objects(objects::Options),
-    /// Read a file, and unpack what is in it: the least that `objects` compares with
+    /// Reads a file and unpacks the bundle in it: the minimum that `objects` compares with
     #[command(hide = true)]
-    Least(objects::LeastOptions),
-    /// What snapshots cost a program that launches kernels without pause
+    Unpack(objects::UnpackOptions),
+    /// The cost of snapshots in a program that launches kernels without pause
     Snapshot(snapshot::Options),
-    /// What a trace of every dispatch costs the launching thread, beside other designs of one
+    /// The cost of tracing for the launching thread, compared with other designs
     Trace(trace::Options),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().what {
-        What::Drain(options) => drain::run(&options),
-        What::Load(options) => load::run(&options),
-        What::Merge(options) => merge::run(&options),
-        What::Model(options) => model::run(&options),
-        What::Objects(options) => objects::run(&options),
-        What::Least(options) => objects::least(&options),
-        What::Snapshot(options) => snapshot::run(&options),
-        What::Trace(options) => trace::run(&options),
+    let result = match Cli::parse().benchmark {
+        Benchmark::Drain(options) => drain::run(&options),
+        Benchmark::Load(options) => load::run(&options),
+        Benchmark::Merge(options) => merge::run(&options),
+        Benchmark::Model(options) => model::run(&options),
+        Benchmark::Objects(options) => objects::run(&options),
+        Benchmark::Unpack(options) => objects::unpack(&options),
+        Benchmark::Snapshot(options) => snapshot::run(&options),
+        Benchmark::Trace(options) => trace::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The checkout that this binary was built in.
+/// The checkout from which this binary was built.
 fn repo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -69,7 +69,7 @@ fn repo() -> PathBuf {
         .unwrap_or_else(|_| ".".into())
 }
 
-/// Runs a bash script in the root, on the GPU model; its standard output.
+/// Runs a bash script in the root of tools/rocm-env, on the GPU model. Returns its standard output.
 fn in_root(script: &str) -> Result<String, String> {
     let output = Command::new(repo().join("tools/rocm-env"))
         .args(["run", "--", "bash", "-euc", script])
@@ -86,7 +86,7 @@ fn in_root(script: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
-/// The directory that cargo builds in.
+/// Cargo's target directory.
 fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => std::path::absolute(&dir).unwrap_or_else(|_| dir.into()),
@@ -94,13 +94,13 @@ fn target() -> PathBuf {
     }
 }
 
-/// Builds the archive and the shared library; the directory that they are in.
+/// Builds the archive and the shared library. Returns their directory.
 fn runtime() -> Result<PathBuf, String> {
     build(&mut Command::new(repo().join("tools/build-runtime")))?;
     Ok(target().join("dist"))
 }
 
-/// Builds the command line.
+/// Builds the command line. Returns its path.
 fn devprof() -> Result<PathBuf, String> {
     build(
         Command::new("cargo")
@@ -118,7 +118,7 @@ fn build(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// The middle one, or the mean of the two middle ones.
+/// The middle value, or the mean of the two middle values.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

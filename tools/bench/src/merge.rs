@@ -1,5 +1,5 @@
-//! `devprof merge` of thousands of raw profiles, beside plain llvm-profdata on the same list of files. Both write the
-//! same bytes.
+//! `devprof merge` of thousands of raw profiles, compared with llvm-profdata on the same files. Both must produce the same
+//! profile.
 
 use crate::{in_root, median, target};
 use clap::Args;
@@ -10,15 +10,15 @@ use std::path::Path;
 
 #[derive(Args)]
 pub struct Options {
-    /// Runs of each, alternating
+    /// Runs of each program, alternating
     #[arg(long, default_value_t = 9)]
     runs: usize,
-    /// Profiles
+    /// Number of profiles
     #[arg(long, default_value_t = 4096)]
     files: usize,
 }
 
-/// Code objects among the profiles (0: as many as profiles), and the functions of each.
+/// The number of different code objects (0: one per profile), and the functions in each.
 const ROWS: [(usize, usize); 4] = [(1, 20), (1, 300), (64, 100), (0, 20)];
 
 pub fn run(options: &Options) -> Result<(), String> {
@@ -44,8 +44,8 @@ cmp llvm devprof",
             options.runs,
             devprof.display()
         ))?;
-        let of = |who: &str, value: &dyn Fn(&[f64]) -> f64| {
-            let rows = lines.lines().filter_map(|line| line.strip_prefix(who));
+        let of = |program: &str, value: &dyn Fn(&[f64]) -> f64| {
+            let rows = lines.lines().filter_map(|line| line.strip_prefix(program));
             median(
                 rows.map(|row| {
                     let numbers: Vec<f64> = row
@@ -74,7 +74,7 @@ cmp llvm devprof",
     fs::remove_dir_all(&dir).map_err(|e| format!("cannot remove {}: {e}", dir.display()))
 }
 
-/// Writes the profiles and their list. Bytes of the last.
+/// Writes the profiles and a file with their names. Returns the size of one profile in bytes.
 fn write(dir: &Path, files: usize, objects: usize, functions: usize) -> Result<usize, String> {
     let failed = |e: std::io::Error| format!("cannot write to {}: {e}", dir.display());
     if dir.exists() {
@@ -84,7 +84,7 @@ fn write(dir: &Path, files: usize, objects: usize, functions: usize) -> Result<u
     let mut list = String::new();
     let mut size = 0;
     for n in 0..files {
-        let image = image(n % objects, functions, n as u64);
+        let image = profile(n % objects, functions, n as u64);
         let name = format!("gfx1100.{n}.profraw");
         size = image.len();
         fs::write(dir.join(&name), image).map_err(failed)?;
@@ -95,8 +95,8 @@ fn write(dir: &Path, files: usize, objects: usize, functions: usize) -> Result<u
     Ok(size)
 }
 
-/// A profile of a code object, whose functions have one to nine counters; all of it depends on the numbers only.
-fn image(object: usize, functions: usize, run: u64) -> Vec<u8> {
+/// A raw profile of a code object whose functions have one to nine counters. Equal arguments give equal bytes.
+fn profile(object: usize, functions: usize, run: u64) -> Vec<u8> {
     let names: Vec<String> = (0..functions)
         .map(|n| format!("_ZN7library6object{object}10kernel_{n:05}ILi{n}EEvPKfPfi"))
         .collect();
@@ -110,16 +110,16 @@ fn image(object: usize, functions: usize, run: u64) -> Vec<u8> {
     section.extend([length as u8, 0]);
     section.extend(text.bytes());
     let counts: Vec<u64> = (0..functions as u64).map(|n| 1 + n % 9).collect();
-    let all: u64 = counts.iter().sum();
+    let total: u64 = counts.iter().sum();
     let records = functions as u64 * V11.record as u64;
     let header = Header {
         version: V11.version,
         binary_ids: 16,
         num_data: functions as u64,
-        num_counters: all,
-        num_uniform: all,
+        num_counters: total,
+        num_uniform: total,
         counters_delta: records,
-        uniform_delta: records + 8 * all,
+        uniform_delta: records + 8 * total,
         names: section.len() as u64,
         ..Header::default()
     };
@@ -129,13 +129,13 @@ fn image(object: usize, functions: usize, run: u64) -> Vec<u8> {
     for (n, (name, count)) in names.iter().zip(&counts).enumerate() {
         let digest = Md5::digest(name.as_bytes());
         let hash = u64::from_le_bytes(digest[..8].try_into().unwrap_or_default());
-        let own = at - n as u64 * V11.record as u64;
-        // Name, hash, the two pointers, three addresses, the number of counters, the wave size.
+        let counters = at - n as u64 * V11.record as u64;
+        // Name, hash, counters, uniform counters, bitmap, function, values, number of counters, wave size.
         words.extend([
             hash,
             0x1234 + n as u64,
-            own,
-            own + 8 * all,
+            counters,
+            counters + 8 * total,
             0,
             0,
             0,
@@ -144,8 +144,8 @@ fn image(object: usize, functions: usize, run: u64) -> Vec<u8> {
         ]);
         at += 8 * count;
     }
-    words.extend((0..all).map(|n| n * 31 + run));
-    words.extend((0..all).map(|n| n * 31 / 2));
+    words.extend((0..total).map(|n| n * 31 + run));
+    words.extend((0..total).map(|n| n * 31 / 2));
     let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     bytes.extend(section);
     bytes.resize(bytes.len().next_multiple_of(8), 0);

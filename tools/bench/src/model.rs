@@ -1,5 +1,5 @@
-//! How many lane-instructions the GPU model executes in a second on one core: vector instructions, times the lanes that
-//! are active.
+//! The speed of the GPU model on one core, in lane-instructions per second. A vector instruction counts once for each
+//! active lane.
 
 use crate::median;
 use clap::Args;
@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Args)]
 pub struct Options {
-    /// Runs of each kernel, of which the median counts
+    /// Runs of each kernel; the result is the median
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }
 
-/// Kernels of 2000 rounds; kernel arguments at s[0:1], work-item id in v0.
+/// Kernels that repeat a loop 2000 times. s[0:1] is the address of the kernel arguments, v0 the work-item id.
 const KERNELS: &[(&str, &[u32])] = &[
     (
         "arithmetic",
@@ -74,7 +74,7 @@ const DESCRIPTOR: u64 = START + 0x400;
 const ARGUMENTS: u64 = START + 0x800;
 const DATA: u64 = START + 0x1000;
 
-/// Millions of lane-instructions in a second of processor time.
+/// Million lane-instructions per second of processor time.
 fn speed(code: &[u32]) -> Result<f64, String> {
     let mut bytes = vec![0u32; 0x1000];
     let mut put = |address: u64, words: &[u32]| {
@@ -84,12 +84,12 @@ fn speed(code: &[u32]) -> Result<f64, String> {
     put(START, code);
     let entry = START.wrapping_sub(DESCRIPTOR);
     put(DESCRIPTOR + 16, &[entry as u32, (entry >> 32) as u32]);
-    // 8 VGPRs; f32 and f64 denormals; two user SGPRs, which are the kernel arguments; wave32
+    // 8 VGPRs; f32 and f64 denormals; two user SGPRs, for the address of the kernel arguments; wave32
     put(DESCRIPTOR + 48, &[15 << 16, 2 << 1, 1 << 3 | 1 << 10]);
     put(ARGUMENTS, &[DATA as u32, (DATA >> 32) as u32]);
 
     let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
-    // SAFETY: the bytes outlive the GPU, and nothing else uses them meanwhile.
+    // SAFETY: the bytes outlive the GPU, and nothing else accesses them.
     unsafe { memory.allocated(START, 4 * bytes.len() as u64, true) };
     let gpu = Gpu::with_threads(memory, 1);
     let packet = Packet {
@@ -108,7 +108,7 @@ fn speed(code: &[u32]) -> Result<f64, String> {
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
-    println!("| kernel of | million lane-instructions a second, one core |");
+    println!("| kernel of | million lane-instructions per second, one core |");
     println!("| --- | ---: |");
     for (name, code) in KERNELS {
         let runs = (0..options.runs)

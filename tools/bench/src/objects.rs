@@ -1,5 +1,5 @@
-//! `devprof inspect` and `devprof extract` of rocRAND and RCCL as Debian has them, beside LLVM's tools, and beside the
-//! least that anybody has to do: read the file, and unpack what is compressed in it.
+//! `devprof inspect` and `devprof extract` of Debian's rocRAND and RCCL, compared with LLVM's tools and with the minimum:
+//! to read the file and unpack the compressed bundle in it.
 
 use crate::{in_root, median, target};
 use clap::Args;
@@ -9,27 +9,27 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
-    /// Runs of each, alternating
+    /// Runs of each program, alternating
     #[arg(long, default_value_t = 5)]
     runs: usize,
 }
 
 #[derive(Args)]
-pub struct LeastOptions {
+pub struct UnpackOptions {
     file: PathBuf,
-    /// Where to write what was read, or unpacked
+    /// Where to write the contents
     output: Option<PathBuf>,
 }
 
-/// Reads a file; if it has a compressed offload bundle, unpacks that.
-pub fn least(options: &LeastOptions) -> Result<(), String> {
+/// Reads a file. If it contains a compressed offload bundle, unpacks that.
+pub fn unpack(options: &UnpackOptions) -> Result<(), String> {
     let failed = |e: io::Error| format!("{}: {e}", options.file.display());
     let mut to: Box<dyn Write> = match &options.output {
         Some(path) => Box::new(File::create(path).map_err(failed)?),
         None => Box::new(io::sink()),
     };
     let mut file = File::open(&options.file).map_err(failed)?;
-    let packed = packed(&mut file).map_err(failed)?;
+    let bundle = find_bundle(&mut file).map_err(failed)?;
     file.rewind().map_err(failed)?;
     let mut input = BufReader::with_capacity(1 << 20, file);
     let mut buffer = vec![0; 1 << 20];
@@ -41,10 +41,10 @@ pub fn least(options: &LeastOptions) -> Result<(), String> {
             }
         }
     };
-    match packed {
+    match bundle {
         None => copy(&mut input, &mut to).map_err(failed),
         Some(at) => {
-            // What is before and behind it is read, too.
+            // Also reads what precedes and follows the bundle.
             copy(&mut input.by_ref().take(at), &mut io::sink()).map_err(failed)?;
             let decoder = zstd::stream::read::Decoder::with_buffer(input).map_err(failed)?;
             let mut decoder = decoder.single_frame();
@@ -54,8 +54,8 @@ pub fn least(options: &LeastOptions) -> Result<(), String> {
     }
 }
 
-/// Where the zstd frame of a compressed bundle begins, which is at a page's beginning.
-fn packed(file: &mut File) -> io::Result<Option<u64>> {
+/// The offset of the zstd frame of a compressed bundle, which begins at a page boundary.
+fn find_bundle(file: &mut File) -> io::Result<Option<u64>> {
     let size = file.seek(SeekFrom::End(0))?;
     let mut head = [0; 8];
     for at in (0..size.saturating_sub(32)).step_by(4096) {
@@ -70,7 +70,7 @@ fn packed(file: &mut File) -> io::Result<Option<u64>> {
 
 pub fn run(options: &Options) -> Result<(), String> {
     let devprof = crate::devprof()?;
-    let bench = std::env::current_exe().map_err(|e| format!("where is the bench? {e}"))?;
+    let bench = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     println!(
         "| | read and unpack | devprof | devprof / read and unpack | llvm-objdump --offloading | clang-offload-bundler | memory: read and unpack | devprof | llvm-objdump | clang-offload-bundler |"
     );
@@ -85,34 +85,36 @@ pub fn run(options: &Options) -> Result<(), String> {
             &bench,
             &devprof,
         ))?;
-        let of = |who: &str, n: usize| -> Option<f64> {
-            let rows = lines.lines().filter_map(|line| line.strip_prefix(who));
+        let of = |program: &str, n: usize| -> Option<f64> {
+            let rows = lines.lines().filter_map(|line| line.strip_prefix(program));
             let values: Vec<f64> = rows
                 .filter_map(|row| row.split_whitespace().nth(n)?.parse().ok())
                 .collect();
             (!values.is_empty()).then(|| median(values))
         };
-        for (verb, least) in [("inspect", "least "), ("extract", "write ")] {
-            let seconds = |who: &str| of(who, 0).map_or("–".into(), |s| format!("{s:.2} s"));
-            let memory =
-                |who: &str| of(who, 1).map_or("–".into(), |k| format!("{:.0} MiB", k / 1024.0));
+        for (verb, minimum) in [("inspect", "read "), ("extract", "unpack ")] {
+            let seconds =
+                |program: &str| of(program, 0).map_or("–".into(), |s| format!("{s:.2} s"));
+            let memory = |program: &str| {
+                of(program, 1).map_or("–".into(), |k| format!("{:.0} MiB", k / 1024.0))
+            };
             let own = format!("{verb} ");
-            let ratio = match (of(&own, 0), of(least, 0)) {
-                (Some(own), Some(least)) => format!("{:.2}", own / least),
+            let ratio = match (of(&own, 0), of(minimum, 0)) {
+                (Some(own), Some(minimum)) => format!("{:.2}", own / minimum),
                 _ => return Err(format!("the runs printed\n{lines}")),
             };
-            // LLVM's tools have no way but to write everything; the bundler lists without.
+            // Of LLVM's tools, only the bundler can list the contents without writing them.
             let (objdump, bundler) = match verb {
                 "inspect" => ("none ", "list "),
                 _ => ("objdump ", "unbundle "),
             };
             println!(
                 "| {verb} {library} | {} | {} | {ratio} | {} | {} | {} | {} | {} | {} |",
-                seconds(least),
+                seconds(minimum),
                 seconds(&own),
                 seconds(objdump),
                 seconds(bundler),
-                memory(least),
+                memory(minimum),
                 memory(&own),
                 memory(objdump),
                 memory(bundler),
@@ -144,13 +146,13 @@ fn script(
     format!(
         "rm -rf {dir}; mkdir -p {dir}; cd {dir}
 so=/usr/lib/x86_64-linux-gnu/{library}
-timed() {{ who=$1; shift; /usr/bin/time -o {dir}/time -f \"$who %e %M\" \"$@\" >{dir}/shown; cat {dir}/time; }}
+timed() {{ name=$1; shift; /usr/bin/time -o {dir}/time -f \"$name %e %M\" \"$@\" >{dir}/shown; cat {dir}/time; }}
 llvm-objcopy -O binary --only-section=.hip_fatbin $so bundle
 cat $so bundle >/dev/null
 for n in $(seq {runs}); do
-    timed least {bench} least $so
+    timed read {bench} unpack $so
     timed inspect {devprof} inspect $so
-    timed write {bench} least $so written
+    timed unpack {bench} unpack $so written
     rm written
     timed extract {devprof} extract $so -o out
     rm -r out; mkdir out; ln -s $so out/lib.so; cd out

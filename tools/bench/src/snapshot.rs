@@ -1,6 +1,6 @@
-//! What snapshots (DEVPROF_SNAPSHOT_MS) cost a program that launches kernels without pause, with code objects of RCCL's
-//! size loaded: beside the same program with the library and without snapshots. On the GPU model the copies are kernels
-//! that take a processor from the program, on a GPU they are not.
+//! The cost of snapshots (DEVPROF_SNAPSHOT_MS) in a program that launches kernels without pause and has loaded code
+//! objects of RCCL's size, compared with the same program without snapshots. On the GPU model the copies are kernels,
+//! which use a processor that the program needs; on a GPU they do not.
 
 use crate::{in_root, median, repo, target};
 use clap::Args;
@@ -8,23 +8,23 @@ use std::fs;
 
 #[derive(Args)]
 pub struct Options {
-    /// Code objects, with 2,568 counters of 16 bytes each (with the uniform ones)
+    /// Code objects. Each has 2,568 counters and as many uniform counters, 40 KiB in total
     #[arg(long, default_value_t = 26)]
     objects: usize,
     /// Milliseconds between snapshots
     #[arg(long, value_delimiter = ',', default_value = "1000,100,10")]
     periods: Vec<u32>,
-    /// Launches of a run
+    /// Launches in a run
     #[arg(long, default_value_t = 100_000)]
     launches: usize,
-    /// Rounds, in each of which every variant runs once
+    /// Rounds; each variant runs once in a round
     #[arg(long, default_value_t = 9)]
     runs: usize,
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
     let dir = target().join("bench/snapshot");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     let programs = repo().join("tools/bench/programs");
     let library = crate::runtime()?.join("libdevprof.so");
     in_root(&format!(
@@ -65,7 +65,7 @@ rm -rf {out}",
             times.push(time.map_err(|e| format!("the program printed {printed:?}: {e}"))?);
         }
     }
-    println!("| snapshots | a launch | slower by (median of rounds) | least to most |");
+    println!("| snapshots | time per launch | slower by (median of rounds) | minimum to maximum |");
     println!("| --- | ---: | ---: | --- |");
     for (variant, all) in variants.iter().zip(&times) {
         let mut slower: Vec<f64> = all

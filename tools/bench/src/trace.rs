@@ -1,7 +1,7 @@
-//! What a trace of every kernel dispatch costs the thread that launches them: devprof beside a tool that passes every
-//! packet on, the naive design, and no tool, on AMD's ROCr with a GPU that completes every packet and executes none.
-//! The variants alternate; what is compared are two runs of one round. Interrupts are on, as ROCr has them by default:
-//! a signal that is made without asking for another kind has an event, in the naive design, too.
+//! The cost of tracing for the thread that launches kernels: devprof, a tool that passes every packet on, the naive design,
+//! and no tool. They run on AMD's ROCr with a GPU that completes packets without executing them. The variants alternate,
+//! and two variants are compared within one round. Interrupts are on, which is ROCr's default: a signal that is created
+//! with default attributes has an event, also in the naive design.
 
 use crate::{in_root, median, repo, target};
 use clap::{Args, ValueEnum};
@@ -13,29 +13,30 @@ use tracefile::reader::{Item, Reader};
 
 #[derive(Args)]
 pub struct Options {
-    /// Rounds, in each of which every variant runs once in every case
+    /// Rounds; each variant of each case runs once in a round
     #[arg(long, default_value_t = 9)]
     runs: usize,
-    /// Only these programs
+    /// The programs to run
     #[arg(long, value_delimiter = ',', default_value = "aql,hip")]
     programs: Vec<Program>,
-    /// Only the first case of each program: nothing standing by, one thread, one packet a doorbell
+    /// Run only the first case of each program: no idle queues, one thread, one packet per doorbell
     #[arg(long)]
     short: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Program {
-    /// Packets written by the program
+    /// AQL packets that the program writes
     Aql,
     /// hipLaunchKernel
     Hip,
 }
 
-/// One way to launch.
+/// One way to launch kernels.
 struct Case {
     name: String,
     program: Program,
+    /// Idle queues or streams.
     idle: usize,
     batch: usize,
     threads: usize,
@@ -54,7 +55,7 @@ impl Program {
         }
     }
 
-    /// One thing at a time differs from the first case.
+    /// The first case, and others that each differ from it in one respect.
     fn cases(self) -> Vec<Case> {
         let base = |name: String| Case {
             name,
@@ -64,14 +65,14 @@ impl Program {
             threads: 1,
             own_signals: false,
         };
-        let standing_by = match self {
+        let idle_name = match self {
             Program::Aql => "idle queues",
             Program::Hip => "idle streams",
         };
         let mut cases: Vec<Case> = IDLE
             .map(|idle| Case {
                 idle,
-                ..base(format!("{idle} {standing_by}"))
+                ..base(format!("{idle} {idle_name}"))
             })
             .into();
         cases.push(Case {
@@ -85,14 +86,14 @@ impl Program {
             }));
             cases.push(Case {
                 own_signals: true,
-                ..base("each with a signal of its own".into())
+                ..base("a completion signal per dispatch".into())
             });
         }
         cases
     }
 }
 
-/// What is loaded beside the program.
+/// What is loaded into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
     NoTool,
@@ -128,30 +129,30 @@ impl Variant {
 /// What one run of a program printed, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Times {
-    /// CPU time of a launching thread a dispatch.
+    /// CPU time of a launching thread per dispatch.
     cpu: f64,
-    /// Single launches: median and 99th percentile of their CPU time.
+    /// CPU time of single launches: median and 99th percentile.
     single: f64,
     single_p99: f64,
-    /// And of the time that they took.
+    /// Elapsed time of single launches.
     wall: f64,
     wall_p99: f64,
-    /// CPU time of the tool on other threads a dispatch.
-    elsewhere: f64,
+    /// CPU time of the tool on other threads, per dispatch.
+    other_threads: f64,
 }
 
-/// What the launching threads did, a thousand dispatches.
+/// What the launching threads did, per thousand dispatches.
 struct Counts {
     allocations: f64,
     locks: f64,
     signals: f64,
     handlers: f64,
-    /// Not a number where the kernel does not count them.
+    /// NaN if the kernel does not count them.
     system_calls: f64,
     preemptions: f64,
 }
 
-/// All that was measured in a case: for each variant, a run of each round.
+/// The results of a case: for each variant, one run per round.
 struct Measured {
     case: Case,
     runs: Vec<(Variant, Vec<Times>)>,
@@ -159,7 +160,7 @@ struct Measured {
 
 pub fn run(options: &Options) -> Result<(), String> {
     let dir = target().join("bench/trace");
-    fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+    fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     build(&dir)?;
     for &program in &options.programs {
         let mut cases = program.cases();
@@ -169,10 +170,10 @@ pub fn run(options: &Options) -> Result<(), String> {
             for measured in &mut measured {
                 let last = measured.runs.len() - 1;
                 for n in 0..=last {
-                    // There and back, so that nobody always comes after the same one.
+                    // Every other round in reverse order, so that no variant always follows the same one.
                     let (variant, times) =
                         &mut measured.runs[if round % 2 == 0 { n } else { last - n }];
-                    times.push(time(&dir, &measured.case, *variant)?);
+                    times.push(measure_times(&dir, &measured.case, *variant)?);
                 }
             }
         }
@@ -212,9 +213,9 @@ fn library() -> PathBuf {
     target().join("dist/libdevprof.so")
 }
 
-/// Runs the program of a case once. The numbers that it printed.
-fn once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Vec<f64>, String> {
-    let (said, library) = (dir.join("errors"), library());
+/// Runs the program of a case once. Returns the numbers that it printed.
+fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<Vec<f64>, String> {
+    let (errors, library) = (dir.join("errors"), library());
     let (dir, library) = (dir.display(), library.display());
     let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
     let mut preloaded = String::new();
@@ -254,9 +255,9 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
     let mut output = in_root(&script);
     for _ in 0..2 {
         if let Err(error) = &output {
-            // ROCr's model mode loses an event now and then.
+            // ROCr's model mode sometimes loses an event.
             eprintln!(
-                "bench: {}, {}, run again: {error}",
+                "bench: {}, {}, repeated: {error}",
                 case.name,
                 variant.name()
             );
@@ -264,10 +265,11 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
         }
     }
     let output = output?;
-    let errors =
-        fs::read_to_string(said).map_err(|e| format!("cannot read what {program} said: {e}"))?;
-    let told = |line: &&str| line.contains("devprof:") || line.starts_with("system calls are not");
-    for line in errors.lines().filter(told) {
+    let errors = fs::read_to_string(&errors)
+        .map_err(|e| format!("cannot read {}: {e}", errors.display()))?;
+    let is_shown =
+        |line: &&str| line.contains("devprof:") || line.starts_with("system calls are not");
+    for line in errors.lines().filter(is_shown) {
         eprintln!("bench: {}, {}: {line}", case.name, variant.name());
     }
     let numbers: Vec<f64> = output
@@ -276,17 +278,17 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
         .collect();
     if variant.traces() {
         let checked = match numbers[..] {
-            [.., dispatches] => whole(&trace, dispatches as u64),
+            [.., dispatches] => check_trace(&trace, dispatches as u64),
             _ => Ok(()),
         };
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
-        checked.map_err(|what| format!("{}, {}: {what}", case.name, variant.name()))?;
+        checked.map_err(|error| format!("{}, {}: {error}", case.name, variant.name()))?;
     }
     Ok(numbers)
 }
 
-/// A measured trace that had left something out would be a cheap one.
-fn whole(trace: &Path, dispatches: u64) -> Result<(), String> {
+/// Checks that the trace is complete: one with missing dispatches would seem cheap.
+fn check_trace(trace: &Path, dispatches: u64) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", trace.display());
     let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
     let mut recorded = 0;
@@ -306,22 +308,22 @@ fn whole(trace: &Path, dispatches: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn time(dir: &Path, case: &Case, variant: Variant) -> Result<Times, String> {
-    match once(dir, case, variant, false)?[..] {
-        [cpu, single, single_p99, wall, wall_p99, elsewhere, _] => Ok(Times {
+fn measure_times(dir: &Path, case: &Case, variant: Variant) -> Result<Times, String> {
+    match run_once(dir, case, variant, false)?[..] {
+        [cpu, single, single_p99, wall, wall_p99, other_threads, _] => Ok(Times {
             cpu,
             single,
             single_p99,
             wall,
             wall_p99,
-            elsewhere,
+            other_threads,
         }),
         ref other => Err(format!("{} printed {other:?}", case.name)),
     }
 }
 
-fn count(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, String> {
-    match once(dir, case, variant, true)?[..] {
+fn measure_counts(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, String> {
+    match run_once(dir, case, variant, true)?[..] {
         [
             dispatches,
             calls,
@@ -362,14 +364,14 @@ impl Measured {
         median(self.runs(of).iter().map(part).collect())
     }
 
-    /// What `of` took more than `over`, round by round.
+    /// The difference between `of` and `over` in each round.
     fn added(&self, of: Variant, over: Variant, part: fn(&Times) -> f64) -> Vec<f64> {
         let pairs = self.runs(of).iter().zip(self.runs(over));
         pairs.map(|(of, over)| part(of) - part(over)).collect()
     }
 }
 
-/// The median, and where the middle half lies.
+/// The median, and the range of the middle half.
 fn spread(mut values: Vec<f64>) -> String {
     values.sort_by(f64::total_cmp);
     let last = values.len() - 1;
@@ -378,8 +380,8 @@ fn spread(mut values: Vec<f64>) -> String {
 }
 
 impl Program {
-    /// What devprof does in full.
-    fn ours(self) -> Variant {
+    /// The variant in which devprof records everything.
+    fn complete_trace(self) -> Variant {
         match self {
             Program::Aql => Devprof,
             Program::Hip => Calls,
@@ -398,7 +400,7 @@ fn header(program: Program, columns: &[&str]) -> String {
 
 fn times_table(program: Program, measured: &[Measured]) -> String {
     let cpu = |times: &Times| times.cpu;
-    let all = |times: &Times| times.cpu + times.elsewhere;
+    let all = |times: &Times| times.cpu + times.other_threads;
     let mut columns = vec![
         "no tool",
         "tracing off, added",
@@ -414,7 +416,7 @@ fn times_table(program: Program, measured: &[Measured]) -> String {
     ];
     columns.retain(|&column| !column.ends_with("with API calls") || program == Program::Hip);
     let mut table = format!(
-        "CPU time of the launching thread, and of the tool on other threads, ns a dispatch (in brackets the middle half \
+        "CPU time of the launching thread, and of the tool on other threads, ns per dispatch (in brackets the middle half \
          of the rounds):\n\n{}",
         header(program, &columns)
     );
@@ -436,13 +438,13 @@ fn times_table(program: Program, measured: &[Measured]) -> String {
         if program == Program::Hip {
             cells.push(format!("{:.1}", ratio(Calls, cpu)));
         }
-        for variant in [Naive, program.ours()] {
+        for variant in [Naive, program.complete_trace()] {
             cells.push(format!(
                 "{:.0}",
-                measured.median(variant, |times| times.elsewhere)
+                measured.median(variant, |times| times.other_threads)
             ));
         }
-        cells.push(format!("{:.1}", ratio(program.ours(), all)));
+        cells.push(format!("{:.1}", ratio(program.complete_trace(), all)));
         let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
     }
     table + "\n"
@@ -458,14 +460,14 @@ fn singles_table(program: Program, measured: &[Measured]) -> String {
     let names = [
         "CPU time, median",
         "CPU time, 99th percentile",
-        "time, median",
-        "time, 99th percentile",
+        "elapsed time, median",
+        "elapsed time, 99th percentile",
     ];
     let mut table = String::new();
     for (name, part) in names.into_iter().zip(parts) {
         let _ = write!(
             table,
-            "A single launch, {name}, ns, and what is added over pass-through:\n\n{}",
+            "A single launch, {name}, ns, and the difference to pass-through:\n\n{}",
             header(
                 program,
                 &["no tool", "pass-through", "devprof, added", "naive, added"]
@@ -478,7 +480,7 @@ fn singles_table(program: Program, measured: &[Measured]) -> String {
                 measured.case.name,
                 measured.median(NoTool, part),
                 measured.median(Pass, part),
-                spread(measured.added(program.ours(), Pass, part)),
+                spread(measured.added(program.complete_trace(), Pass, part)),
                 spread(measured.added(Naive, Pass, part)),
             );
         }
@@ -487,11 +489,11 @@ fn singles_table(program: Program, measured: &[Measured]) -> String {
     table
 }
 
-/// What queues that stand by do to a launch.
+/// The effect of idle queues on a launch.
 fn idle_table(program: Program, measured: &[Measured]) -> String {
-    let variants = [NoTool, Pass, program.ours()];
+    let variants = [NoTool, Pass, program.complete_trace()];
     let mut table = format!(
-        "A launch beside one with nothing standing by, in percent of its CPU time:\n\n{}",
+        "CPU time of a launch, in percent of a launch without idle queues:\n\n{}",
         header(program, &variants.map(Variant::name))
     );
     let none = &measured[0];
@@ -514,14 +516,14 @@ fn idle_table(program: Program, measured: &[Measured]) -> String {
 
 fn counts_table(dir: &Path, measured: &Measured) -> Result<String, String> {
     let mut table = format!(
-        "The launching thread in the steady state, a thousand dispatches:\n\n\
-         | {}, {} | allocations | mutexes locked | signals made | handlers set | system calls | preempted |\n\
+        "The launching thread in the steady state, per thousand dispatches:\n\n\
+         | {}, {} | allocations | mutexes locked | signals created | handlers set | system calls | preempted |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         measured.case.program.name(),
         measured.case.name
     );
     for (variant, _) in &measured.runs {
-        let counts = count(dir, &measured.case, *variant)?;
+        let counts = measure_counts(dir, &measured.case, *variant)?;
         let system_calls = match counts.system_calls.is_nan() {
             true => "not counted".to_owned(),
             false => format!("{:.1}", counts.system_calls),

@@ -1,8 +1,10 @@
-//! What a clang can do for device code with profiles. It is asked, not known by its version: vendors' clangs carry
-//! changes of their own.
+//! Determines how a clang supports profiles of device code. It runs clang, because the version is not enough: vendors'
+//! clangs have their own changes.
 
+use crate::exit::usage;
 use crate::llvm;
-use crate::parts::in_path;
+use crate::locate::find_in_path;
+use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,56 +13,55 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::NamedTempFile;
 
-/// What the driver says where it finds no ROCm (clang/Basic/DiagnosticDriverKinds.td).
+/// The driver's error if it finds no ROCm (clang/Basic/DiagnosticDriverKinds.td).
 const NO_DEVICE_LIBRARY: &str = "cannot find ROCm device library";
 
 /// A compiler driver.
 #[derive(Debug)]
 pub struct Clang {
     pub path: PathBuf,
-    /// Its first line of `--version`.
+    /// The first line that `--version` prints.
     pub version: String,
-    /// The number of its release.
     pub major: u32,
+    /// A C source file for compilations that test the compiler.
     probe: NamedTempFile,
 }
 
-/// How it instruments device code.
+/// How a clang instruments device code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instrumentation {
-    /// The version of raw profiles, without flags.
+    /// The version of raw profiles, without the variant flags.
     pub raw_version: u64,
-    /// It counts one block in eight unless told otherwise (`--offload-pgo-sampling`).
+    /// By default, only one block in eight is counted (`--offload-pgo-sampling`).
     pub samples: bool,
 }
 
 impl Clang {
-    /// The one that is named; else `clang++` in PATH, which is what a person types; else the newest that there is.
+    /// Finds the compiler: the given one, or else `clang++` in PATH, or else the newest one.
     ///
     /// # Errors
-    /// There is none, or it does not start.
-    pub fn find(named: Option<&Path>, llvm: &llvm::Options) -> Result<Clang, String> {
+    /// There is no clang, or it cannot be run. For the given one, this is a usage error.
+    pub fn find(named: Option<&Path>, llvm: &llvm::Options) -> anyhow::Result<Clang> {
         if let Some(path) = named {
-            let found = in_path(path.as_os_str()).unwrap_or_else(|| path.to_owned());
-            return Clang::at(found);
+            let found = find_in_path(path.as_os_str()).unwrap_or_else(|| path.to_owned());
+            return Clang::at(found)
+                .map_err(|error| usage(format!("--clang {}: {error:#}", path.display())));
         }
-        match in_path(OsStr::new("clang++")) {
+        match find_in_path(OsStr::new("clang++")) {
             Some(path) => Clang::at(path),
             None => Clang::at(llvm.search()?.newest("clang++")?.path),
         }
     }
 
-    fn at(path: PathBuf) -> Result<Clang, String> {
+    fn at(path: PathBuf) -> anyhow::Result<Clang> {
         let mut probe = tempfile::Builder::new()
             .prefix("devprof-")
             .suffix(".c")
             .tempfile()
-            .map_err(|error| {
-                format!("cannot make a file to try {} with: {error}", path.display())
-            })?;
+            .context("cannot create a temporary source file")?;
         probe
             .write_all(b"void probe(void) {}\n")
-            .map_err(|error| format!("cannot write {}: {error}", probe.path().display()))?;
+            .with_context(|| format!("cannot write {}", probe.path().display()))?;
         let mut clang = Clang {
             path,
             version: String::new(),
@@ -76,46 +77,43 @@ impl Clang {
         });
         match number.flatten() {
             Some(major) => clang.major = major,
-            None => {
-                return Err(format!(
-                    "{} is no clang: --version says {line:?}; name one with --clang",
-                    clang.path.display()
-                ));
-            }
+            None => bail!(
+                "{} is not a clang: --version prints {line:?}; name a clang with --clang",
+                clang.path.display()
+            ),
         }
         clang.version = line.to_owned();
         Ok(clang)
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Output, String> {
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         Command::new(&self.path)
             .args(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("cannot start {}: {error}", self.path.display()))
+            .with_context(|| format!("cannot start {}", self.path.display()))
     }
 
-    /// A C source that is compiled when something is tried.
     fn probe(&self) -> &str {
         self.probe.path().to_str().unwrap_or_default()
     }
 
-    /// Its own directory of headers and libraries.
-    pub fn resource_dir(&self) -> Result<PathBuf, String> {
+    /// The directory of clang's own headers and libraries.
+    fn resource_dir(&self) -> anyhow::Result<PathBuf> {
         let output = self.run(&["-print-resource-dir"])?;
         Ok(PathBuf::from(text(&output.stdout).trim_end()))
     }
 
-    /// The device side of the profile runtime, where the driver looks for it.
-    pub fn device_runtime(&self) -> Result<PathBuf, String> {
-        let place = "lib/amdgcn-amd-amdhsa/libclang_rt.profile.a";
-        Ok(self.resource_dir()?.join(place))
+    /// The path at which the driver expects the device side of the profile runtime.
+    pub fn device_runtime(&self) -> anyhow::Result<PathBuf> {
+        let path = "lib/amdgcn-amd-amdhsa/libclang_rt.profile.a";
+        Ok(self.resource_dir()?.join(path))
     }
 
     /// # Errors
-    /// It makes no code for AMD's GPUs, or does not instrument it.
-    pub fn instrumentation(&self) -> Result<Instrumentation, String> {
-        // At IR level the code has the version in it, in front-end instrumentation the runtime.
+    /// This clang cannot compile for AMD GPUs, or cannot instrument device code.
+    pub fn instrumentation(&self) -> anyhow::Result<Instrumentation> {
+        // IR-level instrumentation puts the version into the code. (With front-end instrumentation, it is in the runtime.)
         let device = [
             "--target=amdgcn-amd-amdhsa",
             "-nogpulib",
@@ -147,17 +145,17 @@ impl Clang {
                 raw_version: version & !VARIANT_MASK,
                 samples,
             }),
-            None => Err(format!(
-                "{} ({}) does not instrument code for AMD's GPUs{}",
+            None => bail!(
+                "{} ({}) does not instrument code for AMD GPUs{}",
                 self.path.display(),
                 self.version,
-                said(&output)
-            )),
+                first_line_of_stderr(&output)
+            ),
         }
     }
 
-    /// The GPUs that it makes code for.
-    pub fn architectures(&self) -> Result<Vec<String>, String> {
+    /// The GPU architectures that this clang supports.
+    pub fn architectures(&self) -> anyhow::Result<Vec<String>> {
         let output = self.run(&["--target=amdgcn-amd-amdhsa", "--print-supported-cpus"])?;
         let all = text(&output.stderr) + &text(&output.stdout);
         let names = all.lines().map(str::trim);
@@ -167,39 +165,39 @@ impl Clang {
             .collect())
     }
 
-    /// The flag that leads it to ROCm's device libraries, if it needs one.
+    /// The flag with the path of ROCm's device libraries, if this clang needs it.
     ///
     /// # Errors
-    /// It cannot compile HIP here; its own words.
-    pub fn device_libraries(&self, architectures: &[String]) -> Result<Option<String>, String> {
-        if self.hip(architectures, None)?.is_none() {
+    /// This clang cannot compile HIP on this machine. The message includes the driver's.
+    pub fn device_libraries(&self, architectures: &[String]) -> anyhow::Result<Option<String>> {
+        let Some(mut error) = self.hip_error(architectures, None)? else {
             return Ok(None);
-        }
-        let mut refused = String::new();
-        for dir in places() {
+        };
+        for dir in device_library_dirs() {
             let flag = format!("--rocm-device-lib-path={}", dir.display());
-            match self.hip(architectures, Some(&flag))? {
+            match self.hip_error(architectures, Some(&flag))? {
                 None => return Ok(Some(flag)),
-                Some(error) => refused = error,
+                Some(refused) => error = refused,
             }
         }
-        let error = match refused.is_empty() {
-            true => self.hip(architectures, None)?.unwrap_or_default(),
-            false => refused,
-        };
         let advice = match error.contains(NO_DEVICE_LIBRARY) {
-            true => "install them (apt-get install rocm-device-libs), or name them with ROCM_PATH",
-            false => "see `devprof doctor`",
+            true => "install them (apt-get install rocm-device-libs), or set ROCM_PATH",
+            false => "run `devprof doctor`",
         };
-        Err(format!(
-            "{} ({}) cannot compile HIP here: {error}; {advice}",
+        bail!(
+            "{} ({}) cannot compile HIP: {error}; {advice}",
             self.path.display(),
             self.version
-        ))
+        )
     }
 
-    /// What keeps the driver from compiling HIP for these; nothing is compiled.
-    fn hip(&self, architectures: &[String], flag: Option<&str>) -> Result<Option<String>, String> {
+    /// The driver's error if it cannot compile HIP for these architectures. The driver does not compile anything
+    /// (`-###`).
+    fn hip_error(
+        &self,
+        architectures: &[String],
+        flag: Option<&str>,
+    ) -> anyhow::Result<Option<String>> {
         let offload: Vec<String> = architectures
             .iter()
             .map(|name| format!("--offload-arch={name}"))
@@ -208,27 +206,27 @@ impl Clang {
         arguments.extend(offload.iter().map(String::as_str));
         arguments.extend(flag);
         let output = self.run(&arguments)?;
-        let said = text(&output.stderr);
-        let error = said.lines().find_map(|line| line.split_once("error: "));
+        let stderr = text(&output.stderr);
+        let error = stderr.lines().find_map(|line| line.split_once("error: "));
         Ok(error.map(|(_, error)| error.to_owned()))
     }
 
-    /// Why it cannot use a profile.
-    pub fn refuses_profile(&self, profile: &str) -> Result<Option<String>, String> {
+    /// The driver's error if it cannot read a profile.
+    pub fn profile_error(&self, profile: &str) -> anyhow::Result<Option<String>> {
         let uses = format!("-fprofile-use={profile}");
         let output = self.run(&[&uses, "-c", "-o", "/dev/null", self.probe()])?;
-        let said = text(&output.stderr);
-        let error = said.lines().find_map(|line| line.split_once("error: "));
+        let stderr = text(&output.stderr);
+        let error = stderr.lines().find_map(|line| line.split_once("error: "));
         match (output.status.success(), error) {
             (true, _) => Ok(None),
             (false, Some((_, error))) => Ok(Some(error.to_owned())),
-            (false, None) => Ok(Some(format!("it ended with {}", output.status))),
+            (false, None) => Ok(Some(format!("it exited with {}", output.status))),
         }
     }
 }
 
-/// Directories in which ROCm's device libraries may be.
-fn places() -> Vec<PathBuf> {
+/// The directories that have ROCm's device libraries.
+fn device_library_dirs() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = ["ROCM_PATH", "HIP_PATH"]
         .iter()
         .filter_map(std::env::var_os)
@@ -236,22 +234,22 @@ fn places() -> Vec<PathBuf> {
         .collect();
     prefixes.extend(entries("/opt", "rocm"));
     prefixes.extend([PathBuf::from("/usr"), PathBuf::from("/usr/local")]);
-    let mut places: Vec<PathBuf> = Vec::new();
+    let mut dirs: Vec<PathBuf> = Vec::new();
     for prefix in prefixes {
-        places.push(prefix.join("amdgcn/bitcode"));
-        places.push(prefix.join("lib/x86_64-linux-gnu/amdgcn/bitcode"));
+        dirs.push(prefix.join("amdgcn/bitcode"));
+        dirs.push(prefix.join("lib/x86_64-linux-gnu/amdgcn/bitcode"));
     }
-    // Debian puts them into a clang's own directory, of which others do not know.
+    // Debian puts them into the resource directory of one clang, which other clangs do not search.
     for llvm in entries("/usr/lib", "llvm-").into_iter().rev() {
         for clang in entries(llvm.join("lib/clang"), "") {
-            places.push(clang.join("amdgcn/bitcode"));
+            dirs.push(clang.join("amdgcn/bitcode"));
         }
     }
-    places.retain(|place| place.join("ockl.bc").exists());
-    places
+    dirs.retain(|dir| dir.join("ockl.bc").exists());
+    dirs
 }
 
-/// The entries of a directory whose names begin so, in order.
+/// The sorted entries of a directory whose names have this prefix.
 fn entries(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -269,8 +267,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The first line of what a program has complained about.
-fn said(output: &Output) -> String {
+/// A colon and the first line that a program wrote to stderr. Empty if it wrote nothing.
+fn first_line_of_stderr(output: &Output) -> String {
     match text(&output.stderr).lines().next() {
         Some(line) => format!(": {line}"),
         None => String::new(),

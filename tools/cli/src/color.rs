@@ -1,4 +1,4 @@
-//! Colours, on terminals that want them.
+//! Colors, on terminals that support them.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use std::ffi::OsString;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
     #[default]
     Auto,
@@ -14,9 +14,9 @@ pub enum When {
     Never,
 }
 
-impl When {
-    /// What the command line asks for, before clap has read it: its own messages have colours, too.
-    fn of(arguments: impl Iterator<Item = OsString>) -> When {
+impl ColorWhen {
+    /// The value of `--color`, found without clap: clap's own messages have colors, too.
+    fn from_arguments(arguments: impl Iterator<Item = OsString>) -> ColorWhen {
         let own = arguments.take_while(|argument| argument != "--");
         let own: Vec<String> = own
             .map(|argument| argument.to_string_lossy().into())
@@ -25,62 +25,62 @@ impl When {
         let value = next.map(|two| two[1].as_str());
         let joined = own.iter().filter_map(|one| one.strip_prefix("--color="));
         let last = value.chain(joined).next_back();
-        last.and_then(|name| When::from_str(name, false).ok())
+        last.and_then(|name| ColorWhen::from_str(name, false).ok())
             .unwrap_or_default()
     }
 
     /// For clap's own messages.
-    pub fn clap(arguments: impl Iterator<Item = OsString>) -> clap::ColorChoice {
-        match When::of(arguments) {
-            When::Auto => clap::ColorChoice::Auto,
-            When::Always => clap::ColorChoice::Always,
-            When::Never => clap::ColorChoice::Never,
+    pub fn for_clap(arguments: impl Iterator<Item = OsString>) -> clap::ColorChoice {
+        match ColorWhen::from_arguments(arguments) {
+            ColorWhen::Auto => clap::ColorChoice::Auto,
+            ColorWhen::Always => clap::ColorChoice::Always,
+            ColorWhen::Never => clap::ColorChoice::Never,
         }
     }
 
-    /// Which streams get colours.
+    /// Which streams get colors.
     pub fn streams(self) -> Colors {
         match self {
-            When::Auto => Colors {
-                out: AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
-                say: AutoStream::choice(&std::io::stderr()) != ColorChoice::Never,
+            ColorWhen::Auto => Colors {
+                stdout: AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
+                stderr: AutoStream::choice(&std::io::stderr()) != ColorChoice::Never,
             },
-            When::Always => Colors {
-                out: true,
-                say: true,
+            ColorWhen::Always => Colors {
+                stdout: true,
+                stderr: true,
             },
-            When::Never => Colors::default(),
+            ColorWhen::Never => Colors::default(),
         }
     }
 }
 
-/// The streams that get colours: results, and what is said about them.
+/// The streams that get colors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Colors {
-    pub out: bool,
-    pub say: bool,
+    pub stdout: bool,
+    pub stderr: bool,
 }
 
-/// What a colour stands for.
+/// The meaning of a color.
 #[derive(Clone, Copy, Debug)]
-pub enum Ink {
+pub enum Paint {
     Heading,
     Good,
     Warning,
     Error,
-    /// Less important than what is around it.
+    /// Less important than the text around it.
     Dim,
 }
 
-impl Ink {
-    /// The text in this colour, if there are colours.
+impl Paint {
+    /// The text, in this color if `colored`.
     pub fn on(self, colored: bool, text: &str) -> String {
         let style = match self {
-            Ink::Heading => Style::new().bold(),
-            Ink::Good => AnsiColor::Green.on_default(),
-            Ink::Warning => AnsiColor::Yellow.on_default().bold(),
-            Ink::Error => AnsiColor::Red.on_default().bold(),
-            Ink::Dim => Style::new().dimmed(),
+            Paint::Heading => Style::new().bold(),
+            Paint::Good => AnsiColor::Green.on_default(),
+            Paint::Warning => AnsiColor::Yellow.on_default().bold(),
+            Paint::Error => AnsiColor::Red.on_default().bold(),
+            Paint::Dim => Style::new().dimmed(),
         };
         match colored {
             true => format!("{style}{text}{style:#}"),
@@ -94,11 +94,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claps_messages_have_the_colours_that_the_command_line_asks_for() {
-        let asked = |line: &str| When::of(line.split(' ').map(OsString::from));
-        assert_eq!(asked("devprof stats --color never"), When::Never);
-        assert_eq!(asked("devprof --color=always stats"), When::Always);
-        assert_eq!(asked("devprof run -- prog --color never"), When::Auto);
-        assert_eq!(asked("devprof --color sometimes"), When::Auto);
+    fn the_color_option_is_found_without_clap() {
+        let color = |line: &str| ColorWhen::from_arguments(line.split(' ').map(OsString::from));
+        assert_eq!(color("devprof stats --color never"), ColorWhen::Never);
+        assert_eq!(color("devprof --color=always stats"), ColorWhen::Always);
+        assert_eq!(color("devprof run -- prog --color never"), ColorWhen::Auto);
+        assert_eq!(color("devprof --color sometimes"), ColorWhen::Auto);
     }
 }

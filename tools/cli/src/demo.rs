@@ -1,11 +1,15 @@
-//! `devprof demo`: devprof's whole job, with nothing installed but Rust. A program of its own loads instrumented code
-//! objects on two simulated GPUs and runs their kernels; devprof, its HSA tool, drains them at its exit.
+//! `devprof demo`: a complete run of devprof that needs no GPU, HIP or clang. A program loads instrumented code objects
+//! on two simulated GPUs and runs their kernels; devprof, as an HSA tool, saves the counters when the program exits.
 
 pub mod program;
 
+use crate::Console;
+use crate::exit::Outcome;
+use crate::locate::{Component, this_program};
 use crate::names::{self, Naming};
-use crate::parts::Part;
 use crate::readable::quoted;
+use crate::table::Table;
+use anyhow::{Context, bail};
 use clap::Args;
 use profraw::{Layout, Record, records};
 use std::collections::{BTreeMap, HashSet};
@@ -15,14 +19,14 @@ use std::process::Command;
 
 #[derive(Args)]
 pub struct Options {
-    /// Where to write the profiles
+    /// The directory to write the profiles to
     #[arg(short, long, value_name = "DIR", default_value = "devprof-demo")]
     output: PathBuf,
     #[command(flatten)]
     naming: Naming,
 }
 
-/// The code objects that the program loads, by the raw version of their profile: those of clang 22 and clang 23.
+/// The code objects that the program loads, with the raw version of their profiles: from clang 22 and from clang 23.
 pub const FIXTURES: [(u64, &[u8]); 2] = [
     (10, include_bytes!("../../../fixtures/counted.raw10.co")),
     (11, include_bytes!("../../../fixtures/counted.raw11.co")),
@@ -31,15 +35,14 @@ pub const FIXTURES: [(u64, &[u8]); 2] = [
 /// The simulated GPUs.
 const GPUS: &str = "gfx1100*2";
 
-pub fn run(options: &Options) -> Result<(), String> {
-    let libraries = libraries()?;
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    let libraries = Libraries::find()?;
     let out = &options.output;
-    fs::create_dir_all(out).map_err(|e| format!("cannot make {}: {e}", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     for path in profiles(out)? {
-        fs::remove_file(&path).map_err(|e| format!("cannot remove {}: {e}", path.display()))?;
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
-    let status = Command::new(program)
+    let status = Command::new(this_program()?)
         .arg("demo-program")
         .env(program::LIBRARY, &libraries.hsa)
         .env("HSA_SIM_AGENTS", GPUS)
@@ -48,66 +51,58 @@ pub fn run(options: &Options) -> Result<(), String> {
         .env("LLVM_PROFILE_FILE", out.join("demo.profraw"))
         .env_remove("DEVPROF_DISABLE")
         .status()
-        .map_err(|e| format!("cannot start the program to watch: {e}"))?;
+        .context("cannot start the demo program")?;
     if !status.success() {
-        return Err(format!("the program to watch ended with {status}"));
+        bail!("the demo program failed: {status}");
     }
-    show(out, options.naming)
+    console.print(&summary(out, options.naming)?)?;
+    Ok(Outcome::Complete)
 }
 
+/// The shared libraries that the demo loads.
 struct Libraries {
     hsa: PathBuf,
     devprof: PathBuf,
 }
 
-/// The two shared libraries: an installation's, or those that cargo puts beside this program but does not build with it.
-fn libraries() -> Result<Libraries, String> {
-    if let (Some(hsa), Some(devprof)) = (
-        Part::Simulator.find_installed(),
-        Part::Library.find_installed(),
-    ) {
-        return Ok(Libraries { hsa, devprof });
-    }
-    let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
-    let beside = program.parent().unwrap_or(Path::new("."));
-    let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command
-        .args(["build", "--quiet", "-p", "devprof", "-p", "hsa-sim"])
-        .current_dir(checkout);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    // A program that was copied elsewhere comes with its libraries.
-    if checkout.is_dir() {
-        let status = command
-            .status()
-            .map_err(|e| format!("cannot start cargo to build the libraries: {e}"))?;
-        if !status.success() {
-            return Err(format!("cargo could not build the libraries ({status})"));
+impl Libraries {
+    /// Finds the libraries of the installation, or those that cargo built next to this program.
+    fn find() -> anyhow::Result<Libraries> {
+        if let (Some(hsa), Some(devprof)) = (
+            Component::Simulator.find_installed(),
+            Component::Library.find_installed(),
+        ) {
+            return Ok(Libraries { hsa, devprof });
         }
+        let program = this_program()?;
+        let dir = program.parent().unwrap_or(Path::new("/"));
+        let find = |name: &str| {
+            let path = dir.join(name);
+            let release = match cfg!(debug_assertions) {
+                true => "",
+                false => "--release ",
+            };
+            match path.exists() {
+                true => Ok(path),
+                false => bail!(
+                    "{} does not exist; build it: cargo build {release}-p devprof -p hsa-sim",
+                    path.display()
+                ),
+            }
+        };
+        Ok(Libraries {
+            hsa: find("libhsa_sim.so")?,
+            devprof: find("libdevprof.so")?,
+        })
     }
-    let found = |name: &str| {
-        let path = beside.join(name);
-        match path.exists() {
-            true => Ok(path),
-            false => Err(format!(
-                "no {}: run cargo build --release in devprof's checkout",
-                path.display()
-            )),
-        }
-    };
-    Ok(Libraries {
-        hsa: found("libhsa_sim.so")?,
-        devprof: found("libdevprof.so")?,
-    })
 }
 
-fn profiles(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |e| format!("cannot read {}: {e}", dir.display());
+/// The raw profiles in a directory, in the order in which the runtime numbers them.
+fn profiles(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let failed = || format!("cannot read {}", dir.display());
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
+    for entry in fs::read_dir(dir).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
         if path
             .extension()
             .is_some_and(|extension| extension == "profraw")
@@ -120,44 +115,37 @@ fn profiles(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// One profile as it was read.
+/// The contents of a raw profile.
 struct Profile {
     path: PathBuf,
     version: u64,
     functions: BTreeMap<String, Record>,
 }
 
-fn read(path: PathBuf) -> Result<Profile, String> {
-    let failed = |e: &dyn std::fmt::Display| format!("cannot read {}: {e}", path.display());
-    let bytes = fs::read(&path).map_err(|e| failed(&e))?;
-    let layout = Layout::read(&bytes).map_err(|e| failed(&e))?;
-    let names = names::by_hash(&bytes[layout.names.clone()]).map_err(|e| failed(&e))?;
-    let functions = records(&bytes, &layout)
-        .map_err(|e| failed(&e))?
-        .into_iter()
-        .map(|record| {
-            (
-                names
-                    .get(&record.name)
-                    .cloned()
-                    .unwrap_or_else(|| format!("{:#x}", record.name)),
-                record,
-            )
+impl Profile {
+    fn read(path: PathBuf) -> anyhow::Result<Profile> {
+        let bytes = fs::read(&path)?;
+        let layout = Layout::read(&bytes)?;
+        let names = names::by_hash(&bytes[layout.names.clone()])?;
+        let name = |record: &Record| match names.get(&record.name) {
+            Some(name) => name.clone(),
+            None => format!("{:#x}", record.name),
+        };
+        let records = records(&bytes, &layout)?.into_iter();
+        Ok(Profile {
+            version: layout.header.raw_version(),
+            functions: records.map(|record| (name(&record), record)).collect(),
+            path,
         })
-        .collect();
-    Ok(Profile {
-        version: layout.header.raw_version(),
-        functions,
-        path,
-    })
+    }
 }
 
-/// Whatever is a kernel in one of the code objects: it has a descriptor beside it.
-fn kernels() -> Result<HashSet<String>, String> {
+/// The names of the kernels in the code objects: the functions that have a kernel descriptor (`.kd`).
+fn kernels() -> anyhow::Result<HashSet<String>> {
     let mut found = HashSet::new();
     for (version, file) in FIXTURES {
         let elf = goblin::elf::Elf::parse(file)
-            .map_err(|e| format!("the code object of raw version {version} is damaged: {e}"))?;
+            .with_context(|| format!("the code object of raw version {version} is damaged"))?;
         let names = elf
             .dynsyms
             .iter()
@@ -171,58 +159,57 @@ fn kernels() -> Result<HashSet<String>, String> {
     Ok(found)
 }
 
-fn show(dir: &Path, naming: Naming) -> Result<(), String> {
+/// The counters of all profiles in a directory, and what to do next.
+fn summary(dir: &Path, naming: Naming) -> anyhow::Result<String> {
     let kernels = kernels()?;
-    let profiles = profiles(dir)?
-        .into_iter()
-        .map(read)
-        .collect::<Result<Vec<_>, _>>()?;
-    if profiles.is_empty() {
-        return Err(format!("there is no profile in {}", dir.display()));
+    let mut profiles_read = Vec::new();
+    for path in profiles(dir)? {
+        let failed = format!("cannot read {}", path.display());
+        profiles_read.push(Profile::read(path).context(failed)?);
     }
-    println!(
-        "Two simulated gfx1100 GPUs ran the kernels of two code objects each, built by clang 22 and 23."
-    );
-    println!("devprof drained their counters when the program ended:\n");
-    for profile in &profiles {
-        println!(
-            "{}  (raw profile version {})",
-            profile.path.display(),
-            profile.version
+    if profiles_read.is_empty() {
+        bail!("the demo program wrote no profile to {}", dir.display());
+    }
+    let mut text = "\
+Two simulated gfx1100 GPUs ran the kernels of two code objects each, built by clang 22 and 23.
+devprof saved their counters when the program exited:\n\n"
+        .to_owned();
+    for profile in &profiles_read {
+        let version = profile.version;
+        text += &format!(
+            "{}  (raw profile version {version})\n",
+            profile.path.display()
         );
-        println!("  {:<24} {:<16} {:>8}   blocks", "function", "", "entered");
+        let mut table = Table::new(&["function", "", "entered", "blocks"], &[0, 1, 3]).indented(2);
         for (name, record) in &profile.functions {
-            let kind = if kernels.contains(name) {
-                "kernel"
-            } else {
-                "device function"
+            let kind = match kernels.contains(name) {
+                true => "kernel",
+                false => "device function",
             };
             let blocks: Vec<String> = record.counters.iter().skip(1).map(u64::to_string).collect();
             let entered = record.counters.first().copied().unwrap_or_default();
-            println!(
-                "  {:<24} {kind:<16} {entered:>8}   {}",
+            table.row([
                 naming.shown(name),
-                blocks.join(" ")
-            );
+                kind.to_owned(),
+                entered.to_string(),
+                blocks.join(" "),
+            ]);
         }
-        println!();
+        text += &table.text(false);
+        text.push('\n');
     }
-    println!("Next:");
+    text += "Next:\n";
     for (version, clang) in [(10, 22), (11, 23)] {
-        let files: Vec<String> = profiles
+        let files: Vec<String> = profiles_read
             .iter()
             .filter(|profile| profile.version == version)
             .map(|profile| quoted(&profile.path))
             .collect();
         if !files.is_empty() {
-            println!(
-                "  llvm-profdata-{clang} merge {} -o demo-{clang}.profdata",
-                files.join(" ")
-            );
+            let files = files.join(" ");
+            text += &format!("  llvm-profdata-{clang} merge {files} -o demo-{clang}.profdata\n");
         }
     }
-    println!(
-        "  clang++ -x hip a.hip $(devprof flags --coverage) -o a && devprof run ./a     the same with a program of yours"
-    );
-    Ok(())
+    text += "  clang++ -x hip a.hip $(devprof flags --coverage) -o a && devprof run ./a     the same with your own program\n";
+    Ok(text)
 }

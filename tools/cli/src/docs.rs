@@ -1,6 +1,8 @@
-//! Man pages and completions, from the definition of the command line: what `tools/install` puts under share.
+//! Man pages and shell completions, generated from the definition of the command line. `tools/install` installs them.
 
-use crate::{Cli, Console};
+use crate::Cli;
+use crate::exit::Outcome;
+use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate_to};
 use std::fs;
@@ -9,11 +11,11 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[group(skip)]
 pub struct Options {
-    /// The directory that gets man/man1 and the shells' own
+    /// The share directory of the installation
     share: PathBuf,
 }
 
-/// Where each shell looks.
+/// Each shell, its directory for completions, the name of the generated file, and the name that the shell expects.
 const COMPLETIONS: [(Shell, &str, &str, &str); 3] = [
     (
         Shell::Bash,
@@ -30,32 +32,33 @@ const COMPLETIONS: [(Shell, &str, &str, &str); 3] = [
     ),
 ];
 
-pub fn run(options: &Options, _: &mut Console) -> Result<u8, String> {
-    let man = directory(&options.share.join("man/man1"))?;
-    let failed =
-        |what: &Path, error: std::io::Error| format!("cannot write {}: {error}", what.display());
-    clap_mangen::generate_to(Cli::command(), &man).map_err(|error| failed(&man, error))?;
-    // clap_mangen's name for what stands behind the options.
-    let page = man.join("devprof.1");
-    fs::read_to_string(&page)
-        .and_then(|text| {
-            fs::write(
-                &page,
-                text.replace(".SH EXTRA\nExit status:\n", ".SH \"EXIT STATUS\"\n"),
-            )
-        })
-        .map_err(|error| failed(&page, error))?;
-    for (shell, place, made, name) in COMPLETIONS {
-        let dir = directory(&options.share.join(place))?;
-        let made = dir.join(made);
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let man = options.share.join("man/man1");
+    create_directory(&man)?;
+    clap_mangen::generate_to(Cli::command(), &man)
+        .with_context(|| format!("cannot write man pages to {}", man.display()))?;
+    name_exit_status_section(&man.join("devprof.1"))?;
+    for (shell, dir, generated, name) in COMPLETIONS {
+        let dir = options.share.join(dir);
+        create_directory(&dir)?;
+        let generated = dir.join(generated);
         generate_to(shell, &mut Cli::command(), "devprof", &dir)
-            .and_then(|_| fs::rename(&made, dir.join(name)))
-            .map_err(|error| failed(&made, error))?;
+            .and_then(|_| fs::rename(&generated, dir.join(name)))
+            .with_context(|| format!("cannot write {}", generated.display()))?;
     }
-    Ok(0)
+    Ok(Outcome::Complete)
 }
 
-fn directory(path: &Path) -> Result<PathBuf, String> {
-    fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
-    Ok(path.to_owned())
+/// Renames the section with the exit statuses, which clap_mangen calls EXTRA.
+fn name_exit_status_section(page: &Path) -> anyhow::Result<()> {
+    let renamed = fs::read_to_string(page).and_then(|text| {
+        let text = text.replace(".SH EXTRA\nExit status:\n", ".SH \"EXIT STATUS\"\n");
+        fs::write(page, text)
+    });
+    renamed.with_context(|| format!("cannot write {}", page.display()))
+}
+
+fn create_directory(path: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(path)
+        .with_context(|| format!("cannot create the directory {}", path.display()))
 }

@@ -1,5 +1,5 @@
-//! `devprof doctor`: what of all that device profiles need is on this machine, and what mends the rest. It looks at
-//! files and asks compilers; it starts neither HSA nor HIP.
+//! `devprof doctor`: checks whether this machine has what device profiles need, and prints how to fix each problem. It
+//! reads files and runs compilers, and does not initialize HSA or HIP.
 
 mod binaries;
 mod environment;
@@ -7,7 +7,10 @@ mod libraries;
 mod machine;
 mod toolchain;
 
-use crate::{Console, Ink, PARTLY, llvm};
+use crate::color::Paint;
+use crate::exit::Outcome;
+use crate::{Console, llvm};
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write;
@@ -16,10 +19,10 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[group(skip)]
 pub struct Options {
-    /// Executables, libraries and code objects: what of their GPU code counts
+    /// Executables, libraries and code objects to check for instrumented GPU code
     #[arg(value_name = "BINARY")]
     files: Vec<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -29,23 +32,23 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// It is there.
+    /// No problem.
     Good,
-    /// It is there and may not do what is expected, or is needed by some only.
+    /// Something may not work as expected, or a component is missing that only some programs need.
     Warning,
-    /// Needed, and not there.
+    /// A required component is missing.
     Missing,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Finding {
     topic: &'static str,
     state: State,
     what: String,
-    /// What to do about it, mostly a command.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    /// How to fix the problem: a command, in most cases.
+    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
 }
 
 impl Finding {
@@ -54,45 +57,45 @@ impl Finding {
             topic,
             state: State::Good,
             what: what.into(),
-            mend: None,
+            fix: None,
         }
     }
 
-    fn warning(topic: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Finding {
+    fn warning(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
             state: State::Warning,
-            mend: Some(mend.into()),
+            fix: Some(fix.into()),
             ..Finding::good(topic, what)
         }
     }
 
-    fn missing(topic: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Finding {
+    fn missing(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
             state: State::Missing,
-            ..Finding::warning(topic, what, mend)
+            ..Finding::warning(topic, what, fix)
         }
     }
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
-    /// Of this object's form.
+    /// The version of this JSON format.
     version: u32,
     missing: usize,
     warnings: usize,
     findings: &'a [Finding],
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let llvm = options.llvm.search()?;
-    let mut findings = machine::look();
-    findings.extend(libraries::look());
-    findings.extend(toolchain::look(&options.llvm, &llvm));
-    findings.extend(environment::look(&|name| std::env::var_os(name)));
+    let mut findings = machine::check();
+    findings.extend(libraries::check());
+    findings.extend(toolchain::check(&options.llvm, &llvm));
+    findings.extend(environment::check(&|name| std::env::var_os(name)));
     for file in &options.files {
-        findings.extend(binaries::look(file, &llvm));
+        findings.extend(binaries::check(file, &llvm));
     }
-    let number = |state| {
+    let count = |state| {
         findings
             .iter()
             .filter(|finding| finding.state == state)
@@ -100,35 +103,36 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     };
     let report = Report {
         version: 1,
-        missing: number(State::Missing),
-        warnings: number(State::Warning),
+        missing: count(State::Missing),
+        warnings: count(State::Warning),
         findings: &findings,
     };
     let text = match options.json {
-        true => serde_json::to_string_pretty(&report).map_err(|e| e.to_string())? + "\n",
-        false => table(&report, console.colors.out),
+        true => serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n",
+        false => list(&report, console.colors.stdout),
     };
     console.print(&text)?;
-    Ok(if report.missing > 0 { PARTLY } else { 0 })
+    Ok(Outcome::of(report.missing == 0))
 }
 
-fn table(report: &Report, colored: bool) -> String {
+/// The findings, grouped by topic, and the number of problems.
+fn list(report: &Report, colored: bool) -> String {
     let mut text = String::new();
     let mut topic = "";
     for finding in report.findings {
         if finding.topic != topic {
             topic = finding.topic;
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{}", Ink::Heading.on(colored, topic));
+            let _ = writeln!(text, "{}", Paint::Heading.on(colored, topic));
         }
-        let (ink, state) = match finding.state {
-            State::Good => (Ink::Good, "good   "),
-            State::Warning => (Ink::Warning, "warning"),
-            State::Missing => (Ink::Error, "missing"),
+        let (paint, state) = match finding.state {
+            State::Good => (Paint::Good, "good   "),
+            State::Warning => (Paint::Warning, "warning"),
+            State::Missing => (Paint::Error, "missing"),
         };
-        let _ = writeln!(text, "  {}  {}", ink.on(colored, state), finding.what);
-        if let Some(mend) = &finding.mend {
-            let _ = writeln!(text, "           {} {mend}", Ink::Dim.on(colored, "->"));
+        let _ = writeln!(text, "  {}  {}", paint.on(colored, state), finding.what);
+        if let Some(fix) = &finding.fix {
+            let _ = writeln!(text, "           {} {fix}", Paint::Dim.on(colored, "->"));
         }
     }
     let warnings = match report.warnings {

@@ -1,5 +1,5 @@
-//! `devprof export`: a trace file in the formats that other tools read. A format is a module; all of them are handed
-//! the same records, one after the other, and keep only what names things.
+//! `devprof export`: converts a trace file to formats that other tools read. There is one module per format. Each gets
+//! the records one by one and keeps only those that others refer to.
 
 pub mod source;
 
@@ -8,24 +8,25 @@ mod json;
 mod perfetto;
 mod rocpd;
 
+use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;
 use crate::{Console, outfile};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
-use source::{Record, Tell, Trace};
-use std::error::Error;
+use source::{Checks, Record, Trace};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file, as DEVPROF_TRACE or `devprof run --trace` named it
+    /// The trace file that DEVPROF_TRACE or `devprof run --trace` named
     file: PathBuf,
-    /// What to write; without it, what the ending of OUT says, or perfetto
+    /// The format [default: that of OUT's extension, or else perfetto]
     #[arg(short, long, value_enum)]
     format: Option<Format>,
-    /// Where to write it, - for stdout; without it, beside FILE, under its name with the format's ending
+    /// The file to write, or - for stdout [default: FILE with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -38,127 +39,127 @@ enum Format {
     Perfetto,
     /// rocprofv3's kernel_trace (.csv)
     Csv,
-    /// JSON lines, an object a record (.jsonl)
+    /// JSON lines, one object per record (.jsonl)
     Json,
     /// An SQLite database in rocpd's schema (.db)
     Rocpd,
 }
 
 impl Format {
-    const ENDINGS: [(Format, &str); 4] = [
+    const EXTENSIONS: [(Format, &str); 4] = [
         (Format::Perfetto, "pftrace"),
         (Format::Csv, "csv"),
         (Format::Json, "jsonl"),
         (Format::Rocpd, "db"),
     ];
 
-    fn ending(self) -> &'static str {
-        let found = Self::ENDINGS.iter().find(|(format, _)| *format == self);
-        found.map_or("", |(_, ending)| ending)
+    fn extension(self) -> &'static str {
+        let found = Self::EXTENSIONS.iter().find(|(format, _)| *format == self);
+        found.map_or("", |(_, extension)| extension)
     }
 
     fn of(path: &Path) -> Option<Format> {
-        let ending = path.extension()?;
-        let found = Self::ENDINGS.iter().find(|(_, own)| ending == *own);
+        let extension = path.extension()?;
+        let found = Self::EXTENSIONS.iter().find(|(_, own)| extension == *own);
         found.map(|(format, _)| *format)
     }
 }
 
-/// Writes one format.
+/// Writes a trace in one format.
 trait Writer {
-    /// Takes the next record.
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>>;
-    /// Ends the output when all records have been taken.
-    fn finish(self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>>;
+    /// Adds the next record.
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()>;
+    /// Completes the output after the last record.
+    fn finish(self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()>;
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (format, out) = target(options)?;
-    let failed = |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", out.display());
-    let owned = match format {
-        Format::Perfetto if outfile::is_stream(&options.file) => {
-            return Err(format!(
-                "cannot read {} twice, as Perfetto's format needs it: write the trace to a file",
+    let failed = || format!("cannot write {}", out.display());
+    let flows = match format {
+        Format::Perfetto if outfile::is_device_or_pipe(&options.file) => {
+            return Err(usage(format!(
+                "cannot export {} to Perfetto's format, which requires reading it twice: write the trace to a file",
                 options.file.display()
-            ));
+            )));
         }
-        Format::Perfetto => perfetto::Owned::count(&options.file)?,
-        _ => perfetto::Owned::default(),
+        Format::Perfetto => perfetto::Flows::count(&options.file)?,
+        _ => perfetto::Flows::default(),
     };
-    let part = outfile::part(&out).map_err(|error| failed(&error))?;
-    let file = part.reopen().map_err(|error| failed(&error))?;
-    let mut writer = writer(format, owned, file, part.path()).map_err(|error| failed(&error))?;
+    let temporary = outfile::create_temporary(&out).with_context(failed)?;
+    let file = temporary.reopen().with_context(failed)?;
+    let mut writer = writer(format, flows, file, temporary.path()).with_context(failed)?;
     let (mut trace, summary) = source::read(
         &options.file,
         options.naming,
-        Tell::All,
-        console.say,
-        |record, trace| writer.record(record, trace).map_err(|error| failed(&error)),
+        Checks::All,
+        console,
+        |record, trace| writer.record(record, trace).with_context(failed),
     )?;
-    writer.finish(&mut trace).map_err(|error| failed(&error))?;
-    outfile::keep(part, &out).map_err(|error| failed(&error))?;
-    let whole = match summary.damaged {
-        true => "; not all of the trace is whole",
+    writer.finish(&mut trace).with_context(failed)?;
+    outfile::commit(temporary, &out).with_context(failed)?;
+    let damage = match summary.is_damaged {
+        true => "; parts of the trace are damaged",
         false => "",
     };
-    let result = format!(
-        "{}: {}, {}{whole}",
+    let line = format!(
+        "{}: {}, {}{damage}",
         out.display(),
         plural(summary.dispatches as usize, "dispatch"),
         plural(summary.calls as usize, "API call")
     );
-    outfile::tell(console, &out, &result)?;
-    Ok(summary.status())
+    outfile::print_summary(console, &out, &line)?;
+    Ok(summary.outcome())
 }
 
 /// The format and the file to write.
-fn target(options: &Options) -> Result<(Format, PathBuf), String> {
-    let by_name = options.output.as_deref().map(Format::of);
-    let format = match (options.format, by_name) {
+fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
+    let by_extension = options.output.as_deref().map(Format::of);
+    let format = match (options.format, by_extension) {
         (Some(format), _) => format,
         (None, Some(Some(format))) => format,
         (None, None) => Format::Perfetto,
         (None, Some(None)) => {
-            let endings = Format::ENDINGS.map(|(_, ending)| format!(".{ending}"));
-            return Err(format!(
-                "the name of the output does not end in one of {}: name it so, or give --format",
-                endings.join(", ")
-            ));
+            let extensions = Format::EXTENSIONS.map(|(_, extension)| format!(".{extension}"));
+            return Err(usage(format!(
+                "the name of the output has none of the extensions {}: add one, or use --format",
+                extensions.join(", ")
+            )));
         }
     };
     let out = match &options.output {
         Some(out) => out.clone(),
-        None => options.file.with_extension(format.ending()),
+        None => options.file.with_extension(format.extension()),
     };
     let same = match (fs::canonicalize(&options.file), fs::canonicalize(&out)) {
         (Ok(file), Ok(out)) => file == out,
         _ => false,
     };
     match same {
-        true => Err(format!(
-            "{} is the trace itself: name another output with -o",
+        true => Err(usage(format!(
+            "{} is the trace itself: choose another output with -o",
             out.display()
-        )),
+        ))),
         false => Ok((format, out)),
     }
 }
 
 fn writer(
     format: Format,
-    owned: perfetto::Owned,
+    flows: perfetto::Flows,
     out: File,
     path: &Path,
-) -> Result<Box<dyn Writer>, Box<dyn Error>> {
+) -> anyhow::Result<Box<dyn Writer>> {
     let out = BufWriter::with_capacity(1 << 20, out);
     Ok(match format {
-        Format::Perfetto => Box::new(perfetto::Perfetto::new(out, owned)),
+        Format::Perfetto => Box::new(perfetto::Perfetto::new(out, flows)),
         Format::Csv => Box::new(csv::Csv::new(out)),
         Format::Json => Box::new(json::Json::new(out)),
         Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),
     })
 }
 
-/// Writes what is left of the output to its file.
-fn flush(mut out: BufWriter<File>) -> Result<(), Box<dyn Error>> {
+/// Writes the rest of the buffer to the file.
+fn flush(mut out: BufWriter<File>) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }

@@ -1,6 +1,8 @@
-//! `devprof extract`: the code objects of files, as files.
+//! `devprof extract`: writes the code objects in files to a directory.
 
-use crate::{Console, PARTLY};
+use crate::Console;
+use crate::exit::Outcome;
+use anyhow::bail;
 use clap::Args;
 use code_objects::extract::{Filter, extract};
 use std::collections::BTreeSet;
@@ -11,18 +13,18 @@ pub struct Options {
     /// Executables, libraries, objects, archives, bundles
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Where to write them; it is made if it is not there
+    /// The directory to write to; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Only those with a coverage mapping, for llvm-cov
+    /// Extract only code objects with a coverage mapping, for llvm-cov
     #[arg(long)]
     with_coverage: bool,
-    /// Only those for this processor (gfx90a) or target ID (gfx90a:xnack+); may be given several times
+    /// Extract only code objects for this processor (gfx90a) or target ID (gfx90a:xnack+); can be repeated
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let filter = Filter {
         with_coverage: options.with_coverage,
         targets: options.target.clone(),
@@ -37,25 +39,25 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
                 shown = console.print(&format!("{}\n", extracted.file.display()));
             }
         }
-        Err((place, why)) => {
+        Err((location, why)) => {
             damage += 1;
-            (console.say)(&format!("devprof: {place}: {why}"));
+            console.warn(format!("{location}: {why}"));
         }
     })
     .map_err(|error| {
         let dir = options.output.display();
         match options.output.is_file() {
-            true => format!("cannot write to {dir}: it is not a directory"),
-            false => format!("cannot write to {dir}: {error}"),
+            true => anyhow::anyhow!("cannot write to {dir}: it is not a directory"),
+            false => anyhow::Error::new(error).context(format!("cannot write to {dir}")),
         }
     })?;
     shown?;
     if !files.is_empty() {
-        return Ok(if damage > 0 { PARTLY } else { 0 });
+        return Ok(Outcome::of(damage == 0));
     }
-    // What was said says why.
+    // The warnings have reported the reason.
     if seen.objects == 0 && damage > 0 {
-        return Ok(1);
+        return Ok(Outcome::Failed);
     }
     let names: Vec<String> = options
         .files
@@ -64,22 +66,19 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         .collect();
     let names = names.join(", ");
     if seen.objects == 0 {
-        return Err(format!(
-            "no code objects in {names}: devprof inspect says what is in a file"
-        ));
+        bail!("no code objects in {names}: `devprof inspect` shows the contents of a file");
     }
     let targets: Vec<&str> = seen.targets.iter().map(String::as_str).collect();
-    Err(if seen.without_coverage > 0 {
-        format!(
-            "none of the {} code objects in {names} has a coverage mapping: compile and link with the flags of \
-             devprof flags --coverage",
+    if seen.without_coverage > 0 {
+        bail!(
+            "none of the {} code objects in {names} has a coverage mapping: compile and link with the flags that \
+             `devprof flags --coverage` prints",
             seen.without_coverage
-        )
-    } else {
-        format!(
-            "no code object in {names} is for {}; they are for {}",
-            options.target.join(", "),
-            targets.join(", ")
-        )
-    })
+        );
+    }
+    bail!(
+        "no code object in {names} is for {}; they are for {}",
+        options.target.join(", "),
+        targets.join(", ")
+    )
 }

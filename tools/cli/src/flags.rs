@@ -1,8 +1,10 @@
-//! `devprof flags`: what to compile and link with, for the clang that is here, as llvm-config tells it for LLVM.
+//! `devprof flags`: prints the compiler and linker flags for the installed clang, like llvm-config for LLVM.
 
 use crate::clang::{Clang, Instrumentation};
-use crate::parts::{Part, device_runtime_build};
+use crate::exit::{Outcome, usage};
+use crate::locate::{Component, device_runtime_build};
 use crate::{Console, gpus, llvm};
+use anyhow::{Context, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -11,27 +13,28 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     #[command(flatten)]
     purpose: Purpose,
-    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, native, …); without it, those of this machine
+    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, native, …) [default: those of this machine]
     #[arg(long, value_name = "ARCH", value_delimiter = ',')]
     arch: Vec<String>,
-    /// Only the flags that a compilation to an object file needs
+    /// Print only the flags for compiling to an object file
     #[arg(long, conflicts_with = "link")]
     compile: bool,
-    /// Only the flags that linking needs
+    /// Print only the flags for linking
     #[arg(long)]
     link: bool,
-    /// Count (or optimise) device code only, not the host's
+    /// Instrument (or optimize) only device code, not host code
     #[arg(long)]
     device_only: bool,
-    /// For a file that hipModuleLoad loads: no host code
+    /// Print flags for a module (a file for hipModuleLoad), which has no host code
     #[arg(long, conflicts_with_all = ["compile", "link"])]
     module: bool,
-    /// Do not link devprof's archive into the program, which then has to be run with `devprof run`
+    /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///
-    /// LLVM's own collector, where the toolchain has one, is in the program then; devprof's takes its place otherwise.
+    /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain
+    /// has one.
     #[arg(long)]
     no_runtime: bool,
-    /// The compiler; without it, clang++ in PATH, or the newest that there is
+    /// The compiler [default: clang++ in PATH, or else the newest]
     #[arg(long, value_name = "CLANG")]
     clang: Option<PathBuf>,
     #[command(flatten)]
@@ -41,18 +44,18 @@ pub struct Options {
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Purpose {
-    /// Count every block and keep the mapping to the source
+    /// Count every block, and add the coverage mapping
     #[arg(long)]
     coverage: bool,
-    /// Count for the optimiser, which is cheaper
+    /// Count for profile-guided optimization, which has less overhead
     #[arg(long)]
     pgo_generate: bool,
-    /// Optimise with what `devprof merge` has made of the counts
+    /// Optimize with a profile that `devprof merge` wrote
     #[arg(long, value_name = "FILE.profdata")]
     pgo_use: Option<PathBuf>,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
     let architectures = architectures(options, &clang, console)?;
     let mut flags: Vec<String> = architectures
@@ -67,46 +70,44 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         flags.extend(["--offload-device-only", "--no-gpu-bundle-output"].map(String::from));
     }
     match &options.purpose.pgo_use {
-        Some(profile) => flags.extend(with_profile(options, &clang, profile)?),
-        None => flags.extend(counting(options, &clang)?),
+        Some(profile) => flags.extend(optimizing(options, &clang, profile)?),
+        None => flags.extend(instrumenting(options, &clang)?),
     }
-    let counts = options.purpose.pgo_use.is_none();
-    if counts && !options.no_runtime && !options.compile && !options.module {
-        let archive = Part::Archive.find().map_err(|error| {
-            format!("no libdevprof.a to link in (--no-runtime goes without): {error}")
-        })?;
+    let instruments = options.purpose.pgo_use.is_none();
+    if instruments && !options.no_runtime && !options.compile && !options.module {
+        let archive = Component::Archive
+            .find()
+            .context("cannot find libdevprof.a (--no-runtime does not need it)")?;
         if archive.as_os_str().as_encoded_bytes().contains(&b',') {
-            return Err(format!(
-                "clang would split {} at its comma: put devprof elsewhere",
+            bail!(
+                "clang would split {} at its comma: move devprof to another directory",
                 archive.display()
-            ));
+            );
         }
         flags.push("-Wl,-u,__llvm_profile_hip_collect_device_data".to_owned());
         flags.push(export_hsa());
-        // By the linker, which has no idea of HIP: after `-x hip` clang would compile it.
+        // For the linker: after `-x hip` clang would compile the archive as HIP source.
         flags.push(format!("-Wl,{}", archive.display()));
     }
     for flag in &flags {
         if flag.contains(char::is_whitespace) {
-            return Err(format!(
-                "a shell would take {flag:?} for several flags, as it has a space in it: put the file elsewhere"
-            ));
+            bail!("a shell would split {flag:?} at its space: move the file to another directory");
         }
     }
-    if options.clang.is_none() && !is_plain(&clang) {
-        (console.say)(&format!(
-            "devprof: there is no clang++ in PATH; these flags are for {}",
+    if options.clang.is_none() && !is_named_clang(&clang) {
+        console.warn(format!(
+            "no clang++ in PATH: these flags are for {}",
             clang.path.display()
         ));
     }
     console.print(&format!("{}\n", flags.join(" ")))?;
-    Ok(0)
+    Ok(Outcome::Complete)
 }
 
-/// Functions of HSA that the archive defines in front of ROCr's. HIP's library calls the program's only if the program
-/// exports them. GNU ld exports them without being asked, since HIP's library refers to them. lld, gold and mold do not:
-/// they compare the names together with the version of the reference (`hsa_init@ROCR_1`). The option needs GNU ld 2.35,
-/// and does nothing in a program without these functions.
+/// HSA functions that the archive interposes. HIP's library calls the program's functions instead of ROCr's only if the
+/// program exports them. GNU ld exports them by default, because HIP's library refers to them. lld, gold and mold do
+/// not: for them the version is part of the name (`hsa_init@ROCR_1`). The option requires GNU ld 2.35 and has no effect
+/// in a program without these functions.
 const HSA_FUNCTIONS: [&str; 4] = [
     "hsa_init",
     "hsa_shut_down",
@@ -114,13 +115,14 @@ const HSA_FUNCTIONS: [&str; 4] = [
     "hsa_executable_destroy",
 ];
 
+/// The linker flag that exports [`HSA_FUNCTIONS`].
 fn export_hsa() -> String {
     let options = HSA_FUNCTIONS.map(|name| format!(",--export-dynamic-symbol={name}"));
     format!("-Wl{}", options.concat())
 }
 
-/// It is what a shell starts by the name of clang++.
-fn is_plain(clang: &Clang) -> bool {
+/// Whether the compiler's file name is `clang++`.
+fn is_named_clang(clang: &Clang) -> bool {
     clang.path.file_name().is_some_and(|name| name == "clang++")
 }
 
@@ -129,32 +131,32 @@ fn architectures(
     options: &Options,
     clang: &Clang,
     console: &mut Console,
-) -> Result<Vec<String>, String> {
+) -> anyhow::Result<Vec<String>> {
     if options.arch.is_empty() {
-        let here: Vec<String> = gpus::architectures().into_iter().collect();
-        if here.is_empty() {
-            (console.say)(
-                "devprof: there is no AMD GPU here to compile for, and clang takes its default: name one with --arch (gfx1100 is what `devprof run --model` has)",
+        let present: Vec<String> = gpus::architectures().into_iter().collect();
+        if present.is_empty() {
+            console.warn(
+                "no AMD GPU found, so clang compiles for its default architecture: choose one with --arch (`devprof run --model` simulates gfx1100)",
             );
         }
-        return Ok(here);
+        return Ok(present);
     }
     let known = clang.architectures()?;
     for name in &options.arch {
         let base = name.split(':').next().unwrap_or(name);
         if base != "native" && !known.iter().any(|known| known == base) {
-            return Err(format!(
-                "--arch {name}: {} ({}) makes no code for it; it does for {}",
+            return Err(usage(format!(
+                "--arch {name}: {} ({}) does not support it; supported are {}",
                 clang.path.display(),
                 clang.version,
                 known.join(", ")
-            ));
+            )));
         }
     }
     Ok(options.arch.clone())
 }
 
-/// Each flag, for the device alone where the host is not meant.
+/// The flags, restricted to the device compilation if the options ask for that.
 fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
     let device = "-Xarch_device".to_owned();
     let mut scoped = Vec::new();
@@ -167,18 +169,19 @@ fn scoped(options: &Options, flags: &[&str]) -> Vec<String> {
     scoped
 }
 
-fn counting(options: &Options, clang: &Clang) -> Result<Vec<String>, String> {
+/// The flags for instrumentation.
+fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>> {
     let kind = clang.instrumentation()?;
     let Instrumentation {
         raw_version,
         samples,
     } = kind;
     if ![10, 11].contains(&raw_version) {
-        return Err(format!(
-            "{} ({}) writes raw profiles of version {raw_version}, and devprof knows versions 10 and 11 (LLVM 22 and 23): name another clang with --clang",
+        bail!(
+            "{} ({}) writes raw profiles of version {raw_version}, but devprof supports versions 10 and 11 (LLVM 22 and 23): name another clang with --clang",
             clang.path.display(),
             clang.version
-        ));
+        );
     }
     let is_coverage = options.purpose.coverage;
     let mut flags = match (is_coverage, options.link) {
@@ -190,7 +193,8 @@ fn counting(options: &Options, clang: &Clang) -> Result<Vec<String>, String> {
     if samples && is_coverage && !options.link {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
     }
-    // Without the runtime's functions, which add atomically, clang's own increments lose counts.
+    // Up to version 10 clang increments counters inline, which loses counts unless the increments are atomic. Since
+    // version 11 the device runtime increments them, always atomically.
     if raw_version < 11 && !options.link {
         flags.extend(for_device("-fprofile-update=atomic"));
     }
@@ -198,60 +202,62 @@ fn counting(options: &Options, clang: &Clang) -> Result<Vec<String>, String> {
     Ok(flags)
 }
 
-/// What makes the device's link find the device side of the profile runtime.
+/// The flags with which the device link finds the device side of the profile runtime.
 fn device_runtime(
     options: &Options,
     clang: &Clang,
     kind: Instrumentation,
-) -> Result<Vec<String>, String> {
+) -> anyhow::Result<Vec<String>> {
     let own = clang.device_runtime()?;
-    // clang 22 and earlier never look; nobody does for a module.
-    let is_taken = kind.raw_version >= 11 && !options.module;
+    // clang 22 and earlier never link it; no clang links it into a module.
+    let is_linked = kind.raw_version >= 11 && !options.module;
     let mut flags = Vec::new();
     if options.module && kind.raw_version >= 11 {
         flags.push("-foffload-lto".to_owned());
     }
     let path = match own.exists() {
-        true if is_taken => return Ok(flags),
+        true if is_linked => return Ok(flags),
         true => own,
-        false => Part::DeviceRuntime(clang.major).find().map_err(|_| {
-            format!(
-                "{} ({}) has no device side of the profile runtime: {} is not there, and devprof has none for it; {} --clang {} --install makes it, as the user who may write there",
+        false => match Component::DeviceRuntime(clang.major).find() {
+            Ok(path) => path,
+            Err(_) => bail!(
+                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; build it with {} --clang {} --install, as a user who can write to that directory",
                 clang.path.display(),
                 clang.version,
                 own.display(),
                 device_runtime_build(),
                 clang.path.display(),
-            )
-        })?,
+            ),
+        },
     };
     // The device is linked when the host is compiled, or, relocatable (-fgpu-rdc), when the host is linked.
-    let is_apart = options.compile || options.link;
-    if is_apart {
+    let is_separate = options.compile || options.link;
+    if is_separate {
         flags.push("--start-no-unused-arguments".to_owned());
     }
     flags.push("-Xoffload-linker".to_owned());
     flags.push(path.display().to_string());
-    if is_apart {
+    if is_separate {
         flags.push("--end-no-unused-arguments".to_owned());
     }
     Ok(flags)
 }
 
-fn with_profile(options: &Options, clang: &Clang, profile: &Path) -> Result<Vec<String>, String> {
-    let path = profile.canonicalize().map_err(|error| {
-        format!(
-            "cannot read {}: {error}; `devprof merge` makes it of what a program has counted",
+/// The flags for optimizing with a profile.
+fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
+    let path = match profile.canonicalize() {
+        Ok(path) => path.display().to_string(),
+        Err(error) => bail!(
+            "cannot read {}: {error}; create it from raw profiles with `devprof merge`",
             profile.display()
-        )
-    })?;
-    let path = path.display().to_string();
-    if let Some(error) = clang.refuses_profile(&path)? {
-        return Err(format!(
-            "{} ({}) cannot use {path}: {error}; `devprof merge` makes it of raw profiles, with the llvm-profdata of the clang that compiled the program",
+        ),
+    };
+    if let Some(error) = clang.profile_error(&path)? {
+        bail!(
+            "{} ({}) cannot use {path}: {error}; create it from raw profiles with `devprof merge`, using the llvm-profdata of the clang that compiled the program",
             clang.path.display(),
             clang.version
-        ));
+        );
     }
     match options.link {
         true => Ok(Vec::new()),

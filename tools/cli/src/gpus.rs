@@ -1,23 +1,24 @@
-//! The GPUs of this machine, as the kernel's driver describes them, or the model's that ROCr is told to take.
+//! The GPUs of this machine, from the topology that the amdgpu driver (or, with `HSA_MODEL_TOPOLOGY`, the GPU model)
+//! describes.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Their architectures (`gfx1100`), each once.
+/// The different architectures (`gfx1100`) of the GPUs.
 pub fn architectures() -> BTreeSet<String> {
     all().into_iter().collect()
 }
 
-/// The architecture of each.
+/// The architecture of each GPU.
 pub fn all() -> Vec<String> {
     let model = env::var_os("HSA_MODEL_TOPOLOGY").filter(|dir| !dir.is_empty());
     let topology = model.map_or("/sys/class/kfd/kfd/topology".into(), PathBuf::from);
-    described(&topology)
+    in_topology(&topology)
 }
 
-fn described(topology: &Path) -> Vec<String> {
+fn in_topology(topology: &Path) -> Vec<String> {
     let nodes = fs::read_dir(topology.join("nodes")).into_iter().flatten();
     nodes
         .flatten()
@@ -26,7 +27,7 @@ fn described(topology: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Of a node; `None`: a processor.
+/// The architecture of a node. `None` if the node is a CPU.
 fn architecture(properties: &str) -> Option<String> {
     let mut lines = properties.lines();
     let number = lines.find_map(|line| line.strip_prefix("gfx_target_version "))?;
@@ -40,11 +41,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_drivers_number_is_a_name() {
-        let named = |number: u32| architecture(&format!("cpu 0\ngfx_target_version {number}\n"));
-        assert_eq!(named(110_000).as_deref(), Some("gfx1100"));
-        assert_eq!(named(90_010).as_deref(), Some("gfx90a"));
-        assert_eq!(named(90_402).as_deref(), Some("gfx942"));
-        assert_eq!(named(0), None);
+    fn gfx_target_versions_are_decoded() {
+        let decoded = |number: u32| architecture(&format!("cpu 0\ngfx_target_version {number}\n"));
+        assert_eq!(decoded(110_000).as_deref(), Some("gfx1100"));
+        assert_eq!(decoded(90_010).as_deref(), Some("gfx90a"));
+        assert_eq!(decoded(90_402).as_deref(), Some("gfx942"));
+        assert_eq!(decoded(0), None);
     }
 }

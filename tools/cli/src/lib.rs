@@ -1,146 +1,116 @@
-//! The devprof command line: one verb, one module. It is a library so that tests run it thousands of times in a process.
+//! The devprof command line: one module per command. It is a library so that tests can run commands thousands of times
+//! in one process.
 
 mod clang;
 mod color;
+mod console;
 mod demo;
 mod docs;
 mod doctor;
+mod exit;
 mod export;
 mod extract;
 mod flags;
 mod gpus;
 mod inspect;
 pub mod llvm;
+mod locate;
 pub mod merge;
 mod names;
 mod outfile;
-mod parts;
+mod progress;
 mod readable;
 mod report;
 mod run;
 mod stats;
+mod table;
 
-pub use color::{Colors, Ink, When};
+pub use color::{ColorWhen, Colors};
+pub use console::{Console, Diagnostic, Severity};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::io::{self, ErrorKind, Write};
 
-/// The exit statuses, in the help and in the man page.
-const STATUSES: &str = "\
-Exit status:
-  0  all was done
-  1  nothing could be done
-  2  the command line is wrong
-  3  partly: something of the input was damaged or left out, and all else was done
-
-What is not whole or not done is said on stderr; stdout has results only. `run` ends as its program did.";
-
-/// Saves what GPU kernels counted, and when they ran
+/// Saves the counters of GPU kernels and traces their dispatches
 #[derive(Parser)]
-#[command(name = "devprof", version, after_long_help = STATUSES)]
+#[command(name = "devprof", version, after_long_help = exit::HELP)]
 pub struct Cli {
-    /// Colours of results and messages
+    /// Whether to color results and diagnostics
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
-    pub color: When,
+    pub color: ColorWhen,
     #[command(subcommand)]
-    verb: Verb,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    /// Run a program with devprof in place, and say what was collected
+enum Command {
+    /// Run a program with devprof loaded, and summarize what was collected
     ///
-    /// The exit status is the program's own: devprof ends by the signal that killed it, with 127 where there is no such
-    /// program, 126 where it cannot be executed, and 1 where devprof cannot do what it was asked to. Signals are passed
-    /// on (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT); what a terminal sends
-    /// reaches the program by itself.
+    /// The exit status is the program's own. If a signal kills the program, devprof ends by the same signal. The status
+    /// is 127 if the program is not found, 126 if it cannot be executed, 2 if the command line is not valid, and 1 if
+    /// devprof itself fails. These signals are forwarded to the program: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
+    /// SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT. Those that a terminal sends reach the program directly.
     Run(run::Options),
-    /// Print what to compile and link with, for the clang that is here
+    /// Print the compiler and linker flags for the installed clang
     ///
-    /// As llvm-config does for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
+    /// Like llvm-config for LLVM: clang++ -x hip a.hip $(devprof flags --coverage) -o a
     Flags(flags::Options),
-    /// Show what is in a file: code objects, their kernels, counters and coverage mapping; profiles; traces
+    /// Show the contents of files: code objects with their kernels, counters and coverage mapping; profiles; traces
     Inspect(inspect::Options),
-    /// Write the code objects that are in files to a directory, named by target and which one it is
-    Extract(extract::Options),
-    /// Make one profile of many, with the llvm-profdata that reads them
-    Merge(merge::Options),
-    /// Show which lines of the sources ran on the GPUs, and what each kernel took
-    Report(report::Options),
-    /// Show which kernels of a trace (DEVPROF_TRACE) took the time
-    Stats(stats::Options),
-    /// Write a trace (DEVPROF_TRACE) in a format that other tools read
-    Export(export::Options),
-    /// Say what device profiles need and is not here, and the command that mends it
+    /// Extract the code objects from files into a directory
     ///
-    /// The exit status is 3 when something that is needed is missing; warnings leave it at 0.
+    /// Each file is named after its code object's target and build ID. A hash of the contents is added, or replaces the
+    /// build ID, if that is needed to make the name unique.
+    Extract(extract::Options),
+    /// Merge profiles into one, with the llvm-profdata versions that can read them
+    Merge(merge::Options),
+    /// Show which source lines ran on the GPUs, and the calls and times of kernels
+    Report(report::Options),
+    /// Show which kernels of a trace (DEVPROF_TRACE) took the most time
+    Stats(stats::Options),
+    /// Convert a trace (DEVPROF_TRACE) to a format that other tools read
+    Export(export::Options),
+    /// Check the installation and print the command that fixes each problem
+    ///
+    /// The exit status is 3 if a required component is missing. Warnings do not change it.
     Doctor(doctor::Options),
-    /// Run instrumented kernels on two simulated GPUs, and show what they counted
+    /// Run instrumented kernels on two simulated GPUs and show their counters
     Demo(demo::Options),
-    /// Write man pages and completions
+    /// Write man pages and shell completions
     #[command(hide = true)]
     Docs(docs::Options),
-    /// The program that `demo` watches
+    /// The program that `demo` runs
     #[command(hide = true)]
     DemoProgram,
 }
 
 impl Cli {
-    /// Reads the command line; shows help, the version or what is wrong with it, and exits.
+    /// Parses the command line. Prints help, the version or a usage error, and exits, if that is what it asks for.
     pub fn read() -> Cli {
-        let command = Cli::command().color(When::clap(std::env::args_os()));
+        let command = Cli::command().color(ColorWhen::for_clap(std::env::args_os()));
         Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 }
 
-/// The exit status when a part of a file was not whole, and all else was used.
-const PARTLY: u8 = 3;
-
-/// Where verbs show their results and say what is wrong.
-pub struct Console<'a> {
-    pub out: &'a mut dyn Write,
-    /// Takes a line, without its end.
-    pub say: &'a mut dyn FnMut(&str),
-    pub colors: Colors,
-}
-
-impl Console<'_> {
-    /// Shows a result.
-    fn print(&mut self, text: &str) -> Result<(), String> {
-        unless_closed(self.out.write_all(text.as_bytes()))
-            .map_err(|error| format!("cannot write to stdout: {error}"))
-    }
-}
-
-/// What became of writing to stdout. Whoever reads it may have seen enough.
-fn unless_closed(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
-}
-
-/// Does what the command line says. The exit status.
+/// Runs the command. Returns the exit status.
 pub fn run(cli: &Cli, console: &mut Console) -> u8 {
-    let done = |()| 0;
-    let result = match &cli.verb {
-        Verb::Run(options) => run::run(options, console),
-        Verb::Flags(options) => flags::run(options, console),
-        Verb::Inspect(options) => inspect::run(options, console),
-        Verb::Extract(options) => extract::run(options, console),
-        Verb::Merge(options) => merge::run(options, console),
-        Verb::Report(options) => report::run(options, console),
-        Verb::Stats(options) => stats::run(options, console),
-        Verb::Export(options) => export::run(options, console),
-        Verb::Doctor(options) => doctor::run(options, console),
-        Verb::Demo(options) => demo::run(options).map(done),
-        Verb::Docs(options) => docs::run(options, console),
-        Verb::DemoProgram => demo::program::run().map(done),
+    let result = match &cli.command {
+        Command::Run(options) => run::run(options, console),
+        Command::Flags(options) => flags::run(options, console),
+        Command::Inspect(options) => inspect::run(options, console),
+        Command::Extract(options) => extract::run(options, console),
+        Command::Merge(options) => merge::run(options, console),
+        Command::Report(options) => report::run(options, console),
+        Command::Stats(options) => stats::run(options, console),
+        Command::Export(options) => export::run(options, console),
+        Command::Doctor(options) => doctor::run(options, console),
+        Command::Demo(options) => demo::run(options, console),
+        Command::Docs(options) => docs::run(options),
+        Command::DemoProgram => demo::program::run(),
     };
-    result.unwrap_or_else(|error| {
-        (console.say)(&format!("devprof: {error}"));
-        1
-    })
+    if let Err(error) = &result {
+        console.error(format!("{error:#}"));
+    }
+    exit::status(&result)
 }
 
 #[cfg(test)]
@@ -148,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_whole() {
+    fn the_command_line_definition_is_valid() {
         Cli::command().debug_assert();
     }
 }

@@ -1,8 +1,11 @@
-//! Finds LLVM's tools, which come in many releases side by side, and asks each what it can read: a llvm-profdata reads
-//! the raw profiles of its own release only.
+//! Finds LLVM's tools, of which several releases can be installed, and determines which profiles each of them reads. An
+//! llvm-profdata reads only the raw profiles of its own release.
 
+use crate::exit::usage;
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use profraw::format::{Header, V10, V11, VARIANT_MASK};
+use profraw::kind::Kind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::env;
@@ -17,23 +20,23 @@ use tempfile::NamedTempFile;
 
 const PROFDATA: &str = "llvm-profdata";
 
-/// What to do where there is none of LLVM's tools.
+/// How to get LLVM's tools.
 pub const INSTALL: &str = "apt-get install clang-23 llvm-23 lld-23 clang-tools-23 (Debian), or name an installation with --llvm DIR";
 
-/// Where LLVM's tools are, for each verb that needs one.
+/// Where to find LLVM's tools, for the commands that need them.
 #[derive(Args, Clone, Debug, Default)]
-// clap names a group after the type, and the verb's own is called so, too.
+// clap would name the group after the type, and the command's own type has the same name.
 #[group(skip)]
 pub struct Options {
-    /// Take LLVM's tools from this directory: an installation, or its bin
+    /// Use LLVM's tools from this directory: an installation of LLVM, or its bin directory
     ///
-    /// Without it they are looked for in PATH (with and without a release's number behind their names), in
-    /// $ROCM_PATH, in /opt/rocm* and in /usr/lib/llvm-*, and the highest version that fits is taken.
+    /// By default, devprof searches PATH (for names with and without a version suffix), $ROCM_PATH, /opt/rocm* and
+    /// /usr/lib/llvm-*, and uses the highest version that is suitable.
     #[arg(long, value_name = "DIR")]
     llvm: Option<PathBuf>,
 }
 
-/// As a tool's `--version` tells it.
+/// The version that a tool's `--version` prints.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// Major, minor, patch.
@@ -42,54 +45,55 @@ pub struct Version {
     pub text: String,
 }
 
-/// One of LLVM's programs, of a known version.
+/// An LLVM program with a known version.
 #[derive(Clone, Debug)]
 pub struct Tool {
-    /// As it was found; what it links to is the program.
+    /// The path at which it was found, which may be a symbolic link.
     pub path: PathBuf,
     pub version: Version,
+    // The errors are messages because an `anyhow::Error` cannot be cloned with its tool.
     raw: OnceLock<Result<u64, String>>,
     indexed: OnceLock<Result<u64, String>>,
 }
 
-/// The programs of one name: those that tell their version, the highest first, and those that do not.
+/// The programs of one name: the usable ones, highest version first, and the others.
 #[derive(Debug, Default)]
 pub struct Found {
     pub tools: Vec<Tool>,
-    /// Path, and what went wrong.
+    /// The path, and why its version is not known.
     pub broken: Vec<(PathBuf, String)>,
 }
 
-/// The directories in which LLVM's tools may be, best first, and what was found there.
+/// The directories to search for LLVM's tools, most preferred first, and what was found there.
 #[derive(Debug)]
 pub struct Llvm {
     dirs: Vec<PathBuf>,
     found: Mutex<HashMap<String, Arc<Found>>>,
-    /// The directory that `--llvm` named, for what is said when a tool is not there.
+    /// The directory of `--llvm`, for error messages.
     given: Option<PathBuf>,
 }
 
 impl Options {
-    /// The directories to look in.
+    /// The tools in the directories that the options select.
     ///
     /// # Errors
-    /// `--llvm` names no directory.
-    pub fn search(&self) -> Result<Llvm, String> {
+    /// The argument of `--llvm` is not a directory.
+    pub fn search(&self) -> anyhow::Result<Llvm> {
         match &self.llvm {
             None => Ok(Llvm::new(everywhere())),
             Some(dir) if dir.is_dir() => Ok(Llvm {
                 given: Some(dir.clone()),
                 ..Llvm::new(within(dir))
             }),
-            Some(dir) => Err(format!(
-                "--llvm {}: no such directory; name an installation of LLVM, or its bin",
+            Some(dir) => Err(usage(format!(
+                "--llvm {}: no such directory; name an installation of LLVM, or its bin directory",
                 dir.display()
-            )),
+            ))),
         }
     }
 }
 
-/// An installation's directories of programs; ROCm has LLVM's a step or two further down.
+/// The directories of an installation that may have programs. ROCm has LLVM in a subdirectory.
 fn within(prefix: &Path) -> Vec<PathBuf> {
     ["", "bin", "llvm/bin", "lib/llvm/bin"]
         .map(|dir| prefix.join(dir))
@@ -115,7 +119,7 @@ fn everywhere() -> Vec<PathBuf> {
     dirs
 }
 
-/// The entries of a directory whose names begin so. No directory, no entries.
+/// The sorted entries of a directory whose names have this prefix. Empty if the directory does not exist.
 fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
@@ -132,7 +136,7 @@ fn named(dir: impl AsRef<Path>, prefix: &str) -> Vec<PathBuf> {
 }
 
 impl Llvm {
-    /// To look in these directories, the best first.
+    /// The tools in these directories, most preferred first.
     pub fn new(dirs: Vec<PathBuf>) -> Llvm {
         Llvm {
             dirs,
@@ -141,38 +145,38 @@ impl Llvm {
         }
     }
 
-    /// Every program of this name (`llvm-profdata`), plain or with a release's number (`llvm-profdata-22`). They are
-    /// looked for once.
+    /// All programs with this name (`llvm-profdata`), with or without a version suffix (`llvm-profdata-22`). The result
+    /// is cached.
     pub fn all(&self, name: &str) -> Arc<Found> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = found.get(name) {
             return found.clone();
         }
-        let new = Arc::new(self.look_for(name));
+        let new = Arc::new(self.find(name));
         found.insert(name.to_owned(), new.clone());
         new
     }
 
-    fn look_for(&self, name: &str) -> Found {
+    fn find(&self, name: &str) -> Found {
         let mut found = Found::default();
         let mut seen = Vec::new();
-        let mut asked = Vec::new();
+        let mut started = Vec::new();
         for path in self.dirs.iter().flat_map(|dir| candidates(dir, name)) {
             let Ok(program) = path.canonicalize() else {
                 continue;
             };
             if program.is_file() && !seen.contains(&program) {
                 seen.push(program);
-                // All at once: each takes a while to start.
-                let child = asking(&path, &["--version"]).spawn();
-                asked.push((path, child));
+                // All of them run at the same time, because each takes a while to start.
+                let child = query(&path, &["--version"]).spawn();
+                started.push((path, child));
             }
         }
-        for (path, child) in asked {
+        for (path, child) in started {
             let mut version = version(child);
             if version.is_err() && name == PROFDATA {
-                // Before LLVM 17 only its commands tell.
-                version = self::version(asking(&path, &["merge", "--version"]).spawn());
+                // Before LLVM 17 only its subcommands have --version.
+                version = self::version(query(&path, &["merge", "--version"]).spawn());
             }
             match version {
                 Ok(version) => found.tools.push(Tool {
@@ -181,10 +185,10 @@ impl Llvm {
                     raw: OnceLock::new(),
                     indexed: OnceLock::new(),
                 }),
-                Err(why) => found.broken.push((path, why)),
+                Err(error) => found.broken.push((path, format!("{error:#}"))),
             }
         }
-        // Stable: of equal versions the first found stays first.
+        // The sort is stable: among equal versions the first one found stays first.
         found
             .tools
             .sort_by_key(|tool| Reverse(tool.version.numbers));
@@ -194,41 +198,41 @@ impl Llvm {
     /// The highest version of a program.
     ///
     /// # Errors
-    /// There is none; says where it was looked for and how to get one.
-    pub fn newest(&self, name: &str) -> Result<Tool, String> {
+    /// There is no such program. The message has the directories that were searched and how to install the program.
+    pub fn newest(&self, name: &str) -> anyhow::Result<Tool> {
         let found = self.all(name);
         found
             .tools
             .first()
             .cloned()
-            .ok_or_else(|| self.missing(name, &found))
+            .ok_or_else(|| anyhow!(self.missing(name, &found)))
     }
 
-    /// The highest version of a program that is of the same release as another.
+    /// The highest version of a program from the same release as another program.
     ///
     /// # Errors
-    /// There is none of that release.
-    pub fn of_release(&self, name: &str, release: &Version) -> Result<Tool, String> {
+    /// There is no such program of that release.
+    pub fn of_release(&self, name: &str, release: &Version) -> anyhow::Result<Tool> {
         let found = self.all(name);
         let same = |tool: &&Tool| tool.version.numbers[0] == release.numbers[0];
         found.tools.iter().find(same).cloned().ok_or_else(|| {
             let why = self.missing(name, &found);
-            format!("no {name} of LLVM {}: {why}", release.numbers[0])
+            anyhow!("no {name} of LLVM {}: {why}", release.numbers[0])
         })
     }
 
     /// The llvm-profdata with the highest version that reads raw profiles of this version.
     ///
     /// # Errors
-    /// There is none; says which there are and what they read.
-    pub fn profdata(&self, raw: u64) -> Result<Tool, String> {
+    /// There is no such llvm-profdata. The message lists those that were found and what they read.
+    pub fn profdata(&self, raw: u64) -> anyhow::Result<Tool> {
         let found = self.all(PROFDATA);
         let fits = |tool: &&Tool| tool.raw_version().as_ref() == Ok(&raw);
         if let Some(tool) = found.tools.iter().find(fits) {
             return Ok(tool.clone());
         }
         if found.tools.is_empty() {
-            return Err(self.missing(PROFDATA, &found));
+            bail!(self.missing(PROFDATA, &found));
         }
         let others: Vec<String> = found
             .tools
@@ -238,24 +242,20 @@ impl Llvm {
                 Err(why) => format!("{}: {why}", tool.path.display()),
             })
             .collect();
-        Err(format!(
-            "no llvm-profdata reads raw profiles of version {raw}{} ({}); {}",
-            self.place(),
-            others.join("; "),
-            release_of(raw).map_or_else(
-                || "use the one of the clang that compiled the program: --llvm DIR".to_owned(),
-                |release| format!(
-                    "that of LLVM {release} does: apt-get install llvm-{release}, or --llvm DIR"
-                ),
-            )
-        ))
-    }
-
-    fn place(&self) -> String {
-        match &self.given {
+        let searched = match &self.given {
             Some(dir) => format!(" in {}", dir.display()),
             None => String::new(),
-        }
+        };
+        let advice = match release_of(raw) {
+            Some(release) => {
+                format!("use LLVM {release}'s: apt-get install llvm-{release}, or --llvm DIR")
+            }
+            None => "use the one of the clang that compiled the program: --llvm DIR".to_owned(),
+        };
+        bail!(
+            "no llvm-profdata reads raw profiles of version {raw}{searched} ({}); {advice}",
+            others.join("; "),
+        )
     }
 
     fn missing(&self, name: &str, found: &Found) -> String {
@@ -270,8 +270,8 @@ impl Llvm {
     }
 }
 
-/// The release whose llvm-profdata reads this raw version, to tell a person what to install. What a tool reads is
-/// asked of the tool.
+/// The release whose llvm-profdata reads this raw version. Used only to suggest what to install. What an installed tool
+/// reads is determined by running it.
 fn release_of(raw: u64) -> Option<u32> {
     match raw {
         10 => Some(22),
@@ -297,8 +297,8 @@ fn candidates(dir: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A program that is to tell something.
-fn asking(program: &Path, arguments: &[&str]) -> Command {
+/// The command that runs a program for its output.
+fn query(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -308,16 +308,16 @@ fn asking(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a program's `--version` tells.
-fn version(child: std::io::Result<Child>) -> Result<Version, String> {
+/// The version in the output of a program's `--version`.
+fn version(child: std::io::Result<Child>) -> anyhow::Result<Version> {
     let result = child
         .and_then(Child::wait_with_output)
-        .map_err(|e| format!("cannot start it: {e}"))?;
+        .context("cannot start it")?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !result.status.success() {
-        let said = text(&result.stderr);
-        let line = said.lines().next().unwrap_or("nothing said");
-        return Err(format!("{}: {line}", result.status));
+        let stderr = text(&result.stderr);
+        let line = stderr.lines().next().unwrap_or("no message");
+        bail!("{}: {line}", result.status);
     }
     let text = text(&result.stdout);
     let mut words = text.split_whitespace();
@@ -325,14 +325,14 @@ fn version(child: std::io::Result<Child>) -> Result<Version, String> {
         .find(|word| *word == "version")
         .and_then(|_| words.next())
         .and_then(Version::parse)
-        .ok_or_else(|| {
+        .with_context(|| {
             let line = text.lines().next().unwrap_or_default();
-            format!("--version tells no version: {line:?}")
+            format!("--version prints no version: {line:?}")
         })
 }
 
 impl Version {
-    /// From `23.1.4` or `20.0.0git`: what is no number ends it.
+    /// Parses `23.1.4` or `20.0.0git`, up to the first part that is not a number.
     fn parse(text: &str) -> Option<Version> {
         let mut parts = text.split(['.', '-']).map(|part| {
             let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -356,57 +356,71 @@ impl fmt::Display for Version {
 impl Tool {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        // A tool that is itself instrumented does not write where the user's program does.
+        // A tool that is itself instrumented must not write to the profile of the user's program.
         command.env_remove("LLVM_PROFILE_FILE").stdin(Stdio::null());
         command
     }
 
-    /// The version of raw profiles that this llvm-profdata reads. It is shown an empty profile of each version that
-    /// devprof writes; of another it tells the number that it wants.
+    /// The version of raw profiles that this llvm-profdata reads.
     pub fn raw_version(&self) -> &Result<u64, String> {
-        self.raw.get_or_init(|| {
-            for format in [&V11, &V10] {
-                if self.shown(format.version)?.is_ok() {
-                    return Ok(format.version);
-                }
+        let query = || self.query_raw_version();
+        self.raw
+            .get_or_init(|| query().map_err(|error| format!("{error:#}")))
+    }
+
+    /// Runs it on an empty profile of each version that devprof writes. If it rejects them, runs it on one of an unknown
+    /// version, because the error then names the version that it expects.
+    fn query_raw_version(&self) -> anyhow::Result<u64> {
+        for format in [&V11, &V10] {
+            if self.show_empty(format.version)?.is_ok() {
+                return Ok(format.version);
             }
-            let said = self.shown(UNKNOWN_VERSION)?.err().unwrap_or_default();
-            said.split_once("expected version = ")
-                .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())
-                .ok_or_else(|| {
-                    // "error: FILE: why", of a file that is gone.
-                    let line = said.lines().next().unwrap_or("nothing said");
-                    let why = line.rsplit(": ").next().unwrap_or(line);
-                    format!("it reads no raw profile of version 10 or 11: {why}")
-                })
-        })
-    }
-
-    /// The version of indexed profiles (`.profdata`) that this llvm-profdata writes, the highest that it reads.
-    pub fn indexed_version(&self) -> &Result<u64, String> {
-        self.indexed.get_or_init(|| {
-            let raw = self.raw_version().clone()?;
-            let empty = empty(raw)?;
-            let out = scratch(".profdata")?;
-            let mut merge = self.command();
-            merge
-                .arg("merge")
-                .arg(empty.path())
-                .arg("-o")
-                .arg(out.path());
-            let result = self.output(&mut merge)?;
-            let bytes =
-                fs::read(out.path()).map_err(|e| format!("cannot read what it wrote: {e}"))?;
-            indexed_version(&bytes).ok_or_else(|| {
-                let said = String::from_utf8_lossy(&result.stderr);
-                let line = said.lines().next().unwrap_or("nothing said").to_owned();
-                format!("it does not merge an empty profile: {line}")
+        }
+        let stderr = self.show_empty(UNKNOWN_VERSION)?.err().unwrap_or_default();
+        stderr
+            .split_once("expected version = ")
+            .and_then(|(_, number)| number.split_whitespace().next()?.parse().ok())
+            .with_context(|| {
+                // "error: FILE: why", where FILE is a temporary file.
+                let line = stderr.lines().next().unwrap_or("no message");
+                let why = line.rsplit(": ").next().unwrap_or(line);
+                format!("it reads neither version 10 nor version 11 of raw profiles: {why}")
             })
-        })
     }
 
-    /// Whether it shows an empty raw profile of a version, and what it says if not.
-    fn shown(&self, version: u64) -> Result<Result<(), String>, String> {
+    /// The version of indexed profiles (`.profdata`) that this llvm-profdata writes, which is the highest that it reads.
+    pub fn indexed_version(&self) -> &Result<u64, String> {
+        let query = || self.query_indexed_version();
+        self.indexed
+            .get_or_init(|| query().map_err(|error| format!("{error:#}")))
+    }
+
+    fn query_indexed_version(&self) -> anyhow::Result<u64> {
+        let raw = self.raw_version().clone().map_err(anyhow::Error::msg)?;
+        let empty = empty(raw)?;
+        let out = temporary(".profdata")?;
+        let mut merge = self.command();
+        merge
+            .arg("merge")
+            .arg(empty.path())
+            .arg("-o")
+            .arg(out.path());
+        let result = self.output(&mut merge)?;
+        let bytes = fs::read(out.path()).context("cannot read its output")?;
+        match Kind::of(&bytes) {
+            Some(Kind::Indexed {
+                version: Some(version),
+            }) => Ok(version & !VARIANT_MASK),
+            _ => {
+                let stderr = String::from_utf8_lossy(&result.stderr);
+                let line = stderr.lines().next().unwrap_or("no message");
+                bail!("it cannot merge an empty profile: {line}")
+            }
+        }
+    }
+
+    /// Runs `llvm-profdata show` on an empty raw profile of a version. The inner error is what it wrote to stderr.
+    fn show_empty(&self, version: u64) -> anyhow::Result<Result<(), String>> {
         let file = empty(version)?;
         let result = self.output(self.command().arg("show").arg(file.path()))?;
         Ok(match result.status.success() {
@@ -415,33 +429,20 @@ impl Tool {
         })
     }
 
-    fn output(&self, command: &mut Command) -> Result<Output, String> {
+    fn output(&self, command: &mut Command) -> anyhow::Result<Output> {
         command
             .output()
-            .map_err(|e| format!("cannot start {}: {e}", self.path.display()))
+            .with_context(|| format!("cannot start {}", self.path.display()))
     }
 }
 
-/// The version of an indexed profile that begins so. The upper half of the field has its variant flags.
-pub fn indexed_version(bytes: &[u8]) -> Option<u64> {
-    let word = |n: usize| {
-        Some(u64::from_le_bytes(
-            bytes.get(8 * n..8 * n + 8)?.try_into().ok()?,
-        ))
-    };
-    (word(0)? == INDEXED_MAGIC).then(|| word(1).map(|version| version & !VARIANT_MASK))?
+fn temporary(suffix: &str) -> anyhow::Result<NamedTempFile> {
+    let created = tempfile::Builder::new().suffix(suffix).tempfile();
+    created.with_context(|| format!("cannot create a file in {}", env::temp_dir().display()))
 }
 
-/// First word of an indexed profile: `\xff l p r o f i \x81`.
-const INDEXED_MAGIC: u64 = u64::from_le_bytes(*b"\xfflprofi\x81");
-
-fn scratch(suffix: &str) -> Result<NamedTempFile, String> {
-    let made = tempfile::Builder::new().suffix(suffix).tempfile();
-    made.map_err(|e| format!("cannot make a file in {}: {e}", env::temp_dir().display()))
-}
-
-/// A raw profile of no function.
-fn empty(version: u64) -> Result<NamedTempFile, String> {
+/// A raw profile without functions.
+fn empty(version: u64) -> anyhow::Result<NamedTempFile> {
     let header = Header {
         version,
         ..Header::default()
@@ -452,13 +453,13 @@ fn empty(version: u64) -> Result<NamedTempFile, String> {
         words.resize(64, 0);
     }
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut file = scratch(".profraw")?;
+    let mut file = temporary(".profraw")?;
     file.write_all(&bytes)
-        .map_err(|e| format!("cannot write {}: {e}", file.path().display()))?;
+        .with_context(|| format!("cannot write {}", file.path().display()))?;
     Ok(file)
 }
 
-/// No release has it, and it fits in the 32 bits that are not variant flags.
+/// A version that no release has, and that does not overlap the variant flags.
 const UNKNOWN_VERSION: u64 = 0x7fff_ffff;
 
 #[cfg(test)]
@@ -466,8 +467,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Written by another process: a file that this one had open for writing could be open in a child that another
-    /// test starts, and then the kernel executes it not.
+    /// Writes the script in another process. If this process had the file open for writing, a child that another test
+    /// starts could inherit it, and the kernel would refuse to execute the file (ETXTBSY).
     fn program(path: &Path, script: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
@@ -479,7 +480,7 @@ mod tests {
         assert!(status.unwrap().success());
     }
 
-    /// A llvm-profdata that looks at the version in the profile, as LLVM's does.
+    /// An llvm-profdata that checks the version of the profile, as LLVM's does.
     fn profdata(path: &Path, version: &str, raw: u64) {
         program(
             path,
@@ -502,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_version_that_reads_a_raw_profile_is_taken() {
+    fn the_highest_version_that_reads_a_raw_profile_is_used() {
         let dir = tempfile::tempdir().unwrap();
         let (first, second) = (dir.path().join("first"), dir.path().join("second"));
         profdata(&first.join("llvm-profdata"), "9.0.1", 4);
@@ -535,11 +536,11 @@ mod tests {
             "{:?}",
             found.broken
         );
-        let taken = |raw| llvm.profdata(raw).map(|tool| tool.version.text);
-        assert_eq!(taken(11), Ok("23.1.4".to_owned()));
-        assert_eq!(taken(10), Ok("22.1.8".to_owned()));
-        assert_eq!(taken(4), Ok("9.0.1".to_owned()));
-        let error = taken(12).unwrap_err();
+        let used = |raw| llvm.profdata(raw).map(|tool| tool.version.text);
+        assert_eq!(used(11).unwrap(), "23.1.4");
+        assert_eq!(used(10).unwrap(), "22.1.8");
+        assert_eq!(used(4).unwrap(), "9.0.1");
+        let error = used(12).unwrap_err().to_string();
         assert!(
             error.contains("version 12") && error.contains("llvm-profdata-22 reads version 10"),
             "{error}"
@@ -550,12 +551,13 @@ mod tests {
         assert!(
             llvm.of_release("llvm-cov", release)
                 .unwrap_err()
+                .to_string()
                 .contains("no llvm-cov of LLVM 21")
         );
     }
 
     #[test]
-    fn an_installation_is_named_by_its_prefix_or_by_its_bin() {
+    fn llvm_is_an_installation_or_its_bin_directory() {
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("lib/llvm/bin");
         profdata(&bin.join("llvm-profdata"), "20.0.0", 10);
@@ -569,17 +571,19 @@ mod tests {
         let options = Options {
             llvm: Some(dir.path().join("other")),
         };
-        assert!(options.search().unwrap_err().contains("no such directory"));
+        let error = options.search().unwrap_err().to_string();
+        assert!(error.contains("no such directory"), "{error}");
         let empty = tempfile::tempdir().unwrap();
         let options = Options {
             llvm: Some(empty.path().to_owned()),
         };
         let error = options.search().unwrap().profdata(11).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("no llvm-profdata in"), "{error}");
     }
 
     #[test]
-    fn versions_are_numbers_first() {
+    fn versions_are_parsed_up_to_the_first_part_that_is_not_a_number() {
         let numbers = |text| Version::parse(text).map(|version| version.numbers);
         assert_eq!(numbers("23.1.4"), Some([23, 1, 4]));
         assert_eq!(numbers("20.0.0git"), Some([20, 0, 0]));

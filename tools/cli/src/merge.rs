@@ -1,35 +1,40 @@
-//! `devprof merge`: many profiles become one that clang and llvm-cov read.
+//! `devprof merge`: merges many profiles into one that clang and llvm-cov read.
 //!
-//! [`inputs`] finds the files, [`profile`] tells what each is and whether it is whole, [`sums`] adds up those of one
-//! code object, and LLVM's own llvm-profdata, the one that reads each raw version, merges what is left ([`profdata`]).
-//! Files are read one at a time, so that thousands need no more memory than a few.
+//! [`paths`] finds the files, [`profile`] reads and validates them, [`inputs`] adds the counters of files of the
+//! same code object, and [`profdata`] merges the results with the llvm-profdata that reads each raw version. Only one file
+//! and a limited amount of sums are in memory at a time, so thousands of files need hardly more memory than a few.
 
-mod doubled;
 mod inputs;
+mod llvm_duplicates;
+mod output_group;
+mod paths;
 mod profdata;
 mod profile;
-mod sums;
 
 pub use profile::Arch;
 
+use crate::console::Diagnostic;
+use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
 use crate::readable::plural;
-use crate::{Console, PARTLY, outfile};
+use crate::{Console, outfile, progress};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
+use inputs::Inputs;
+use output_group::OutputGroup;
+use paths::Found;
 use profdata::Problem;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use sums::{Pile, Sums};
 use tempfile::NamedTempFile;
 
 #[derive(Args)]
 pub struct Options {
     /// Profiles: raw (.profraw) of any architecture and of the host, indexed (.profdata), text
     ///
-    /// A directory stands for the .profraw files in it and below, a pattern (*, ?, [a-z], **) for the files that fit
-    /// it, @FILE for the lines of FILE (@- for those of stdin).
+    /// A directory means all .profraw files in it and below, a pattern (*, ?, [a-z], **) all files that match it, and
+    /// @FILE all paths in FILE, one per line (@- reads them from stdin).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file to write, - for stdout
@@ -41,17 +46,18 @@ pub struct Options {
     llvm: llvm::Options,
 }
 
-/// What becomes of the profiles.
+/// How to merge.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct How {
-    /// Write a file for each architecture: OUT.gfx1100.profdata, OUT.host.profdata
+    /// Write one file per architecture: OUT.gfx1100.profdata, OUT.host.profdata
     ///
-    /// A function that several architectures have, or host and device, has one name and mostly one hash in all of them,
-    /// and in a common file its counts are added up. That is right for -fprofile-use, where all of them are compiled
-    /// from one file, and for what was covered on any of them. What was covered on one needs that one's own file.
+    /// A function that is compiled for several architectures, or for host and device, has the same name and usually the
+    /// same hash in all of them. In a common file, its counts are added. That is right for -fprofile-use, which
+    /// compiles all of them with one file, and for coverage on any architecture. Coverage on one architecture needs a
+    /// separate file.
     #[arg(long)]
     pub by_arch: bool,
-    /// Write nothing when a file is damaged or does not fit the others, instead of leaving it out
+    /// Write nothing if a file is damaged or does not match the others, instead of leaving it out
     #[arg(long)]
     pub strict: bool,
     /// Leave out functions that never ran: smaller for -fprofile-use, wrong for coverage
@@ -59,11 +65,11 @@ pub struct How {
     pub sparse: bool,
 }
 
-/// What was written, and what was not.
+/// The result of a merge.
 #[derive(Debug)]
 pub struct Merged {
     pub outputs: Vec<Output>,
-    /// How many files, and functions of files, are in no output. Each was said.
+    /// Number of files, and of functions of files, that are in no output. Each was reported.
     pub left_out: usize,
 }
 
@@ -71,29 +77,29 @@ pub struct Merged {
 #[derive(Debug)]
 pub struct Output {
     pub path: PathBuf,
-    /// What its profiles are of.
+    /// Architectures of the profiles in it.
     pub archs: BTreeSet<Arch>,
-    /// How many files are in it.
+    /// Number of files in it.
     pub files: usize,
-    /// How many functions are in it: one of several structures (hashes) counts several times.
+    /// Number of functions in it. A function with several structures (hashes) counts once per structure.
     pub functions: usize,
-    /// The llvm-profdatas that merged it, the one that wrote it last.
+    /// The llvm-profdatas that were used. The last one wrote the file.
     pub tools: Vec<Tool>,
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> Result<Outcome> {
     let llvm = options.llvm.search()?;
     let merged = merge(
         &options.files,
         &options.output,
         options.how,
         &llvm,
-        console.say,
+        &mut |diagnostic| console.report(&diagnostic),
     )?;
     for output in &merged.outputs {
-        outfile::tell(console, &output.path, &output.to_string())?;
+        outfile::print_summary(console, &output.path, &output.to_string())?;
     }
-    Ok(if merged.left_out > 0 { PARTLY } else { 0 })
+    Ok(Outcome::of(merged.left_out == 0))
 }
 
 impl std::fmt::Display for Output {
@@ -113,9 +119,9 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// Says what is not in an output.
+/// Reports what is left out of the outputs, and counts it.
 struct Losses<'a> {
-    say: &'a mut dyn FnMut(&str),
+    report: &'a mut dyn FnMut(Diagnostic),
     bar: ProgressBar,
     number: usize,
     strict: bool,
@@ -124,83 +130,90 @@ struct Losses<'a> {
 impl Losses<'_> {
     fn add(&mut self, what: &str) {
         self.number += 1;
-        let line = format!("devprof: {what}; left out");
-        self.bar.suspend(|| (self.say)(&line));
+        self.warn(format!("{what}; left out"));
+    }
+
+    fn warn(&mut self, message: String) {
+        let warning = Diagnostic::warning(message);
+        self.bar.suspend(|| (self.report)(warning));
+    }
+
+    /// Adds what llvm-profdata refused. All files are reported, functions up to a maximum number.
+    fn add_problems(&mut self, problems: &[Problem]) {
+        let mut functions = 0;
+        for problem in problems {
+            functions += usize::from(!problem.complete_file);
+            match problem.complete_file || functions <= MAX_LISTED {
+                true => self.add(&problem.to_string()),
+                false => self.number += 1,
+            }
+        }
+        if functions > MAX_LISTED {
+            self.warn(format!("and {} more functions", functions - MAX_LISTED));
+        }
     }
 
     /// # Errors
-    /// There were some, and there must be none.
-    fn check(&self) -> Result<(), String> {
-        match self.strict && self.number > 0 {
-            true => Err("nothing was written, as --strict wants all of it".to_owned()),
-            false => Ok(()),
-        }
+    /// With `--strict`, if there are losses.
+    fn check(&self) -> Result<()> {
+        ensure!(
+            !self.strict || self.number == 0,
+            "nothing was written: --strict does not allow leaving out files"
+        );
+        Ok(())
     }
 }
 
-/// How many functions that do not fit, or files that need not be merged, are named.
-const FUNCTIONS: usize = 20;
+/// Maximum number of functions, or files, to list in messages.
+const MAX_LISTED: usize = 20;
 
-/// Merges what `files` name, as [`Options`] has it, into `out`, or with [`How::by_arch`] into files beside it. What is
-/// damaged is said and left out.
+/// Merges `files`, which are the arguments described in [`Options`], into `out`, or with [`How::by_arch`] into files
+/// next to it. Damaged files are reported and left out.
 ///
 /// # Errors
-/// Nothing could be merged or written; with [`How::strict`], not everything.
+/// Nothing could be merged or written. With [`How::strict`], it is also an error if a file or function is left out.
 pub fn merge(
     files: &[PathBuf],
     out: &Path,
     how: How,
     llvm: &Llvm,
-    say: &mut dyn FnMut(&str),
-) -> Result<Merged, String> {
-    if how.by_arch && outfile::is_copied_to(out) {
-        return Err(format!(
-            "{} cannot have a file for each architecture beside it: name a file with -o, or leave out --by-arch",
+    report: &mut dyn FnMut(Diagnostic),
+) -> Result<Merged> {
+    if how.by_arch && outfile::is_stream(out) {
+        return Err(usage(format!(
+            "--by-arch cannot write files next to {}: name a file with -o, or leave out --by-arch",
             out.display()
-        ));
+        )));
     }
-    let mut found = inputs::expand(files)?;
-    let doubled = doubled::doubled(&found.files);
-    if !doubled.is_empty() {
-        found.files.retain(|path| !doubled.contains(path));
-        let mut names: Vec<_> = doubled
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        names.sort();
-        let more = names.len().saturating_sub(FUNCTIONS);
-        names.truncate(FUNCTIONS);
-        say(&format!(
-            "devprof: LLVM's own runtime collected, too; devprof's files beside hold the counts, so these are left out: {}{}",
-            names.join(", "),
-            if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            }
-        ));
+    let mut found = paths::expand(files)?;
+    if let Some(warning) = leave_out_duplicates(&mut found) {
+        report(warning);
     }
     let mut losses = Losses {
-        say,
-        bar: progress(found.files.len()),
+        report,
+        bar: progress::bar(
+            found.files.len() as u64,
+            "{wide_bar} {pos} of {len} profiles, {eta} left",
+        ),
         number: 0,
         strict: how.strict,
     };
     found.missing.iter().for_each(|what| losses.add(what));
-    let mut sums = Sums::default();
-    let mut piles: BTreeMap<Option<Arch>, Pile> = BTreeMap::new();
+    let mut inputs = Inputs::default();
+    let mut groups: BTreeMap<Option<Arch>, OutputGroup> = BTreeMap::new();
     std::thread::scope(|scope| {
-        // Looking for LLVM's tools starts several programs: that goes on beside the reading.
+        // Finding LLVM's tools starts several programs. Do that while the files are read.
         scope.spawn(|| {
             let found = llvm.all("llvm-profdata");
             found.tools.first().map(|tool| tool.raw_version().is_ok())
         });
         for path in &found.files {
-            match profile::open(path).and_then(|profile| sums.sort(path, profile)) {
-                Err(why) => losses.add(&format!("{}: {why}", path.display())),
-                Ok(sorted) => {
-                    let own = how.by_arch.then(|| sorted.arch.clone());
-                    piles.entry(own).or_default().add(sorted);
+            match profile::open(path).and_then(|profile| inputs.add(path, profile)) {
+                Err(error) => losses.add(&format!("{}: {error:#}", path.display())),
+                Ok(added) => {
+                    let arch = &inputs.all[added.input].arch;
+                    let group = groups.entry(how.by_arch.then(|| arch.clone()));
+                    group.or_default().add(added, arch);
                 }
             }
             losses.bar.inc(1);
@@ -208,43 +221,42 @@ pub fn merge(
     });
     losses.bar.finish_and_clear();
     losses.check()?;
-    if piles.is_empty() {
-        return Err("there is no profile to merge".to_owned());
-    }
+    ensure!(!groups.is_empty(), "there is no profile to merge");
 
-    let scratch = tempfile::tempdir().map_err(|e| {
+    let scratch = tempfile::tempdir().with_context(|| {
         let dir = std::env::temp_dir();
-        format!("cannot make a directory in {}: {e}", dir.display())
+        format!("cannot create a directory in {}", dir.display())
     })?;
-    let mut parts = Vec::new();
-    for (arch, pile) in piles {
+    let mut written = Vec::new();
+    for (arch, group) in groups {
         let path = match &arch {
-            Some(arch) => beside(out, arch),
+            Some(arch) => path_of_arch(out, arch),
             None => out.to_owned(),
         };
-        let failed = |e: &dyn std::fmt::Display| format!("cannot write {}: {e}", path.display());
+        let cannot_write = || format!("cannot write {}", path.display());
         if found.has(&path) {
-            return Err(failed(
-                &"it is one of the profiles to merge; name another with -o",
-            ));
+            return Err(usage(format!(
+                "{}: it is one of the profiles to merge; name another with -o",
+                cannot_write()
+            )));
         }
-        let part = outfile::part(&path).map_err(|e| failed(&e))?;
-        let outcome = profdata::merge(&pile, &sums, llvm, how.sparse, scratch.path(), part.path())?;
-        tell(&outcome.problems, &mut losses);
+        let part = outfile::create_temporary(&path).with_context(cannot_write)?;
+        let to = part.path();
+        let outcome = profdata::merge(&group, &inputs, llvm, how.sparse, scratch.path(), to)?;
+        losses.add_problems(&outcome.problems);
         let Some(tool) = outcome.tools.last().filter(|_| outcome.files > 0) else {
             continue;
         };
-        let functions = match pile.functions() {
+        let functions = match group.functions() {
             Some(functions) if outcome.problems.is_empty() && !how.sparse => functions,
-            _ => profdata::functions(tool, part.path())?,
+            _ => profdata::functions(tool, to)?,
         };
-        if let (mixed @ 1.., archs) = pile.mixed() {
-            (losses.say)(&format!(
-                "devprof: {}: {} {} in {}, with the same name and hash, and their counts are added up; --by-arch keeps \
-                 them apart",
+        if let (shared @ 1.., archs) = group.shared() {
+            losses.warn(format!(
+                "{}: {} {} in {}, with the same name and hash; the counts are added. --by-arch keeps them apart",
                 path.display(),
-                plural(mixed, "function"),
-                if mixed == 1 { "is" } else { "are" },
+                plural(shared, "function"),
+                if shared == 1 { "is" } else { "are" },
                 joined(archs)
             ));
         }
@@ -255,47 +267,55 @@ pub fn merge(
             tools: outcome.tools,
             path,
         };
-        parts.push((part, output));
+        written.push((part, output));
     }
     losses.check()?;
-    if parts.is_empty() {
-        return Err("llvm-profdata took none of the profiles".to_owned());
-    }
-    let keep = |(part, output): (NamedTempFile, Output)| match outfile::keep(part, &output.path) {
-        Ok(()) => Ok(output),
-        Err(e) => Err(format!("cannot write {}: {e}", output.path.display())),
+    ensure!(
+        !written.is_empty(),
+        "llvm-profdata refused all of the profiles"
+    );
+    let keep = |(part, output): (NamedTempFile, Output)| {
+        outfile::commit(part, &output.path)
+            .with_context(|| format!("cannot write {}", output.path.display()))?;
+        Ok(output)
     };
     Ok(Merged {
-        outputs: parts.into_iter().map(keep).collect::<Result<_, _>>()?,
+        outputs: written.into_iter().map(keep).collect::<Result<_>>()?,
         left_out: losses.number,
     })
 }
 
-/// Files are all named, functions up to a number.
-fn tell(problems: &[Problem], losses: &mut Losses) {
-    let mut functions = 0;
-    for problem in problems {
-        functions += usize::from(!problem.whole_file);
-        match problem.whole_file || functions <= FUNCTIONS {
-            true => losses.add(&problem.to_string()),
-            false => losses.number += 1,
-        }
+/// Leaves out profiles of LLVM's runtime that duplicate devprof's. Returns a warning if there are any.
+fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
+    let duplicates = llvm_duplicates::find(&found.files);
+    if duplicates.is_empty() {
+        return None;
     }
-    if functions > FUNCTIONS {
-        (losses.say)(&format!(
-            "devprof: and {} more functions",
-            functions - FUNCTIONS
-        ));
-    }
+    found.files.retain(|path| !duplicates.contains(path));
+    let mut names: Vec<_> = duplicates
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    names.sort();
+    let more = match names.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(MAX_LISTED);
+    Some(Diagnostic::warning(format!(
+        "LLVM's own runtime collected device profiles, too; they are left out, because devprof's files next to them \
+         have the same counts: {}{more}",
+        names.join(", ")
+    )))
 }
 
 /// `dir/OUT.gfx1100.profdata`
-fn beside(out: &Path, arch: &Arch) -> PathBuf {
+fn path_of_arch(out: &Path, arch: &Arch) -> PathBuf {
     let mut name = out.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{arch}"));
-    if let Some(ending) = out.extension() {
+    if let Some(extension) = out.extension() {
         name.push(".");
-        name.push(ending);
+        name.push(extension);
     }
     out.with_file_name(name)
 }
@@ -307,19 +327,4 @@ fn joined(archs: &BTreeSet<Arch>) -> String {
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
         None => String::new(),
     }
-}
-
-fn progress(files: usize) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(files as u64), target);
-    // The template is a constant: a wrong one shows in the first run, and costs only the bar's form.
-    if let Ok(style) =
-        ProgressStyle::with_template("{wide_bar} {pos} of {len} profiles, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

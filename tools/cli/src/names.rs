@@ -1,5 +1,6 @@
-//! Names of functions: out of a profile's names section, by their hashes, and as a person writes them.
+//! Names of functions: read from the names section of a profile, hashed as LLVM does, and demangled.
 
+use anyhow::{Context, bail};
 use clap::Args;
 use flate2::read::ZlibDecoder;
 use md5::{Digest, Md5};
@@ -8,10 +9,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 
-/// How a verb shows names of functions.
+/// How a command shows names of functions.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Naming {
-    /// Show names as the code object has them, not as the source does
+    /// Show mangled names, as in the code object
     #[arg(long)]
     no_demangle: bool,
 }
@@ -25,11 +26,11 @@ impl Naming {
     }
 }
 
-/// zlib packs at most about 1,032 to 1.
-const MOST_EXPANSION: u64 = 1040;
+/// zlib's highest compression ratio is about 1,032 to 1.
+const MAX_RATIO: u64 = 1040;
 
-/// The names in a names section, by the hash that records have.
-pub fn by_hash(section: &[u8]) -> Result<HashMap<u64, String>, String> {
+/// The names in a names section, by their hash, which is what records contain.
+pub fn by_hash(section: &[u8]) -> anyhow::Result<HashMap<u64, String>> {
     let mut names = HashMap::new();
     for text in texts(section) {
         for name in text?.split('\x01').filter(|name| !name.is_empty()) {
@@ -39,28 +40,28 @@ pub fn by_hash(section: &[u8]) -> Result<HashMap<u64, String>, String> {
     Ok(names)
 }
 
-/// The texts of a names section, unpacked: names with a byte 1 between them.
-pub fn texts(section: &[u8]) -> impl Iterator<Item = Result<Cow<'_, str>, String>> {
-    chunks(section).map(|chunk| match chunk.map_err(|e| e.to_string())? {
+/// The decompressed texts of a names section. Each is a list of names, separated by bytes of value 1.
+pub fn texts(section: &[u8]) -> impl Iterator<Item = anyhow::Result<Cow<'_, str>>> {
+    chunks(section).map(|chunk| match chunk? {
         Chunk::Plain(text) => Ok(text.into()),
         Chunk::Packed { bytes, size } => {
-            if size > bytes.len() as u64 * MOST_EXPANSION {
-                return Err(format!(
-                    "{} bytes of names claim to unpack to {size}",
+            if size > bytes.len() as u64 * MAX_RATIO {
+                bail!(
+                    "{} bytes of compressed names claim to decompress to {size} bytes",
                     bytes.len()
-                ));
+                );
             }
             let mut text = String::new();
             let mut decoder = ZlibDecoder::new(bytes).take(size);
             decoder
                 .read_to_string(&mut text)
-                .map_err(|e| format!("the compressed names do not unpack: {e}"))?;
+                .context("cannot decompress the names")?;
             Ok(text.into())
         }
     })
 }
 
-/// The low 64 bits of the MD5, as LLVM has it for a function's name.
+/// LLVM's hash of a function's name: the low 64 bits of its MD5.
 pub fn hash(name: &str) -> u64 {
     let digest = Md5::digest(name.as_bytes());
     let mut low = [0; 8];
@@ -68,13 +69,13 @@ pub fn hash(name: &str) -> u64 {
     u64::from_le_bytes(low)
 }
 
-/// The symbol's name, of the name that a profile has. A function that is local to a file has that before it:
-/// `file;name`, or, by clang's own instrumentation, `file:name`.
+/// The symbol of a name in a profile. The names of functions that are local to a file have the file as a prefix:
+/// `file;name`, or, with clang's front-end instrumentation, `file:name`.
 pub fn symbol(name: &str) -> &str {
     name.rsplit([';', ':']).next().unwrap_or(name)
 }
 
-/// A name as its source has it.
+/// The name as in the source.
 pub fn demangled(name: &str) -> String {
     let own = symbol(name);
     match cpp_demangle::Symbol::new(own) {
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_names_unpack_and_do_not_lie_about_their_size() {
+    fn names_are_decompressed_and_their_sizes_checked() {
         let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(b"_Z1av\x01_Z1bv").unwrap();
         let packed = encoder.finish().unwrap();
@@ -110,11 +111,11 @@ mod tests {
             &packed[..],
         ]
         .concat();
-        assert!(by_hash(&huge).unwrap_err().contains("claim"));
+        assert!(by_hash(&huge).unwrap_err().to_string().contains("claim"));
     }
 
     #[test]
-    fn names_read_as_in_the_source() {
+    fn names_are_demangled() {
         assert_eq!(demangled("_Z6halvedj"), "halved(unsigned int)");
         assert_eq!(demangled("a.hip;_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("a.hip:_ZL4donePi"), "done(int*)");

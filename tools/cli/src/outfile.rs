@@ -1,18 +1,19 @@
-//! Where verbs write what they make: a file, which gets its name only when it is whole, a device or a pipe, stdout.
+//! Output files: a regular file, which gets its name only when it is complete; a device or pipe; stdout.
 
-use crate::{Console, unless_closed};
+use crate::Console;
+use crate::console::unless_closed;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file for what is to become `out`, of no name that others could take for it, with the permissions of any new file.
-pub fn part(out: &Path) -> io::Result<NamedTempFile> {
-    let own = replaced(out);
-    let dir = match (fs::metadata(out), own.parent()) {
-        // Beside a device there is no place for files.
-        _ if is_copied_to(out) => std::env::temp_dir(),
+/// Creates the temporary file for the contents of `out`, with the permissions of a new file.
+pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
+    let target = resolved(out);
+    let dir = match (fs::metadata(out), target.parent()) {
+        // A temporary file in /dev or next to a pipe is not needed, because the contents are copied.
+        _ if is_stream(out) => std::env::temp_dir(),
         (Ok(data), _) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
         (_, Some(dir)) if dir != Path::new("") => dir.to_owned(),
         _ => PathBuf::from("."),
@@ -24,62 +25,62 @@ pub fn part(out: &Path) -> io::Result<NamedTempFile> {
         .map_err(|error| match dir.is_dir() {
             true => error.kind().into(),
             false => {
-                let missing = format!("there is no directory {}: make it", dir.display());
+                let missing = format!("the directory {} does not exist: create it", dir.display());
                 io::Error::new(error.kind(), missing)
             }
         })
 }
 
-/// Makes a whole [`part`] what it was for, with the permissions of the file that it replaces. Into a device, a pipe or
-/// stdout it is copied: those must not become files.
-pub fn keep(part: NamedTempFile, out: &Path) -> io::Result<()> {
+/// Moves a complete temporary file to `out`, with the permissions of the file that it replaces. If `out` is a device, a
+/// pipe or stdout, copies the contents instead.
+pub fn commit(temporary: NamedTempFile, out: &Path) -> io::Result<()> {
     if is_stdout(out) {
         let mut to = io::stdout().lock();
-        let copied = io::copy(&mut File::open(part.path())?, &mut to).and_then(|_| to.flush());
-        return unless_closed(copied);
+        let copied = io::copy(&mut File::open(temporary.path())?, &mut to);
+        return unless_closed(copied.and_then(|_| to.flush()));
     }
-    if is_stream(out) {
+    if is_device_or_pipe(out) {
         let mut to = File::options().write(true).open(out)?;
-        io::copy(&mut File::open(part.path())?, &mut to)?;
+        io::copy(&mut File::open(temporary.path())?, &mut to)?;
         return Ok(());
     }
     if let Ok(old) = fs::metadata(out)
-        && old.permissions() != fs::metadata(part.path())?.permissions()
+        && old.permissions() != fs::metadata(temporary.path())?.permissions()
     {
-        fs::set_permissions(part.path(), old.permissions())?;
+        fs::set_permissions(temporary.path(), old.permissions())?;
     }
-    match part.persist(replaced(out)) {
+    match temporary.persist(resolved(out)) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.error),
     }
 }
 
-/// Shows what was written to `out`; not among the data where that may be stdout.
-pub fn tell(console: &mut Console, out: &Path, what: &str) -> Result<(), String> {
-    if !is_copied_to(out) {
-        return console.print(&format!("{what}\n"));
+/// Prints a line about what was written to `out`: to stdout, or to stderr if stdout may carry the data.
+pub fn print_summary(console: &mut Console, out: &Path, line: &str) -> anyhow::Result<()> {
+    let line = format!("{line}\n");
+    if !is_stream(out) {
+        return console.print(&line);
     }
-    (console.say)(what);
+    console.print_to_stderr(&line);
     Ok(())
 }
 
-/// Whether an output is no file of its own: stdout, a device, a pipe.
-pub fn is_copied_to(out: &Path) -> bool {
-    is_stdout(out) || is_stream(out)
+/// Whether the output is stdout, a device or a pipe, and not a file.
+pub fn is_stream(out: &Path) -> bool {
+    is_stdout(out) || is_device_or_pipe(out)
 }
 
-/// Whether this is a device or a pipe.
-pub fn is_stream(path: &Path) -> bool {
+pub fn is_device_or_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// What others wrote there stays, also where it is a file.
+/// Stdout is never replaced by a new file, even if it is a file: others may write to it as well.
 fn is_stdout(out: &Path) -> bool {
     out == "-" || out == "/dev/stdout"
 }
 
-/// The file that a link leads to; the link stays.
-fn replaced(out: &Path) -> PathBuf {
+/// The file that a symbolic link points to, so that the link is not replaced.
+fn resolved(out: &Path) -> PathBuf {
     out.canonicalize().unwrap_or_else(|_| out.to_owned())
 }
 
@@ -91,45 +92,42 @@ mod tests {
     use std::os::unix::fs::{FileTypeExt, symlink};
 
     fn write(out: &Path) -> io::Result<()> {
-        let part = part(out)?;
-        fs::write(part.path(), "whole")?;
-        keep(part, out)
+        let temporary = create_temporary(out)?;
+        fs::write(temporary.path(), "complete")?;
+        commit(temporary, out)
     }
 
     #[test]
-    fn a_file_is_replaced_a_link_followed_and_a_pipe_written_to() {
+    fn files_are_replaced_links_followed_and_pipes_written_to() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        fs::create_dir(at("below")).unwrap();
-        fs::write(at("below/file"), "old").unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("sub/file"), "old").unwrap();
         let private = fs::Permissions::from_mode(0o100_600);
-        fs::set_permissions(at("below/file"), private.clone()).unwrap();
-        symlink(at("below/file"), at("link")).unwrap();
+        fs::set_permissions(at("sub/file"), private.clone()).unwrap();
+        symlink(at("sub/file"), at("link")).unwrap();
         write(&at("link")).unwrap();
-        assert_eq!(fs::read_to_string(at("below/file")).unwrap(), "whole");
+        assert_eq!(fs::read_to_string(at("sub/file")).unwrap(), "complete");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
-        assert_eq!(
-            fs::metadata(at("below/file")).unwrap().permissions(),
-            private
-        );
+        assert_eq!(fs::metadata(at("sub/file")).unwrap().permissions(), private);
         let pipe = CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
         // SAFETY: the path is a C string that outlives the call.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-        // Never a device of the machine: a fault here would replace it.
+        // A pipe and not a real device, which a bug in this code could replace.
         let reader = std::thread::spawn({
             let pipe = at("pipe");
             move || fs::read_to_string(pipe).unwrap()
         });
         write(&at("pipe")).unwrap();
         assert!(fs::metadata(at("pipe")).unwrap().file_type().is_fifo());
-        assert_eq!(reader.join().unwrap(), "whole");
-        let error = write(&at("below")).unwrap_err();
+        assert_eq!(reader.join().unwrap(), "complete");
+        let error = write(&at("sub")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::IsADirectory);
         let none = at("none");
         let error = write(&none.join("file")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("there is no directory {}: make it", none.display())
+            format!("the directory {} does not exist: create it", none.display())
         );
     }
 }

@@ -1,12 +1,14 @@
-//! `devprof run`: a program with the runtime in place, and then what was collected.
+//! `devprof run`: runs a program with the runtime loaded, and then summarizes what was collected.
 
 mod child;
 mod journal;
-mod program;
+mod preload;
 mod summary;
 
-use crate::parts::{Part, in_path};
-use crate::{Console, Ink};
+use crate::Console;
+use crate::exit::{Outcome, StartError, usage};
+use crate::locate::{Component, find_in_path};
+use anyhow::{Context, bail};
 use clap::Args;
 use journal::Journal;
 use std::env;
@@ -21,28 +23,28 @@ use tempfile::TempDir;
 
 #[derive(Args)]
 pub struct Options {
-    /// Where to write profiles, as LLVM_PROFILE_FILE has it (%p process, %m a file to which processes add, …)
+    /// Where to write profiles; a pattern as in LLVM_PROFILE_FILE (%p: process ID, %m: merge processes into one file, …)
     ///
-    /// Without it, LLVM_PROFILE_FILE holds, if it is set; else profiles go to a new directory, devprof-1 or the next
-    /// number that is free, and processes add to the same files there.
+    /// The default is LLVM_PROFILE_FILE if that is set, or else %m.profraw in a new directory, devprof-1 or the next free
+    /// number.
     #[arg(long, value_name = "PATTERN")]
     profile: Option<OsString>,
-    /// Record every kernel dispatch in FILE
+    /// Trace kernel dispatches to FILE
     ///
-    /// A second process that traces writes beside it, with its process id appended; %p, %h and %t stand for the process
-    /// id, the host's name and TMPDIR.
+    /// If FILE is in use by another process, the process ID is appended to the name. In FILE, %p stands for the process
+    /// ID, %h for the host name and %t for TMPDIR.
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
-    /// Run on the model of a GPU (gfx1100), whatever this machine has
+    /// Run on a simulated GPU (gfx1100), whether or not this machine has GPUs
     #[arg(long)]
     model: bool,
-    /// Write profiles every so many milliseconds, too: a crash costs no more than that
+    /// Also write profiles every MS milliseconds, so that a crash loses at most the counts of that time
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     snapshot: Option<u64>,
-    /// How long to wait for kernels that still run when the program ends (10000)
+    /// How many milliseconds to wait for running kernels when the program exits [default: 10000]
     #[arg(long, value_name = "MS")]
     sync: Option<u64>,
-    /// Load this libdevprof.so, not the one that belongs to this program
+    /// Load this libdevprof.so instead of the installed one
     #[arg(
         long,
         value_name = "FILE",
@@ -50,7 +52,7 @@ pub struct Options {
         hide_env_values = true
     )]
     library: Option<PathBuf>,
-    /// Do not say what was collected
+    /// Do not print the summary
     #[arg(short, long)]
     quiet: bool,
     /// The program and its arguments
@@ -58,25 +60,21 @@ pub struct Options {
     command: Vec<OsString>,
 }
 
-/// As a shell has it.
-const NOT_FOUND: u8 = 127;
-const NOT_EXECUTABLE: u8 = 126;
-
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let library = library(options)?;
     let log = tempfile::Builder::new()
         .prefix("devprof-run-")
         .tempfile()
-        .map_err(|error| format!("cannot make a file for what the program tells: {error}"))?;
-    let (name, arguments) = options.command.split_first().ok_or("no program to run")?;
-    let program = in_path(name);
-    let hindrance = program.as_deref().and_then(program::hindrance);
+        .context("cannot create a file for the run log")?;
+    let (name, arguments) = options.command.split_first().context("no program to run")?;
+    let program = find_in_path(name);
+    let obstacle = program.as_deref().and_then(preload::obstacle);
     let directory = Directory::new(options)?;
     let links = Links::default();
     let mut command = Command::new(name);
     command.args(arguments);
     environment(&mut command, options, &library, &directory, &links)?;
-    // Of a run within a run: both are told.
+    // If this is a run within another `devprof run`, its records are appended to the outer run's log as well.
     let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
     command.env("DEVPROF_LOG", log.path());
 
@@ -86,28 +84,24 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let end = match ended {
         Ok(end) => end,
         Err(child::Error::Wait(error)) => {
-            return Err(format!("cannot wait for {}: {error}", name.display()));
+            return Err(error).with_context(|| format!("cannot wait for {}", name.display()));
         }
-        Err(child::Error::Start(error)) => {
-            let line = format!("devprof: cannot start {}: {error}", name.display());
-            (console.say)(&line);
-            return Ok(match error.kind() {
-                io::ErrorKind::NotFound => NOT_FOUND,
-                _ => NOT_EXECUTABLE,
-            });
+        Err(child::Error::Start(source)) => {
+            let program = name.display().to_string();
+            return Err(StartError { program, source }.into());
         }
     };
-    let told = fs::read(log.path())
-        .map_err(|error| format!("cannot read {}: {error}", log.path().display()))?;
+    let records = fs::read(log.path())
+        .with_context(|| format!("cannot read the run log {}", log.path().display()))?;
     if let Some(outer) = outer {
-        // Its reader is the one who cares whether it is there.
+        // The outer run reports the error if its log does not exist.
         let file = fs::File::options().append(true).open(outer);
-        let _ = file.and_then(|mut file| file.write_all(&told));
+        let _ = file.and_then(|mut file| file.write_all(&records));
     }
-    let journal = Journal::read(&told);
-    let asked = summary::Asked {
+    let journal = Journal::read(&records);
+    let run = summary::Run {
         program: program.unwrap_or_else(|| name.into()),
-        hindrance,
+        obstacle,
         is_traced: options.trace.is_some(),
         directory: directory.0.clone(),
         since,
@@ -115,31 +109,30 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
             || Path::new("/dev/kfd").exists()
             || env::var_os("HSA_MODEL_LIB").is_some(),
     };
-    let copies = summary::without_copies(&asked, &journal);
+    let duplicates = summary::remove_duplicates(&run, &journal);
     if !options.quiet {
-        let prefix = Ink::Good.on(console.colors.say, "devprof:");
-        let lines = summary::of(&asked, &journal);
-        for line in copies.into_iter().chain(lines) {
-            (console.say)(&format!("{prefix} {line}"));
+        let summary = summary::diagnostics(&run, &journal);
+        for diagnostic in duplicates.into_iter().chain(summary) {
+            console.report(&diagnostic);
         }
     }
-    // Its file would stay behind when a signal ends us.
+    // Remove the temporary files now: no destructors run if a signal ends this process.
     drop((log, links));
-    Ok(child::end_as(end))
+    Ok(Outcome::Program(child::end_as(end)))
 }
 
-/// The shared library to load, absolute.
-fn library(options: &Options) -> Result<PathBuf, String> {
+/// The absolute path of the shared library to load.
+fn library(options: &Options) -> anyhow::Result<PathBuf> {
     let Some(given) = &options.library else {
-        return Part::Library
+        return Component::Library
             .find()
-            .map_err(|error| format!("no libdevprof.so, name it with --library: {error}"));
+            .context("cannot find libdevprof.so; name it with --library");
     };
     let failed = |why: &dyn std::fmt::Display| {
-        format!(
+        usage(format!(
             "cannot find the library {} (--library, DEVPROF_LIBRARY): {why}",
             given.display()
-        )
+        ))
     };
     let library = given.canonicalize().map_err(|error| failed(&error))?;
     match library.is_file() {
@@ -148,69 +141,69 @@ fn library(options: &Options) -> Result<PathBuf, String> {
     }
 }
 
-/// Where profiles go when nobody says it: a directory of this run, so that what is in it is what this run has counted.
+/// The default directory for profiles. It is created for this run, so that it has only the counts of this run.
 struct Directory(Option<PathBuf>);
 
 impl Directory {
-    fn new(options: &Options) -> Result<Directory, String> {
+    fn new(options: &Options) -> anyhow::Result<Directory> {
         let is_set = env::var_os("LLVM_PROFILE_FILE").is_some_and(|pattern| !pattern.is_empty());
         if options.profile.is_some() || is_set {
             return Ok(Directory(None));
         }
-        let here = here()?;
+        let here = current_dir()?;
         for n in 1u64.. {
             let path = here.join(format!("devprof-{n}"));
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Directory(Some(path))),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => {
-                    return Err(format!(
-                        "cannot make {} for the profiles: {error}; say where they are to go with --profile",
-                        path.display()
-                    ));
-                }
+                Err(error) => bail!(
+                    "cannot create {} for the profiles: {error}; choose another location with --profile",
+                    path.display()
+                ),
             }
         }
-        Err("all numbers are taken".to_owned())
+        bail!("no unused directory devprof-N in {}", here.display())
     }
 
     fn remove_if_empty(&self) {
         if let Some(path) = &self.0 {
-            // It is not empty, mostly.
+            // Fails if it is not empty, as intended.
             let _ = fs::remove_dir(path);
         }
     }
 }
 
-fn here() -> Result<PathBuf, String> {
-    env::current_dir().map_err(|error| format!("cannot tell the current directory: {error}"))
+fn current_dir() -> anyhow::Result<PathBuf> {
+    env::current_dir().context("cannot determine the current directory")
 }
 
-/// A pattern that holds wherever a process is. One that begins with %t does.
-fn absolute(pattern: &OsStr) -> Result<OsString, String> {
+/// The pattern as an absolute path, because the program may change its directory. A pattern that begins with %t is
+/// already absolute.
+fn absolute(pattern: &OsStr) -> anyhow::Result<OsString> {
     if pattern.as_bytes().starts_with(b"%t") {
         return Ok(pattern.to_owned());
     }
-    Ok(here()?.join(pattern).into_os_string())
+    Ok(current_dir()?.join(pattern).into_os_string())
 }
 
+/// Sets the environment of the program.
 fn environment(
     command: &mut Command,
     options: &Options,
     library: &Path,
     directory: &Directory,
     links: &Links,
-) -> Result<(), String> {
-    let mut preload = vec![links.plain(library)?];
+) -> anyhow::Result<()> {
+    let mut preload = vec![links.without_separators(library)?];
     if options.model {
         preload.extend(model(command, links)?);
     }
     let old = env::var_os("LD_PRELOAD").unwrap_or_default();
     command.env("LD_PRELOAD", with_preloads(&old, &preload));
-    // For a program that is started with LD_PRELOAD taken away.
+    // In case LD_PRELOAD is removed before the program starts.
     let tools = env::var_os("HSA_TOOLS_LIB").unwrap_or_default();
     command.env("HSA_TOOLS_LIB", with_tool(&tools, &preload[0]));
-    // Otherwise ROCr skips it next to a tool of rocprofiler-sdk.
+    // Without it, ROCr skips devprof if a rocprofiler-sdk tool is present.
     if env::var_os("HSA_TOOLS_ROCPROFILER_V1_TOOLS").is_none() {
         command.env("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1");
     }
@@ -237,28 +230,31 @@ fn environment(
     Ok(())
 }
 
-/// Puts the GPU model in place. What is to be loaded for it.
-fn model(command: &mut Command, links: &Links) -> Result<Vec<PathBuf>, String> {
-    let part = |part: Part| {
-        part.find()
-            .map_err(|error| format!("--model: no GPU model: {error}"))
+/// Sets the environment for the GPU model. Returns the libraries to preload for it.
+fn model(command: &mut Command, links: &Links) -> anyhow::Result<Vec<PathBuf>> {
+    let find = |component: Component| {
+        component
+            .find()
+            .context("--model: cannot find the GPU model")
     };
     command
-        .env("HSA_MODEL_LIB", part(Part::Model)?)
-        .env("HSA_MODEL_TOPOLOGY", part(Part::Topology)?)
-        // No events: ROCr's threads spin on the model's. No SDMA: the model copies with kernels. No pinning of host
-        // memory for copies below so many MiB: ROCr's model mode aborts on it ("userptr not supported").
+        .env("HSA_MODEL_LIB", find(Component::Model)?)
+        .env("HSA_MODEL_TOPOLOGY", find(Component::Topology)?)
+        // No interrupt signals: in model mode ROCr's threads would spin on their events. No SDMA: the model copies with
+        // kernels. No pinning of host memory for copies below this size in MiB: ROCr's model mode does not support it
+        // and aborts ("userptr not supported").
         .env("HSA_ENABLE_INTERRUPT", "0")
         .env("HSA_ENABLE_SDMA", "0")
         .env("GPU_PINNED_MIN_XFER_SIZE", "4095");
-    Ok(vec![links.plain(&part(Part::Starter)?)?])
+    let start = find(Component::ModelStart)?;
+    Ok(vec![links.without_separators(&start)?])
 }
 
-/// The list with these libraries before what is in it, none of them twice.
+/// The list of libraries with these added at the start, without duplicates of them.
 fn with_preloads(old: &OsStr, libraries: &[PathBuf]) -> OsString {
     let is_new = |name: &&[u8]| {
-        let ours = libraries.iter().map(|library| library.as_os_str());
-        !name.is_empty() && ours.clone().all(|ours| ours.as_bytes() != *name)
+        let mut added = libraries.iter().map(|library| library.as_os_str());
+        !name.is_empty() && added.all(|library| library.as_bytes() != *name)
     };
     let old = old.as_bytes().split(|byte| matches!(byte, b' ' | b':'));
     let mut list = OsString::new();
@@ -272,7 +268,7 @@ fn with_preloads(old: &OsStr, libraries: &[PathBuf]) -> OsString {
     list
 }
 
-/// ROCr's list of tools with this one at its end.
+/// ROCr's list of tools with this one added at the end, unless it is in the list.
 fn with_tool(old: &OsStr, library: &Path) -> OsString {
     let mut tools = old.as_bytes().split(|&byte| byte == b' ');
     let mut list = old.to_owned();
@@ -286,40 +282,44 @@ fn with_tool(old: &OsStr, library: &Path) -> OsString {
     list
 }
 
-/// Other names for files whose own the dynamic linker and ROCr would take for several.
+/// Symbolic links to libraries whose paths the dynamic linker and ROCr would split into several.
 #[derive(Default)]
 struct Links(std::cell::OnceCell<TempDir>);
 
 impl Links {
-    /// The path, or a link to it that has no separator in its name.
-    fn plain(&self, path: &Path) -> Result<PathBuf, String> {
-        let is_plain = |path: &Path| {
-            let separates = |byte: &u8| b" :;\"$".contains(byte);
-            !path.as_os_str().as_bytes().iter().any(separates)
+    /// The path, or, if it has a separator in it, a link to it without one.
+    fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
+        let has_separator = |path: &Path| {
+            let separators = b" :;\"$";
+            let mut bytes = path.as_os_str().as_bytes().iter();
+            bytes.any(|byte| separators.contains(byte))
         };
-        if is_plain(path) {
+        if !has_separator(path) {
             return Ok(path.to_owned());
         }
-        let failed = |error: &dyn std::fmt::Display| {
+        let failed = || {
             format!(
-                "{}: the dynamic linker takes no library with a space, a colon or a dollar sign in its path, and no link to it could be made: {error}",
+                "{}: the dynamic linker cannot load a library whose path has a space, colon, semicolon, quote or dollar sign, and a link to it could not be created",
                 path.display()
             )
         };
         let dir = match self.0.get() {
             Some(dir) => dir,
             None => {
-                let made = tempfile::Builder::new().prefix("devprof-run-").tempdir();
-                let made = made.map_err(|error| failed(&error))?;
-                self.0.get_or_init(|| made)
+                let created = tempfile::Builder::new().prefix("devprof-run-").tempdir();
+                let created = created.with_context(failed)?;
+                self.0.get_or_init(|| created)
             }
         };
         let name = path.file_name().unwrap_or_default();
         let link = dir.path().join(name);
-        if !is_plain(&link) {
-            return Err(failed(&format_args!("{} is no better", link.display())));
+        if has_separator(&link) {
+            bail!(
+                "{}: the file name contains one of these characters, too",
+                failed()
+            );
         }
-        std::os::unix::fs::symlink(path, &link).map_err(|error| failed(&error))?;
+        std::os::unix::fs::symlink(path, &link).with_context(failed)?;
         Ok(link)
     }
 }
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_loads_stays() {
+    fn libraries_that_the_user_preloads_are_kept() {
         let preload = |old: &str, new: &[&str]| {
             let new: Vec<_> = new.iter().map(PathBuf::from).collect();
             with_preloads(OsStr::new(old), &new).into_string().unwrap()
@@ -350,18 +350,19 @@ mod tests {
     }
 
     #[test]
-    fn a_library_with_a_space_in_its_path_gets_another_name() {
+    fn a_library_with_a_space_in_its_path_gets_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let library = dir.path().join("a b.so");
         fs::write(&library, "x").unwrap();
         let links = Links::default();
-        // The file's own name cannot be helped.
-        assert!(links.plain(&library).unwrap_err().contains("no better"));
+        // A link has the same file name, so that does not help.
+        let error = links.without_separators(&library).unwrap_err().to_string();
+        assert!(error.contains("the file name"), "{error}");
         let spaced = dir.path().join("a b");
         fs::create_dir(&spaced).unwrap();
         let library = spaced.join("libdevprof.so");
         fs::write(&library, "x").unwrap();
-        let link = links.plain(&library).unwrap();
+        let link = links.without_separators(&library).unwrap();
         assert!(!link.display().to_string().contains(' '));
         assert_eq!(fs::read(&link).unwrap(), b"x");
     }

@@ -1,11 +1,15 @@
-//! `devprof stats`: which kernels took the time. Kernels are the same when their names are, also on several agents.
+//! `devprof stats`: the time that each kernel took. Kernels with the same name are one kernel, on any agent.
 
+use crate::Console;
+use crate::exit::Outcome;
 use crate::export::{csv, source};
 use crate::names::Naming;
-use crate::{Console, Ink, readable};
+use crate::readable;
+use crate::table::Table;
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
-use source::{Record, Tell, Trace, Untimed};
+use source::{Checks, Record, Trace, Untimed};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,19 +17,19 @@ use std::rc::Rc;
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file, as DEVPROF_TRACE or `devprof run --trace` named it
+    /// The trace file that DEVPROF_TRACE or `devprof run --trace` named
     file: PathBuf,
-    /// One JSON object, times in nanoseconds
+    /// Print one JSON object, with times in nanoseconds
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Comma-separated values, times in nanoseconds
+    /// Print comma-separated values, with times in nanoseconds
     #[arg(long)]
     csv: bool,
     #[command(flatten)]
     naming: Naming,
 }
 
-/// What the dispatches of one kernel took, in nanoseconds.
+/// The durations of one kernel's dispatches, in nanoseconds.
 #[derive(Debug, Serialize)]
 struct Row {
     name: Rc<str>,
@@ -34,7 +38,7 @@ struct Row {
     mean: u64,
     min: u64,
     max: u64,
-    /// Of the time of all kernels, per cent.
+    /// Percentage of the time of all kernels.
     share: f64,
 }
 
@@ -42,7 +46,7 @@ struct Row {
 struct Report {
     kernels: Vec<Row>,
     dispatches: u64,
-    /// These are in no row.
+    /// The following dispatches are in no row.
     unfinished: u64,
     without_times: u64,
     backwards: u64,
@@ -69,7 +73,7 @@ impl Row {
     }
 }
 
-pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
+pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let mut rows: HashMap<Rc<str>, Row> = HashMap::new();
     let take = |record: &Record, trace: &mut Trace| {
         if let Record::Dispatch(dispatch) = record
@@ -86,8 +90,8 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
     let (_, summary) = source::read(
         &options.file,
         options.naming,
-        Tell::Problems,
-        console.say,
+        Checks::Records,
+        console,
         take,
     )?;
     let untimed = |why| summary.untimed.get(&why).copied().unwrap_or_default();
@@ -99,17 +103,17 @@ pub fn run(options: &Options, console: &mut Console) -> Result<u8, String> {
         backwards: untimed(Untimed::Backwards),
     };
     let text = if options.json {
-        serde_json::to_string_pretty(&report).map_err(|e| e.to_string())? + "\n"
+        serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n"
     } else if options.csv {
         comma_separated(&report.kernels)
     } else {
-        table(&report.kernels, console.colors.out)
+        table(&report.kernels, console.colors.stdout)
     };
     console.print(&text)?;
-    Ok(summary.status())
+    Ok(summary.outcome())
 }
 
-/// By total time, the longest first, with means and shares.
+/// Sorts by total time, longest first, and computes means and shares.
 fn ranked(mut rows: Vec<Row>) -> Vec<Row> {
     let all: u128 = rows.iter().map(|row| u128::from(row.total)).sum();
     for row in &mut rows {
@@ -140,10 +144,10 @@ fn comma_separated(rows: &[Row]) -> String {
 }
 
 fn table(rows: &[Row], colored: bool) -> String {
-    let heads = ["Calls", "Total", "Mean", "Min", "Max", "Share", "Kernel"].map(String::from);
-    let mut cells = vec![Vec::from(heads)];
-    cells.extend(rows.iter().map(|row| {
-        vec![
+    let headings = ["Calls", "Total", "Mean", "Min", "Max", "Share", "Kernel"];
+    let mut table = Table::new(&headings, &[6]);
+    for row in rows {
+        table.row([
             row.calls.to_string(),
             readable::time(row.total),
             readable::time(row.mean),
@@ -151,11 +155,7 @@ fn table(rows: &[Row], colored: bool) -> String {
             readable::time(row.max),
             format!("{:.1} %", row.share),
             row.name.to_string(),
-        ]
-    }));
-    let text = readable::columns(&cells);
-    match text.split_once('\n') {
-        Some((head, rest)) => format!("{}\n{rest}", Ink::Heading.on(colored, head)),
-        None => text,
+        ]);
     }
+    table.text(colored)
 }

@@ -1,4 +1,4 @@
-//! .ci/run on a small repository: it runs README's commands in a clean clone, and leaves nothing behind.
+//! Runs .ci/run on a small repository: it runs README's commands in a clean clone and removes all of its files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const README: &str = "# x\n\n    not this\n\n## See it work\n\n    echo first\n\nand\n\n    tools/example/run\n\n    tools/test\n\n## Next\n\n    nor this\n";
+const README: &str = "# x\n\n    not this\n\n## Try it without a GPU\n\n    echo first\n\nand\n\n    tools/example/run\n\n    tools/test\n\n## Next\n\n    nor this\n";
 
 struct Repository {
     dir: tempfile::TempDir,
 }
 
 impl Repository {
-    /// With this README, and scripts for its commands.
+    /// `example` and `test` are what tools/example/run and tools/test do.
     fn new(readme: &str, example: &str, test: &str) -> Repository {
         let repository = Repository {
             dir: tempfile::tempdir().expect("a directory"),
@@ -51,7 +51,7 @@ impl Repository {
         self.dir.path().join("checkout")
     }
 
-    /// What .ci/run makes is in here.
+    /// TMPDIR of .ci/run.
     fn temporary(&self) -> PathBuf {
         self.dir.path().join("tmp")
     }
@@ -89,7 +89,7 @@ impl Repository {
 }
 
 #[test]
-fn readmes_commands_run_in_a_clean_clone() {
+fn the_commands_of_the_readme_run_in_a_clean_clone() {
     let example =
         "echo \"in ${PWD##*/} $DEVPROF_ROCM_ENV$CARGO_TARGET_DIR $CI\"; ls ..; ls; touch made";
     let repository = Repository::new(README, example, "ls made; cat");
@@ -105,15 +105,18 @@ fn readmes_commands_run_in_a_clean_clone() {
         "tools",
         "made",
     ];
-    let own = |line: &&str| !line.starts_with(".ci/run:");
-    assert_eq!(printed.lines().filter(own).collect::<Vec<_>>(), lines);
-    assert!(printed.contains("what is not committed is not tested"));
+    let is_from_command = |line: &&str| !line.starts_with(".ci/run:");
+    assert_eq!(
+        printed.lines().filter(is_from_command).collect::<Vec<_>>(),
+        lines
+    );
+    assert!(printed.contains("warning: uncommitted changes are not tested"));
     assert!(printed.contains("tools/test succeeded after 0 min"));
     assert!(repository.is_clean());
 }
 
 #[test]
-fn a_command_that_fails_is_the_last() {
+fn no_command_runs_after_one_that_failed() {
     let repository = Repository::new(README, "exit 7", "echo test");
     let (output, printed) = repository.run();
     assert_eq!(output.status.code(), Some(1));
@@ -123,18 +126,18 @@ fn a_command_that_fails_is_the_last() {
 }
 
 #[test]
-fn another_readme_is_refused() {
+fn a_readme_with_other_last_commands_is_rejected() {
     let other = README.replace("    tools/example/run", "    tools/example/walk");
     let repository = Repository::new(&other, "echo example", "echo test");
     let (output, printed) = repository.run();
     assert_eq!(output.status.code(), Some(1));
-    assert!(printed.contains("does not end with the commands"));
+    assert!(printed.contains("must end with the commands"));
     assert!(!printed.contains("\nfirst\n"));
     assert!(repository.is_clean());
 }
 
 #[test]
-fn a_signal_ends_the_command_too() {
+fn a_signal_to_the_script_also_ends_the_command() {
     let repository = Repository::new(README, "touch running; sleep 1000", "");
     let mut child = repository
         .command()
@@ -147,17 +150,20 @@ fn a_signal_ends_the_command_too() {
         clones.any(|clone| clone.is_ok_and(|clone| clone.path().join("devprof/running").exists()))
     };
     while !is_running() {
-        assert!(Instant::now() < limit, "it does not start");
+        assert!(
+            Instant::now() < limit,
+            ".ci/run did not start the command in time"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
-    // SAFETY: a signal to a child that was not waited for.
+    // SAFETY: kill has no memory-safety requirements. The child was not waited for, so the id is still its own.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
     assert_eq!(child.wait().expect("a status").code(), Some(143));
     assert!(repository.is_clean());
 }
 
 #[test]
-fn tools_test_ends_with_the_number_of_tests() {
+fn the_last_line_of_tools_test_counts_the_tests() {
     let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/test");
     let real = fs::read_to_string(real).expect("tools/test");
     let run = |lit: &str| {

@@ -1,21 +1,43 @@
-//! The README's first command, as a user runs it.
+//! `devprof demo`, from the directory into which cargo builds it.
 
-use std::process::Command;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The libraries that the demo loads. Cargo builds them as dependencies of this test, into the test's directory.
+const LIBRARIES: [&str; 2] = ["libhsa_sim.so", "libdevprof.so"];
+
+/// A directory with the program and some libraries.
+fn directory(name: &str, libraries: &[&str]) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    let test = std::env::current_exe().unwrap();
+    fs::hard_link(env!("CARGO_BIN_EXE_devprof"), dir.join("devprof")).unwrap();
+    for library in libraries {
+        fs::hard_link(test.with_file_name(library), dir.join(library)).unwrap();
+    }
+    dir
+}
+
+fn demo(dir: &Path) -> Output {
+    Command::new(dir.join("devprof"))
+        .args(["demo", "--output"])
+        .arg(dir.join("out"))
+        .output()
+        .unwrap()
+}
 
 #[test]
-fn the_demo_shows_each_function_with_its_counts_and_the_files_written() {
-    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo");
-    let output = Command::new(env!("CARGO_BIN_EXE_devprof"))
-        .args(["demo", "--output"])
-        .arg(&dir)
-        .output()
-        .unwrap();
-    let shown = String::from_utf8(output.stdout).unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{said}");
-    assert_eq!(said, "");
-    // 64 work-items: every fourth calls the function, with an even argument; 63 rounds of `for n in 0..item % 3`.
-    let lines: Vec<Vec<&str>> = shown
+fn the_demo_shows_the_counters_of_each_function_and_the_profiles_written() {
+    let dir = directory("demo", &LIBRARIES);
+    let output = demo(&dir);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(stderr, "");
+    // 64 work-items: every fourth calls the function, with an even argument; 63 iterations of `for n in 0..item % 3`.
+    let lines: Vec<Vec<&str>> = stdout
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
@@ -27,7 +49,7 @@ fn the_demo_shows_each_function_with_its_counts_and_the_files_written() {
         let times = lines.iter().filter(|line| *line == expected).count();
         assert_eq!(
             times, 4,
-            "two GPUs, two code objects: {expected:?} in\n{shown}"
+            "two GPUs, two code objects: {expected:?} in\n{stdout}"
         );
     }
     for name in [
@@ -36,8 +58,23 @@ fn the_demo_shows_each_function_with_its_counts_and_the_files_written() {
         "gfx1100.2.demo",
         "gfx1100.3.demo",
     ] {
-        let path = dir.join(format!("{name}.profraw"));
+        let path = dir.join(format!("out/{name}.profraw"));
         assert!(path.exists(), "{}", path.display());
-        assert!(shown.contains(path.to_str().unwrap()), "{shown}");
+        assert!(stdout.contains(path.to_str().unwrap()), "{stdout}");
+    }
+}
+
+#[test]
+fn without_its_libraries_the_demo_prints_the_command_that_builds_them() {
+    for (name, library) in [("demo-none", 0), ("demo-simulator", 1)] {
+        let output = demo(&directory(name, &LIBRARIES[..library]));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(LIBRARIES[library]), "{stderr}");
+        let build = "cargo build -p devprof -p hsa-sim\n";
+        assert!(
+            stderr.replace("--release ", "").ends_with(build),
+            "{stderr}"
+        );
     }
 }

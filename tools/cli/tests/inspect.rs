@@ -1,4 +1,4 @@
-//! `devprof inspect` and `devprof extract` on damaged and unknown files: exit status, what is shown, what is said.
+//! `devprof inspect` and `devprof extract` on damaged and unknown files: exit status, results and diagnostics.
 
 use clap::Parser;
 use devprof_cli::{Cli, Colors, Console, run};
@@ -9,17 +9,19 @@ const OBJECT: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
 
 /// The exit status, stdout and the lines of stderr.
 fn devprof(arguments: &[&str]) -> (u8, String, Vec<String>) {
-    let (mut out, mut said) = (Vec::new(), Vec::new());
+    let (mut out, mut err) = (Vec::new(), Vec::new());
     let cli = Cli::parse_from([&["devprof"], arguments].concat());
     let status = run(
         &cli,
         &mut Console {
             out: &mut out,
-            say: &mut |line| said.push(line.to_owned()),
+            err: &mut err,
             colors: Colors::default(),
         },
     );
-    (status, String::from_utf8(out).unwrap(), said)
+    let err = String::from_utf8(err).unwrap();
+    let lines = err.lines().map(str::to_owned).collect();
+    (status, String::from_utf8(out).unwrap(), lines)
 }
 
 fn write(dir: &Path, name: &str, bytes: &[u8]) -> String {
@@ -36,37 +38,37 @@ fn two() -> Vec<u8> {
 }
 
 #[test]
-fn a_whole_file_a_damaged_one_and_one_of_another_kind() {
+fn valid_damaged_and_unknown_files() {
     let dir = tempfile::tempdir().unwrap();
-    let whole = write(dir.path(), "whole", &two());
+    let valid = write(dir.path(), "valid", &two());
     let mut bytes = two();
     // The second entry's size.
     bytes[32 + 24 + 29 + 8..][..8].copy_from_slice(&(1u64 << 60).to_le_bytes());
     let damaged = write(dir.path(), "damaged", &bytes);
     let text = write(dir.path(), "text", b"hello, world");
-    let gone = dir.path().join("gone").to_str().unwrap().to_owned();
+    let missing = dir.path().join("missing").to_str().unwrap().to_owned();
 
-    let (status, out, said) = devprof(&["inspect", &whole]);
-    assert_eq!((status, said.len()), (0, 0));
+    let (status, out, lines) = devprof(&["inspect", &valid]);
+    assert_eq!((status, lines.len()), (0, 0));
     assert!(out.contains("gfx1100"), "{out}");
-    let (status, out, said) = devprof(&["inspect", &damaged]);
+    let (status, out, lines) = devprof(&["inspect", &damaged]);
     assert_eq!(status, 3);
     assert!(out.contains("gfx1100"), "the first entry is shown: {out}");
     let start = format!("devprof: {damaged}: bundle 1, at 0x");
     assert!(
-        said[0].starts_with(&start) && said[0].contains("ends beyond"),
-        "{said:?}"
+        lines[0].starts_with(&start) && lines[0].contains("extends past"),
+        "{lines:?}"
     );
-    let (status, out, said) = devprof(&["inspect", &text, &gone]);
+    let (status, out, lines) = devprof(&["inspect", &text, &missing]);
     assert_eq!((status, out.as_str()), (1, ""));
     assert!(
-        said[0].ends_with(r#"it begins with 68 65 6c 6c 6f 2c 20 77 6f 72 6c 64 "hello, world""#)
+        lines[0].ends_with(r#"it begins with 68 65 6c 6c 6f 2c 20 77 6f 72 6c 64 "hello, world""#)
     );
     assert!(
-        said[1].contains("gone: cannot be opened: No such file"),
-        "{said:?}"
+        lines[1].contains("missing: cannot be opened: No such file"),
+        "{lines:?}"
     );
-    let (status, out, _) = devprof(&["inspect", "--json", &whole, &text]);
+    let (status, out, _) = devprof(&["inspect", "--json", &valid, &text]);
     assert_eq!(status, 3);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     let of = |n: usize, key: &str| json[n][key].clone();
@@ -82,19 +84,19 @@ fn a_whole_file_a_damaged_one_and_one_of_another_kind() {
     assert_eq!(json[0]["found"][1]["offset"], serde_json::Value::Null);
 
     let to = dir.path().join("out").to_str().unwrap().to_owned();
-    let (status, out, said) = devprof(&["extract", &damaged, "-o", &to]);
-    assert_eq!((status, out.lines().count(), said.len()), (3, 1, 1));
+    let (status, out, lines) = devprof(&["extract", &damaged, "-o", &to]);
+    assert_eq!((status, out.lines().count(), lines.len()), (3, 1, 1));
     assert_eq!(std::fs::read(out.trim_end()).unwrap(), OBJECT);
-    let (status, out, said) = devprof(&["extract", &text, "-o", &to]);
+    let (status, out, lines) = devprof(&["extract", &text, "-o", &to]);
     assert_eq!((status, out.as_str()), (1, ""));
-    assert!(said[0].contains("no code objects in"), "{said:?}");
-    // Nothing but the code object is left in the directory.
+    assert!(lines[0].contains("no code objects in"), "{lines:?}");
+    // The code object is the only file in the directory.
     assert_eq!(std::fs::read_dir(&to).unwrap().count(), 1);
 }
 
 #[test]
-fn kernels_are_shown_by_their_names_in_the_source() {
-    // The kernel is `branch` in the fixture, and here the mangled name of `ab()`.
+fn kernel_names_are_demangled() {
+    // The fixture's kernel `branch` gets the mangled name of `ab()`.
     let mut object = OBJECT.to_vec();
     let at: Vec<usize> = (0..object.len())
         .filter(|&n| object[n..].starts_with(b"branch"))
@@ -121,7 +123,7 @@ fn kernels_are_shown_by_their_names_in_the_source() {
 }
 
 #[test]
-fn two_code_objects_with_one_build_id_are_two_files() {
+fn different_code_objects_with_the_same_build_id_are_extracted_to_different_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut other = OBJECT.to_vec();
     let at = other.windows(5).position(|w| w == b"clang").unwrap();
@@ -145,12 +147,12 @@ fn two_code_objects_with_one_build_id_are_two_files() {
     );
     assert_eq!(std::fs::read(files[0]).unwrap(), OBJECT);
     assert_eq!(std::fs::read(files[1]).unwrap(), other);
-    // Again, they are there.
+    // If the files exist, they are not written again under other names.
     assert_eq!(devprof(&["extract", &file, "-o", &to]).1, out);
 }
 
 #[test]
-fn raw_profiles_of_any_version_and_byte_order_are_named() {
+fn raw_profiles_of_any_version_and_byte_order_are_recognized() {
     let dir = tempfile::tempdir().unwrap();
     let version = 9u64 | 1 << 56;
     let words = |words: [u64; 2], big: bool| -> Vec<u8> {
@@ -164,7 +166,7 @@ fn raw_profiles_of_any_version_and_byte_order_are_named() {
         [bytes.concat(), vec![0; 112]].concat()
     };
     let (wide, narrow) = (0xff6c_7072_6f66_7281, 0xff6c_7072_6f66_5281);
-    for (bytes, said) in [
+    for (bytes, expected) in [
         (
             words([wide, version], false),
             "raw profile, version 9, 64-bit little-endian, IR-level",
@@ -185,9 +187,10 @@ fn raw_profiles_of_any_version_and_byte_order_are_named() {
         let file = write(dir.path(), "a.profraw", &bytes);
         let (status, out, lines) = devprof(&["inspect", &file]);
         assert_eq!((status, lines.len()), (0, 0), "{lines:?}");
-        assert!(out.lines().any(|line| line.trim() == said), "{out}");
+        assert!(out.lines().any(|line| line.trim() == expected), "{out}");
     }
-    // Version 11 says more, and is held against the file's size: one whole, the next cut off.
+    // For version 11, more is shown and the size is checked. The file has two complete profiles and a
+    // truncated one.
     let header = profraw::format::Header {
         version: 11,
         num_data: 1,
@@ -211,49 +214,52 @@ fn raw_profiles_of_any_version_and_byte_order_are_named() {
         "{out}"
     );
     assert!(
-        lines[0].contains(&format!("at {:#x}: a raw profile", 2 * one.len())),
+        lines[0].contains(&format!("at {:#x}: raw profile", 2 * one.len())),
         "{lines:?}"
     );
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_said_once_and_by_its_own_name() {
+fn each_error_is_reported_once_with_the_file_that_it_concerns() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let whole = write(dir.path(), "whole", &two());
+    let file = write(dir.path(), "file", &two());
     let here = dir.path().to_str().unwrap();
-    let (out, gone) = (at("out"), at("gone"));
-    let output = ["extract", &whole, "-o"];
+    let (out, missing) = (at("out"), at("missing"));
+    let output = ["extract", &file, "-o"];
     let commands = [
-        vec!["extract", &gone, "-o", &out],
+        vec!["extract", &missing, "-o", &out],
         vec!["inspect", here],
-        [&output[..], &[whole.as_str()]].concat(),
-        vec!["report", &gone, "--profile", &gone],
+        [&output[..], &[file.as_str()]].concat(),
+        vec!["report", &missing, "--profile", &missing],
     ];
-    let said: Vec<String> = commands
+    let errors: Vec<String> = commands
         .iter()
         .map(|command| {
-            let (status, _, said) = devprof(command);
-            assert_eq!((status, said.len()), (1, 1), "{command:?}: {said:?}");
-            said[0].clone()
+            let (status, _, lines) = devprof(command);
+            assert_eq!((status, lines.len()), (1, 1), "{command:?}: {lines:?}");
+            lines[0].clone()
         })
         .collect();
     let none = "cannot be opened: No such file or directory (os error 2)";
-    assert_eq!(said[0], format!("devprof: {gone}: {none}"));
-    assert_eq!(said[1], format!("devprof: {here}: a directory: name files"));
+    assert_eq!(errors[0], format!("devprof: {missing}: {none}"));
     assert_eq!(
-        said[2],
-        format!("devprof: cannot write to {whole}: it is not a directory")
+        errors[1],
+        format!("devprof: {here}: a directory; pass its files instead")
+    );
+    assert_eq!(
+        errors[2],
+        format!("devprof: cannot write to {file}: it is not a directory")
     );
     assert!(
-        said[3].ends_with(&format!(": {gone}: {none}")),
+        errors[3].ends_with(&format!(": {missing}: {none}")),
         "{}",
-        said[3]
+        errors[3]
     );
 }
 
 #[test]
-fn the_usage_of_a_report_has_binaries_before_profiles() {
+fn the_usage_of_report_has_binaries_before_profiles() {
     let error = Cli::try_parse_from(["devprof", "report", "--profile", "profile", "binary"])
         .err()
         .unwrap();

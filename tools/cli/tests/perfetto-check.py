@@ -1,4 +1,4 @@
-"""What Perfetto's importer makes of a trace: the part of it that devprof writes, read with Perfetto's own classes."""
+"""Reads a trace as Perfetto's importer does, with Perfetto's own classes, as far as devprof uses the format."""
 
 import json
 import sys
@@ -9,14 +9,14 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 
-def known(message):
-    """Fails on a field that the class does not have."""
+def check_fields(message):
+    """Fails if the message has fields that its class does not have."""
     unknown = [field.field_number for field in UnknownFieldSet(message)]
     assert not unknown, f"{type(message).__name__} has no fields {unknown}"
     for _, value in message.ListFields():
         for one in value if hasattr(value, "__len__") else [value]:
             if isinstance(one, Message):
-                known(one)
+                check_fields(one)
 
 
 def value(annotation):
@@ -31,8 +31,8 @@ tracks = {}
 events = []
 clocks = {}
 for number, packet in enumerate(trace.packet):
-    known(packet)
-    # The importer drops what needs names until a packet says that they begin anew.
+    check_fields(packet)
+    # The importer drops packets that need interned names until a packet has this flag.
     cleared = packet.SEQ_INCREMENTAL_STATE_CLEARED
     assert bool(packet.sequence_flags & cleared) == (number == 0)
     assert packet.trusted_packet_sequence_id == 1
@@ -45,7 +45,7 @@ for number, packet in enumerate(trace.packet):
     if packet.HasField("track_event"):
         event = packet.track_event
         assert event.track_uuid in tracks, f"packet {number} is on a track that is not described"
-        # Names are looked up when the packet is read, in the file's order.
+        # The importer looks up names when it reads the packet, in the order of the file.
         slice = {
             "track": event.track_uuid,
             "ts": packet.timestamp,
@@ -67,8 +67,8 @@ for timestamp, kind, slice in sorted(events, key=lambda event: event[0]):
         continue
     stack = open_slices[slice["track"]]
     if kind == TrackEvent.TYPE_SLICE_END:
-        begun = stack.pop()
-        begun["dur"] = timestamp - begun["ts"]
+        ended = stack.pop()
+        ended["dur"] = timestamp - ended["ts"]
         continue
     assert slice["name"] is not None, f"a slice at {timestamp} has no name"
     slice["depth"] = len(stack)

@@ -1,12 +1,12 @@
-// Perfetto's trace processor runs in a worker of its page: this makes node look like one, and speaks to it through the
-// page's own engine class.
+// Perfetto's trace processor runs in a web worker of Perfetto's UI. This provides the parts of a worker's environment
+// that it uses, and queries it with the UI's own engine class.
 
 import { readFileSync } from "node:fs";
 
 const [dir, trace, ...queries] = process.argv.slice(2);
 const { EngineBase } = await import(dir + "engine.mjs");
 
-// The worker's code fetches its WebAssembly from the page's server, and keeps its bridge to itself.
+// The worker's code loads its WebAssembly from the UI's server, and does not export its bridge. Both are changed here.
 let source = readFileSync(dir + "engine_bundle.node.js", "utf8");
 const edits = {
   "this.useMemory64 = hasMemory64Support()": "this.useMemory64 = false",

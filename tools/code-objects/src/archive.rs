@@ -1,43 +1,45 @@
-//! Static archives, as System V, GNU and BSD write them, and GNU's thin ones, whose members are files beside them.
+//! Static archives in the formats of System V, GNU and BSD, and GNU's thin archives, whose members are other files.
 
-use crate::bytes::{Bad, Bytes};
+use crate::bytes::Bytes;
+use crate::error::Error;
 
-const FULL: &[u8] = b"!<arch>\n";
-const THIN: &[u8] = b"!<thin>\n";
-const HEADER: u64 = 60;
-/// A table of long names beyond this is a damaged size.
-const MOST_NAMES: u64 = 256 << 20;
+pub const FULL: &[u8] = b"!<arch>\n";
+pub const THIN: &[u8] = b"!<thin>\n";
+/// Size of a member's header in bytes.
+pub const HEADER: u64 = 60;
+/// Limit on the table of long names. A larger size is damage.
+const MAX_NAMES: u64 = 256 << 20;
 
-pub fn is_archive(head: &[u8]) -> bool {
+fn is_archive(head: &[u8]) -> bool {
     head.starts_with(FULL) || head.starts_with(THIN)
 }
 
-/// A member.
+/// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    /// Its contents, from the archive's beginning; nothing of a thin archive's.
+    /// Offset of its contents in the archive, in bytes. A thin archive does not contain them.
     pub at: u64,
+    /// In bytes.
     pub size: u64,
-    /// Where the member's own header is in the archive that the name means (a thin archive's members may be another
-    /// archive's).
+    /// A thin archive can name a member of another archive: offset of the header in that archive, in bytes.
     pub origin: Option<u64>,
 }
 
-/// Reads an archive from front to back.
+/// Reads the members of an archive in order. Stops at the first damage, because later members cannot be located.
 pub struct Members<'a> {
     bytes: &'a Bytes,
     pub thin: bool,
     at: u64,
-    /// GNU's long names.
+    /// GNU's table of long names.
     names: Vec<u8>,
 }
 
 impl Members<'_> {
-    pub fn new(bytes: &Bytes) -> Result<Members<'_>, Bad> {
+    pub fn new(bytes: &Bytes) -> Result<Members<'_>, Error> {
         let head = bytes.head(8)?;
         if !is_archive(&head) {
-            return Err(Bad::new(0, "no archive"));
+            return Err(Error::new(0, "not an archive"));
         }
         Ok(Members {
             bytes,
@@ -47,7 +49,7 @@ impl Members<'_> {
         })
     }
 
-    fn member(&mut self) -> Result<Option<Member>, Bad> {
+    fn member(&mut self) -> Result<Option<Member>, Error> {
         loop {
             if self.at >= self.bytes.size() {
                 return Ok(None);
@@ -56,9 +58,9 @@ impl Members<'_> {
             let header = self
                 .bytes
                 .read(start, HEADER)
-                .map_err(|_| Bad::new(start, "a member's header is cut off"))?;
+                .map_err(|_| Error::new(start, "truncated member header"))?;
             if header[58..] != *b"`\n" {
-                return Err(Bad::new(start, "a member's header does not end as one"));
+                return Err(Error::new(start, "invalid end of a member header"));
             }
             let text = |range: std::ops::Range<usize>| {
                 String::from_utf8_lossy(&header[range])
@@ -67,21 +69,25 @@ impl Members<'_> {
             };
             let size: u64 = text(48..58)
                 .parse()
-                .map_err(|_| Bad::new(start + 48, "a member's size is no number"))?;
+                .map_err(|_| Error::new(start + 48, "invalid size of a member"))?;
             let name = text(0..16);
             let is_table = matches!(name.as_str(), "/" | "//" | "/SYM64/");
             let data = start + HEADER;
             let stored = if self.thin && !is_table { 0 } else { size };
             let end = data.checked_add(stored);
             if end.is_none_or(|end| end > self.bytes.size()) {
-                let what = format!("member {name} of {size} bytes ends beyond the archive");
-                return Err(Bad::new(start, what));
+                let what =
+                    format!("member {name} ({size} bytes) extends past the end of the archive");
+                return Err(Error::new(start, what));
             }
             // Members begin at even offsets.
             self.at = (data + stored).next_multiple_of(2);
             if name == "//" {
-                if size > MOST_NAMES {
-                    return Err(Bad::new(start, format!("names of {size} bytes")));
+                if size > MAX_NAMES {
+                    return Err(Error::new(
+                        start,
+                        format!("table of long names with {size} bytes"),
+                    ));
                 }
                 self.names = self.bytes.read(data, size)?;
                 continue;
@@ -95,7 +101,7 @@ impl Members<'_> {
                 size,
                 origin: None,
             };
-            self.name(&mut member, start)?;
+            self.read_name(&mut member, start)?;
             if member.name.starts_with("__.SYMDEF") {
                 continue;
             }
@@ -103,11 +109,11 @@ impl Members<'_> {
         }
     }
 
-    /// Finds out what the short name in the header stands for.
-    fn name(&self, member: &mut Member, start: u64) -> Result<(), Bad> {
-        let wrong = |what: &str| Bad::new(start, format!("a member's name is {what}"));
+    /// Replaces the short name in the header by the complete one, which is in the table or in front of the contents.
+    fn read_name(&self, member: &mut Member, start: u64) -> Result<(), Error> {
+        let wrong = |what: &str| Error::new(start, format!("invalid name of a member: {what}"));
         if let Some(length) = member.name.strip_prefix("#1/") {
-            let length: u64 = length.parse().map_err(|_| wrong("no length"))?;
+            let length: u64 = length.parse().map_err(|_| wrong("not a valid length"))?;
             if length > member.size || length > 4096 {
                 return Err(wrong("longer than the member"));
             }
@@ -117,15 +123,15 @@ impl Members<'_> {
             member.size -= length;
         } else if let Some(offset) = member.name.clone().strip_prefix('/') {
             let (offset, origin) = offset.split_once(':').unwrap_or((offset, ""));
-            let offset: usize = offset.parse().map_err(|_| wrong("no offset"))?;
+            let offset: usize = offset.parse().map_err(|_| wrong("not a valid offset"))?;
             let rest = self
                 .names
                 .get(offset..)
-                .ok_or_else(|| wrong("beyond the table of names"))?;
+                .ok_or_else(|| wrong("past the end of the table of long names"))?;
             let name = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
             member.name = trimmed(name, b"/");
             if !origin.is_empty() {
-                member.origin = Some(origin.parse().map_err(|_| wrong("no offset"))?);
+                member.origin = Some(origin.parse().map_err(|_| wrong("not a valid offset"))?);
             }
         } else if let Some(name) = member.name.strip_suffix('/') {
             member.name = name.to_owned();
@@ -134,7 +140,7 @@ impl Members<'_> {
     }
 }
 
-/// Without what ends a name.
+/// A name without its terminator, cut to 4,096 bytes.
 fn trimmed(name: &[u8], end: &[u8]) -> String {
     let mut name = name;
     while let [rest @ .., last] = name
@@ -145,9 +151,8 @@ fn trimmed(name: &[u8], end: &[u8]) -> String {
     String::from_utf8_lossy(&name[..name.len().min(4096)]).into_owned()
 }
 
-/// The members; the first damage ends them, for what follows it cannot be found.
 impl Iterator for Members<'_> {
-    type Item = Result<Member, Bad>;
+    type Item = Result<Member, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let found = self.member().transpose();

@@ -1,65 +1,65 @@
-//! Clang's offload bundle ("Clang Offload Bundler" in clang's documentation): a header that names an entry for each
-//! target, then the entries.
+//! Clang's offload bundle ("Clang Offload Bundler" in clang's documentation): a header with one entry per target, then
+//! the contents of the entries.
 
-use crate::bytes::{Bad, Bytes, read_some};
+use crate::bytes::{Bytes, read_some};
+use crate::error::Error;
 use std::io::Read;
 
 pub const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 
-/// More entries are a damaged number; there are not so many targets.
-const MOST_ENTRIES: u64 = 4096;
-const MOST_ID: u64 = 1024;
+/// Limit on the number of entries. There are fewer targets, so a larger number is damage.
+const MAX_ENTRIES: u64 = 4096;
+/// Limit on the length of an id in bytes.
+const MAX_ID: u64 = 1024;
 
-/// What the header says of an entry.
+/// An entry in the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// From 1.
+    /// Counts from 1.
     pub number: u32,
-    /// From the bundle's beginning.
+    /// Bytes from the beginning of the bundle.
     pub offset: u64,
+    /// In bytes.
     pub size: u64,
-    /// Such as `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`.
+    /// Target, for example `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`.
     pub id: String,
 }
 
-/// The header of a bundle, and which entries can be read.
+/// The valid entries of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
-    /// In the header's order.
+    /// In the order of the header.
     pub entries: Vec<Entry>,
-    /// Bytes of the header.
+    /// Size of the header in bytes.
     pub header: u64,
-    /// Where the last entry ends.
+    /// Offset after the last entry, in bytes.
     pub end: u64,
-    /// What is wrong with it.
-    pub problems: Vec<Bad>,
+    /// Why other entries were left out.
+    pub problems: Vec<Error>,
 }
 
-/// Reads a bundle's header from the front of `stream`, of which `size` bytes are there. Entries that lie outside, or
-/// over one another, are left out.
-pub fn read(stream: &mut dyn Read, size: u64) -> Result<Bundle, Bad> {
+/// Reads a bundle's header from `stream`, which has `size` bytes. Entries that are out of bounds, or overlap others, are
+/// left out.
+pub fn read(stream: &mut dyn Read, size: u64) -> Result<Bundle, Error> {
     let mut input = Counted { stream, at: 0 };
     let magic = input.bytes(MAGIC.len())?;
     if magic != MAGIC {
-        return Err(Bad::new(
-            0,
-            "no offload bundle: it does not begin with its magic",
-        ));
+        return Err(Error::new(0, "not an offload bundle"));
     }
     let count = input.word()?;
-    if count > MOST_ENTRIES {
-        let what = format!("an offload bundle that claims {count} entries");
-        return Err(Bad::new(MAGIC.len() as u64, what));
+    if count > MAX_ENTRIES {
+        let what = format!("an offload bundle claims {count} entries");
+        return Err(Error::new(MAGIC.len() as u64, what));
     }
     let mut bundle = Bundle::default();
     for number in 1..=count as u32 {
         let at = input.at;
-        let mut entry = || -> Result<Entry, Bad> {
+        let mut entry = || -> Result<Entry, Error> {
             let (offset, size, length) = (input.word()?, input.word()?, input.word()?);
-            if length > MOST_ID {
+            if length > MAX_ID {
                 let what =
-                    format!("entry {number} of an offload bundle claims a name of {length} bytes");
-                return Err(Bad::new(at, what));
+                    format!("entry {number} of an offload bundle claims an id of {length} bytes");
+                return Err(Error::new(at, what));
             }
             let id = input.bytes(length as usize)?;
             Ok(Entry {
@@ -71,9 +71,9 @@ pub fn read(stream: &mut dyn Read, size: u64) -> Result<Bundle, Bad> {
         };
         match entry() {
             Ok(entry) => bundle.entries.push(entry),
-            Err(bad) => {
-                // Those before it are whole.
-                bundle.problems.push(bad);
+            Err(error) => {
+                // Earlier entries are valid.
+                bundle.problems.push(error);
                 break;
             }
         }
@@ -91,20 +91,20 @@ impl Bundle {
         for entry in all {
             let Entry { number, id, .. } = &entry;
             let wrong = match entry.offset.checked_add(entry.size) {
-                // There is nothing of the host's in a fat binary.
+                // In a fat binary, the entry of the host is empty.
                 _ if entry.size == 0 => None,
                 Some(end) if end > size => Some(format!(
-                    "entry {number} {id} of {} bytes ends beyond the {size} bytes that are there",
+                    "entry {number} {id} ({} bytes) extends past the end of the data ({size} bytes)",
                     entry.size
                 )),
                 None => Some(format!("entry {number} {id} claims {} bytes", entry.size)),
                 Some(_) if entry.offset < self.end => {
-                    Some(format!("entry {number} {id} lies over what is before it"))
+                    Some(format!("entry {number} {id} overlaps the data before it"))
                 }
                 Some(_) => None,
             };
             match wrong {
-                Some(what) => self.problems.push(Bad::new(entry.offset, what)),
+                Some(what) => self.problems.push(Error::new(entry.offset, what)),
                 None => {
                     if entry.size > 0 {
                         self.end = entry.offset + entry.size;
@@ -116,7 +116,7 @@ impl Bundle {
         self.entries.sort_by_key(|entry| entry.number);
     }
 
-    /// The entries that have bytes, in the order of these.
+    /// The entries that are not empty, in the order of their contents.
     pub fn in_order(&self) -> Vec<&Entry> {
         let mut entries: Vec<&Entry> = self.entries.iter().filter(|e| e.size > 0).collect();
         entries.sort_by_key(|entry| entry.offset);
@@ -124,27 +124,25 @@ impl Bundle {
     }
 }
 
+/// A stream, and the number of bytes that were read from it.
 struct Counted<'a> {
     stream: &'a mut dyn Read,
     at: u64,
 }
 
 impl Counted<'_> {
-    fn bytes(&mut self, size: usize) -> Result<Vec<u8>, Bad> {
+    fn bytes(&mut self, size: usize) -> Result<Vec<u8>, Error> {
         let mut bytes = vec![0; size];
         let mut done = 0;
         while done < size {
             match read_some(self.stream, &mut bytes[done..]) {
                 Ok(0) => {
-                    return Err(Bad::new(
-                        self.at,
-                        "the header of an offload bundle is cut off",
-                    ));
+                    return Err(Error::new(self.at, "truncated header of an offload bundle"));
                 }
                 Ok(n) => done += n,
                 Err(error) => {
-                    let what = format!("the header of an offload bundle: {error}");
-                    return Err(Bad::new(self.at, what));
+                    let what = format!("header of an offload bundle: {error}");
+                    return Err(Error::new(self.at, what));
                 }
             }
         }
@@ -152,20 +150,20 @@ impl Counted<'_> {
         Ok(bytes)
     }
 
-    fn word(&mut self) -> Result<u64, Bad> {
+    fn word(&mut self) -> Result<u64, Error> {
         let bytes = self.bytes(8)?;
         Ok(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
     }
 }
 
-/// Where the next bundle begins in `bytes`, from `at` on: its magic, compressed or not.
-pub fn next(bytes: &Bytes, mut at: u64) -> Result<Option<u64>, Bad> {
+/// Offset of the first bundle at or after `at`, found by its magic. It can be compressed.
+pub fn next(bytes: &Bytes, mut at: u64) -> Result<Option<u64>, Error> {
     const STEP: u64 = 1 << 18;
     let known = |bytes: &[u8]| bytes.starts_with(MAGIC) || crate::packed::is_packed(bytes);
     while at < bytes.size() {
-        // A magic may stand across the end of a step.
+        // A magic can extend into the next step.
         let size = (STEP + MAGIC.len() as u64).min(bytes.size() - at);
-        let part = bytes.read(at, size).map_err(|bad| bad.moved(at))?;
+        let part = bytes.read(at, size).map_err(|error| error.shifted(at))?;
         let starts = part.iter().enumerate().take(STEP as usize);
         let found = starts
             .filter(|(_, byte)| [MAGIC[0], b'C'].contains(byte))

@@ -1,7 +1,7 @@
-//! Bytes that are read anywhere in them, wherever they are: a range of a file, memory, or the parts that were worth
-//! keeping of something that was unpacked. Files are read, never mapped: a file that shrinks is an error, and memory
-//! holds what is looked at.
+//! Random access to bytes in a file, in memory, or in the parts of a stream that were kept. Files are read, not mapped:
+//! a file that shrinks meanwhile causes an error, not a signal, and memory use is bounded.
 
+use crate::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -10,46 +10,22 @@ use std::rc::Rc;
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
-/// What is wrong with bytes, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad {
-    /// From their beginning.
-    pub at: u64,
-    pub what: String,
-}
-
-impl Bad {
-    pub fn new(at: u64, what: impl Into<String>) -> Bad {
-        Bad {
-            at,
-            what: what.into(),
-        }
-    }
-
-    /// The same, of bytes that begin `by` before.
-    pub fn moved(self, by: u64) -> Bad {
-        Bad {
-            at: self.at.saturating_add(by),
-            ..self
-        }
-    }
-}
-
 #[derive(Debug)]
 enum Store {
     File(File),
     Memory(Vec<u8>),
-    /// Unpacked into a file that goes when nobody wants it any more.
+    /// A stream that was unpacked into a temporary file.
     Unpacked(NamedTempFile),
-    /// In order, with gaps.
+    /// Parts of a stream in order, with gaps.
     Parts(Vec<Part>),
 }
 
-/// A part that was kept of a stream.
+/// A part of a stream that was kept.
 #[derive(Debug)]
 struct Part {
-    /// From the stream's beginning.
+    /// Offset in the stream, in bytes.
     start: u64,
+    /// In bytes.
     size: u64,
     bytes: Kept,
 }
@@ -57,11 +33,11 @@ struct Part {
 #[derive(Debug)]
 enum Kept {
     Memory(Vec<u8>),
-    /// And where in the file it begins.
+    /// In a file, at this offset.
     Spilled(Rc<File>, u64),
 }
 
-/// Bytes that can be read anywhere. Cheap to clone.
+/// A range of bytes with random access. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Bytes {
     store: Rc<Store>,
@@ -70,7 +46,7 @@ pub struct Bytes {
     digest: Option<u128>,
 }
 
-/// The most that is copied at once.
+/// Bytes per copy.
 const CHUNK: usize = 1 << 20;
 
 impl Bytes {
@@ -93,24 +69,23 @@ impl Bytes {
         }
     }
 
+    /// Number of bytes, including those that were not kept.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether every byte is there, not only those that tell what it is.
-    pub fn is_whole(&self) -> bool {
-        !matches!(*self.store, Store::Parts(_))
-    }
-
-    /// Fills `buffer` with the bytes from `at`.
-    pub fn read_into(&self, at: u64, buffer: &mut [u8]) -> Result<(), Bad> {
+    /// Fills `buffer` with the bytes at offset `at`.
+    ///
+    /// # Errors
+    /// They are out of bounds, were not kept, or reading the file fails.
+    pub fn read_into(&self, at: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let end = at.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > self.size) {
-            let what = format!("{} bytes wanted, {} are there", buffer.len(), self.size);
-            return Err(Bad::new(at, what));
+            let what = format!("{} bytes requested, {} available", buffer.len(), self.size);
+            return Err(Error::new(at, what));
         }
         let from = self.start + at;
-        let failed = |error: io::Error| Bad::new(at, format!("cannot be read: {error}"));
+        let failed = |error: io::Error| Error::new(at, format!("cannot be read: {error}"));
         match &*self.store {
             Store::File(file) => file.read_exact_at(buffer, from).map_err(failed),
             Store::Unpacked(file) => file.as_file().read_exact_at(buffer, from).map_err(failed),
@@ -124,7 +99,10 @@ impl Bytes {
                 let part = after.checked_sub(1).map(|n| &parts[n]);
                 let inside = |part: &&Part| from + buffer.len() as u64 <= part.start + part.size;
                 let Some(part) = part.filter(inside) else {
-                    return Err(Bad::new(at, "lies where only code is expected"));
+                    return Err(Error::new(
+                        at,
+                        "out of bounds: inside the code of a code object",
+                    ));
                 };
                 let from = from - part.start;
                 match &part.bytes {
@@ -141,24 +119,27 @@ impl Bytes {
         }
     }
 
-    /// `size` bytes from `at`.
-    pub fn read(&self, at: u64, size: u64) -> Result<Vec<u8>, Bad> {
+    /// Reads `size` bytes at offset `at`. See [`Bytes::read_into`].
+    pub fn read(&self, at: u64, size: u64) -> Result<Vec<u8>, Error> {
         self.slice(at, size)?;
         let mut buffer = vec![0; size as usize];
         self.read_into(at, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// What there is of the first `size` bytes.
-    pub fn head(&self, size: u64) -> Result<Vec<u8>, Bad> {
+    /// Reads the first `size` bytes, or all if there are fewer.
+    pub fn head(&self, size: u64) -> Result<Vec<u8>, Error> {
         self.read(0, size.min(self.size))
     }
 
-    /// `size` bytes from `at`, not read yet.
-    pub fn slice(&self, at: u64, size: u64) -> Result<Bytes, Bad> {
+    /// The range of `size` bytes at offset `at`, without reading it.
+    ///
+    /// # Errors
+    /// It is out of bounds.
+    pub fn slice(&self, at: u64, size: u64) -> Result<Bytes, Error> {
         if at.checked_add(size).is_none_or(|end| end > self.size) {
-            let what = format!("{size} bytes wanted, {} are there", self.size);
-            return Err(Bad::new(at, what));
+            let what = format!("{size} bytes requested, {} available", self.size);
+            return Err(Error::new(at, what));
         }
         Ok(Bytes {
             store: self.store.clone(),
@@ -168,7 +149,7 @@ impl Bytes {
         })
     }
 
-    /// Everything from `at`.
+    /// The range from offset `at` to the end.
     pub fn from(&self, at: u64) -> Bytes {
         let at = at.min(self.size);
         Bytes {
@@ -179,7 +160,7 @@ impl Bytes {
         }
     }
 
-    /// From front to back.
+    /// Reads all bytes in order.
     pub fn reader(&self) -> Reader {
         Reader {
             bytes: self.clone(),
@@ -187,7 +168,7 @@ impl Bytes {
         }
     }
 
-    /// Writes all of it; the digest of what was written.
+    /// Writes all bytes to `to`. Returns their digest.
     pub fn copy_to(&self, to: &mut dyn Write) -> io::Result<u128> {
         let mut digest = Xxh3::new();
         let mut buffer = vec![0; CHUNK];
@@ -202,7 +183,7 @@ impl Bytes {
         }
     }
 
-    /// XXH3 (128 bits) of all of it.
+    /// XXH3 (128 bits) of all bytes.
     pub fn digest(&self) -> io::Result<u128> {
         match self.digest {
             Some(digest) => Ok(digest),
@@ -210,7 +191,8 @@ impl Bytes {
         }
     }
 
-    /// The file that it was unpacked into and its digest, when it is all of that file and nobody else looks at it.
+    /// The file that these bytes were unpacked into, and its digest. Returns `self` if it is only a part of that file, or if
+    /// there is a clone.
     pub fn into_unpacked(mut self) -> Result<(NamedTempFile, u128), Bytes> {
         let Some(digest) = self.digest else {
             return Err(self);
@@ -228,7 +210,7 @@ impl Bytes {
         }
     }
 
-    /// Takes all of a stream into a file in `dir`.
+    /// Copies a stream to a temporary file in `dir`.
     pub fn unpack(stream: &mut dyn Read, dir: &Path) -> io::Result<Bytes> {
         let mut file = tempfile::Builder::new()
             .prefix(".devprof-")
@@ -251,7 +233,7 @@ impl Bytes {
     }
 }
 
-/// Reads once, whatever interrupts it.
+/// Reads once, and again if a signal interrupts it. Returns the number of bytes; 0 at the end.
 pub fn read_some(stream: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match stream.read(buffer) {
@@ -261,14 +243,14 @@ pub fn read_some(stream: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> 
     }
 }
 
-/// Reads [`Bytes`] from front to back.
+/// Reads [`Bytes`] in order.
 pub struct Reader {
     bytes: Bytes,
     at: u64,
 }
 
 impl Reader {
-    /// Bytes that were not read yet.
+    /// Number of bytes that were not read yet.
     pub fn left(&self) -> u64 {
         self.bytes.size - self.at
     }
@@ -279,13 +261,13 @@ impl Read for Reader {
         let n = (self.bytes.size - self.at).min(buffer.len() as u64) as usize;
         self.bytes
             .read_into(self.at, &mut buffer[..n])
-            .map_err(|bad| io::Error::other(bad.what))?;
+            .map_err(|error| io::Error::other(error.message))?;
         self.at += n as u64;
         Ok(n)
     }
 }
 
-/// Keeps the parts of a stream that are worth it: in memory, and beyond [`Keeper::IN_MEMORY`] in a file without a name.
+/// Keeps parts of a stream: up to [`Keeper::IN_MEMORY`] in memory, the rest in an unnamed file.
 #[derive(Default)]
 pub struct Keeper {
     parts: Vec<Part>,
@@ -294,11 +276,11 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Bytes that are kept in memory. With zstd's window of 128 MiB it is below 256 MiB; RCCL's debug information for a
-    /// GPU is below this.
+    /// Limit on the bytes in memory. Together with zstd's window of 128 MiB it is below 256 MiB. RCCL's debug information
+    /// for one GPU fits.
     pub const IN_MEMORY: usize = 72 << 20;
 
-    /// Keeps `bytes`, which stand at `at` in the stream. They come in order.
+    /// Keeps `bytes`, which are at offset `at` of the stream. Must be called in the order of the stream.
     pub fn keep(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let follows = |part: &&mut Part| part.start + part.size == at;
         let last = self.parts.last_mut().filter(follows);
@@ -321,7 +303,7 @@ impl Keeper {
             }
             return Ok(());
         }
-        // A part that is in memory goes on in the file, so that a read never crosses from one to the other.
+        // A part is either in memory or in the file, so that a read needs only one of them.
         if let Some(part) = last
             && let Kept::Memory(kept) = &mut part.bytes
         {
@@ -343,7 +325,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// What was kept of a stream of `size` bytes.
+    /// The kept parts of a stream of `size` bytes.
     pub fn finish(self, size: u64) -> Bytes {
         let mut parts = self.parts;
         let all = |part: &Part| part.start == 0 && part.size == size;
@@ -357,7 +339,7 @@ impl Keeper {
     }
 }
 
-/// Writes `bytes` at the end of the file, which is made when there is none. Where they are.
+/// Appends `bytes` to the file, and creates it first if necessary. Returns the file and the offset of the bytes.
 fn spill(to: &mut Option<(Rc<File>, u64)>, bytes: &[u8]) -> io::Result<(Rc<File>, u64)> {
     let (file, end) = match to {
         Some(spill) => spill,

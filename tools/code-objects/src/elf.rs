@@ -1,8 +1,11 @@
-//! The tables of an ELF file of any class and byte order, read one by one, each checked against the file's size first.
+//! Reads the tables of an ELF file of any class and byte order. goblin's structs view the entries; goblin's own reader
+//! would need all of the file in memory. Each table is checked against the file's size before it is read.
 
-use crate::bytes::{Bad, Bytes};
+use crate::bytes::Bytes;
+use crate::error::Error;
 use goblin::container::{Container, Ctx};
 use goblin::elf::header::{EI_ABIVERSION, EI_OSABI, ELFMAG, Header};
+use goblin::elf::note::{NT_GNU_BUILD_ID, Nhdr32};
 use goblin::elf::program_header::{PT_NOTE, ProgramHeader};
 use goblin::elf::section_header::{
     SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB, SectionHeader,
@@ -11,18 +14,21 @@ use goblin::elf::sym::Sym;
 use scroll::Pread;
 use std::collections::HashMap;
 
-/// The most bytes that a table of names or symbols, or notes, are read of: what real files have is far below.
-const MOST: u64 = 256 << 20;
+/// Limit on the size of a table of names in bytes. Real ones are much smaller.
+const MAX_NAMES: u64 = 256 << 20;
 
-/// More sections than a program of any size has.
-const MOST_SECTIONS: usize = 500_000;
-/// Longer names are cut.
-const MOST_NAME: usize = 512;
-/// More problems, or symbols of one kind, say nothing new.
-const MOST_PROBLEMS: usize = 64;
-const MOST_SYMBOLS: usize = 65_536;
+/// Limit on the number of sections. Programs have fewer.
+const MAX_SECTIONS: usize = 500_000;
+/// Names are cut to this many bytes.
+const MAX_NAME: usize = 512;
+/// Limit on the number of problems: further sections out of bounds are not reported.
+const MAX_PROBLEMS: usize = 64;
+/// Limit on the number of symbols: further ones are not read.
+const MAX_SYMBOLS: usize = 65_536;
+/// Limit on the number of notes.
+const MAX_NOTES: usize = 65_536;
 
-/// A section, by name.
+/// A section.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub name: String,
@@ -30,30 +36,33 @@ pub struct Section {
 }
 
 impl Section {
-    /// Where its bytes are in the file; none for those that have no bytes there.
+    /// Offset and size of its contents in the file, in bytes. `None` if it has none there (`SHT_NOBITS`).
     pub fn range(&self) -> Option<(u64, u64)> {
         (self.header.sh_type != SHT_NOBITS).then_some((self.header.sh_offset, self.header.sh_size))
     }
 }
 
-/// A symbol that was looked for.
+/// A symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     pub name: String,
     pub value: u64,
     pub size: u64,
-    /// It is defined in another file.
+    /// It is defined in another file (`SHN_UNDEF`).
     pub undefined: bool,
     /// Index of its section.
     pub section: usize,
 }
 
-/// A note: where its description is, in the file.
+/// A note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub name: Vec<u8>,
+    /// `n_type`.
     pub kind: u32,
+    /// Offset of the description in the file, in bytes.
     pub at: u64,
+    /// Size of the description in bytes.
     pub size: u64,
 }
 
@@ -63,35 +72,34 @@ pub struct Elf {
     pub header: Header,
     pub segments: Vec<ProgramHeader>,
     pub sections: Vec<Section>,
-    /// What could not be read; all else was.
-    pub problems: Vec<Bad>,
+    /// Why parts of the file could not be read.
+    pub problems: Vec<Error>,
     ctx: Ctx,
 }
 
-/// The file's header and its word size and byte order, from its first 64 bytes.
-pub fn header(head: &[u8]) -> Result<(Header, Ctx), Bad> {
-    let bad = |what: &str| Bad::new(0, what);
+/// Reads the header from the first 64 bytes of a file. Also returns its word size and byte order.
+pub fn header(head: &[u8]) -> Result<(Header, Ctx), Error> {
     if head.len() < 16 || !head.starts_with(ELFMAG) {
-        return Err(bad("an ELF file's header is cut off"));
+        return Err(Error::new(0, "truncated ELF header"));
     }
     let container = match head[4] {
         1 => Container::Little,
         2 => Container::Big,
-        class => return Err(Bad::new(4, format!("an ELF file of class {class}"))),
+        class => return Err(Error::new(4, format!("unknown ELF class {class}"))),
     };
     let order = match head[5] {
         1 => scroll::Endian::Little,
         2 => scroll::Endian::Big,
-        order => return Err(Bad::new(5, format!("an ELF file of byte order {order}"))),
+        order => return Err(Error::new(5, format!("unknown ELF byte order {order}"))),
     };
     let header = head
         .pread::<Header>(0)
-        .map_err(|error| Bad::new(0, format!("an ELF file's header: {error}")))?;
+        .map_err(|error| Error::new(0, format!("ELF header: {error}")))?;
     Ok((header, Ctx::new(container, order)))
 }
 
 impl Elf {
-    pub fn read(bytes: &Bytes) -> Result<Elf, Bad> {
+    pub fn read(bytes: &Bytes) -> Result<Elf, Error> {
         let head = bytes.head(64)?;
         let (header, ctx) = header(&head)?;
         let mut elf = Elf {
@@ -102,11 +110,11 @@ impl Elf {
             problems: Vec::new(),
             ctx,
         };
-        if let Err(bad) = elf.read_segments() {
-            elf.problems.push(bad);
+        if let Err(error) = elf.read_segments() {
+            elf.problems.push(error);
         }
-        if let Err(bad) = elf.read_sections() {
-            elf.problems.push(bad);
+        if let Err(error) = elf.read_sections() {
+            elf.problems.push(error);
         }
         Ok(elf)
     }
@@ -119,7 +127,7 @@ impl Elf {
         self.header.e_ident[EI_ABIVERSION]
     }
 
-    fn read_segments(&mut self) -> Result<(), Bad> {
+    fn read_segments(&mut self) -> Result<(), Error> {
         let count = usize::from(self.header.e_phnum);
         if count == 0 {
             return Ok(());
@@ -130,18 +138,18 @@ impl Elf {
             let header = table.pread_with(n * entry, self.ctx);
             self.segments.push(header.map_err(|error| {
                 let at = self.header.e_phoff + (n * entry) as u64;
-                Bad::new(at, format!("program header {n}: {error}"))
+                Error::new(at, format!("program header {n}: {error}"))
             })?);
         }
         Ok(())
     }
 
-    fn table(&self, what: &str, at: u64, count: usize, entry: usize) -> Result<Vec<u8>, Bad> {
+    fn table(&self, what: &str, at: u64, count: usize, entry: usize) -> Result<Vec<u8>, Error> {
         let outside = || {
             let size = self.bytes.size();
-            Bad::new(
+            Error::new(
                 at,
-                format!("{count} {what} end beyond the ELF file's {size} bytes"),
+                format!("{count} {what} extend past the end of the ELF file ({size} bytes)"),
             )
         };
         let size = (count as u64).checked_mul(entry as u64);
@@ -150,21 +158,21 @@ impl Elf {
         self.bytes.read(at, size)
     }
 
-    fn read_sections(&mut self) -> Result<(), Bad> {
+    fn read_sections(&mut self) -> Result<(), Error> {
         let at = self.header.e_shoff;
         if at == 0 {
             return Ok(());
         }
         let entry = SectionHeader::size(self.ctx);
-        let parse = |bytes: &[u8], n: usize| -> Result<SectionHeader, Bad> {
+        let parse = |bytes: &[u8], n: usize| -> Result<SectionHeader, Error> {
             bytes.pread_with(n * entry, self.ctx).map_err(|error| {
-                Bad::new(
+                Error::new(
                     at + (n * entry) as u64,
                     format!("section header {n}: {error}"),
                 )
             })
         };
-        // What the header has no room for is in the first section's header.
+        // Values that do not fit in the ELF header are in the first section's header.
         let first = parse(&self.table("section headers", at, 1, entry)?, 0)?;
         let count = match self.header.e_shnum {
             0 => usize::try_from(first.sh_size).unwrap_or(usize::MAX),
@@ -174,10 +182,10 @@ impl Elf {
             SHN_XINDEX => first.sh_link,
             index => index,
         };
-        if count > MOST_SECTIONS {
-            return Err(Bad::new(
+        if count > MAX_SECTIONS {
+            return Err(Error::new(
                 at,
-                format!("an ELF file that claims {count} sections"),
+                format!("an ELF file claims {count} sections"),
             ));
         }
         let table = self.table("section headers", at, count, entry)?;
@@ -188,8 +196,8 @@ impl Elf {
             Some(section) => self.strings(section)?,
             None if names == SHN_UNDEF => Vec::new(),
             None => {
-                let what = format!("the sections' names are said to be in section {names}");
-                self.problems.push(Bad::new(at, what));
+                let what = format!("section names in section {names}, which does not exist");
+                self.problems.push(Error::new(at, what));
                 Vec::new()
             }
         };
@@ -201,35 +209,39 @@ impl Elf {
             };
             if let Some((start, length)) = section.range()
                 && n > 0
-                && self.problems.len() < MOST_PROBLEMS
+                && self.problems.len() < MAX_PROBLEMS
                 && start.checked_add(length).is_none_or(|end| end > size)
             {
                 let what = format!(
-                    "section {} ends beyond the ELF file's {size} bytes",
+                    "section {} extends past the end of the ELF file ({size} bytes)",
                     section.name
                 );
-                self.problems.push(Bad::new(start, what));
+                self.problems.push(Error::new(start, what));
             }
             self.sections.push(section);
         }
         Ok(())
     }
 
-    fn strings(&self, section: &SectionHeader) -> Result<Vec<u8>, Bad> {
+    fn strings(&self, section: &SectionHeader) -> Result<Vec<u8>, Error> {
         let (at, size) = (section.sh_offset, section.sh_size);
-        if size > MOST {
-            return Err(Bad::new(at, format!("a table of names of {size} bytes")));
+        if size > MAX_NAMES {
+            return Err(Error::new(
+                at,
+                format!("a table of names with {size} bytes"),
+            ));
         }
         self.bytes
             .read(at, size)
-            .map_err(|_| Bad::new(at, "a table of names ends beyond the ELF file"))
+            .map_err(|_| Error::new(at, "a table of names extends past the end of the ELF file"))
     }
 
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// The symbols whose names `wanted` says yes to, each once.
+    /// The symbols with names that `wanted` accepts, sorted by name. A name that occurs several times is returned
+    /// once, as a definition if there is one.
     pub fn symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
         let mut found: HashMap<String, Symbol> = HashMap::new();
         let tables: Vec<SectionHeader> = self
@@ -249,7 +261,7 @@ impl Elf {
                         }
                     }
                 }
-                Err(bad) => self.problems.push(bad),
+                Err(error) => self.problems.push(error),
             }
         }
         let mut found: Vec<Symbol> = found.into_values().collect();
@@ -261,36 +273,41 @@ impl Elf {
         &self,
         table: &SectionHeader,
         wanted: &impl Fn(&str) -> bool,
-    ) -> Result<Vec<Symbol>, Bad> {
+    ) -> Result<Vec<Symbol>, Error> {
         let names = self.sections.get(table.sh_link as usize).ok_or_else(|| {
             let what = format!(
-                "the symbols' names are said to be in section {}",
+                "symbol names in section {}, which does not exist",
                 table.sh_link
             );
-            Bad::new(table.sh_offset, what)
+            Error::new(table.sh_offset, what)
         })?;
         let names = self.strings(&names.header)?;
         let at = table.sh_offset;
-        let outside = |_| Bad::new(at, "a table of symbols ends beyond the ELF file");
+        let outside = |_| {
+            Error::new(
+                at,
+                "a table of symbols extends past the end of the ELF file",
+            )
+        };
         let entry = Sym::size(self.ctx.container) as u64;
         let all = self.bytes.slice(at, table.sh_size).map_err(outside)?;
         let mut found = Vec::new();
-        // A part at a time.
+        // Read in parts, to limit the memory.
         let step = entry * 4096;
         let mut done = 0;
         while all.size() - done >= entry {
             let size = step.min((all.size() - done) / entry * entry);
-            let part = all.read(done, size).map_err(|bad| bad.moved(at))?;
+            let part = all.read(done, size).map_err(|error| error.shifted(at))?;
             for n in 0..size / entry {
                 let symbol: Sym =
                     part.pread_with((n * entry) as usize, self.ctx)
                         .map_err(|error| {
-                            Bad::new(at + done + n * entry, format!("a symbol: {error}"))
+                            Error::new(at + done + n * entry, format!("symbol: {error}"))
                         })?;
                 let Some(name) = text(&names, symbol.st_name) else {
                     continue;
                 };
-                if wanted(name) && found.len() < MOST_SYMBOLS {
+                if wanted(name) && found.len() < MAX_SYMBOLS {
                     found.push(Symbol {
                         name: name.to_owned(),
                         value: symbol.st_value,
@@ -305,7 +322,8 @@ impl Elf {
         Ok(found)
     }
 
-    /// Reads what a symbol of a linked file stands for.
+    /// Reads the first `size` bytes of the object that a symbol of a linked file refers to. `None` if they are not in the
+    /// file.
     pub fn value(&self, symbol: &Symbol, size: u64) -> Option<Vec<u8>> {
         if symbol.undefined {
             return None;
@@ -322,7 +340,7 @@ impl Elf {
         self.bytes.read(at, size).ok()
     }
 
-    /// The notes, from the segments where there are some, else from the sections.
+    /// The notes, from the `PT_NOTE` segments, or from the sections if there are none.
     pub fn notes(&mut self) -> Vec<Note> {
         let segments = self.segments.iter();
         let mut ranges: Vec<(u64, u64, u64)> = segments
@@ -342,72 +360,74 @@ impl Elf {
         ranges.dedup();
         let mut notes = Vec::new();
         for (at, size, align) in ranges {
-            if let Err(bad) = self.notes_in(at, size, align, &mut notes) {
-                self.problems.push(bad);
+            if let Err(error) = self.notes_in(at, size, align, &mut notes) {
+                self.problems.push(error);
             }
         }
         notes
     }
 
-    fn notes_in(&self, at: u64, size: u64, align: u64, to: &mut Vec<Note>) -> Result<(), Bad> {
-        let outside = |_| Bad::new(at, "notes end beyond the ELF file");
+    /// Appends the notes in a range of the file. Descriptions are not read: metadata can be large.
+    fn notes_in(&self, at: u64, size: u64, align: u64, to: &mut Vec<Note>) -> Result<(), Error> {
+        const HEADER: u64 = size_of::<Nhdr32>() as u64;
+        let outside = |_| Error::new(at, "notes extend past the end of the ELF file");
         let all = self.bytes.slice(at, size).map_err(outside)?;
         let align = if align == 8 { 8 } else { 4 };
         let mut next = 0;
-        while size - next >= 12 {
+        while size - next >= HEADER {
             let here = at + next;
-            let head = all.read(next, 12).map_err(|bad| bad.moved(at))?;
-            let word = |n: usize| -> Result<u32, Bad> {
-                head.pread_with(4 * n, self.ctx.le)
-                    .map_err(|error| Bad::new(here, format!("a note: {error}")))
-            };
-            let (name, description) = (u64::from(word(0)?), u64::from(word(1)?));
-            let padded = |size: u64| size.next_multiple_of(align);
-            // The name follows the header without a gap; both together are padded.
-            let start = padded(12 + name);
+            let read = |from, size| all.read(from, size).map_err(|error| error.shifted(at));
+            // The same in both classes.
+            let header: Nhdr32 = read(next, HEADER)?
+                .pread_with(0, self.ctx.le)
+                .map_err(|error| Error::new(here, format!("note: {error}")))?;
+            let name = u64::from(header.n_namesz);
+            let description = u64::from(header.n_descsz);
+            // The name follows the header without padding.
+            let start = (HEADER + name).next_multiple_of(align);
             let end = start + description;
             if next + end > size {
-                return Err(Bad::new(here, "a note ends beyond its section"));
+                let what = "a note extends past the end of its section";
+                return Err(Error::new(here, what));
             }
-            // No name that is known is longer.
-            let wanted = name.min(16);
-            let text = all.read(next + 12, wanted).map_err(|bad| bad.moved(at))?;
+            // Names that matter are shorter.
+            let text = read(next + HEADER, name.min(16))?;
             let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
             to.push(Note {
                 name: text.to_vec(),
-                kind: word(2)?,
+                kind: header.n_type,
                 at: here + start,
                 size: description,
             });
-            next = (next + padded(end)).min(size);
-            if to.len() > 1 << 16 {
-                return Err(Bad::new(here, "more than 65,536 notes"));
+            next = (next + end.next_multiple_of(align)).min(size);
+            if to.len() > MAX_NOTES {
+                return Err(Error::new(here, format!("more than {MAX_NOTES} notes")));
             }
         }
         Ok(())
     }
 
-    /// The GNU build ID, as people write it.
+    /// The GNU build ID in hexadecimal.
     pub fn build_id(&self, notes: &[Note]) -> Option<String> {
-        let note = notes
-            .iter()
-            .find(|note| note.name == b"GNU" && note.kind == 3 && (1..=64).contains(&note.size))?;
+        let note = notes.iter().find(|note| {
+            note.name == b"GNU" && note.kind == NT_GNU_BUILD_ID && (1..=64).contains(&note.size)
+        })?;
         let id = self.bytes.read(note.at, note.size).ok()?;
         Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-/// The text at `at`; empty when there is none.
+/// The name at offset `at`, cut to [`MAX_NAME`] bytes; empty if it is out of bounds.
 fn string(names: &[u8], at: usize) -> String {
     let bytes = names.get(at..).unwrap_or_default();
-    let bytes = &bytes[..bytes.len().min(MOST_NAME)];
+    let bytes = &bytes[..bytes.len().min(MAX_NAME)];
     let bytes = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The text at `at`, if it is one.
+/// The name at offset `at`. `None` if it is out of bounds, too long or not UTF-8.
 fn text(names: &[u8], at: usize) -> Option<&str> {
     let bytes = names.get(at..)?;
-    let end = bytes.iter().take(MOST_NAME).position(|&byte| byte == 0)?;
+    let end = bytes.iter().take(MAX_NAME).position(|&byte| byte == 0)?;
     std::str::from_utf8(&bytes[..end]).ok()
 }

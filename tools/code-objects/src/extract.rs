@@ -1,8 +1,8 @@
-//! Code objects as files: each once, under a name that says its target and which one it is, and stays the same from
-//! run to run.
+//! Writes code objects to files, each once. The name has the target and identifies the code object, and is the same in
+//! every run.
 
 use crate::bytes::Bytes;
-use crate::{CodeObject, Options, Place, Target, What, walk};
+use crate::{CodeObject, Location, Options, Target, What, walk};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Filter {
     /// Only those with a coverage mapping.
     pub with_coverage: bool,
-    /// Only these targets: `gfx90a` with any features, `gfx90a:xnack+` with this one. None: all.
+    /// Only these targets: `gfx90a` matches any features, `gfx90a:xnack+` only this setting. Empty: all.
     pub targets: Vec<String>,
 }
 
@@ -25,21 +25,21 @@ impl Filter {
     }
 }
 
-/// What was met on the way.
+/// What the files contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Code objects, those that were not wanted included.
+    /// Number of code objects, including those that the filter excludes.
     pub objects: usize,
-    /// Their targets.
+    /// Their target IDs.
     pub targets: BTreeSet<String>,
-    /// Those that were left out as they have no coverage mapping.
+    /// Number of those that the filter excludes because they have no coverage mapping.
     pub without_coverage: usize,
 }
 
-/// A code object that is a file now.
+/// A code object that was written.
 #[derive(Debug)]
 pub struct Extracted {
-    pub place: Place,
+    pub location: Location,
     pub object: CodeObject,
     pub file: PathBuf,
     pub written: Written,
@@ -48,17 +48,20 @@ pub struct Extracted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Now,
-    /// The same code object was met before, or the file was there from an earlier run with the same contents.
+    /// Earlier in this run, or in an earlier run: the file exists and has the same contents.
     Before,
 }
 
-/// Writes the code objects in `files` to `dir`, which is made if it is not there, and tells `each` of every one, or
-/// of what is wrong with a part of a file. An error is one of the directory, and ends it.
+/// Writes the code objects in `files` to `dir`, which is created if necessary. Calls `each` with every code object, and
+/// with the location and description of every damage.
+///
+/// # Errors
+/// The directory or a file in it cannot be written.
 pub fn extract<'a>(
     files: impl IntoIterator<Item = &'a Path>,
     dir: &Path,
     filter: &Filter,
-    each: &mut dyn FnMut(Result<Extracted, (Place, String)>),
+    each: &mut dyn FnMut(Result<Extracted, (Location, String)>),
 ) -> io::Result<Seen> {
     fs::create_dir_all(dir)?;
     let mut writer = Writer {
@@ -73,14 +76,14 @@ pub fn extract<'a>(
         filter.wants(target)
     };
     let options = Options {
-        whole: Some(dir),
+        unpack_to: Some(dir),
         wanted: Some(&wanted),
     };
     let mut failed = None;
     for file in files {
         walk(file, options, &mut |found| {
             match (found.what, found.bytes) {
-                (What::Damage { why }, _) => each(Err((found.place, why))),
+                (What::Damage { why }, _) => each(Err((found.location, why))),
                 (What::CodeObject(object), Some(_))
                     if filter.with_coverage && object.coverage.is_none() =>
                 {
@@ -88,7 +91,7 @@ pub fn extract<'a>(
                 }
                 (What::CodeObject(object), Some(bytes)) => match writer.write(&object, bytes) {
                     Ok((file, written)) => each(Ok(Extracted {
-                        place: found.place,
+                        location: found.location,
                         object: *object,
                         file,
                         written,
@@ -111,13 +114,13 @@ pub fn extract<'a>(
 
 struct Writer<'a> {
     dir: &'a Path,
-    /// What was written, by name: its digest.
+    /// The digests of the files, by name.
     names: HashMap<String, u128>,
 }
 
 impl Writer<'_> {
     fn write(&mut self, object: &CodeObject, bytes: Bytes) -> io::Result<(PathBuf, Written)> {
-        // A copy has its digest on the way; whatever is unpacked has it already.
+        // Unpacked bytes have their digest already. For others, copying computes it.
         let (file, digest) = match bytes.into_unpacked() {
             Ok((file, digest)) => (file, digest),
             Err(bytes) => {
@@ -128,7 +131,7 @@ impl Writer<'_> {
         };
         let hash = format!("{digest:032x}");
         let target = object.target.file_name();
-        // A build ID that stands for two code objects, here or in the directory, does not name them.
+        // Two code objects can have the same build ID. Then the digest is added to the name of the second.
         let names = match &object.build_id {
             Some(id) => vec![
                 format!("{target}.{id}.co"),
@@ -159,7 +162,7 @@ impl Writer<'_> {
             }
         }
         let what = format!(
-            "{} holds another file under every name of a code object of {target}: choose another directory",
+            "cannot write a code object of {target} to {}: different files have its names; choose another directory",
             self.dir.display()
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
@@ -172,13 +175,13 @@ fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
         .tempfile_in(dir)
 }
 
-/// Temporary files are their owner's alone; results are everybody's to read, as umask has it for new files.
+/// Makes a result readable by everyone; temporary files are readable by their owner only.
 fn set_mode(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
-/// Whether the file has these contents; `None`: it is not there.
+/// Whether the file has these contents. `None` if there is no such file.
 fn file_is(path: &Path, digest: u128, size: u64) -> Option<io::Result<bool>> {
     let file = match File::open(path) {
         Ok(file) => file,

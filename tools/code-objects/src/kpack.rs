@@ -1,13 +1,14 @@
-//! ROCm's kpack archive: the kernels of a whole installation for one family of GPUs, taken out of its libraries. A
-//! header, the code objects (each a zstd frame, or as they are), a table of contents in msgpack.
+//! ROCm's kpack archive: the code objects of an installation for one family of GPUs, moved out of its libraries. It has
+//! a header, the code objects (each a zstd frame, or not compressed) and a table of contents in MessagePack.
 
-use crate::bytes::{Bad, Bytes};
+use crate::bytes::Bytes;
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub const MAGIC: &[u8] = b"KPAK";
-/// A table of contents beyond this is a damaged offset.
-const MOST_CONTENTS: u64 = 256 << 20;
+/// Limit on the table of contents in bytes. A larger one means that its offset is damaged.
+const MAX_CONTENTS: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 struct Contents {
@@ -23,7 +24,7 @@ struct Contents {
     zstd_offset: u64,
     #[serde(default)]
     zstd_size: u64,
-    /// By the binary that they were in, and the architecture.
+    /// By the name of the binary and the architecture.
     toc: BTreeMap<String, BTreeMap<String, Entry>>,
 }
 
@@ -45,63 +46,67 @@ struct Entry {
 /// A code object in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernels {
-    /// What they were taken from.
+    /// Name of the binary that it was moved from.
     pub binary: String,
     pub arch: String,
     /// `hsaco`.
     pub kind: String,
-    /// From the archive's beginning.
+    /// Offset in the archive, in bytes.
     pub at: u64,
+    /// In bytes.
     pub size: u64,
-    /// They are packed.
+    /// It is compressed.
     pub packed: bool,
-    /// Bytes when unpacked, if that is told.
+    /// Uncompressed size in bytes, if the table has it.
     pub unpacked: Option<u64>,
 }
 
+/// The valid entries of an archive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kpack {
     pub group: String,
     pub family: String,
     pub packed: bool,
-    /// In the order of their bytes.
+    /// In the order of their offsets, not overlapping.
     pub kernels: Vec<Kernels>,
-    pub problems: Vec<Bad>,
+    /// Why other entries were left out.
+    pub problems: Vec<Error>,
 }
 
-pub fn read(bytes: &Bytes) -> Result<Kpack, Bad> {
+/// Reads the header and the table of contents. Entries that are out of bounds, or overlap others, are left out.
+pub fn read(bytes: &Bytes) -> Result<Kpack, Error> {
     let head = bytes
         .read(0, 16)
-        .map_err(|_| Bad::new(0, "the header of a kpack archive is cut off"))?;
+        .map_err(|_| Error::new(0, "truncated header of a kpack archive"))?;
     if !head.starts_with(MAGIC) {
-        return Err(Bad::new(0, "no kpack archive"));
+        return Err(Error::new(0, "not a kpack archive"));
     }
     let version = u32::from_le_bytes(head[4..8].try_into().unwrap_or_default());
     if version != 1 {
-        let what = format!("a kpack archive of version {version}; version 1 is known");
-        return Err(Bad::new(4, what));
+        let what = format!("kpack archive version {version} is not supported; version 1 is");
+        return Err(Error::new(4, what));
     }
     let at = u64::from_le_bytes(head[8..16].try_into().unwrap_or_default());
-    let there = bytes.size();
-    if at < 16 || at >= there {
-        let what = format!("the contents are said to be at byte {at} of {there}");
-        return Err(Bad::new(8, what));
+    let end = bytes.size();
+    if at < 16 || at >= end {
+        let what = format!("table of contents at byte {at}, but the archive has {end} bytes");
+        return Err(Error::new(8, what));
     }
-    if there - at > MOST_CONTENTS {
-        let what = format!("a table of contents of {} bytes", there - at);
-        return Err(Bad::new(8, what));
+    if end - at > MAX_CONTENTS {
+        let what = format!("a table of contents with {} bytes", end - at);
+        return Err(Error::new(8, what));
     }
-    let table = bytes.read(at, there - at)?;
+    let table = bytes.read(at, end - at)?;
     let mut decoder = rmp_serde::Deserializer::from_read_ref(&table);
     decoder.set_max_depth(64);
     let contents = Contents::deserialize(&mut decoder)
-        .map_err(|error| Bad::new(at, format!("the table of contents: {error}")))?;
-    let (places, packed) = match contents.compression_scheme.as_deref() {
+        .map_err(|error| Error::new(at, format!("table of contents: {error}")))?;
+    let (blobs, packed) = match contents.compression_scheme.as_deref() {
         None | Some("none") => (contents.blobs.clone(), false),
         Some("zstd-per-kernel") => (frames(bytes, &contents)?, true),
         Some(other) => {
-            let what = format!("a kpack archive compressed as \"{other}\", which is not known");
-            return Err(Bad::new(at, what));
+            let what = format!("unknown compression scheme \"{other}\" of a kpack archive");
+            return Err(Error::new(at, what));
         }
     };
     let mut kpack = Kpack {
@@ -110,24 +115,24 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Bad> {
         packed,
         ..Kpack::default()
     };
-    let mut seen = vec![false; places.len()];
+    let mut seen = vec![false; blobs.len()];
     for (binary, archs) in contents.toc {
         for (arch, entry) in archs {
-            let name = format!("the kernels of {binary} for {arch}");
+            let name = format!("kernels of {binary} for {arch}");
             let n = usize::try_from(entry.ordinal).unwrap_or(usize::MAX);
-            let Some(&Blob { offset, size }) = places.get(n) else {
-                let what = format!("{name} are number {n} of {}", places.len());
-                kpack.problems.push(Bad::new(at, what));
+            let Some(&Blob { offset, size }) = blobs.get(n) else {
+                let what = format!("{name}: ordinal {n}, but there are {} blobs", blobs.len());
+                kpack.problems.push(Error::new(at, what));
                 continue;
             };
             if std::mem::replace(&mut seen[n], true) {
-                let what = format!("{name} are those of another entry");
-                kpack.problems.push(Bad::new(offset, what));
+                let what = format!("{name}: another entry has the same ordinal");
+                kpack.problems.push(Error::new(offset, what));
                 continue;
             }
             if bytes.slice(offset, size).is_err() {
-                let what = format!("{name} of {size} bytes end beyond the archive");
-                kpack.problems.push(Bad::new(offset, what));
+                let what = format!("{name} ({size} bytes) extend past the end of the archive");
+                kpack.problems.push(Error::new(offset, what));
                 continue;
             }
             kpack.kernels.push(Kernels {
@@ -145,32 +150,32 @@ pub fn read(bytes: &Bytes) -> Result<Kpack, Bad> {
     let mut end = 0;
     let problems = &mut kpack.problems;
     kpack.kernels.retain(|kernels| {
-        let apart = kernels.at >= end;
-        if apart {
+        let is_separate = kernels.at >= end;
+        if is_separate {
             end = kernels.at + kernels.size;
         } else {
             let (binary, arch) = (&kernels.binary, &kernels.arch);
-            let what = format!("the kernels of {binary} for {arch} lie over others");
-            problems.push(Bad::new(kernels.at, what));
+            let what = format!("kernels of {binary} for {arch} overlap others");
+            problems.push(Error::new(kernels.at, what));
         }
-        apart
+        is_separate
     });
     Ok(kpack)
 }
 
-/// Where the frames are: a number of them, then each behind its size.
-fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Bad> {
+/// The locations of the compressed code objects. The archive has their number, then the size and the bytes of each.
+fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Error> {
     let start = contents.zstd_offset;
-    let all = bytes
-        .slice(start, contents.zstd_size)
-        .map_err(|_| Bad::new(start, "the compressed kernels end beyond the archive"))?;
-    let number = |at: u64| -> Result<u64, Bad> {
-        let word = all.read(at, 4).map_err(|_| {
-            Bad::new(
-                start + at,
-                "the sizes of the compressed kernels are cut off",
-            )
-        })?;
+    let all = bytes.slice(start, contents.zstd_size).map_err(|_| {
+        Error::new(
+            start,
+            "the compressed kernels extend past the end of the archive",
+        )
+    })?;
+    let number = |at: u64| -> Result<u64, Error> {
+        let word = all
+            .read(at, 4)
+            .map_err(|_| Error::new(start + at, "truncated sizes of the compressed kernels"))?;
         Ok(u64::from(u32::from_le_bytes(
             word.try_into().unwrap_or_default(),
         )))
@@ -189,20 +194,21 @@ fn frames(bytes: &Bytes, contents: &Contents) -> Result<Vec<Blob>, Bad> {
     Ok(frames)
 }
 
-/// What a host binary says about the kernels that were taken out of it (`.rocm_kpack_ref`).
+/// The kpack archives to which the code objects of a host binary were moved (section `.rocm_kpack_ref`).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Reference {
     /// The binary's name in the archives.
     #[serde(rename(deserialize = "kernel_name"), default)]
     pub binary: String,
-    /// Relative to the binary; `@GFXARCH@` stands for the architecture.
+    /// Paths relative to the binary. `@GFXARCH@` stands for the architecture.
     #[serde(rename(deserialize = "kpack_search_paths"), default)]
     pub archives: Vec<String>,
 }
 
-pub fn reference(bytes: &[u8]) -> Result<Reference, Bad> {
+/// Reads the contents of the section `.rocm_kpack_ref`.
+pub fn reference(bytes: &[u8]) -> Result<Reference, Error> {
     let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
     decoder.set_max_depth(64);
     Reference::deserialize(&mut decoder)
-        .map_err(|error| Bad::new(0, format!("the reference to kpack archives: {error}")))
+        .map_err(|error| Error::new(0, format!("reference to kpack archives: {error}")))
 }

@@ -1,29 +1,40 @@
-//! From any file to the GPU code objects in it. [`walk`] goes through host executables, libraries and objects, static
-//! archives, offload bundles (compressed or not), LLVM's offload binaries and kpack archives, in bounded memory, and
-//! shows each thing that it finds with its [`Place`]; [`extract`] writes code objects to a directory.
+//! Finds the GPU code objects in any file. [`walk`] reads host executables, libraries and objects, static archives,
+//! offload bundles (compressed or not), LLVM's offload binaries and kpack archives in bounded memory, and reports
+//! everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
 //!
-//! No byte is believed: what is damaged is told with its place, and the rest is still read.
+//! Nothing in a file is trusted. Damage is reported with its location, and the rest of the file is still read.
+
+#![forbid(unsafe_code)]
 
 mod archive;
 mod bundle;
 mod bytes;
 mod elf;
+mod error;
 pub mod extract;
+mod found;
+mod host;
+mod kind;
 pub mod kpack;
+mod location;
 mod metadata;
 mod object;
 mod offload;
 mod packed;
-mod place;
 mod profile;
 mod target;
 mod walk;
+mod without_code;
 
-pub use bytes::{Bad, Bytes};
+pub use bytes::Bytes;
+pub use error::Error;
+pub use found::{Bundle, Found, Kpack, What};
+pub use host::Host;
+pub use kind::Kind;
+pub use location::{Location, Step};
 pub use metadata::Kernel;
 pub use object::{CodeObject, Coverage, Profile, ProfileSection, Sampling};
 pub use packed::{Method, Packed};
-pub use place::{Place, Step};
 pub use profile::{Indexed, Raw, Trace};
 pub use target::{Feature, Target};
-pub use walk::{Bundle, Each, Found, Host, Kpack, Options, Wanted, What, walk, walk_bytes};
+pub use walk::{Each, Options, Wanted, walk, walk_bytes};

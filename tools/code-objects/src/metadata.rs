@@ -1,41 +1,45 @@
-//! The metadata note of a code object (msgpack; LLVM's AMDGPU usage guide, "Code Object Metadata"): its kernels.
+//! The kernels in the metadata note of a code object. The note is MessagePack ("Code Object Metadata" in LLVM's AMDGPU
+//! usage guide).
 
-use crate::bytes::Bad;
+use crate::error::Error;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// A kernel, and what it takes of the machine.
+/// A kernel and the resources that it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Kernel {
-    /// As the compiler has it (mangled).
+    /// Mangled.
     #[serde(rename(deserialize = ".name"))]
     pub name: String,
+    /// Vector registers per work item.
     #[serde(rename(deserialize = ".vgpr_count"), default)]
     pub vgprs: u32,
+    /// Accumulation vector registers per work item.
     #[serde(rename(deserialize = ".agpr_count"), default)]
     pub agprs: u32,
+    /// Scalar registers per wave.
     #[serde(rename(deserialize = ".sgpr_count"), default)]
     pub sgprs: u32,
     #[serde(rename(deserialize = ".vgpr_spill_count"), default)]
     pub vgpr_spills: u32,
     #[serde(rename(deserialize = ".sgpr_spill_count"), default)]
     pub sgpr_spills: u32,
-    /// Bytes of LDS a workgroup, without what is asked for at the launch.
+    /// Bytes of LDS per workgroup, without what the launch requests.
     #[serde(rename(deserialize = ".group_segment_fixed_size"), default)]
     pub lds: u32,
-    /// Bytes of scratch a work item.
+    /// Bytes of scratch memory per work item.
     #[serde(rename(deserialize = ".private_segment_fixed_size"), default)]
     pub scratch: u32,
-    /// Its calls may need more scratch than is known.
+    /// It may need more scratch memory, depending on its calls.
     #[serde(rename(deserialize = ".uses_dynamic_stack"), default)]
     pub dynamic_stack: bool,
     /// Bytes of arguments.
     #[serde(rename(deserialize = ".kernarg_segment_size"), default)]
     pub arguments: u32,
-    /// Work items of the largest workgroup.
+    /// Maximum number of work items per workgroup.
     #[serde(rename(deserialize = ".max_flat_workgroup_size"), default)]
     pub workgroup: u32,
-    /// Work items a wave.
+    /// Work items per wave.
     #[serde(rename(deserialize = ".wavefront_size"), default)]
     pub wave: u32,
 }
@@ -48,19 +52,19 @@ struct Metadata {
     _target: Option<IgnoredAny>,
 }
 
-/// The kernels in a note's description.
-pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Bad> {
+/// Reads the kernels from a note's description.
+pub fn kernels(note: &[u8]) -> Result<Vec<Kernel>, Error> {
     let mut input = std::io::Cursor::new(note);
     let mut decoder = rmp_serde::Deserializer::new(&mut input);
-    // Real metadata is six deep.
+    // Real metadata has a depth of six.
     decoder.set_max_depth(64);
     let metadata = Metadata::deserialize(&mut decoder);
     let at = input.position();
     match metadata {
         Ok(metadata) => Ok(metadata.kernels),
-        Err(error) => Err(Bad::new(
+        Err(error) => Err(Error::new(
             at.min(note.len() as u64),
-            format!("the metadata of the kernels: {error}"),
+            format!("kernel metadata: {error}"),
         )),
     }
 }

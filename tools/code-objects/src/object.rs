@@ -1,91 +1,90 @@
-//! A GPU code object: an ELF file for AMD's GPUs, and what it says about itself.
+//! A GPU code object: an ELF file for AMD's GPUs.
 
-use crate::bytes::Bad;
 use crate::elf::{Elf, Note, Symbol};
+use crate::error::Error;
 use crate::metadata::{self, Kernel};
-use crate::target::Target;
-use goblin::elf::header::ET_REL;
+use crate::target::{AMDGPU, Target};
+use goblin::elf::header::{EI_ABIVERSION, ET_REL};
 use profraw::format::{TableLayout, VARIANT_MASK};
 use serde::Serialize;
 
-/// Metadata beyond this is not read; RCCL's has 170 KB.
-const MOST_METADATA: u64 = 16 << 20;
+/// Limit on the metadata in bytes. RCCL's has 170 KB.
+const MAX_METADATA: u64 = 16 << 20;
 
-/// A section of an instrumented program.
+/// A profile section (`__llvm_prf_*`) of an instrumented code object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileSection {
     pub name: String,
-    /// Bytes.
+    /// In bytes.
     pub size: u64,
 }
 
-/// Whether only some blocks count (clang's `--offload-pgo-sampling`).
+/// Whether only some blocks (workgroups) count (clang's `--offload-pgo-sampling`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
     /// Every block counts.
     No,
     Yes,
-    /// The code object does not tell: its compiler samples unless told otherwise.
+    /// The code object does not record it. Its compiler samples by default.
     Unknown,
 }
 
-/// What a code object counts.
+/// The instrumentation of a code object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Profile {
     pub sections: Vec<ProfileSection>,
-    /// Of the raw profiles that it makes, without the variant flags.
+    /// Version of its raw profiles, without variant flags.
     pub raw_version: Option<u64>,
-    /// The variant flags by name.
+    /// Names of the variant flags.
     pub variants: Vec<String>,
     pub sampling: Sampling,
-    /// Tables of the sections' bounds, by which a runtime finds the counters.
+    /// Symbols of the tables of section bounds, with which a runtime finds the counters.
     pub tables: Vec<String>,
 }
 
-/// The coverage mapping: what llvm-cov needs to show counts in the sources.
+/// The coverage mapping, which llvm-cov needs to show counts in the source code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Coverage {
-    /// Bytes of `__llvm_covfun`.
+    /// Size of `__llvm_covfun` in bytes.
     pub functions: u64,
-    /// Bytes of `__llvm_covmap`.
+    /// Size of `__llvm_covmap` in bytes.
     pub files: u64,
 }
 
 /// A GPU code object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CodeObject {
-    /// `amdgcn-amd-amdhsa`.
+    /// For example `amdgcn-amd-amdhsa`.
     pub triple: String,
     pub target: Target,
-    /// Of the code object, 2 to 6; what its ABI calls it.
+    /// Code object version of the ABI, 2 to 6.
     pub version: u8,
-    /// It must be linked before it can be loaded.
+    /// It is not linked, so it cannot be loaded.
     pub relocatable: bool,
-    /// Bytes.
+    /// In bytes.
     pub size: u64,
+    /// In hexadecimal.
     pub build_id: Option<String>,
     pub kernels: Vec<Kernel>,
     pub profile: Option<Profile>,
     pub coverage: Option<Coverage>,
 }
 
-/// The target and the code object's version, from the first 64 bytes of a code object. `None`: it is none.
-pub fn target(head: &[u8]) -> Option<(Target, u8)> {
+/// The target of a code object, from its first 64 bytes. `None` if they are not of a code object.
+pub fn target(head: &[u8]) -> Option<Target> {
     let (header, _) = crate::elf::header(head).ok()?;
-    (header.e_machine == crate::target::AMDGPU).then(|| {
-        let version = version(header.e_ident[8]);
-        (Target::from_flags(header.e_flags, version), version)
-    })
+    let version = version(header.e_ident[EI_ABIVERSION]);
+    (header.e_machine == AMDGPU).then(|| Target::from_flags(header.e_flags, version))
 }
 
-/// ABI version 0 is code object version 2, and so on.
+/// The code object version of an ABI version: 2 for 0, and so on.
 fn version(abi: u8) -> u8 {
     abi.saturating_add(2)
 }
 
-/// Reads a code object, and says what in it could not be read.
-pub fn read(mut elf: Elf) -> (CodeObject, Vec<Bad>) {
+/// Reads a code object. Also returns what could not be read.
+pub fn read(mut elf: Elf) -> (CodeObject, Vec<Error>) {
     let version = version(elf.abi_version());
     let system = match elf.os_abi() {
         64 => "amdhsa",
@@ -96,8 +95,8 @@ pub fn read(mut elf: Elf) -> (CodeObject, Vec<Bad>) {
     let notes = elf.notes();
     let kernels = match kernels(&elf, &notes, version) {
         Ok(kernels) => kernels,
-        Err(bad) => {
-            elf.problems.push(bad);
+        Err(error) => {
+            elf.problems.push(error);
             Vec::new()
         }
     };
@@ -120,30 +119,30 @@ pub fn read(mut elf: Elf) -> (CodeObject, Vec<Bad>) {
     (object, elf.problems)
 }
 
-fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Bad> {
+fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Error> {
     // NT_AMDGPU_METADATA.
     let is_metadata = |note: &&Note| note.name == b"AMDGPU" && note.kind == 32;
     let Some(note) = notes.iter().find(is_metadata) else {
         if version == 2 && notes.iter().any(|note| note.name == b"AMD") {
-            let what = "its kernels are described in the form of code object version 2, which no \
-                        LLVM since 19 reads";
-            return Err(Bad::new(0, what));
+            let what =
+                "kernel metadata of code object version 2, which LLVM 19 and later do not read";
+            return Err(Error::new(0, what));
         }
         return Ok(Vec::new());
     };
-    if note.size > MOST_METADATA {
-        let what = format!("the kernels' metadata has {} bytes", note.size);
-        return Err(Bad::new(note.at, what));
+    if note.size > MAX_METADATA {
+        let what = format!("kernel metadata with {} bytes", note.size);
+        return Err(Error::new(note.at, what));
     }
     let description = elf.bytes.read(note.at, note.size)?;
-    metadata::kernels(&description).map_err(|bad| bad.moved(note.at))
+    metadata::kernels(&description).map_err(|error| error.shifted(note.at))
 }
 
 const SAMPLING: &str = "__llvm_profile_sampling_gpu";
 const COUNTING: &str = "__llvm_profile_instrument_gpu";
 const VERSION: &str = "__llvm_profile_raw_version";
 const TABLE: &str = "__llvm_profile_sections";
-/// devprof's device runtime leaves a byte in it, and one for each copy of its sampling function.
+/// A section of devprof's device runtime: one byte, and one per copy of its sampling function.
 const SAMPLING_SITES: &str = ".devprof.sampling";
 
 fn profile(elf: &mut Elf) -> Option<Profile> {
@@ -184,7 +183,7 @@ fn profile(elf: &mut Elf) -> Option<Profile> {
     };
     let raw_version = word.map(|word| word & !VARIANT_MASK).or_else(by_table);
     let undefined = |name: &str| find(name).is_some_and(|symbol| symbol.undefined);
-    // The function itself is one of the copies, where the optimizer has left it; a stripped file does not tell.
+    // The number of copies that are the function itself: 1, or 0 if the optimizer removed it. Unknown in a stripped file.
     let own = match elf.section(".symtab") {
         Some(_) => find(SAMPLING).map(|_| 1).or(Some(0)),
         None => None,
@@ -198,7 +197,7 @@ fn profile(elf: &mut Elf) -> Option<Profile> {
         Some(_) => Sampling::Yes,
         None if raw_version.is_some_and(|version| version < 11) => Sampling::No,
         None if undefined(SAMPLING) => Sampling::Yes,
-        // It counts, and asks nobody whether to.
+        // It calls the counting function, but not the sampling function.
         None if undefined(COUNTING) => Sampling::No,
         None => Sampling::Unknown,
     };

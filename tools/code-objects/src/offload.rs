@@ -1,18 +1,22 @@
-//! LLVM's offload binary ("Offload Binary" in LLVM's documentation of `.llvm.offloading`): images, each with what
-//! produced it and the target that it is for. Version 1 holds one image, version 2 any number.
+//! LLVM's offload binary ("Offload Binary" in LLVM's documentation of `.llvm.offloading`): images, each with its producer
+//! and target. Version 1 has one image, version 2 any number.
 
-use crate::bytes::{Bad, Bytes};
+use crate::bytes::Bytes;
+use crate::error::Error;
 
 pub const MAGIC: &[u8] = &[0x10, 0xff, 0x10, 0xad];
 
-/// More images are a damaged number.
-const MOST_IMAGES: u64 = 65_536;
-const MOST_STRINGS: u64 = 1024;
-const MOST_TEXT: u64 = 4096;
+/// Limit on the number of images.
+const MAX_IMAGES: u64 = 65_536;
+/// Limit on the number of strings of an image.
+const MAX_STRINGS: u64 = 1024;
+/// Limit on the length of a string in bytes.
+const MAX_TEXT: u64 = 4096;
 
+/// An image of an offload binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// From 1.
+    /// Counts from 1.
     pub number: u32,
     /// `object`, `bitcode`…
     pub kind: &'static str,
@@ -20,27 +24,31 @@ pub struct Image {
     pub producer: String,
     pub triple: String,
     pub arch: String,
-    /// From the binary's beginning.
+    /// Bytes from the beginning of the offload binary.
     pub offset: u64,
+    /// In bytes.
     pub size: u64,
 }
 
 impl Image {
-    /// As clang-offload-bundler would name it.
+    /// The id that clang-offload-bundler would give it.
     pub fn id(&self) -> String {
         format!("{}-{}-{}", self.producer, self.triple, self.arch)
     }
 }
 
+/// The valid images of an offload binary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binary {
     pub version: u32,
     pub images: Vec<Image>,
-    /// Bytes of the whole.
+    /// In bytes.
     pub size: u64,
-    pub problems: Vec<Bad>,
+    /// Why other images were left out.
+    pub problems: Vec<Error>,
 }
 
+/// `ImageKind`.
 const KINDS: [&str; 8] = [
     "nothing",
     "object",
@@ -51,38 +59,37 @@ const KINDS: [&str; 8] = [
     "spirv",
     "unknown",
 ];
-/// By bit.
+/// By bit number in `OffloadKind`.
 const PRODUCERS: [&str; 4] = ["openmp", "cuda", "hip", "sycl"];
 
-/// Reads the tables of the offload binary at the beginning of `bytes`.
-pub fn read(bytes: &Bytes) -> Result<Binary, Bad> {
-    let cut_off = |_| Bad::new(0, "the header of an offload binary is cut off");
+/// Reads the tables of the offload binary at the beginning of `bytes`. Images that are out of bounds, or overlap others,
+/// are left out.
+pub fn read(bytes: &Bytes) -> Result<Binary, Error> {
+    let cut_off = |_| Error::new(0, "truncated header of an offload binary");
     let head = bytes.read(0, 32).map_err(cut_off)?;
     if !head.starts_with(MAGIC) {
-        return Err(Bad::new(
-            0,
-            "no offload binary: it does not begin with its magic",
-        ));
+        return Err(Error::new(0, "not an offload binary"));
     }
-    let version = short(&head, 4);
-    let size = long(&head, 8);
+    let version = u32_at(&head, 4);
+    let size = u64_at(&head, 8);
     if size < 32 || size > bytes.size() {
-        let there = bytes.size();
-        let what = format!("an offload binary claims {size} bytes, {there} are there");
-        return Err(Bad::new(8, what));
+        let available = bytes.size();
+        let what = format!("an offload binary claims {size} bytes, but there are {available}");
+        return Err(Error::new(8, what));
     }
     let bytes = bytes.slice(0, size)?;
     let (entries, count) = match version {
-        // The size of the one entry stands where there is a number of them later.
-        1 => (long(&head, 16), 1),
-        2 => (long(&head, 16), long(&head, 24)),
+        // In version 1 the fourth word is the size of the entry, not the number of entries.
+        1 => (u64_at(&head, 16), 1),
+        2 => (u64_at(&head, 16), u64_at(&head, 24)),
         other => {
-            let what = format!("an offload binary of version {other}; versions 1 and 2 are known");
-            return Err(Bad::new(4, what));
+            let what =
+                format!("offload binary version {other} is not supported; versions 1 and 2 are");
+            return Err(Error::new(4, what));
         }
     };
-    if count > MOST_IMAGES {
-        return Err(Bad::new(
+    if count > MAX_IMAGES {
+        return Err(Error::new(
             24,
             format!("an offload binary claims {count} images"),
         ));
@@ -97,14 +104,14 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Bad> {
         let at = entries.saturating_add(u64::from(number - 1) * ENTRY);
         match image(&bytes, version, number, at) {
             Ok(image) if image.offset < end => {
-                let what = format!("image {number} {} lies over the one before it", image.id());
-                binary.problems.push(Bad::new(image.offset, what));
+                let what = format!("image {number} {} overlaps the one before it", image.id());
+                binary.problems.push(Error::new(image.offset, what));
             }
             Ok(image) => {
                 end = image.offset + image.size;
                 binary.images.push(image);
             }
-            Err(bad) => binary.problems.push(bad),
+            Err(error) => binary.problems.push(error),
         }
         if binary.problems.len() > 16 {
             break;
@@ -113,31 +120,31 @@ pub fn read(bytes: &Bytes) -> Result<Binary, Bad> {
     Ok(binary)
 }
 
-/// Bytes of an image's entry.
+/// Size of an image's entry in bytes.
 const ENTRY: u64 = 40;
 
-fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Bad> {
+fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Error> {
     let outside = |what: &str| {
-        let what = format!("{what} of image {number} ends beyond the offload binary");
-        move |_| Bad::new(at, what)
+        let what = format!("{what} of image {number} out of bounds of the offload binary");
+        move |_| Error::new(at, what)
     };
-    let entry = bytes.read(at, ENTRY).map_err(outside("the entry"))?;
+    let entry = bytes.read(at, ENTRY).map_err(outside("entry"))?;
     let kind = u16::from_le_bytes([entry[0], entry[1]]);
     let producer = u16::from_le_bytes([entry[2], entry[3]]);
-    let (strings, count) = (long(&entry, 8), long(&entry, 16));
-    let (offset, size) = (long(&entry, 24), long(&entry, 32));
-    bytes.slice(offset, size).map_err(outside("the image"))?;
-    if count > MOST_STRINGS {
-        return Err(Bad::new(
+    let (strings, count) = (u64_at(&entry, 8), u64_at(&entry, 16));
+    let (offset, size) = (u64_at(&entry, 24), u64_at(&entry, 32));
+    bytes.slice(offset, size).map_err(outside("contents"))?;
+    if count > MAX_STRINGS {
+        return Err(Error::new(
             at,
             format!("image {number} claims {count} strings"),
         ));
     }
-    // Later versions tell the value's size, too.
+    // Since version 2, a pair also has the size of the value.
     let pair = if version == 1 { 16 } else { 24 };
     let table = bytes
         .read(strings, count * pair)
-        .map_err(outside("the table of strings"))?;
+        .map_err(outside("table of strings"))?;
     let mut image = Image {
         number,
         kind: KINDS[usize::from(kind).min(KINDS.len() - 1)],
@@ -155,8 +162,8 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Bad
         size,
     };
     for pair in table.chunks_exact(pair as usize) {
-        let key = string(bytes, long(pair, 0)).map_err(outside("a string"))?;
-        let value = |_: ()| string(bytes, long(pair, 8)).map_err(outside("a string"));
+        let key = string(bytes, u64_at(pair, 0)).map_err(outside("a string"))?;
+        let value = |_: ()| string(bytes, u64_at(pair, 8)).map_err(outside("a string"));
         match key.as_str() {
             "triple" => image.triple = value(())?,
             "arch" => image.arch = value(())?,
@@ -166,19 +173,19 @@ fn image(bytes: &Bytes, version: u32, number: u32, at: u64) -> Result<Image, Bad
     Ok(image)
 }
 
-/// Text up to a zero.
-fn string(bytes: &Bytes, at: u64) -> Result<String, Bad> {
+/// The text at offset `at`, up to a zero byte.
+fn string(bytes: &Bytes, at: u64) -> Result<String, Error> {
     let rest = bytes.from(at);
-    let text = rest.head(MOST_TEXT)?;
+    let text = rest.head(MAX_TEXT)?;
     let end = text.iter().position(|&byte| byte == 0);
-    let text = &text[..end.ok_or_else(|| Bad::new(at, ""))?];
+    let text = &text[..end.ok_or_else(|| Error::new(at, ""))?];
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-fn long(bytes: &[u8], at: usize) -> u64 {
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
 }
 
-fn short(bytes: &[u8], at: usize) -> u32 {
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default())
 }

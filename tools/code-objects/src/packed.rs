@@ -1,17 +1,20 @@
-//! A compressed offload bundle ("CCOB"): a header of one of three versions, then zlib's or zstd's stream.
+//! A compressed offload bundle ("CCOB"): a header, of version 1 to 3, then a zlib or zstd stream.
 
-use crate::bytes::{Bad, Bytes, Reader};
+use crate::bytes::{Bytes, Reader};
+use crate::error::Error;
 use flate2::bufread::ZlibDecoder;
 use serde::Serialize;
 use std::io::{self, BufReader, Read};
 use zstd::stream::read::Decoder;
 
-const MAGIC: &[u8] = b"CCOB";
+pub const MAGIC: &[u8] = b"CCOB";
 
-/// What packs more tightly is a bomb, unless it is small.
-const MOST_RATIO: u64 = 1000;
+/// Limit on the compression ratio, as protection from decompression bombs.
+const MAX_RATIO: u64 = 1000;
+/// Up to this uncompressed size in bytes, any ratio is accepted.
 const SMALL: u64 = 4 << 30;
 
+/// Compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -31,35 +34,37 @@ impl Method {
 /// The header of a compressed offload bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
-    /// Of the header.
+    /// Version of the header.
     pub version: u16,
     pub method: Method,
-    /// Bytes with the header, when it tells them (from version 2 on).
+    /// Compressed size in bytes, with the header. Not in version 1.
     pub packed: Option<u64>,
-    /// Bytes, as the header has it.
+    /// Uncompressed size in bytes.
     pub unpacked: u64,
-    /// The first half of the MD5 of what is unpacked.
+    /// First half of the MD5 of the uncompressed bundle.
     pub hash: u64,
+    /// Size of the header in bytes.
     #[serde(skip)]
     pub header: u64,
 }
 
-/// The most bytes that are unpacked from `packed` ones.
-pub fn most(packed: u64) -> u64 {
-    packed.saturating_mul(MOST_RATIO).max(SMALL)
+/// Limit on the uncompressed size of `packed` bytes.
+pub fn max_unpacked(packed: u64) -> u64 {
+    packed.saturating_mul(MAX_RATIO).max(SMALL)
 }
 
-/// Whether bytes look like one: text that happens to have the four letters has no version behind them.
+/// Whether `bytes` begin with a header. Other data may contain the four letters of the magic by chance, so the version
+/// and the method must be valid, too.
 pub fn is_packed(bytes: &[u8]) -> bool {
     matches!(bytes, [b'C', b'C', b'O', b'B', 1..=3, 0, 0 | 1, 0, ..])
 }
 
 /// Reads the header at the beginning of `bytes`.
-pub fn read(bytes: &Bytes) -> Result<Packed, Bad> {
-    let cut_off = |_| Bad::new(0, "the header of a compressed offload bundle is cut off");
+pub fn read(bytes: &Bytes) -> Result<Packed, Error> {
+    let cut_off = |_| Error::new(0, "truncated header of a compressed offload bundle");
     let head = bytes.read(0, 8).map_err(cut_off)?;
     if !head.starts_with(MAGIC) {
-        return Err(Bad::new(0, "no compressed offload bundle"));
+        return Err(Error::new(0, "not a compressed offload bundle"));
     }
     let version = u16::from_le_bytes([head[4], head[5]]);
     let method = match u16::from_le_bytes([head[6], head[7]]) {
@@ -67,18 +72,18 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Bad> {
         1 => Method::Zstd,
         other => {
             let what = format!(
-                "an offload bundle compressed by method {other}; 0 (zlib) and 1 (zstd) are known"
+                "unknown compression method {other} of an offload bundle; 0 (zlib) and 1 (zstd) are known"
             );
-            return Err(Bad::new(6, what));
+            return Err(Error::new(6, what));
         }
     };
-    let short = |at: u64| -> Result<u64, Bad> {
+    let short = |at: u64| -> Result<u64, Error> {
         let bytes = bytes.read(at, 4).map_err(cut_off)?;
         Ok(u64::from(u32::from_le_bytes(
             bytes.try_into().unwrap_or_default(),
         )))
     };
-    let long = |at: u64| -> Result<u64, Bad> {
+    let long = |at: u64| -> Result<u64, Error> {
         let bytes = bytes.read(at, 8).map_err(cut_off)?;
         Ok(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
     };
@@ -88,21 +93,23 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Bad> {
         3 => (Some(long(8)?), long(16)?, long(24)?, 32),
         other => {
             let what = format!(
-                "a compressed offload bundle of version {other}; versions 1 to 3 are known"
+                "compressed offload bundle version {other} is not supported; versions 1 to 3 are"
             );
-            return Err(Bad::new(4, what));
+            return Err(Error::new(4, what));
         }
     };
-    let there = bytes.size();
-    if packed.is_some_and(|packed| packed > there || packed < header) {
+    let available = bytes.size();
+    if packed.is_some_and(|packed| packed > available || packed < header) {
         let claimed = packed.unwrap_or_default();
-        let what = format!("a compressed offload bundle claims {claimed} bytes, {there} are there");
-        return Err(Bad::new(8, what));
+        let what = format!(
+            "a compressed offload bundle claims {claimed} bytes, but there are {available}"
+        );
+        return Err(Error::new(8, what));
     }
-    let from = packed.unwrap_or(there);
-    if unpacked > most(from) {
+    let from = packed.unwrap_or(available);
+    if unpacked > max_unpacked(from) {
         let what = format!("{from} bytes claim to unpack to {unpacked}");
-        return Err(Bad::new(8, what));
+        return Err(Error::new(8, what));
     }
     Ok(Packed {
         version,
@@ -114,9 +121,10 @@ pub fn read(bytes: &Bytes) -> Result<Packed, Bad> {
     })
 }
 
-/// Unpacks a compressed stream, to at most the size that was claimed.
+/// Decompresses a stream, up to the size that its header claims.
 pub struct Unpacker {
     stream: Stream,
+    /// Bytes that are still to be unpacked.
     left: u64,
 }
 
@@ -125,11 +133,11 @@ enum Stream {
     Zstd(Box<Decoder<'static, BufReader<Reader>>>),
 }
 
-/// zstd's own bound for what it unpacks without being asked: 128 MiB of window.
+/// Limit on the window: 128 MiB, which is also the default of the zstd program.
 const WINDOW_LOG: u32 = 27;
 
 impl Unpacker {
-    /// `bytes` begin with the stream, and may go on behind it.
+    /// `bytes` begin with the stream; other data may follow. `unpacked`: the claimed size in bytes.
     pub fn new(bytes: &Bytes, method: Method, unpacked: u64) -> io::Result<Unpacker> {
         let input = BufReader::with_capacity(1 << 18, bytes.reader());
         let stream = match method {
@@ -146,7 +154,10 @@ impl Unpacker {
         })
     }
 
-    /// Reads what is left, and says when it is not what was claimed. Bytes of the compressed stream.
+    /// Reads the rest. Returns the size of the compressed stream in bytes.
+    ///
+    /// # Errors
+    /// The stream is damaged, or does not unpack to the claimed size.
     pub fn finish(mut self, bytes: &Bytes) -> Result<u64, String> {
         let mut buffer = vec![0; 1 << 18];
         loop {
@@ -157,12 +168,12 @@ impl Unpacker {
             }
         }
         if self.left > 0 {
-            return Err(format!("{} bytes fewer than it claims", self.left));
+            return Err(format!("{} bytes fewer than claimed", self.left));
         }
-        // The end of the stream may come after its last byte.
+        // Also reads the stream's trailer, which can follow the last byte of the contents.
         match self.read_more(&mut buffer[..1]) {
             Ok(0) => {}
-            Ok(_) => return Err("it has more bytes than it claims".into()),
+            Ok(_) => return Err("more bytes than claimed".into()),
             Err(error) => return Err(error.to_string()),
         }
         let input = match self.stream {

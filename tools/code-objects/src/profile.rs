@@ -1,99 +1,82 @@
-//! Profiles and traces: what their headers say.
+//! The headers of profiles and traces.
 
-use crate::bytes::{Bad, Bytes};
+use crate::bytes::Bytes;
+use crate::error::Error;
 use profraw::Layout;
-use profraw::format::{VARIANT_MASK, variants};
+use profraw::format::{Format, MAX_HEADER_SIZE, VARIANT_MASK, variants};
 use serde::Serialize;
 use std::ops::Range;
 use tracefile::format::Count;
 
-/// A raw profile; a file may hold several.
+/// A file of raw profiles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Raw {
-    /// Without the variant flags.
+    /// Version of the first one, without variant flags.
     pub version: u64,
+    /// Names of its variant flags.
     pub variants: Vec<String>,
-    /// 32 or 64, of the machine that it counts.
+    /// Word size of the target: 32 or 64.
     pub bits: u8,
+    /// Byte order of the target.
     pub big_endian: bool,
-    /// Profiles one after the other, all alike.
+    /// Number of consecutive profiles in the file.
     pub profiles: u64,
-    /// The numbers that versions 10 and 11 tell.
+    /// Number of functions. `None` in versions other than 10 and 11.
     pub functions: Option<u64>,
+    /// Number of counters. `None` in versions other than 10 and 11.
     pub counters: Option<u64>,
+    /// In hexadecimal.
     pub binary_ids: Vec<String>,
 }
 
-/// A profile as llvm-profdata writes it.
+/// An indexed profile, as llvm-profdata writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Indexed {
-    /// Of the format.
+    /// Without variant flags.
     pub version: u64,
+    /// Names of the variant flags.
     pub variants: Vec<String>,
 }
 
-/// A trace of devprof.
+/// A devprof trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
-    /// Of the process that it is about.
+    /// Id of the process that wrote it.
     pub process: u32,
+    /// Number of complete records. `None` if it is damaged.
     pub records: Option<u64>,
-    /// Its writer ended in order.
+    /// The process closed it. False if the process still runs or was killed.
     pub closed: bool,
 }
 
-const RAW_64: u64 = 0xff6c_7072_6f66_7281;
-const RAW_32: u64 = 0xff6c_7072_6f66_5281;
-const INDEXED: u64 = 0xff6c_7072_6f66_6981;
-
-/// Whether the first 8 bytes are a raw profile's: bits and whether it is big-endian.
-pub fn raw_kind(head: &[u8]) -> Option<(u8, bool)> {
-    let word: [u8; 8] = head.get(..8)?.try_into().ok()?;
-    match (u64::from_le_bytes(word), u64::from_be_bytes(word)) {
-        (RAW_64, _) => Some((64, false)),
-        (RAW_32, _) => Some((32, false)),
-        (_, RAW_64) => Some((64, true)),
-        (_, RAW_32) => Some((32, true)),
-        _ => None,
-    }
-}
-
-pub fn is_indexed(head: &[u8]) -> bool {
-    // The magic stands in reading order; all numbers behind it are little-endian.
-    head.starts_with(&INDEXED.to_be_bytes())
-}
-
-/// The raw profiles in a file, and what is wrong with it.
-pub fn raw(bytes: &Bytes, bits: u8, big_endian: bool) -> (Raw, Option<Bad>) {
+/// Reads the headers of the raw profiles in a file. Also returns why the rest of the file could not be read.
+pub fn raw(bytes: &Bytes, bits: u8, big_endian: bool) -> (Raw, Option<Error>) {
     let mut raw = Raw {
         bits,
         big_endian,
         ..Raw::default()
     };
-    let bad = raw.read(bytes).err();
-    (raw, bad)
+    let problem = raw.read(bytes).err();
+    (raw, problem)
 }
 
-/// Why the end of a profile is not found.
-enum Unread {
-    Bytes(Bad),
+/// Why the end of a profile was not found.
+enum EndError {
+    Bytes(Error),
     Profile(profraw::Error),
 }
 
-impl From<profraw::Error> for Unread {
-    fn from(error: profraw::Error) -> Unread {
-        Unread::Profile(error)
+impl From<profraw::Error> for EndError {
+    fn from(error: profraw::Error) -> EndError {
+        EndError::Profile(error)
     }
 }
 
-/// The largest header.
-const HEAD: u64 = 19 * 8;
-
 impl Raw {
-    fn read(&mut self, bytes: &Bytes) -> Result<(), Bad> {
+    fn read(&mut self, bytes: &Bytes) -> Result<(), Error> {
         let head = bytes
             .read(0, 16)
-            .map_err(|_| Bad::new(8, "the raw profile is cut off in its header"))?;
+            .map_err(|_| Error::new(8, "truncated header of a raw profile"))?;
         let word: [u8; 8] = head[8..].try_into().unwrap_or_default();
         let word = match self.big_endian {
             true => u64::from_be_bytes(word),
@@ -102,18 +85,20 @@ impl Raw {
         self.version = word & !VARIANT_MASK;
         self.variants = variants(word);
         self.profiles = 1;
-        let is_known = [10, 11].contains(&self.version) && self.bits == 64 && !self.big_endian;
-        if !is_known {
+        let is_known = Format::of_version(self.version).is_some();
+        if !is_known || self.bits != 64 || self.big_endian {
             return Ok(());
         }
         self.profiles = 0;
         let mut at = 0;
         while at < bytes.size() {
             let rest = bytes.from(at);
-            let head = rest.head(HEAD).map_err(|bad| bad.moved(at))?;
+            let head = rest
+                .head(MAX_HEADER_SIZE as u64)
+                .map_err(|error| error.shifted(at))?;
             let size = usize::try_from(rest.size()).unwrap_or(usize::MAX);
             let layout = Layout::of_file(&head, size)
-                .map_err(|error| Bad::new(at, format!("a raw profile {error}")))?;
+                .map_err(|error| Error::new(at, format!("raw profile: {error}")))?;
             let header = &layout.header;
             self.profiles += 1;
             let add = |sum: &mut Option<u64>, more| {
@@ -128,17 +113,17 @@ impl Raw {
             }
             let read = |range: Range<usize>| rest.read(range.start as u64, range.len() as u64);
             let end =
-                profraw::end_of_file(&layout, size, |range| read(range).map_err(Unread::Bytes));
+                profraw::end_of_file(&layout, size, |range| read(range).map_err(EndError::Bytes));
             at += end.map_err(|why| match why {
-                Unread::Bytes(bad) => bad.moved(at),
-                Unread::Profile(error) => Bad::new(at, format!("a raw profile {error}")),
+                EndError::Bytes(error) => error.shifted(at),
+                EndError::Profile(error) => Error::new(at, format!("raw profile: {error}")),
             })? as u64;
         }
         Ok(())
     }
 }
 
-/// Each is a length and so many bytes, padded to 8.
+/// Binary ids in hexadecimal. Each one is its length and its bytes, padded to a multiple of 8.
 fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
     let mut ids = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<8>() {
@@ -152,20 +137,19 @@ fn binary_ids(mut bytes: &[u8]) -> Vec<String> {
     ids
 }
 
-pub fn indexed(bytes: &Bytes) -> Result<Indexed, Bad> {
-    let word = bytes
-        .read(8, 8)
-        .map_err(|_| Bad::new(8, "the profile is cut off in its header"))?;
-    let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+/// Describes an indexed profile. `version`: as in its header, with variant flags; `None` if the header is truncated.
+pub fn indexed(version: Option<u64>) -> Result<Indexed, Error> {
+    let version = version.ok_or_else(|| Error::new(8, "truncated header of an indexed profile"))?;
     Ok(Indexed {
-        version: word & !VARIANT_MASK,
-        variants: variants(word),
+        version: version & !VARIANT_MASK,
+        variants: variants(version),
     })
 }
 
-pub fn trace(bytes: &Bytes) -> Result<Trace, Bad> {
+/// Reads the header of a trace.
+pub fn trace(bytes: &Bytes) -> Result<Trace, Error> {
     let reader =
-        tracefile::Reader::new(bytes.reader()).map_err(|error| Bad::new(0, error.to_string()))?;
+        tracefile::Reader::new(bytes.reader()).map_err(|error| Error::new(0, error.to_string()))?;
     Ok(Trace {
         process: reader.header().pid.get(),
         records: reader.count(Count::Records),

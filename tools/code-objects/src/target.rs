@@ -1,12 +1,12 @@
-//! What a code object runs on, out of its ELF header (LLVM's AMDGPU usage guide, "ELF Code Object").
+//! The target of a code object, from its ELF header ("ELF Code Object" in LLVM's AMDGPU usage guide).
 
 use serde::Serialize;
 use std::fmt;
 
-/// EM_AMDGPU.
+/// `EM_AMDGPU`.
 pub const AMDGPU: u16 = 224;
 
-/// Processors by EF_AMDGPU_MACH.
+/// Processors by `EF_AMDGPU_MACH`.
 const PROCESSORS: &[(u32, &str)] = &[
     (0x20, "gfx600"),
     (0x21, "gfx601"),
@@ -73,37 +73,37 @@ const PROCESSORS: &[(u32, &str)] = &[
     (0x63, "gfx13-generic"),
 ];
 
-/// A feature that the processor can be set to have or not.
+/// The setting of a feature that can be switched on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
     Unsupported,
-    /// The code works with both settings.
+    /// The code runs with both settings.
     Any,
     Off,
     On,
 }
 
-/// What a code object runs on.
+/// The target of a code object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Target {
-    /// Such as `gfx90a`, or `gfx11-generic`.
+    /// For example `gfx90a` or `gfx11-generic`.
     pub processor: String,
     pub xnack: Feature,
     pub sramecc: Feature,
-    /// Of a generic processor; 0 of others.
+    /// Version of a generic processor; 0 for others.
     pub generic_version: u8,
 }
 
 impl Target {
-    /// `version`: of the code object, 2 to 6.
+    /// `flags`: `e_flags`. `version`: the code object version, 2 to 6.
     pub fn from_flags(flags: u32, version: u8) -> Target {
         let mach = flags & 0xff;
         let processor = match PROCESSORS.iter().find(|(known, _)| *known == mach) {
             Some((_, name)) => (*name).to_owned(),
             None => format!("unknown-{mach:#x}"),
         };
-        // One bit each in version 3, two from 4 on.
+        // A feature has one bit in version 3, and two since version 4.
         let bit = |mask: u32| match flags & mask {
             0 => Feature::Off,
             _ => Feature::On,
@@ -127,7 +127,7 @@ impl Target {
         }
     }
 
-    /// The features that are on or off, as in a target ID.
+    /// The features that are on (`+`) or off (`-`), in the order of a target ID.
     fn features(&self) -> impl Iterator<Item = (&'static str, char)> {
         let signs = [("sramecc", self.sramecc), ("xnack", self.xnack)];
         signs
@@ -139,7 +139,7 @@ impl Target {
             })
     }
 
-    /// The target as a part of a file's name: no colon in it.
+    /// The target as a part of a file name, without colons.
     pub fn file_name(&self) -> String {
         let mut name = self.processor.clone();
         for (feature, sign) in self.features() {
@@ -148,7 +148,7 @@ impl Target {
         name
     }
 
-    /// Whether `wanted` names it: its processor, or its target ID.
+    /// Whether `wanted` matches: a processor, or a processor with features as in a target ID.
     pub fn is(&self, wanted: &str) -> bool {
         let (processor, features) = wanted.split_once(':').unwrap_or((wanted, ""));
         let mut features = features.split(':').filter(|feature| !feature.is_empty());
@@ -160,7 +160,7 @@ impl Target {
     }
 }
 
-/// The target ID, such as `gfx90a:sramecc+:xnack-`.
+/// The target ID, for example `gfx90a:sramecc+:xnack-`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.processor)?;

@@ -1,17 +1,16 @@
-//! The way from a file to everything in it: containers within containers, each read by its own module, and what is
-//! wrong with a part told without giving up the rest.
+//! Walks through a file and everything in it, including nested containers. Each format has its own module. Damage to a
+//! part is reported, and does not end the walk.
 
-use crate::bytes::{Bad, Bytes, Keeper, read_some};
+use crate::bytes::Bytes;
 use crate::elf::Elf;
-use crate::object::{self, CodeObject};
+use crate::error::Error;
+use crate::found::{Bundle, Found, Kpack, What};
+use crate::kind::Kind;
+use crate::location::{Location, Step};
 use crate::packed::{Packed, Unpacker};
-use crate::place::{Place, Step};
-use crate::profile::{self, Indexed, Raw, Trace};
 use crate::target::Target;
-use crate::{archive, bundle, kpack, offload, packed};
-use goblin::elf::header::{ET_DYN, ET_EXEC, ET_REL};
-use goblin::elf::program_header::{PF_X, PT_LOAD};
-use serde::Serialize;
+use crate::{archive, bundle, host, kpack, object, offload, packed, profile, without_code};
+use profraw::kind::Kind as ProfileKind;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,127 +18,58 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Something in a file.
-#[derive(Debug)]
-pub struct Found {
-    pub place: Place,
-    pub what: What,
-    /// All of it, or of a code object in something compressed what tells what it is (see [`Options::whole`]). Nothing
-    /// of damage.
-    pub bytes: Option<Bytes>,
-}
-
-/// What was found. A container comes before what it contains.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "what")]
-pub enum What {
-    CodeObject(Box<CodeObject>),
-    Host(Host),
-    Archive {
-        thin: bool,
-    },
-    Bundle(Bundle),
-    OffloadBinary {
-        version: u32,
-        images: usize,
-    },
-    Kpack(Kpack),
-    /// LLVM bitcode: what a translation unit is before its device link.
-    Bitcode,
-    SpirV,
-    RawProfile(Raw),
-    Profile(Indexed),
-    Trace(Trace),
-    /// None of what is known.
-    Unknown {
-        first: Vec<u8>,
-    },
-    /// A part that could not be read.
-    Damage {
-        why: String,
-    },
-}
-
-/// A host's ELF file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Host {
-    pub machine: String,
-    pub kind: &'static str,
-    pub build_id: Option<String>,
-    /// Its own code counts.
-    pub profile: bool,
-    /// The host code's coverage mapping is there.
-    pub coverage: bool,
-    /// It has a section that may hold device code.
-    pub device_code: bool,
-    /// Its device code is in archives.
-    pub kpack: Option<kpack::Reference>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Bundle {
-    /// The targets, in the bundle's order.
-    pub entries: Vec<String>,
-    pub packed: Option<Packed>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Kpack {
-    pub group: String,
-    pub family: String,
-    pub packed: bool,
-    pub kernels: usize,
-}
-
-/// Which code objects are wanted, by target.
+/// Whether code objects for a target are wanted.
 pub type Wanted<'a> = &'a dyn Fn(&Target) -> bool;
 
-/// What to do on the way.
+/// Options of a walk.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Code objects that were compressed are unpacked into files in this directory, which go when nobody wants them
-    /// any more. Without it, nothing but code is left out of [`Found::bytes`].
-    pub whole: Option<&'a Path>,
-    /// Others are passed over.
+    /// Directory into which compressed code objects are unpacked completely, as temporary files. Without it,
+    /// [`Found::bytes`] of these have no code.
+    pub unpack_to: Option<&'a Path>,
+    /// Skips code objects for other targets.
     pub wanted: Option<Wanted<'a>>,
 }
 
-/// Containers in containers deeper than this are told as damage.
-const MOST_DEPTH: usize = 8;
+/// Limit on the depth of nested containers.
+const MAX_DEPTH: usize = 8;
 
-/// Bytes of names, kernels and places that a walk tells at most. Real libraries tell a few MiB; a compressed file could
-/// tell more than memory holds.
-const MOST_TOLD: u64 = 256 << 20;
+/// Limit on the total size of everything that is found, in bytes ([`Found::weight`]). Real libraries have a few MiB of
+/// names, but a compressed file can have more than fits in memory.
+const MAX_FOUND: u64 = 256 << 20;
 
-/// Takes what is found, and ends the walk if it wants to.
+/// Called with everything that is found. It can end the walk.
 pub type Each<'a> = &'a mut dyn FnMut(Found) -> ControlFlow<()>;
 
-/// Shows `each` everything in a file, in its order.
+/// Calls `each` with everything in a file, in the file's order.
 pub fn walk(file: &Path, options: Options, each: Each) {
     let mut walk = Walk::new(options, each);
-    let place = Place::new(file);
-    // Ended by `each`, or by the end.
+    let location = Location::new(file);
+    // Whether `each` ended the walk does not matter here.
     let _ = match open(file) {
         Ok((bytes, id)) => {
             walk.open.insert(id);
-            walk.bytes(&place, &bytes)
+            walk.bytes(&location, &bytes)
         }
-        Err(why) => walk.damage(&place, Bad::new(0, why)),
+        Err(why) => walk.damage(&location, Error::new(0, why)),
     };
 }
 
-/// Shows `each` everything in bytes that came from `place`.
-pub fn walk_bytes(place: &Path, bytes: Bytes, options: Options, each: Each) {
-    let _ = Walk::new(options, each).bytes(&Place::new(place), &bytes);
+/// Calls `each` with everything in `bytes`. `file`: the path to report as the location.
+pub fn walk_bytes(file: &Path, bytes: Bytes, options: Options, each: Each) {
+    let _ = Walk::new(options, each).bytes(&Location::new(file), &bytes);
 }
 
-/// Opens a regular file; it, and what tells it from others.
-fn open(file: &Path) -> Result<(Bytes, (u64, u64)), String> {
+/// Device and inode of a file.
+type FileId = (u64, u64);
+
+/// Opens a regular file.
+fn open(file: &Path) -> Result<(Bytes, FileId), String> {
     let failed = |error: io::Error| format!("cannot be opened: {error}");
-    // A pipe would wait for its writer.
+    // Opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(file).map_err(failed)?;
     if metadata.is_dir() {
-        return Err("a directory: name files".into());
+        return Err("a directory; pass its files instead".into());
     }
     if !metadata.is_file() {
         return Err("not a regular file".into());
@@ -152,11 +82,12 @@ fn open(file: &Path) -> Result<(Bytes, (u64, u64)), String> {
 struct Walk<'a, 'b> {
     options: Options<'a>,
     each: Each<'b>,
+    /// Number of containers around the current bytes.
     depth: usize,
-    /// Bytes told so far.
-    told: u64,
-    /// Files that are being read, by device and number: an archive may name itself.
-    open: HashSet<(u64, u64)>,
+    /// See [`MAX_FOUND`].
+    found: u64,
+    /// The files that are being read. An archive may name itself.
+    open: HashSet<FileId>,
 }
 
 const NEXT: ControlFlow<()> = ControlFlow::Continue(());
@@ -167,195 +98,133 @@ impl<'a, 'b> Walk<'a, 'b> {
             options,
             each,
             depth: 0,
-            told: 0,
+            found: 0,
             open: HashSet::new(),
         }
     }
 
-    fn tell(&mut self, place: &Place, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
-        self.told += weight(place, &what);
-        if self.told > MOST_TOLD {
+    fn found(&mut self, location: &Location, what: What, bytes: Option<Bytes>) -> ControlFlow<()> {
+        let found = Found {
+            location: location.clone(),
+            what,
+            bytes,
+        };
+        self.found += found.weight();
+        if self.found > MAX_FOUND {
             let why = format!(
-                "what is in the file so far has {} MiB of names: the rest is left out",
-                MOST_TOLD >> 20
+                "the file has more than {} MiB of names: the rest is skipped",
+                MAX_FOUND >> 20
             );
-            let place = place.clone();
-            let what = What::Damage { why };
             let _ = (self.each)(Found {
-                place,
-                what,
+                what: What::Damage { why },
                 bytes: None,
+                ..found
             });
             return ControlFlow::Break(());
         }
-        (self.each)(Found {
-            place: place.clone(),
-            what,
-            bytes,
-        })
+        (self.each)(found)
     }
 
-    fn damage(&mut self, place: &Place, bad: Bad) -> ControlFlow<()> {
-        self.tell(&place.at(bad.at), What::Damage { why: bad.what }, None)
+    fn damage(&mut self, location: &Location, error: Error) -> ControlFlow<()> {
+        let why = error.message;
+        self.found(&location.at(error.offset), What::Damage { why }, None)
     }
 
-    fn damages(&mut self, place: &Place, all: Vec<Bad>) -> ControlFlow<()> {
-        all.into_iter().try_for_each(|bad| self.damage(place, bad))
+    fn damages(&mut self, location: &Location, all: Vec<Error>) -> ControlFlow<()> {
+        let mut all = all.into_iter();
+        all.try_for_each(|error| self.damage(location, error))
     }
 
-    /// Whatever it is.
-    fn bytes(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
-        if self.depth == MOST_DEPTH {
-            let what = format!("more than {MOST_DEPTH} containers in one another");
-            return self.damage(place, Bad::new(0, what));
+    /// A file of any kind.
+    fn bytes(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+        if self.depth == MAX_DEPTH {
+            let what = format!("more than {MAX_DEPTH} nested containers");
+            return self.damage(location, Error::new(0, what));
         }
         self.depth += 1;
-        let flow = self.kind(place, bytes);
+        let flow = self.by_kind(location, bytes);
         self.depth -= 1;
         flow
     }
 
-    fn kind(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn by_kind(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let head = match bytes.head(64) {
             Ok(head) => head,
-            Err(bad) => return self.damage(place, bad),
+            Err(error) => return self.damage(location, error),
         };
-        if head.starts_with(b"\x7fELF") {
-            return self.elf(place, bytes, &head);
-        }
-        if archive::is_archive(&head) {
-            return self.archive(place, bytes);
-        }
-        if head.starts_with(bundle::MAGIC) || packed::is_packed(&head) || head.starts_with(b"CCOB")
-        {
-            return self.bundles(place, bytes);
-        }
-        if head.starts_with(offload::MAGIC) {
-            return self.offload(place, bytes);
-        }
-        if head.starts_with(kpack::MAGIC) {
-            return self.kpack(place, bytes);
-        }
-        let told = |what: Result<What, Bad>, walk: &mut Self| match what {
-            Ok(what) => walk.tell(place, what, Some(bytes.clone())),
-            Err(bad) => walk.damage(place, bad),
-        };
-        if let Some((bits, big_endian)) = profile::raw_kind(&head) {
-            let (raw, bad) = profile::raw(bytes, bits, big_endian);
-            self.tell(place, What::RawProfile(raw), Some(bytes.clone()))?;
-            return bad.map_or(NEXT, |bad| self.damage(place, bad));
-        }
-        if profile::is_indexed(&head) {
-            return told(profile::indexed(bytes).map(What::Profile), self);
-        }
-        if head.starts_with(&tracefile::format::MAGIC) {
-            return told(profile::trace(bytes).map(What::Trace), self);
-        }
-        let what = match *head {
-            [b'B', b'C', 0xc0, 0xde, ..] | [0xde, 0xc0, 0x17, 0x0b, ..] => What::Bitcode,
-            [0x03, 0x02, 0x23, 0x07, ..] => What::SpirV,
-            _ => What::Unknown {
+        let what = match Kind::of(&head) {
+            Kind::Elf => return self.elf(location, bytes, &head),
+            Kind::Archive => return self.archive(location, bytes),
+            Kind::Bundle => return self.bundles(location, bytes),
+            Kind::OffloadBinary => return self.offload(location, bytes),
+            Kind::Kpack => return self.kpack(location, bytes),
+            Kind::Profile(ProfileKind::Raw {
+                bits, big_endian, ..
+            }) => {
+                let (raw, problem) = profile::raw(bytes, bits, big_endian);
+                self.found(location, What::RawProfile(raw), Some(bytes.clone()))?;
+                return problem.map_or(NEXT, |error| self.damage(location, error));
+            }
+            Kind::Profile(ProfileKind::Indexed { version }) => match profile::indexed(version) {
+                Ok(profile) => What::Profile(profile),
+                Err(error) => return self.damage(location, error),
+            },
+            Kind::Trace => match profile::trace(bytes) {
+                Ok(trace) => What::Trace(trace),
+                Err(error) => return self.damage(location, error),
+            },
+            Kind::Bitcode => What::Bitcode,
+            Kind::SpirV => What::SpirV,
+            Kind::Unknown => What::Unknown {
                 first: head[..head.len().min(16)].to_vec(),
             },
         };
-        self.tell(place, what, Some(bytes.clone()))
+        self.found(location, what, Some(bytes.clone()))
     }
 
-    fn elf(&mut self, place: &Place, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
+    fn elf(&mut self, location: &Location, bytes: &Bytes, head: &[u8]) -> ControlFlow<()> {
         let target = object::target(head);
-        if let (Some((target, _)), Some(wanted)) = (&target, self.options.wanted)
+        if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
             && !wanted(target)
         {
             return NEXT;
         }
         let elf = match Elf::read(bytes) {
             Ok(elf) => elf,
-            Err(bad) => return self.damage(place, bad),
+            Err(error) => return self.damage(location, error),
         };
         if target.is_none() {
-            return self.host(place, elf);
+            return self.host(location, elf);
         }
         let (object, problems) = object::read(elf);
         let what = What::CodeObject(Box::new(object));
-        self.tell(place, what, Some(bytes.clone()))?;
-        self.damages(place, problems)
+        self.found(location, what, Some(bytes.clone()))?;
+        self.damages(location, problems)
     }
 
-    fn host(&mut self, place: &Place, mut elf: Elf) -> ControlFlow<()> {
-        let notes = elf.notes();
-        let has = |start: &str| elf.sections.iter().any(|s| s.name.starts_with(start));
-        let mut problems = Vec::new();
-        let reference = elf.section(".rocm_kpack_ref").and_then(|s| s.range());
-        let kpack = reference.and_then(|(at, size)| {
-            let read = elf.bytes.read(at, size.min(1 << 20));
-            match read.and_then(|bytes| kpack::reference(&bytes)) {
-                Ok(reference) => Some(reference),
-                Err(bad) => {
-                    problems.push(bad.moved(at));
-                    None
-                }
-            }
-        });
-        let parts: Vec<(Step, u64, u64)> = elf
-            .sections
-            .iter()
-            .filter(|section| {
-                let name = section.name.as_str();
-                name == ".hip_fatbin" || name == ".llvm.offloading" || is_bundled(name)
-            })
-            .filter_map(|section| {
-                let (at, size) = section.range()?;
-                // clang-offload-bundler names an entry's section so.
-                let step = match section.name.strip_prefix(BUNDLED) {
-                    Some(id) => Step::Entry {
-                        number: 1,
-                        id: id.to_owned(),
-                    },
-                    None => Step::Section(section.name.clone()),
-                };
-                Some((step, at, size))
-            })
-            .collect();
-        let host = Host {
-            machine: machine(elf.header.e_machine),
-            kind: match elf.header.e_type {
-                ET_REL => "object",
-                ET_EXEC => "executable",
-                ET_DYN if elf.section(".interp").is_some() => "executable",
-                ET_DYN => "library",
-                _ => "file",
-            },
-            build_id: elf.build_id(&notes),
-            profile: has("__llvm_prf_"),
-            coverage: has("__llvm_covfun"),
-            device_code: !parts.is_empty(),
-            kpack,
-        };
-        self.tell(place, What::Host(host), Some(elf.bytes.clone()))?;
-        problems.append(&mut elf.problems);
-        self.damages(place, problems)?;
+    fn host(&mut self, location: &Location, mut elf: Elf) -> ControlFlow<()> {
+        let (host, sections, problems) = host::read(&mut elf);
+        self.found(location, What::Host(host), Some(elf.bytes.clone()))?;
+        self.damages(location, problems)?;
         let mut end = 0;
-        for (step, at, size) in in_order(parts) {
-            if at < end {
-                self.damage(
-                    place,
-                    Bad::new(at, format!("{step} lies over what is before it")),
-                )?;
+        for section in sections {
+            let (step, offset) = (section.step, section.offset);
+            if offset < end {
+                let what = format!("{step} overlaps the section before it");
+                self.damage(location, Error::new(offset, what))?;
                 continue;
             }
-            // A section that ends beyond the file was told.
-            let Ok(part) = elf
-                .bytes
-                .slice(at, size.min(elf.bytes.size().saturating_sub(at)))
-            else {
+            // A section that extends past the end of the file was reported already.
+            let available = elf.bytes.size().saturating_sub(offset);
+            let Ok(part) = elf.bytes.slice(offset, section.size.min(available)) else {
                 continue;
             };
-            end = at + part.size();
-            let inner = place.step(step, at);
+            end = offset + part.size();
+            let inner = location.step(step, offset);
             let is_zero = part
                 .head(4096)
                 .is_ok_and(|head| head.iter().all(|&byte| byte == 0));
-            if part.size() == 0 || is_zero && kpack_took(&elf) {
+            if part.size() == 0 || is_zero && host::is_in_kpack(&elf) {
                 continue;
             }
             self.bytes(&inner, &part)?;
@@ -363,86 +232,85 @@ impl<'a, 'b> Walk<'a, 'b> {
         NEXT
     }
 
-    fn archive(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn archive(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let members = match archive::Members::new(bytes) {
             Ok(members) => members,
-            Err(bad) => return self.damage(place, bad),
+            Err(error) => return self.damage(location, error),
         };
         let thin = members.thin;
-        self.tell(place, What::Archive { thin }, Some(bytes.clone()))?;
+        self.found(location, What::Archive { thin }, Some(bytes.clone()))?;
         for member in members {
             let member = match member {
                 Ok(member) => member,
-                Err(bad) => return self.damage(place, bad),
+                Err(error) => return self.damage(location, error),
             };
             if thin {
-                self.beside(place, &member)?;
+                self.thin_member(location, &member)?;
                 continue;
             }
-            let inner = place.step(Step::Member(member.name.clone()), member.at);
+            let inner = location.step(Step::Member(member.name.clone()), member.at);
             match bytes.slice(member.at, member.size) {
                 Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
                 Ok(_) => {}
-                Err(bad) => self.damage(place, bad)?,
+                Err(error) => self.damage(location, error)?,
             }
         }
         NEXT
     }
 
-    /// A member of a thin archive: a file, or a member of an archive beside it.
-    fn beside(&mut self, place: &Place, member: &archive::Member) -> ControlFlow<()> {
-        let dir = place.file.parent().unwrap_or(Path::new(""));
+    /// A member of a thin archive: a file, or a member of another archive. The name is relative to the thin archive.
+    fn thin_member(&mut self, location: &Location, member: &archive::Member) -> ControlFlow<()> {
+        let dir = location.file.parent().unwrap_or(Path::new(""));
         let file: PathBuf = dir.join(&member.name);
-        let mut inner = place.step(Step::Member(member.name.clone()), 0);
+        let mut inner = location.step(Step::Member(member.name.clone()), 0);
         let (bytes, id) = match open(&file) {
             Ok(opened) => opened,
             Err(why) => {
-                let what = format!("its member {} ({}) {why}", member.name, file.display());
-                return self.damage(place, Bad::new(member.at, what));
+                let what = format!("member {} ({}): {why}", member.name, file.display());
+                return self.damage(location, Error::new(member.at, what));
             }
         };
         if !self.open.insert(id) {
-            let what = format!("its member {} is being read already", file.display());
-            return self.damage(place, Bad::new(member.at, what));
+            let what = format!("member {} is already being read", file.display());
+            return self.damage(location, Error::new(member.at, what));
         }
         inner.file = file;
         inner.offset = 0;
         let part = match member.origin {
-            // Behind the member's header.
-            Some(at) => bytes.slice(at.saturating_add(60), member.size),
+            Some(at) => bytes.slice(at.saturating_add(archive::HEADER), member.size),
             None => Ok(bytes),
         };
         let flow = match part {
             Ok(part) => {
-                inner.offset = member.origin.map_or(0, |at| at + 60);
+                inner.offset = member.origin.map_or(0, |at| at + archive::HEADER);
                 self.bytes(&inner, &part)
             }
-            Err(bad) => self.damage(&inner, bad),
+            Err(error) => self.damage(&inner, error),
         };
         self.open.remove(&id);
         flow
     }
 
-    /// Bundles, one after the other, with zeros between them.
-    fn bundles(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    /// Bundles, one after another, with zeros between them.
+    fn bundles(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
             number += 1;
-            let inner = place.step(Step::Bundle(number), at);
+            let inner = location.step(Step::Bundle(number), at);
             let rest = bytes.from(at);
-            let is_packed = rest.head(4).is_ok_and(|head| head == b"CCOB");
+            let is_packed = rest.head(4).is_ok_and(|head| head == packed::MAGIC);
             let size = if is_packed {
                 self.packed(&inner, &rest)?
             } else {
                 self.bundle(&inner, &rest)?
             };
-            // Without a size, the next magic is looked for.
+            // If its size is unknown, search for the next magic.
             let after = at + size.unwrap_or(4).max(4);
             at = match bundle::next(bytes, after) {
                 Ok(next) => next.unwrap_or(bytes.size()),
-                Err(bad) => {
-                    self.damage(place, bad)?;
+                Err(error) => {
+                    self.damage(location, error)?;
                     break;
                 }
             };
@@ -450,12 +318,12 @@ impl<'a, 'b> Walk<'a, 'b> {
         NEXT
     }
 
-    /// A bundle that is not compressed; its size.
-    fn bundle(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
+    /// A bundle that is not compressed. Returns its size, if it is known.
+    fn bundle(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
         let bundle = match bundle::read(&mut bytes.reader(), bytes.size()) {
             Ok(bundle) => bundle,
-            Err(bad) => {
-                self.damage(place, bad)?;
+            Err(error) => {
+                self.damage(location, error)?;
                 return ControlFlow::Continue(None);
             }
         };
@@ -463,28 +331,25 @@ impl<'a, 'b> Walk<'a, 'b> {
             entries: bundle.entries.iter().map(|e| e.id.clone()).collect(),
             packed: None,
         });
-        self.tell(
-            place,
-            what,
-            bytes.slice(0, bundle.end.min(bytes.size())).ok(),
-        )?;
+        let all = bytes.slice(0, bundle.end.min(bytes.size()));
+        self.found(location, what, all.ok())?;
         for entry in bundle.in_order() {
-            let inner = place.step(step(entry), entry.offset);
+            let inner = location.step(step(entry), entry.offset);
             match bytes.slice(entry.offset, entry.size) {
                 Ok(part) => self.bytes(&inner, &part)?,
-                Err(bad) => self.damage(place, bad)?,
+                Err(error) => self.damage(location, error)?,
             }
         }
-        self.damages(place, bundle.problems)?;
+        self.damages(location, bundle.problems)?;
         ControlFlow::Continue(Some(bundle.end))
     }
 
-    /// A compressed bundle; its size.
-    fn packed(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
+    /// A compressed bundle. Returns its size, if it is known.
+    fn packed(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<(), Option<u64>> {
         let header = match packed::read(bytes) {
             Ok(header) => header,
-            Err(bad) => {
-                self.damage(place, bad)?;
+            Err(error) => {
+                self.damage(location, error)?;
                 return ControlFlow::Continue(None);
             }
         };
@@ -494,38 +359,38 @@ impl<'a, 'b> Walk<'a, 'b> {
             None => Ok(bytes.from(header.header)),
         };
         let size = match stream {
-            Ok(stream) => self.unpack(place, header.clone(), &stream)?,
-            Err(bad) => {
-                self.damage(place, bad)?;
+            Ok(stream) => self.unpack(location, header.clone(), &stream)?,
+            Err(error) => {
+                self.damage(location, error)?;
                 None
             }
         };
         ControlFlow::Continue(claimed.or(size.map(|size| header.header + size)))
     }
 
-    /// Goes through a compressed bundle while it is unpacked; bytes of the compressed stream.
+    /// Walks through a compressed bundle while it is unpacked. Returns the size of the compressed stream.
     fn unpack(
         &mut self,
-        place: &Place,
+        location: &Location,
         header: Packed,
         stream: &Bytes,
     ) -> ControlFlow<(), Option<u64>> {
         let method = header.method.name();
         let at = header.header;
-        let failed = |why: String| Bad::new(at, format!("{method} cannot unpack it: {why}"));
+        let failed = |why: String| Error::new(at, format!("cannot decompress ({method}): {why}"));
         let unpacked = header.unpacked;
         let mut unpacker = match Unpacker::new(stream, header.method, unpacked) {
             Ok(unpacker) => unpacker,
             Err(error) => {
-                self.damage(place, failed(error.to_string()))?;
+                self.damage(location, failed(error.to_string()))?;
                 return ControlFlow::Continue(None);
             }
         };
-        let inside = place.step(Step::Unpacked, 0);
+        let inside = location.step(Step::Unpacked, 0);
         let bundle = match bundle::read(&mut unpacker, unpacked) {
             Ok(bundle) => bundle,
-            Err(bad) => {
-                self.damage(&inside, bad)?;
+            Err(error) => {
+                self.damage(&inside, error)?;
                 return ControlFlow::Continue(None);
             }
         };
@@ -533,7 +398,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             entries: bundle.entries.iter().map(|e| e.id.clone()).collect(),
             packed: Some(header),
         });
-        self.tell(place, what, None)?;
+        self.found(location, what, None)?;
         let mut done = bundle.header;
         for entry in bundle.in_order() {
             let mut part = unpacker.by_ref().take(entry.offset - done);
@@ -545,12 +410,12 @@ impl<'a, 'b> Walk<'a, 'b> {
                 }
                 Ok(unpacker.by_ref().take(entry.size))
             });
-            let went = match part {
+            let result = match part {
                 Ok(mut part) => self.stream(&inner, &mut part, Some(entry.size))?,
                 Err(error) => Err(error),
             };
-            if let Err(error) = went {
-                self.damage(place, failed(format!("at {:#x}: {error}", entry.offset)))?;
+            if let Err(error) = result {
+                self.damage(location, failed(format!("at {:#x}: {error}", entry.offset)))?;
                 self.damages(&inside, bundle.problems)?;
                 return ControlFlow::Continue(None);
             }
@@ -560,17 +425,17 @@ impl<'a, 'b> Walk<'a, 'b> {
         match unpacker.finish(stream) {
             Ok(size) => ControlFlow::Continue(Some(size)),
             Err(why) => {
-                self.damage(place, failed(why))?;
+                self.damage(location, failed(why))?;
                 ControlFlow::Continue(None)
             }
         }
     }
 
-    /// Something of `size` bytes, if that is known, that comes as a stream. An error of the stream ends what it is a
-    /// part of.
+    /// A file that is read from a stream. `size`: in bytes, if it is known. Returns the stream's error, after which the rest
+    /// of its container cannot be read.
     fn stream(
         &mut self,
-        place: &Place,
+        location: &Location,
         mut stream: &mut dyn Read,
         size: Option<u64>,
     ) -> ControlFlow<(), io::Result<()>> {
@@ -579,18 +444,18 @@ impl<'a, 'b> Walk<'a, 'b> {
             return ControlFlow::Continue(Err(error));
         }
         let target = object::target(&head);
-        if let (Some((target, _)), Some(wanted)) = (&target, self.options.wanted)
+        if let (Some(target), Some(wanted)) = (&target, self.options.wanted)
             && !wanted(target)
         {
             let skipped = io::copy(stream, &mut io::sink());
-            let whole = |n: u64| match size {
+            let check = |n: u64| match size {
                 Some(size) if head.len() as u64 + n < size => Err(cut_off()),
                 _ => Ok(()),
             };
-            return ControlFlow::Continue(skipped.and_then(whole));
+            return ControlFlow::Continue(skipped.and_then(check));
         }
-        let bytes = match (target, self.options.whole) {
-            (Some(_), None) => keep(stream, head),
+        let bytes = match (target, self.options.unpack_to) {
+            (Some(_), None) => without_code::read(stream, head),
             (_, dir) => {
                 let temporary = std::env::temp_dir();
                 let mut all = (&head[..]).chain(stream);
@@ -602,35 +467,35 @@ impl<'a, 'b> Walk<'a, 'b> {
             Ok(_) => return ControlFlow::Continue(Err(cut_off())),
             Err(error) => return ControlFlow::Continue(Err(error)),
         };
-        self.bytes(place, &bytes)?;
+        self.bytes(location, &bytes)?;
         ControlFlow::Continue(Ok(()))
     }
 
-    /// Offload binaries, one after the other.
-    fn offload(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    /// Offload binaries, one after another.
+    fn offload(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let mut at = 0;
         let mut number = 0;
         while at < bytes.size() {
             let rest = bytes.from(at);
             let binary = match offload::read(&rest) {
                 Ok(binary) => binary,
-                Err(bad) => {
-                    // What pads the last one.
+                Err(error) => {
+                    // Padding after the last one.
                     if rest
                         .head(64)
                         .is_ok_and(|head| head.iter().all(|&byte| byte == 0))
                     {
                         return NEXT;
                     }
-                    return self.damage(&place.at(at), bad);
+                    return self.damage(&location.at(at), error);
                 }
             };
-            let here = place.at(at);
+            let here = location.at(at);
             let what = What::OffloadBinary {
                 version: binary.version,
                 images: binary.images.len(),
             };
-            self.tell(&here, what, rest.slice(0, binary.size).ok())?;
+            self.found(&here, what, rest.slice(0, binary.size).ok())?;
             for image in &binary.images {
                 number += 1;
                 let id = image.id();
@@ -638,7 +503,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 match rest.slice(image.offset, image.size) {
                     Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
                     Ok(_) => {}
-                    Err(bad) => self.damage(&here, bad)?,
+                    Err(error) => self.damage(&here, error)?,
                 }
             }
             self.damages(&here, binary.problems)?;
@@ -647,10 +512,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         NEXT
     }
 
-    fn kpack(&mut self, place: &Place, bytes: &Bytes) -> ControlFlow<()> {
+    fn kpack(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
         let kpack = match kpack::read(bytes) {
             Ok(kpack) => kpack,
-            Err(bad) => return self.damage(place, bad),
+            Err(error) => return self.damage(location, error),
         };
         let what = What::Kpack(Kpack {
             group: kpack.group,
@@ -658,9 +523,9 @@ impl<'a, 'b> Walk<'a, 'b> {
             packed: kpack.packed,
             kernels: kpack.kernels.len(),
         });
-        self.tell(place, what, Some(bytes.clone()))?;
+        self.found(location, what, Some(bytes.clone()))?;
         for kernels in kpack.kernels {
-            let inner = place.step(
+            let inner = location.step(
                 Step::Kernels {
                     binary: kernels.binary,
                     arch: kernels.arch,
@@ -669,8 +534,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             );
             let part = match bytes.slice(kernels.at, kernels.size) {
                 Ok(part) => part,
-                Err(bad) => {
-                    self.damage(place, bad)?;
+                Err(error) => {
+                    self.damage(location, error)?;
                     continue;
                 }
             };
@@ -678,68 +543,34 @@ impl<'a, 'b> Walk<'a, 'b> {
                 self.bytes(&inner, &part)?;
                 continue;
             }
-            let failed =
-                |why: &dyn std::fmt::Display| Bad::new(0, format!("zstd cannot unpack it: {why}"));
-            let most = packed::most(part.size());
-            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > most) {
+            let failed = |why: &dyn std::fmt::Display| {
+                Error::new(0, format!("cannot decompress (zstd): {why}"))
+            };
+            let limit = packed::max_unpacked(part.size());
+            if let Some(unpacked) = kernels.unpacked.filter(|size| *size > limit) {
                 let why = format!("{} bytes claim to unpack to {unpacked}", part.size());
-                self.damage(&inner, Bad::new(0, why))?;
+                self.damage(&inner, Error::new(0, why))?;
                 continue;
             }
-            let most = kernels.unpacked.unwrap_or(most);
-            let unpacker = Unpacker::new(&part, packed::Method::Zstd, most);
-            let went = match unpacker {
+            let size = kernels.unpacked.unwrap_or(limit);
+            let unpacker = Unpacker::new(&part, packed::Method::Zstd, size);
+            let result = match unpacker {
                 Ok(mut unpacker) => {
                     let inside = inner.step(Step::Unpacked, 0);
-                    let went = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
-                    went.and_then(|()| match kernels.unpacked {
+                    let result = self.stream(&inside, &mut unpacker, kernels.unpacked)?;
+                    result.and_then(|()| match kernels.unpacked {
                         Some(_) => unpacker.finish(&part).map(drop).map_err(io::Error::other),
                         None => Ok(()),
                     })
                 }
                 Err(error) => Err(error),
             };
-            if let Err(error) = went {
+            if let Err(error) = result {
                 self.damage(&inner, failed(&error))?;
             }
         }
-        self.damages(place, kpack.problems)
+        self.damages(location, kpack.problems)
     }
-}
-
-/// About the memory that something takes when it is held.
-fn weight(place: &Place, what: &What) -> u64 {
-    let steps = place.steps.iter().map(|step| match step {
-        Step::Member(text) | Step::Section(text) => text.len(),
-        Step::Entry { id, .. } | Step::Image { id, .. } => id.len(),
-        Step::Kernels { binary, arch } => binary.len() + arch.len(),
-        Step::Bundle(_) | Step::Unpacked => 0,
-    });
-    let own = match what {
-        What::CodeObject(object) => {
-            let kernels = object.kernels.iter().map(|kernel| 80 + kernel.name.len());
-            kernels.sum::<usize>() + 256
-        }
-        What::Bundle(bundle) => bundle.entries.iter().map(|id| 24 + id.len()).sum(),
-        What::Damage { why } => why.len(),
-        _ => 256,
-    };
-    let place = place.file.as_os_str().len() + steps.map(|text| 32 + text).sum::<usize>();
-    (128 + place + own) as u64
-}
-
-/// The name of a section that clang-offload-bundler makes for an entry of an object file.
-const BUNDLED: &str = "__CLANG_OFFLOAD_BUNDLE__";
-
-fn is_bundled(section: &str) -> bool {
-    section
-        .strip_prefix(BUNDLED)
-        .is_some_and(|id| !id.starts_with("host"))
-}
-
-/// Whether the device code was taken out and put into kpack archives.
-fn kpack_took(elf: &Elf) -> bool {
-    elf.section(".rocm_kpack_ref").is_some()
 }
 
 fn step(entry: &bundle::Entry) -> Step {
@@ -749,100 +580,6 @@ fn step(entry: &bundle::Entry) -> Step {
     }
 }
 
-fn in_order(mut parts: Vec<(Step, u64, u64)>) -> Vec<(Step, u64, u64)> {
-    parts.sort_by_key(|(_, at, _)| *at);
-    parts
-}
-
-fn machine(machine: u16) -> String {
-    match machine {
-        3 => "x86".into(),
-        20 => "ppc".into(),
-        21 => "ppc64".into(),
-        40 => "arm".into(),
-        62 => "x86-64".into(),
-        183 => "aarch64".into(),
-        190 => "NVIDIA CUDA".into(),
-        243 => "riscv".into(),
-        258 => "loongarch".into(),
-        other => format!("machine {other}"),
-    }
-}
-
 fn cut_off() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "it is cut off")
-}
-
-/// Keeps a code object's stream but for its code, which tells nothing and is most of it.
-fn keep(stream: &mut dyn Read, head: Vec<u8>) -> io::Result<Bytes> {
-    let mut keeper = Keeper::default();
-    let mut buffer = vec![0; 1 << 18];
-    let mut start = head;
-    // The program headers follow the header in every code object that a linker made.
-    while start.len() < 4096 {
-        let most = buffer.len().min(4096 - start.len());
-        let n = read_some(stream, &mut buffer[..most])?;
-        if n == 0 {
-            break;
-        }
-        start.extend_from_slice(&buffer[..n]);
-    }
-    let left_out = code(&start);
-    keep_but(&mut keeper, &left_out, 0, &start)?;
-    let mut at = start.len() as u64;
-    loop {
-        let n = read_some(stream, &mut buffer)?;
-        if n == 0 {
-            break;
-        }
-        keep_but(&mut keeper, &left_out, at, &buffer[..n])?;
-        at += n as u64;
-    }
-    Ok(keeper.finish(at))
-}
-
-/// Keeps what of `bytes`, which stand at `at`, is outside of what is left out.
-fn keep_but(
-    keeper: &mut Keeper,
-    left_out: &[(u64, u64)],
-    mut at: u64,
-    mut bytes: &[u8],
-) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let inside = left_out
-            .iter()
-            .find(|(start, end)| *start <= at && at < *end);
-        let next = match inside {
-            Some((_, end)) => *end,
-            None => {
-                let after = left_out.iter().filter(|(start, _)| *start > at);
-                after.map(|(start, _)| *start).min().unwrap_or(u64::MAX)
-            }
-        };
-        let n = (next - at).min(bytes.len() as u64) as usize;
-        if inside.is_none() {
-            keeper.keep(at, &bytes[..n])?;
-        }
-        bytes = &bytes[n..];
-        at += n as u64;
-    }
-    Ok(())
-}
-
-/// Where the code is, behind the first 4,096 bytes, by the program headers in these.
-fn code(start: &[u8]) -> Vec<(u64, u64)> {
-    let Ok(elf) = Elf::read(&Bytes::of_memory(start.to_vec())) else {
-        return Vec::new();
-    };
-    let segments = elf.segments.iter();
-    segments
-        .filter(|segment| segment.p_type == PT_LOAD && segment.p_flags & PF_X != 0)
-        .map(|segment| {
-            (
-                segment.p_offset,
-                segment.p_offset.saturating_add(segment.p_filesz),
-            )
-        })
-        .filter(|(at, end)| *at >= start.len() as u64 && at < end)
-        .collect()
+    io::Error::new(io::ErrorKind::UnexpectedEof, "it is truncated")
 }

@@ -1,4 +1,4 @@
-//! Damaged and hostile files: what is wrong is said with file and offset, and the rest is still shown.
+//! Damaged and hostile files: damage is reported with its file and offset, and the rest is still found.
 
 use code_objects::{Bytes, Found, Options, What, walk, walk_bytes};
 use fuzz::corpus::{Method, archive, bundle, kpack, offload, packed};
@@ -8,7 +8,7 @@ use std::path::Path;
 const OBJECT: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
 const OTHER: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
 
-/// The number of code objects in bytes, and the damage as people read it.
+/// The number of code objects in a file, and the messages about damage.
 fn read(bytes: Vec<u8>) -> (usize, Vec<String>) {
     let mut seen = Seen::default();
     walk_bytes(
@@ -30,7 +30,7 @@ impl Seen {
     fn take(&mut self, found: Found) -> ControlFlow<()> {
         match &found.what {
             What::CodeObject(_) => self.objects += 1,
-            What::Damage { why } => self.damage.push(format!("{}: {why}", found.place)),
+            What::Damage { why } => self.damage.push(format!("{}: {why}", found.location)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -53,7 +53,7 @@ fn with(mut bytes: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
 }
 
 #[test]
-fn an_entry_that_claims_2_to_the_60_bytes_is_told_and_the_other_one_shown() {
+fn an_entry_that_claims_2_to_the_60_bytes_is_reported_and_the_other_one_found() {
     for file in [
         with(two(), SECOND + 8, 1 << 60),
         with(two(), SECOND, u64::MAX - 8),
@@ -66,7 +66,7 @@ fn an_entry_that_claims_2_to_the_60_bytes_is_told_and_the_other_one_shown() {
             damage[0].contains("entry 2 hip-amdgcn-amd-amdhsa--gfx1100"),
             "{damage:?}"
         );
-        // Within a compressed one, too.
+        // Also in a compressed bundle.
         let (objects, damage) = read(packed(&file, Method::Zstd, 3));
         assert_eq!(objects, 1, "{damage:?}");
         assert!(
@@ -78,18 +78,18 @@ fn an_entry_that_claims_2_to_the_60_bytes_is_told_and_the_other_one_shown() {
     assert_eq!(objects, 0);
     assert_eq!(
         damage,
-        ["f: bundle 1, at 0x18: an offload bundle that claims 1152921504606846976 entries"]
+        ["f: bundle 1, at 0x18: an offload bundle claims 1152921504606846976 entries"]
     );
 }
 
 #[test]
-fn entries_over_one_another_are_told() {
+fn overlapping_entries_are_reported() {
     let (objects, damage) = read(with(two(), SECOND, 4096));
     assert_eq!(objects, 1);
     assert_eq!(
         damage,
         [
-            "f: bundle 1, at 0x1000: entry 2 hip-amdgcn-amd-amdhsa--gfx1100 lies over what is before it"
+            "f: bundle 1, at 0x1000: entry 2 hip-amdgcn-amd-amdhsa--gfx1100 overlaps the data before it"
         ]
     );
 }
@@ -122,17 +122,17 @@ fn bombs_are_not_unpacked() {
         damage[0].ends_with("bytes claim to unpack to 1152921504606846976"),
         "{damage:?}"
     );
-    // One that unpacks to more than it says, and to less.
-    for (claim, said) in [
-        (5000u64, "it has more bytes than it claims"),
-        (1 << 20, "fewer than it claims"),
+    // Bundles that unpack to more, and to less, than they claim.
+    for (claim, expected) in [
+        (5000u64, "more bytes than claimed"),
+        (1 << 20, "fewer than claimed"),
     ] {
         let inner = bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &OBJECT[..64])]);
         let mut file = packed(&[inner, vec![0; 8192]].concat(), Method::Zlib, 3);
         file[16..24].copy_from_slice(&claim.to_le_bytes());
         let (_, damage) = read(file);
         assert!(
-            damage.iter().any(|damage| damage.contains(said)),
+            damage.iter().any(|damage| damage.contains(expected)),
             "{damage:?}"
         );
     }
@@ -142,28 +142,29 @@ fn bombs_are_not_unpacked() {
         .position(|w| w == b"original_size")
         .unwrap()
         + 13;
-    // A u16 becomes another one: fewer bytes than there are.
+    // A smaller value for this u16: fewer bytes than the stream has.
     assert_eq!(file[at], 0xcd);
     file[at + 1] = 0;
     let (objects, damage) = read(file);
-    assert_eq!(objects, 1, "what there is of it");
-    let said = "f: kernels of lib/librocrand.so.1 for gfx1100, at 0x48: zstd cannot unpack it: it has more bytes than it claims";
-    assert_eq!(damage.last().unwrap(), said);
+    assert_eq!(objects, 1, "the claimed bytes are read");
+    let expected = "f: kernels of lib/librocrand.so.1 for gfx1100, at 0x48: cannot decompress (zstd): more bytes than claimed";
+    assert_eq!(damage.last().unwrap(), expected);
 }
 
 #[test]
-fn an_archive_that_is_cut_off_shows_the_members_before() {
-    let whole = archive(&[("a.o", OBJECT), ("b.o", OTHER)]);
-    let (objects, damage) = read(whole[..whole.len() - 100].to_vec());
+fn the_first_members_of_a_truncated_archive_are_found() {
+    let complete = archive(&[("a.o", OBJECT), ("b.o", OTHER)]);
+    let (objects, damage) = read(complete[..complete.len() - 100].to_vec());
     assert_eq!(objects, 1);
     let at = 8 + 60 + OBJECT.len().next_multiple_of(2);
     let size = OTHER.len();
-    let said = format!("f: at {at:#x}: member b.o/ of {size} bytes ends beyond the archive");
-    assert_eq!(damage, [said]);
+    let expected =
+        format!("f: at {at:#x}: member b.o/ ({size} bytes) extends past the end of the archive");
+    assert_eq!(damage, [expected]);
 }
 
 #[test]
-fn an_archive_that_holds_itself_ends() {
+fn an_archive_that_contains_itself_is_read_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("loop.a");
     let member = |name: &str| format!("{name:<16}{:<32}{:<10}`\n", 0, 100);
@@ -172,14 +173,14 @@ fn an_archive_that_holds_itself_ends() {
         "!<thin>\n{}{}{}",
         member("loop.a/"),
         member("a.o/"),
-        member("gone.o/")
+        member("missing.o/")
     );
     std::fs::write(&file, text).unwrap();
     let mut seen = Seen::default();
     walk(&file, Options::default(), &mut |found| seen.take(found));
     assert_eq!(seen.objects, 1);
     assert!(
-        seen.damage[0].ends_with("loop.a is being read already"),
+        seen.damage[0].ends_with("loop.a is already being read"),
         "{:?}",
         seen.damage
     );
@@ -188,7 +189,7 @@ fn an_archive_that_holds_itself_ends() {
         "{:?}",
         seen.damage
     );
-    // One in another, too deep.
+    // Too many nested archives.
     let mut deep = OBJECT.to_vec();
     for _ in 0..20 {
         deep = archive(&[("inner.a", &deep)]);
@@ -196,43 +197,43 @@ fn an_archive_that_holds_itself_ends() {
     let (objects, damage) = read(deep);
     assert_eq!(objects, 0);
     assert!(
-        damage[0].ends_with("more than 8 containers in one another"),
+        damage[0].ends_with("more than 8 nested containers"),
         "{damage:?}"
     );
 }
 
 #[test]
-fn sections_that_lie_outside_are_told_and_the_rest_is_read() {
+fn sections_out_of_bounds_are_reported_and_the_rest_is_read() {
     // Of each section header of the code object, the offset (24) and the size (32) are made too large.
     let table = u64::from_le_bytes(OBJECT[40..48].try_into().unwrap()) as usize;
     let count = usize::from(u16::from_le_bytes(OBJECT[60..62].try_into().unwrap()));
-    let mut told = 0;
+    let mut reported = 0;
     for section in 1..count {
         for field in [24, 32] {
             let (objects, damage) =
                 read(with(OBJECT.to_vec(), table + 64 * section + field, 1 << 60));
             assert_eq!(objects, 1, "section {section}");
-            told += usize::from(!damage.is_empty());
+            reported += usize::from(!damage.is_empty());
         }
     }
-    // Those without bytes in the file may claim what they want.
-    assert!(told >= 2 * (count - 1) - 8, "{told} of {count}");
+    // For sections without bytes in the file, any offset and size is valid.
+    assert!(reported >= 2 * (count - 1) - 8, "{reported} of {count}");
     let (objects, damage) = read(with(OBJECT.to_vec(), 40, 1 << 60));
     assert_eq!(objects, 1);
     assert!(
-        damage[0].contains("section headers end beyond the ELF file"),
+        damage[0].contains("section headers extend past the end of the ELF file"),
         "{damage:?}"
     );
 }
 
 #[test]
-fn images_outside_of_an_offload_binary_are_told() {
+fn images_out_of_bounds_of_an_offload_binary_are_reported() {
     let file = offload(2, &[OTHER, OBJECT]);
     let (objects, damage) = read(with(file.clone(), 32 + 40 + 32, 1 << 60));
     assert_eq!(objects, 1);
     assert_eq!(
         damage,
-        ["f: at 0x48: the image of image 2 ends beyond the offload binary"]
+        ["f: at 0x48: contents of image 2 out of bounds of the offload binary"]
     );
     let (_, damage) = read(with(file, 8, 1 << 60));
     assert!(
@@ -241,9 +242,9 @@ fn images_outside_of_an_offload_binary_are_told() {
     );
 }
 
-/// A small file whose bundles have many long names.
+/// A small compressed file can contain bundles with many long names.
 #[test]
-fn names_that_fill_memory_are_left_out() {
+fn names_that_would_fill_memory_are_skipped() {
     let name = "n".repeat(1024);
     let entries: Vec<(&str, &[u8])> = (0..4096).map(|_| (name.as_str(), &b""[..])).collect();
     let one = packed(&bundle(&entries), Method::Zstd, 3);
@@ -253,15 +254,15 @@ fn names_that_fill_memory_are_left_out() {
         damage
             .last()
             .unwrap()
-            .ends_with("256 MiB of names: the rest is left out")
+            .ends_with("256 MiB of names: the rest is skipped")
     );
 }
 
-/// Memory stays far below what is unpacked.
+/// Memory use is much lower than the uncompressed size.
 #[test]
-fn what_is_unpacked_is_not_held() {
+fn unpacked_bytes_are_not_all_in_memory() {
     let mut zeros = OBJECT.to_vec();
-    // As many bytes of code as make a difference.
+    // Enough to be visible in the peak.
     zeros.resize(256 << 20, 0);
     let file = packed(
         &bundle(&[("hip-amdgcn-amd-amdhsa--gfx1100", &zeros)]),
@@ -269,8 +270,8 @@ fn what_is_unpacked_is_not_held() {
         3,
     );
     drop(zeros);
-    // Zeros that nobody knows to be code are kept: the first 72 MiB in memory, the rest in a file.
-    // Peaks count from here, where that is allowed.
+    // These zeros are not in a segment of code, so they are kept: the first 72 MiB in memory, the rest in a file.
+    // Resets the peak, if that is permitted.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak();
     let (objects, damage) = read(file);
@@ -279,7 +280,7 @@ fn what_is_unpacked_is_not_held() {
     assert!(more < 96 << 10, "{more} KiB for 256 MiB");
 }
 
-/// KiB of the largest memory that this process had.
+/// Peak memory of this process in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status

@@ -1,4 +1,4 @@
-//! Where the fuzzers start: files of every kind that the readers know, small, made here from the fixtures.
+//! The seeds of the fuzz targets: small files of every kind that the readers support, made from the fixtures.
 
 use profraw::format::Header;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub enum Method {
 const RAW_10: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
 const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
 
-/// Seeds for a target, each with a name.
+/// The seeds of a target, by name.
 pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let plain = bundle(&[
         ("host-x86_64-unknown-linux-gnu-", b""),
@@ -96,7 +96,7 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// A raw profile of two functions, the first with value profiles of these sizes.
+/// A raw profile of two functions. `values`: the sizes of the value profiles of the first functions, in bytes.
 pub fn profile(version: u64, values: &[u8]) -> Vec<u8> {
     let has_uniform = version > 10;
     let record: u64 = if has_uniform { 72 } else { 64 };
@@ -138,7 +138,7 @@ pub fn profile(version: u64, values: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A trace with a record of each kind.
+/// A trace with all kinds of records.
 pub fn trace() -> Vec<u8> {
     let header = tracefile::format::Header::new(4242, 1_000_000_000, 1000, 1_700_000_000);
     let mut records: Vec<[u8; RECORD_SIZE]> = pieces(1, "gfx1100").map(Record::seal).collect();
@@ -165,7 +165,7 @@ pub fn trace() -> Vec<u8> {
     bytes
 }
 
-/// Puts a trace's header right, as far as there is one.
+/// Corrects the checksum of a trace's header, if it has a complete one.
 pub fn seal_header(bytes: &mut [u8]) {
     let size = size_of::<tracefile::format::Header>();
     if let Some(head) = bytes.get_mut(..size) {
@@ -174,7 +174,7 @@ pub fn seal_header(bytes: &mut [u8]) {
     }
 }
 
-/// Puts the checksum of each record of a trace right.
+/// Corrects the checksums of all records of a trace.
 pub fn seal_records(bytes: &mut [u8]) {
     for record in bytes
         .get_mut(HEADER_SIZE..)
@@ -186,16 +186,16 @@ pub fn seal_records(bytes: &mut [u8]) {
     }
 }
 
-/// The beginning of a code object: the headers and the notes, without the sections.
+/// The beginning of a code object: headers and notes, without section headers.
 fn head(object: &[u8]) -> Vec<u8> {
     let mut head = object[..object.len().min(4096)].to_vec();
-    // No section headers.
+    // e_shoff, and e_shnum with e_shstrndx.
     head[40..48].fill(0);
     head[60..64].fill(0);
     head
 }
 
-/// An offload bundle, its entries at multiples of 4,096 bytes.
+/// An offload bundle with entries at multiples of 4,096 bytes.
 pub fn bundle(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bundle = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bundle.extend((entries.len() as u64).to_le_bytes());
@@ -214,7 +214,7 @@ pub fn bundle(entries: &[(&str, &[u8])]) -> Vec<u8> {
     bundle
 }
 
-/// A compressed bundle with a header of a version.
+/// A compressed bundle with a header of this version.
 pub fn packed(bundle: &[u8], method: Method, version: u16) -> Vec<u8> {
     let stream = match method {
         Method::Zlib => {
@@ -247,7 +247,7 @@ pub fn packed(bundle: &[u8], method: Method, version: u16) -> Vec<u8> {
     packed
 }
 
-/// A static archive as GNU's ar writes it.
+/// A static archive in GNU's format.
 pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let header = |name: &str, size: usize| format!("{name:<16}{:<32}{size:<10}`\n", "0");
     let mut names = String::new();
@@ -278,14 +278,14 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// LLVM's offload binary.
 pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
     let mut strings = Vec::new();
-    let mut place = |text: &str| {
+    let mut append = |text: &str| {
         let at = strings.len();
         strings.extend(text.bytes());
         strings.push(0);
         at as u64
     };
     let pairs = [("triple", "amdgcn-amd-amdhsa"), ("arch", "gfx1100")]
-        .map(|(key, value)| (place(key), place(value), value.len() as u64));
+        .map(|(key, value)| (append(key), append(value), value.len() as u64));
     let pair = if version == 1 { 16 } else { 24 };
     let entries = 32;
     let tables = entries + 40 * images.len() as u64;
@@ -329,7 +329,7 @@ pub fn offload(version: u32, images: &[&[u8]]) -> Vec<u8> {
     binary
 }
 
-/// A kpack archive with one code object, as it is or in a zstd frame.
+/// A kpack archive with one code object, which is compressed with zstd or not.
 pub fn kpack(plain: Option<&[u8]>, compressed: Option<&[u8]>) -> Vec<u8> {
     use serde::Serialize;
     #[derive(Serialize)]

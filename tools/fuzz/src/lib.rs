@@ -1,9 +1,9 @@
-//! What each fuzz target does with bytes that anybody may have made. `tools/fuzz/run TARGET` has libFuzzer make them,
-//! starting from the corpus; the tests here run the corpus, and simple damage to it, through the targets in the
-//! ordinary test run.
+//! The fuzz targets. `tools/fuzz/run TARGET` fuzzes one with libFuzzer, starting from the corpus. The tests here run all
+//! of them on the corpus and on simple damage to it.
 
 pub mod corpus;
 
+use ::profraw::counts::{self, Counts, MAX_COUNT};
 use code_objects::{Bytes, Options, What, walk_bytes};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,17 +19,17 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("trace", trace),
 ];
 
-/// The targets whose files have code objects in them.
+/// The targets whose seeds contain code objects.
 #[cfg(test)]
 const CODE: [&str; 3] = ["bundle", "packed", "elf"];
 
-/// Any file with code objects in it: what contains them is told by its first bytes.
+/// Any file with code objects.
 pub fn bundle(bytes: &[u8]) {
     inspect(bytes);
 }
 
-/// A compressed offload bundle; and one whose stream is right but what is in it is not: the compressor's own checks
-/// would stop nearly all damage before it gets there.
+/// A compressed offload bundle. If the first byte is 0 or 1, the other bytes are compressed first, so that the stream is
+/// valid. Otherwise the decompressor would reject nearly all damaged inputs before their contents are read.
 pub fn packed(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -41,12 +41,12 @@ pub fn packed(bytes: &[u8]) {
     }
 }
 
-/// A code object, and the parts that say what it is.
+/// A code object.
 pub fn elf(bytes: &[u8]) {
     inspect(bytes);
 }
 
-/// Raw profiles, one behind the other, as `devprof merge` and the runtime read them.
+/// Raw profiles, one after another, as `devprof merge` and the runtime read them.
 pub fn profraw(bytes: &[u8]) {
     inspect(bytes);
     let mut rest = bytes;
@@ -54,20 +54,17 @@ pub fn profraw(bytes: &[u8]) {
         let Ok(layout) = ::profraw::Layout::read(rest) else {
             return;
         };
-        let places: Vec<_> = ::profraw::places(rest, &layout).collect();
-        assert_eq!(places.len() as u64, layout.header.num_data);
+        let functions: Vec<_> = ::profraw::counter_ranges(rest, &layout).collect();
+        assert_eq!(functions.len() as u64, layout.header.num_data);
         let mut claimed = 0;
-        for place in places.into_iter().flatten() {
-            assert!(layout.counters.contains(&place.counters.start) || place.counters.is_empty());
-            assert!(place.counters.end <= layout.counters.end);
-            assert!(
-                place
-                    .uniform
-                    .is_none_or(|range| range.end <= layout.uniform.end)
-            );
-            claimed += place.counters.len();
+        for ranges in functions.into_iter().flatten() {
+            let (counters, uniform) = (ranges.counters, ranges.uniform);
+            assert!(layout.counters.contains(&counters.start) || counters.is_empty());
+            assert!(counters.end <= layout.counters.end);
+            assert!(uniform.is_none_or(|range| range.end <= layout.uniform.end));
+            claimed += counters.len();
         }
-        // Records that claim the same counters make more of them than there are bytes.
+        // Records that claim the same counters could together have more of them than fit in memory.
         if claimed <= layout.counters.len() {
             let _ = ::profraw::records(rest, &layout);
         }
@@ -80,9 +77,16 @@ pub fn profraw(bytes: &[u8]) {
         assert!(end > 0);
         rest = &rest[end..];
     }
+    if let Ok(counts) = Counts::read(bytes) {
+        let mut sum = bytes.to_vec();
+        assert!(counts.add(&mut sum, bytes, None).is_ok());
+        assert!(counts.words(&sum).all(|count| count <= MAX_COUNT));
+        assert_eq!(counts::has_decreased(bytes, bytes), Ok(false));
+    }
 }
 
-/// A trace; where the first byte asks for it, with the checksums put right, which would stop nearly all damage.
+/// A trace. Two bits of the first byte select which checksums are corrected first. Wrong checksums would hide nearly all
+/// other damage from the reader.
 pub fn trace(bytes: &[u8]) {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
@@ -107,44 +111,44 @@ pub fn trace(bytes: &[u8]) {
             Ok(item) => {
                 let _ = tables.take(&item);
             }
-            Err(damage) => assert!(damage.offset <= size, "damage behind the file's end"),
+            Err(damage) => assert!(damage.offset <= size, "damage after the end of the file"),
         }
     }
     assert!(reader.offset() <= size);
-    // A record, and the zeros before it; and the file's end.
+    // At most one record and one gap per 128 bytes (the size of a record), and damage at the end.
     assert!(
         items <= 2 * (size / 128) + 1,
-        "{items} things in {size} bytes"
+        "{items} items in {size} bytes"
     );
     for id in 0..256 {
         let _ = tables.text(id).map(str::len);
     }
 }
 
-/// Reads everything in `bytes` twice: where code is kept, and where it is not. Both ways find the same.
+/// Walks through everything in `bytes`.
 fn inspect(bytes: &[u8]) {
-    let mut found = 0;
+    let mut parts = 0;
     let size = bytes.len() as u64;
     walk_bytes(
         Path::new("fuzzed"),
         Bytes::of_memory(bytes.to_vec()),
         Options::default(),
-        &mut |it| {
-            found += 1;
-            let _ = format!("{}", it.place);
-            if let What::CodeObject(object) = &it.what {
+        &mut |found| {
+            parts += 1;
+            let _ = format!("{}", found.location);
+            if let What::CodeObject(object) = &found.what {
                 assert!(
                     object.kernels.len() as u64 <= 64 + object.size,
                     "more kernels than bytes"
                 );
                 let _ = format!("{} {:?}", object.target, object);
             }
-            if let (Some(bytes), true) = (&it.bytes, it.place.steps.is_empty()) {
+            if let (Some(bytes), true) = (&found.bytes, found.location.steps.is_empty()) {
                 assert!(bytes.size() <= size);
             }
-            // A file of N bytes says at most so much.
-            match found > 10_000 + size {
-                true => panic!("{found} things in {size} bytes"),
+            // No file of this size contains more.
+            match parts > 10_000 + size {
+                true => panic!("{parts} parts in {size} bytes"),
                 false => ControlFlow::Continue(()),
             }
         },
@@ -155,7 +159,7 @@ fn inspect(bytes: &[u8]) {
 mod tests {
     use super::*;
 
-    /// For tools/fuzz/run, which says where and for which target.
+    /// Writes the seeds for tools/fuzz/run, which names the directory and the target.
     #[test]
     fn seeds_are_written() {
         let Some(dir) = std::env::var_os("DEVPROF_SEEDS") else {
@@ -167,9 +171,9 @@ mod tests {
         }
     }
 
-    /// What a seed has in it, as long as it is whole.
+    /// No damage is reported in seeds.
     #[test]
-    fn every_seed_is_read_whole() {
+    fn every_seed_is_valid() {
         for target in CODE {
             for (name, seed) in corpus::seeds(target) {
                 let seed = match seed.as_slice() {
@@ -177,19 +181,19 @@ mod tests {
                     [1, rest @ ..] => corpus::packed(rest, corpus::Method::Zstd, 2),
                     _ => seed,
                 };
-                let place = Path::new(&name);
+                let file = Path::new(&name);
                 let mut objects = 0;
                 walk_bytes(
-                    place,
+                    file,
                     Bytes::of_memory(seed),
                     Options::default(),
                     &mut |found| {
                         match &found.what {
                             What::CodeObject(_) => objects += 1,
                             What::Damage { why } if name != "thin" => {
-                                panic!("{}: {why}", found.place)
+                                panic!("{}: {why}", found.location)
                             }
-                            What::Unknown { .. } => panic!("{} is not known", found.place),
+                            What::Unknown { .. } => panic!("{} is unknown", found.location),
                             _ => {}
                         }
                         ControlFlow::Continue(())
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_of_profiles_and_traces_are_whole() {
+    fn seeds_of_profiles_and_traces_are_valid() {
         for (name, seed) in corpus::seeds("profraw") {
             let mut rest = seed.as_slice();
             while !rest.is_empty() {
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_are_cut_off_or_changed_do_no_harm() {
+    fn truncated_and_changed_seeds_do_not_panic() {
         for (target, run) in TARGETS {
             for (_, seed) in corpus::seeds(target) {
                 let step = (seed.len() / 40).max(1);
@@ -243,9 +247,9 @@ mod tests {
         }
     }
 
-    /// Inputs that libFuzzer found once, each a file beside this crate's sources.
+    /// Inputs that libFuzzer found. To test one in each run, copy it to `found/TARGET`.
     #[test]
-    fn what_was_found_does_no_harm_any_more() {
+    fn inputs_that_libfuzzer_found_do_not_panic() {
         for (target, run) in TARGETS {
             let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("found")

@@ -1,28 +1,30 @@
 //! A functional model of a gfx1100 GPU (RDNA3).
 //!
-//! The way of the data:
+//! The layers, from the highest to the lowest. Each uses only layers below it:
 //!
-//! | stage | module |
+//! | module | task |
 //! | --- | --- |
-//! | ROCr hands over memory and queues | [`rocr`] (the only FFI) |
-//! | a queue's AQL packets are read in order | [`queue`] |
-//! | a kernel dispatch becomes workgroups and waves | [`dispatch`] |
-//! | instruction words become an [`isa::Inst`] | [`isa`] |
-//! | an instruction changes a [`wave::Wave`] and [`memory::Memory`] | [`exec`] |
+//! | [`rocr`] | ROCr registers memory and queues (the only C interface) |
+//! | [`queue`] | reads a queue's AQL packets in order |
+//! | [`dispatch`] | runs the workgroups and waves of a kernel dispatch |
+//! | [`exec`] | executes one instruction: changes a [`wave::Wave`] and [`memory::Memory`] |
+//! | [`isa`] | decodes instruction words to an [`isa::Inst`] |
 //!
-//! What the model does not know ends the dispatch with the place: it never guesses. Under ROCr that ends the
-//! process.
+//! The model never guesses. If a kernel needs something that the model does not support, the dispatch fails with an error
+//! that names the kernel and the instruction. With ROCr, such an error aborts the process.
+//!
+//! The README.md of this package describes the tests and how to add instructions.
 //!
 //! # As a library
 //!
-//! Whoever has the memory and the packets needs no ROCr. [`memory::Memory`] is told which addresses are allocated
-//! (in a process that is its own GPU, with base 0, GPU addresses are its own); [`dispatch::Gpu::dispatch`] runs one
-//! kernel on the calling thread, [`queue::Queue`] processes an AQL ring on a thread of its own.
+//! A program that has the memory and the packets does not need ROCr. It registers the allocated addresses with
+//! [`memory::Memory`] (with base 0, GPU addresses are the process's own). [`dispatch::Gpu::dispatch`] runs one kernel on
+//! the calling thread, [`queue::Queue`] processes an AQL ring on its own thread.
 //!
 //! ```
 //! use gpu_model::{dispatch::{Gpu, Packet}, memory::Memory};
 //!
-//! // A kernel without arguments that ends at once, and its descriptor at a multiple of 64.
+//! // A kernel descriptor, at a multiple of 64, and a kernel that ends immediately.
 //! #[repr(align(64))]
 //! struct Image([u32; 32]);
 //! let mut image = Image([0; 32]);
@@ -31,7 +33,7 @@
 //!
 //! let address = &raw const image as u64;
 //! let memory = Memory::new(0);
-//! // SAFETY: `image` stays where it is until the GPU has gone, and nobody writes to it.
+//! // SAFETY: `image` outlives the GPU, and nothing writes to it.
 //! unsafe { memory.allocated(address, 128, false) };
 //! let gpu = Gpu::new(memory);
 //! let packet = Packet {
@@ -44,14 +46,14 @@
 //! # Ok::<(), gpu_model::dispatch::Error>(())
 //! ```
 
-mod code;
+mod clock;
 pub mod dispatch;
 pub mod exec;
+mod fault;
 pub mod isa;
 pub mod memory;
 pub mod queue;
 pub mod rocr;
-mod symbol;
 mod thread;
 pub mod topology;
 pub mod wave;

@@ -1,10 +1,9 @@
-//! GPU memory as waves see it: which address ranges are allocated, and accesses that are checked against them.
+//! Global memory: the allocated address ranges, and accesses that are checked against these ranges.
 //!
-//! The bytes themselves belong to whoever allocated them (ROCr, or the user of the library). The byte at GPU virtual
-//! address `a` is at host address `base + a`, unless the range was given a host address of its own
-//! ([`Memory::allocated_at`]). Host threads and waves of several queues use the same bytes at
-//! once, so every access here is an atomic one of the host: naturally aligned ones never tear, and an atomic
-//! instruction of the GPU is one of the host.
+//! The bytes belong to ROCr or to the user of the library. The byte at GPU virtual address `a` is at host address
+//! `base + a`, unless the range has its own host address ([`Memory::allocated_at`]). Host threads and waves of several
+//! queues use the same bytes at the same time, so every access is a host atomic: naturally aligned accesses do not tear,
+//! and an atomic instruction of the GPU is an atomic operation of the host.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{
@@ -13,11 +12,11 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::exec::Fault;
+use crate::fault::Fault;
 
-/// High half of a flat address that means the workgroup's LDS.
+/// High half of the flat addresses of the workgroup's LDS.
 pub const LDS_APERTURE: u32 = 0x4000_0000;
-/// High half of a flat address that means the lane's private segment.
+/// High half of the flat addresses of the lane's private segment.
 pub const SCRATCH_APERTURE: u32 = 0x5000_0000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ struct Span {
     offset: usize,
 }
 
-const NOWHERE: Span = Span {
+const EMPTY: Span = Span {
     start: 1,
     end: 0,
     writable: false,
@@ -37,12 +36,12 @@ const NOWHERE: Span = Span {
 };
 
 impl Span {
-    fn holds(&self, address: u64, size: usize) -> bool {
+    fn contains(&self, address: u64, size: usize) -> bool {
         address >= self.start && address < self.end && self.end - address >= size as u64
     }
 
-    /// Whether `other`, next to this one, can be used together with it as one range.
-    fn continues(&self, other: &Span) -> bool {
+    /// Whether this range and an adjacent one can be accessed as one range.
+    fn can_join(&self, other: &Span) -> bool {
         self.writable == other.writable && self.offset == other.offset
     }
 
@@ -52,31 +51,31 @@ impl Span {
     }
 }
 
-/// The registry of what is allocated.
+/// The registry of allocated ranges.
 #[derive(Debug, Default)]
 pub struct Memory {
     spans: RwLock<Spans>,
-    /// Counts changes, so that a [`View`] knows when what it remembers is old.
+    /// The number of changes so far. A [`View`] discards its cached ranges when this number has changed.
     generation: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Spans {
-    /// Host address of GPU address 0, for the ranges that have no host address of their own.
+    /// Host address of GPU address 0, for ranges without their own host address.
     base: usize,
-    /// By start; no two overlap.
+    /// By start address. No two ranges overlap.
     by_start: BTreeMap<u64, Span>,
 }
 
 impl Memory {
-    /// Nothing is allocated yet; GPU address 0 is at host address `base`.
+    /// Memory without allocated ranges. GPU address 0 is at host address `base`.
     pub fn new(base: usize) -> Arc<Memory> {
         let memory = Memory::default();
         memory.set_base(base);
         Arc::new(memory)
     }
 
-    /// Changes the host address of GPU address 0. To be called before anything is allocated.
+    /// Sets the host address of GPU address 0. Call this before any range is allocated.
     pub fn set_base(&self, base: usize) {
         self.write().base = base;
     }
@@ -89,25 +88,25 @@ impl Memory {
         self.spans.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a range accessible. Its bytes are at the memory's base plus `address`.
+    /// Registers a range. Its bytes are at the base plus `address`.
     ///
     /// # Safety
-    /// The host bytes behind the range must stay mapped, readable (and writable if `writable`) until
-    /// [`Memory::freed`] names the range and waves that were running then have come to their end, and may be
-    /// used by others only in ways that allow for concurrent atomic accesses.
+    /// The host bytes of the range must stay mapped and readable (and writable, if `writable`) until [`Memory::freed`] has
+    /// removed the range and all waves that ran at that time have ended. Other code may access the bytes only in ways that
+    /// are allowed concurrently with atomic accesses.
     pub unsafe fn allocated(&self, address: u64, size: u64, writable: bool) {
         let base = self.read().base;
         self.insert(address, size, base, writable);
     }
 
-    /// Makes a range accessible whose bytes are at `host`.
+    /// Registers a range whose bytes are at `host`.
     ///
     /// # Panics
     /// If `address`, `size` and `host` are not multiples of 8: an aligned access must be aligned on the host.
     ///
     /// # Safety
-    /// As for [`Memory::allocated`]. Where a range is replaced or freed in part, the border is a multiple of 8, too, so
-    /// that no aligned access crosses a border.
+    /// See [`Memory::allocated`]. If a part of a range is replaced or freed, its bounds must also be multiples of 8: an
+    /// aligned access must not cross a bound.
     pub unsafe fn allocated_at(&self, address: u64, size: u64, host: usize, writable: bool) {
         assert!((address | size | host as u64).is_multiple_of(8));
         self.insert(address, size, host.wrapping_sub(address as usize), writable);
@@ -119,7 +118,7 @@ impl Memory {
             return;
         }
         let mut spans = self.write();
-        cut(&mut spans.by_start, start, end);
+        remove(&mut spans.by_start, start, end);
         spans.by_start.insert(
             start,
             Span {
@@ -132,19 +131,19 @@ impl Memory {
         self.generation.fetch_add(1, AcqRel);
     }
 
-    /// Takes a range away.
+    /// Removes a range. It may be a part of an allocated range, or include several.
     pub fn freed(&self, address: u64, size: u64) {
         let mut spans = self.write();
-        cut(&mut spans.by_start, address, address.saturating_add(size));
+        remove(&mut spans.by_start, address, address.saturating_add(size));
         self.generation.fetch_add(1, AcqRel);
     }
 
-    /// Changes whenever something is allocated or freed.
+    /// A number that changes when a range is allocated or freed.
     pub fn generation(&self) -> u64 {
         self.generation.load(Acquire)
     }
 
-    /// The widest allocated range around `address`; neighbours of the same kind count as one.
+    /// The largest range around `address` that can be accessed as one range. It may consist of several allocated ranges.
     fn span(&self, address: u64) -> Option<Span> {
         let spans = &self.read().by_start;
         let mut span = *spans.range(..=address).next_back()?.1;
@@ -152,13 +151,13 @@ impl Memory {
             return None;
         }
         for (_, before) in spans.range(..span.start).rev() {
-            if before.end != span.start || !span.continues(before) {
+            if before.end != span.start || !span.can_join(before) {
                 break;
             }
             span.start = before.start;
         }
         for (_, after) in spans.range(span.end..) {
-            if after.start != span.end || !span.continues(after) {
+            if after.start != span.end || !span.can_join(after) {
                 break;
             }
             span.end = after.end;
@@ -166,7 +165,7 @@ impl Memory {
         Some(span)
     }
 
-    /// The part of the allocated ranges around `address` that lies within one allocation.
+    /// The allocated range that contains `address`.
     pub fn allocation(&self, address: u64) -> Option<std::ops::Range<u64>> {
         let spans = &self.read().by_start;
         let span = spans.range(..=address).next_back()?.1;
@@ -174,14 +173,15 @@ impl Memory {
     }
 }
 
-fn cut(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
-    let touched: Vec<Span> = spans
+/// Removes the addresses from `start` to `end` (exclusive) from all ranges.
+fn remove(spans: &mut BTreeMap<u64, Span>, start: u64, end: u64) {
+    let overlapping: Vec<Span> = spans
         .range(..end)
         .rev()
         .map(|(_, span)| *span)
         .take_while(|span| span.end > start)
         .collect();
-    for span in touched {
+    for span in overlapping {
         spans.remove(&span.start);
         if span.start < start {
             spans.insert(span.start, Span { end: start, ..span });
@@ -201,7 +201,7 @@ fn fault(address: u64, size: usize, write: bool) -> Fault {
     }
 }
 
-/// One thread's way to memory: remembers the ranges that were used last.
+/// One thread's access to memory. It caches recently used ranges.
 pub struct View {
     memory: Arc<Memory>,
     generation: u64,
@@ -213,11 +213,11 @@ macro_rules! access {
     ($load:ident, $store:ident, $int:ty, $atomic:ty) => {
         #[inline]
         pub fn $load(&mut self, address: u64) -> Result<$int, Fault> {
-            let place = self.place(address, size_of::<$int>(), false)?;
+            let pointer = self.host_pointer(address, size_of::<$int>(), false)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
-                // SAFETY: the range is allocated, so mapped and readable by `Memory::allocated`'s contract,
-                // and aligned.
-                return Ok(unsafe { (*place.cast::<$atomic>()).load(Acquire) });
+                // SAFETY: the range is allocated, so it is mapped and readable (the contract of `Memory::allocated`), and
+                // the pointer is aligned.
+                return Ok(unsafe { (*pointer.cast::<$atomic>()).load(Acquire) });
             }
             let mut bytes = [0; size_of::<$int>()];
             for (n, byte) in bytes.iter_mut().enumerate() {
@@ -228,10 +228,10 @@ macro_rules! access {
 
         #[inline]
         pub fn $store(&mut self, address: u64, value: $int) -> Result<(), Fault> {
-            let place = self.place(address, size_of::<$int>(), true)?;
+            let pointer = self.host_pointer(address, size_of::<$int>(), true)?;
             if address.is_multiple_of(size_of::<$int>() as u64) {
-                // SAFETY: the range is allocated as writable, and aligned.
-                unsafe { (*place.cast::<$atomic>()).store(value, Release) };
+                // SAFETY: the range is allocated and writable, and the pointer is aligned.
+                unsafe { (*pointer.cast::<$atomic>()).store(value, Release) };
                 return Ok(());
             }
             for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
@@ -246,11 +246,11 @@ impl View {
     pub fn new(memory: Arc<Memory>) -> View {
         let mut view = View {
             generation: 0,
-            recent: [NOWHERE; 8],
+            recent: [EMPTY; 8],
             oldest: 0,
             memory,
         };
-        view.forget();
+        view.clear_cache();
         view
     }
 
@@ -259,20 +259,20 @@ impl View {
     }
 
     #[cold]
-    fn forget(&mut self) {
+    fn clear_cache(&mut self) {
         self.generation = self.memory.generation();
-        self.recent = [NOWHERE; 8];
+        self.recent = [EMPTY; 8];
     }
 
-    /// The host address of an access, if all of it is allocated. Null if its bytes are not next to each other on the
-    /// host, which happens to no access that is aligned and of at most 8 bytes ([`Memory::allocated_at`]).
+    /// The host address of an access. Fails if one of its bytes is not allocated. Returns null if the bytes are not
+    /// contiguous on the host, which is impossible for an aligned access of at most 8 bytes ([`Memory::allocated_at`]).
     #[inline]
-    fn place(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
+    fn host_pointer(&mut self, address: u64, size: usize, write: bool) -> Result<*mut u8, Fault> {
         if self.generation != self.memory.generation() {
-            self.forget();
+            self.clear_cache();
         }
         for span in &self.recent {
-            if span.holds(address, size) && (span.writable || !write) {
+            if span.contains(address, size) && (span.writable || !write) {
                 return Ok(span.host(address));
             }
         }
@@ -304,16 +304,16 @@ impl View {
 
     /// One byte of an access that is not aligned.
     fn load_byte(&mut self, address: u64) -> Result<u8, Fault> {
-        let place = self.place(address, 1, false)?;
+        let pointer = self.host_pointer(address, 1, false)?;
         // SAFETY: the byte is allocated.
-        Ok(unsafe { (*place.cast::<AtomicU8>()).load(Relaxed) })
+        Ok(unsafe { (*pointer.cast::<AtomicU8>()).load(Relaxed) })
     }
 
-    /// As [`View::load_byte`].
+    /// One byte of an access that is not aligned.
     fn store_byte(&mut self, address: u64, byte: u8) -> Result<(), Fault> {
-        let place = self.place(address, 1, true)?;
-        // SAFETY: the byte is allocated as writable.
-        unsafe { (*place.cast::<AtomicU8>()).store(byte, Relaxed) };
+        let pointer = self.host_pointer(address, 1, true)?;
+        // SAFETY: the byte is allocated and writable.
+        unsafe { (*pointer.cast::<AtomicU8>()).store(byte, Relaxed) };
         Ok(())
     }
 
@@ -322,10 +322,10 @@ impl View {
     access!(load_u32, store_u32, u32, AtomicU32);
     access!(load_u64, store_u64, u64, AtomicU64);
 
-    /// `into.len()` dwords from `address` on; aligned pairs of them do not tear.
+    /// Loads `into.len()` dwords, starting at `address`. Aligned pairs do not tear.
     pub fn load_dwords(&mut self, address: u64, into: &mut [u32]) -> Result<(), Fault> {
-        let place = self.place(address, size_of_val(into), false)?;
-        if place.is_null() || !address.is_multiple_of(4) {
+        let pointer = self.host_pointer(address, size_of_val(into), false)?;
+        if pointer.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in into.iter_mut().enumerate() {
                 *dword = self.load_u32(address + 4 * n as u64)?;
             }
@@ -333,16 +333,16 @@ impl View {
         }
         let mut n = 0;
         while n < into.len() {
-            // SAFETY: all of the range is allocated and `n` stays inside it; each access is aligned.
+            // SAFETY: all bytes are allocated, `n` stays inside of them, and each access is aligned.
             unsafe {
-                let place = place.add(4 * n);
-                if n + 1 < into.len() && place.addr().is_multiple_of(8) {
-                    let pair = (*place.cast::<AtomicU64>()).load(Acquire);
+                let pointer = pointer.add(4 * n);
+                if n + 1 < into.len() && pointer.addr().is_multiple_of(8) {
+                    let pair = (*pointer.cast::<AtomicU64>()).load(Acquire);
                     into[n] = pair as u32;
                     into[n + 1] = (pair >> 32) as u32;
                     n += 2;
                 } else {
-                    into[n] = (*place.cast::<AtomicU32>()).load(Acquire);
+                    into[n] = (*pointer.cast::<AtomicU32>()).load(Acquire);
                     n += 1;
                 }
             }
@@ -350,10 +350,10 @@ impl View {
         Ok(())
     }
 
-    /// As [`View::load_dwords`].
+    /// Stores dwords, starting at `address`. Aligned pairs do not tear.
     pub fn store_dwords(&mut self, address: u64, from: &[u32]) -> Result<(), Fault> {
-        let place = self.place(address, size_of_val(from), true)?;
-        if place.is_null() || !address.is_multiple_of(4) {
+        let pointer = self.host_pointer(address, size_of_val(from), true)?;
+        if pointer.is_null() || !address.is_multiple_of(4) {
             for (n, dword) in from.iter().enumerate() {
                 self.store_u32(address + 4 * n as u64, *dword)?;
             }
@@ -361,15 +361,15 @@ impl View {
         }
         let mut n = 0;
         while n < from.len() {
-            // SAFETY: all of the range is allocated as writable and `n` stays inside it; each access is aligned.
+            // SAFETY: all bytes are allocated and writable, `n` stays inside of them, and each access is aligned.
             unsafe {
-                let place = place.add(4 * n);
-                if n + 1 < from.len() && place.addr().is_multiple_of(8) {
+                let pointer = pointer.add(4 * n);
+                if n + 1 < from.len() && pointer.addr().is_multiple_of(8) {
                     let pair = u64::from(from[n]) | u64::from(from[n + 1]) << 32;
-                    (*place.cast::<AtomicU64>()).store(pair, Release);
+                    (*pointer.cast::<AtomicU64>()).store(pair, Release);
                     n += 2;
                 } else {
-                    (*place.cast::<AtomicU32>()).store(from[n], Release);
+                    (*pointer.cast::<AtomicU32>()).store(from[n], Release);
                     n += 1;
                 }
             }
@@ -377,7 +377,8 @@ impl View {
         Ok(())
     }
 
-    /// Replaces the dword at `address` by what `change` makes of it, in one atomic step; the old value.
+    /// Atomically replaces the dword at `address` with the result of `change`. Returns the old value. `change` may be called
+    /// more than once.
     pub fn update_u32(
         &mut self,
         address: u64,
@@ -390,9 +391,9 @@ impl View {
                 lane: None,
             });
         }
-        let place = self.place(address, 4, true)?;
-        // SAFETY: allocated as writable, and aligned.
-        let word = unsafe { &*place.cast::<AtomicU32>() };
+        let pointer = self.host_pointer(address, 4, true)?;
+        // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
+        let word = unsafe { &*pointer.cast::<AtomicU32>() };
         let mut old = word.load(Relaxed);
         while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
             old = now;
@@ -413,9 +414,9 @@ impl View {
                 lane: None,
             });
         }
-        let place = self.place(address, 8, true)?;
-        // SAFETY: allocated as writable, and aligned.
-        let word = unsafe { &*place.cast::<AtomicU64>() };
+        let pointer = self.host_pointer(address, 8, true)?;
+        // SAFETY: the bytes are allocated and writable, and the pointer is aligned.
+        let word = unsafe { &*pointer.cast::<AtomicU64>() };
         let mut old = word.load(Relaxed);
         while let Err(now) = word.compare_exchange_weak(old, change(old), AcqRel, Relaxed) {
             old = now;
@@ -429,7 +430,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    /// 64 bytes at GPU address 0x1000, 32 read-only ones behind them, then nothing.
+    /// 64 bytes at GPU address 0x1000, followed by 32 read-only bytes.
     fn small() -> (Box<[u64; 16]>, Arc<Memory>) {
         let bytes = Box::new([0u64; 16]);
         let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1000));
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_reach_the_bytes_at_base_plus_address() {
+    fn accesses_use_the_bytes_at_base_plus_address() {
         let (bytes, memory) = small();
         let mut view = View::new(memory);
         view.store_u32(0x1008, 0x1122_3344).unwrap();
@@ -464,7 +465,7 @@ mod tests {
             scope.spawn(|| {
                 let mut view = View::new(memory.clone());
                 for n in 1.. {
-                    // The pair in the middle is the aligned one.
+                    // Only the pair in the middle is aligned.
                     view.store_dwords(0x1004, &[7, n, n, 7]).unwrap();
                     if stop.load(Relaxed) {
                         break;
@@ -487,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_outside_what_was_allocated_is_a_fault() {
+    fn an_access_outside_of_the_allocated_ranges_is_a_fault() {
         let (_bytes, memory) = small();
         let mut view = View::new(memory.clone());
         assert_eq!(view.load_u32(0xffe), Err(fault(0xffe, 4, false)));
@@ -498,7 +499,7 @@ mod tests {
             view.load_u64(u64::MAX - 3),
             Err(fault(u64::MAX - 3, 8, false))
         );
-        assert!(view.load_u64(0x103c).is_ok(), "across two neighbours");
+        assert!(view.load_u64(0x103c).is_ok(), "across two adjacent ranges");
         assert_eq!(view.store_u64(0x103c, 1), Err(fault(0x103c, 8, true)));
         memory.freed(0x1010, 16);
         assert_eq!(view.load_u32(0x1010), Err(fault(0x1010, 4, false)));
@@ -508,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_may_have_their_bytes_anywhere_on_the_host() {
+    fn adjacent_ranges_can_be_anywhere_on_the_host() {
         let (first, second) = (Box::new([0u64; 8]), Box::new([0u64; 8]));
         let memory = Memory::new(0);
         // SAFETY: the boxes outlive the memory.
@@ -517,7 +518,7 @@ mod tests {
             memory.allocated_at(0x1040, 64, first.as_ptr() as usize, true);
         }
         let mut view = View::new(memory.clone());
-        // One access of each kind in a range, and one over the border.
+        // One access of each kind within a range, and one across the bound.
         view.store_u64(0x1038, 0x0807_0605_0403_0201).unwrap();
         view.store_u32(0x103e, 0xddcc_bbaa).unwrap();
         assert_eq!(second[7], 0xbbaa_0605_0403_0201);

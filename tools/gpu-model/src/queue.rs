@@ -1,78 +1,82 @@
-//! A queue's packet processor: AQL packets in order, as the HSA Platform System Architecture Specification and
-//! AMD's vendor packets have them.
+//! The packet processor of a queue. It processes AQL packets in order, as in the HSA Platform System Architecture
+//! Specification, and AMD's vendor packets.
 //!
-//! A packet is done before the next one is looked at, so the barrier bit asks for nothing more. Each queue has a
-//! thread of its own. It looks for packets itself while the last one is not long ago; then it sleeps, and one thread
-//! for all sleeping queues looks at their write indexes, so that an idle queue costs next to nothing.
+//! A packet completes before the next one starts, so the barrier bit needs no support. Each queue has its own thread,
+//! which polls for more packets for a while after the last one. Then the thread sleeps, and one common thread polls the
+//! write indexes of all sleeping queues. So an idle queue costs almost nothing.
 
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::clock::clock_ticks;
 use crate::dispatch::{self, Gpu, Packet};
-use crate::exec::{Fault, clock_ticks};
+use crate::fault::Fault;
 use crate::memory::View;
-use crate::thread;
+use crate::thread::{self, lock};
 
-/// Where a queue's parts are, as GPU virtual addresses.
+/// Where a queue is in memory. All addresses are GPU virtual addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
+    /// Address of the ring.
     pub ring: u64,
-    /// Packets that the ring holds.
+    /// The number of packets in the ring.
     pub packets: u64,
-    /// The index of the next packet to be written, counted from the queue's start.
+    /// Address of the write index: the number of packets written since the queue's start.
     pub write_index: u64,
+    /// Address of the read index.
     pub read_index: u64,
-    /// The `amd_queue_t`, for kernels that read it; 0 if there is none.
+    /// Address of the `amd_queue_t`, for kernels that read it; 0 if it does not exist.
     pub queue: u64,
 }
 
-/// What the model needs of the program around it.
+/// The program that uses the model.
 pub trait Host: Send + Sync + 'static {
-    /// Tells whoever waits for the event that a signal has changed.
+    /// Wakes the threads that wait for the event: a signal has changed.
     fn set_event(&self, event: u32);
-    /// Whether kernels are executed. If not, a kernel packet ends as it begins, and so does one of a type or format that
-    /// is not modelled: for simulators that need packets done and nothing else.
+    /// Whether kernels are executed. If not, kernel packets complete immediately, and so do packets of a type or format that
+    /// is not modelled: for simulators that only need packets to complete.
     fn executes(&self) -> bool {
         true
     }
-    /// A packet's header asks for an acquire at system scope: called before its kernel runs, or when what a barrier waits
-    /// for has happened. For simulators of memory that is not coherent: the model's is.
+    /// Called for a packet whose header has an acquire fence at system scope: before its kernel starts, or when the wait of
+    /// a barrier is over. For simulators of memory that is not coherent; the model's memory is coherent.
     fn acquire(&self) {}
-    /// A packet's header asks for a release at system scope: called when it is done, before its signal changes.
+    /// Called for a packet whose header has a release fence at system scope: when it is complete, before its signal changes.
     fn release(&self) {}
-    /// What a packet's completion signal is told, for simulators that test who waits for it; `None`: nothing by the
-    /// model. `kernel`: it is a kernel dispatch packet. Asked once a kernel packet, and once another that has a signal.
+    /// Called once for each kernel packet (`kernel` is true), and for each other packet that has a completion signal.
+    /// Returns how the packet completes, so that a simulator can test how programs react. If it returns `None`, the model
+    /// does not change the completion signal.
     fn completes(&self, ended: Completion, kernel: bool) -> Option<Completion> {
         let _ = kernel;
         Some(ended)
     }
-    /// A packet could not be done. The queue's thread ends after this call.
+    /// Called if a packet fails. The queue's thread ends after this call.
     fn failed(&self, error: &Error);
 }
 
-/// The end of a packet.
+/// The completion of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Its completion signal; 0 for none.
+    /// Address of the completion signal; 0 if the packet does not have one.
     pub signal: u64,
-    /// Start and end, in ticks of the GPU's clock; `None` leaves the signal's as they are.
+    /// Start and end in ticks of the GPU's clock (100 MHz). With `None`, the times in the signal do not change.
     pub times: Option<(u64, u64)>,
 }
 
-/// Why a packet could not be done.
+/// Why a packet failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Dispatch(#[from] dispatch::Error),
-    #[error("queue {queue:#x}, packet {index}: {what}")]
+    #[error("queue {queue:#x}, packet {index}: {reason}")]
     Packet {
         queue: u64,
         index: u64,
-        what: String,
+        reason: String,
     },
 }
 
@@ -81,25 +85,25 @@ struct Shared {
     host: Arc<dyn Host>,
     info: Info,
     stop: AtomicBool,
-    bell: Mutex<bool>,
+    doorbell: Mutex<bool>,
     rung: Condvar,
 }
 
-/// A queue whose packets are being processed. Dropping it stops that, in the middle of a kernel if need be.
+/// A queue whose packets are being processed. Dropping it stops the processing, even in the middle of a kernel.
 pub struct Queue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Queue {
-    /// Starts the processing. Fails if the queue's thread cannot be started.
+    /// Starts the processing. Fails if no thread can be started.
     pub fn start(gpu: Arc<Gpu>, host: Arc<dyn Host>, info: Info) -> io::Result<Queue> {
         let shared = Arc::new(Shared {
             gpu,
             host,
             info,
             stop: AtomicBool::new(false),
-            bell: Mutex::new(false),
+            doorbell: Mutex::new(false),
             rung: Condvar::new(),
         });
         let thread = thread::spawn("gpu-model queue", {
@@ -116,7 +120,7 @@ impl Queue {
         })
     }
 
-    /// Says that there may be new packets. Without it they are found a little later.
+    /// Rings the doorbell: there may be new packets. Without this call, the next poll finds them.
     pub fn ring(&self) {
         self.shared.ring();
     }
@@ -140,40 +144,36 @@ impl Shared {
         self.stop.load(Acquire)
     }
 
-    /// Waits until somebody rings, but no longer than `pause`.
+    /// Waits until the doorbell rings, for at most `pause`.
     fn wait(&self, pause: Duration) {
-        let bell = locked(&self.bell);
-        let (mut bell, _) = self
+        let rung = lock(&self.doorbell);
+        let (mut rung, _) = self
             .rung
-            .wait_timeout_while(bell, pause, |rung| !*rung)
+            .wait_timeout_while(rung, pause, |rung| !*rung)
             .unwrap_or_else(PoisonError::into_inner);
-        *bell = false;
+        *rung = false;
     }
 
     fn ring(&self) {
-        *locked(&self.bell) = true;
+        *lock(&self.doorbell) = true;
         self.rung.notify_one();
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How long to wait before looking again, after `idle` without anything new.
+/// The time between two polls, after `idle` without a new packet.
 fn pause(idle: Duration) -> Duration {
     Duration::from_micros(match idle.as_micros() {
-        0..ATTENTIVE => 20,
-        ATTENTIVE..100_000 => 100,
+        0..POLLING => 20,
+        POLLING..100_000 => 100,
         100_000..1_000_000 => 500,
-        _ => return LONGEST_PAUSE,
+        _ => return MAX_PAUSE,
     })
 }
 
-const LONGEST_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_millis(2);
 
-/// Microseconds for which a queue's own thread looks for packets.
-const ATTENTIVE: u128 = 2_000;
+/// How long an idle queue's own thread polls for packets, in microseconds.
+const POLLING: u128 = 2_000;
 
 /// A queue whose thread sleeps until its write index is no longer `next`.
 struct Sleeper {
@@ -182,10 +182,10 @@ struct Sleeper {
     next: u64,
 }
 
-/// The thread that looks at the write indexes of sleeping queues.
+/// The thread that polls the write indexes of sleeping queues.
 struct Watcher {
     sleepers: Mutex<Vec<Sleeper>>,
-    /// Signalled when the first one lies down.
+    /// Signalled when a queue starts to sleep.
     changed: Condvar,
     started: Mutex<bool>,
 }
@@ -197,39 +197,40 @@ static WATCHER: Watcher = Watcher {
 };
 
 impl Watcher {
-    /// Starts the thread. Whether it runs.
+    /// Starts the thread if it is not running. Returns whether it is running.
     fn start(&'static self) -> bool {
-        let mut started = locked(&self.started);
+        let mut started = lock(&self.started);
         if !*started {
             *started = thread::spawn("gpu-model watch", || self.watch()).is_ok();
         }
         *started
     }
 
-    /// Waits until somebody rings or the queue's write index changes. Without the thread, for a while.
+    /// Waits until the doorbell rings or the queue's write index changes. If the thread cannot be started, waits for
+    /// [`MAX_PAUSE`].
     fn sleep(&'static self, sleeper: Sleeper) {
         if !self.start() {
-            sleeper.shared.wait(LONGEST_PAUSE);
+            sleeper.shared.wait(MAX_PAUSE);
             return;
         }
         let shared = sleeper.shared.clone();
-        locked(&self.sleepers).push(sleeper);
+        lock(&self.sleepers).push(sleeper);
         self.changed.notify_one();
-        let mut bell = locked(&shared.bell);
-        while !*bell {
-            bell = shared
+        let mut rung = lock(&shared.doorbell);
+        while !*rung {
+            rung = shared
                 .rung
-                .wait(bell)
+                .wait(rung)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        *bell = false;
-        drop(bell);
-        // Whoever rang: once the queue's thread is awake, nobody else may look at the queue's memory.
-        locked(&self.sleepers).retain(|other| !Arc::ptr_eq(&other.shared, &shared));
+        *rung = false;
+        drop(rung);
+        // Once the queue's thread is awake, no other thread may read the queue's memory.
+        lock(&self.sleepers).retain(|other| !Arc::ptr_eq(&other.shared, &shared));
     }
 
     fn watch(&self) {
-        let mut sleepers = locked(&self.sleepers);
+        let mut sleepers = lock(&self.sleepers);
         let mut since = Instant::now();
         loop {
             if sleepers.is_empty() {
@@ -245,7 +246,7 @@ impl Watcher {
                 next,
             } in sleepers.iter_mut()
             {
-                // If the index cannot be read, the queue's own thread will say so.
+                // If the index cannot be read, the queue's own thread reports it.
                 if memory.load_u64(shared.info.write_index) != Ok(*next) {
                     shared.ring();
                     since = Instant::now();
@@ -253,12 +254,12 @@ impl Watcher {
             }
             drop(sleepers);
             std::thread::sleep(pause(since.elapsed()));
-            sleepers = locked(&self.sleepers);
+            sleepers = lock(&self.sleepers);
         }
     }
 }
 
-/// Packet types, and AMD's formats of vendor specific packets.
+/// Packet types, and the formats of AMD's vendor-specific packets.
 mod packet {
     pub const VENDOR_SPECIFIC: u8 = 0;
     pub const INVALID: u8 = 1;
@@ -268,17 +269,18 @@ mod packet {
     pub const AMD_PM4_IB: u8 = 1;
     pub const AMD_BARRIER_VALUE: u8 = 2;
     pub const SIZE: u64 = 64;
-    /// Whether a header asks for a fence at system scope.
+    /// Whether the header has an acquire fence at system scope.
     pub fn acquires(header: u16) -> bool {
         header >> 9 & 3 == SCOPE_SYSTEM
     }
+    /// Whether the header has a release fence at system scope.
     pub fn releases(header: u16) -> bool {
         header >> 11 & 3 == SCOPE_SYSTEM
     }
     const SCOPE_SYSTEM: u16 = 2;
 }
 
-/// PM4 commands that only concern caches and ordering, of which the model has none.
+/// PM4 commands. The accepted ones only affect caches and ordering. The model does not have caches and does not reorder.
 mod pm4 {
     pub const NOP: u32 = 0x10;
     pub const INDIRECT_BUFFER: u32 = 0x3f;
@@ -294,26 +296,25 @@ mod signal {
     pub const END: u64 = 40;
 }
 
-/// What became of a look at the queue.
+/// The result of one poll of the queue.
 #[derive(PartialEq, Eq)]
 enum Step {
     Done,
     /// There is no packet.
     Empty,
-    /// There is one, but what it waits for has not happened.
+    /// The next packet has to wait.
     Waiting,
 }
 
-/// What became of a packet.
-enum Done {
-    Yes {
-        start: u64,
-    },
-    /// What it waits for has not happened.
-    NotYet,
+/// The outcome of an attempt to process a packet.
+enum Outcome {
+    /// The packet is complete. `start`: when its processing started, in ticks of the GPU's clock.
+    Completed { start: u64 },
+    /// The packet has to wait.
+    MustWait,
 }
 
-/// What goes wrong with a packet, before queue and index are added.
+/// Why a packet failed, without its queue and index.
 enum Failure {
     Dispatch(dispatch::Error),
     Other(String),
@@ -344,18 +345,18 @@ impl Processor {
 
     fn run(&mut self) -> Result<(), Error> {
         let info = self.shared.info;
-        self.next = self.guarded(|this| Ok(this.memory.load_u64(info.read_index)?))?;
+        self.next = self.with_context(|this| Ok(this.memory.load_u64(info.read_index)?))?;
         let mut idle_since = Instant::now();
         while !self.shared.stopped() {
-            match self.guarded(Self::step) {
+            match self.with_context(Self::step) {
                 Ok(Step::Done) => idle_since = Instant::now(),
                 Ok(step) => {
                     let idle = idle_since.elapsed();
                     if idle < Duration::from_micros(10) {
-                        // Not a yield: threads of ROCr that only poll would then have the processor for
-                        // milliseconds, while who sleeps shortly gets it back at once.
+                        // Spin instead of yielding: after a yield, polling threads of ROCr would get the processor for
+                        // milliseconds. After a short sleep, as below, a thread gets the processor back immediately.
                         std::hint::spin_loop();
-                    } else if step == Step::Empty && idle.as_micros() >= ATTENTIVE {
+                    } else if step == Step::Empty && idle.as_micros() >= POLLING {
                         WATCHER.sleep(Sleeper {
                             shared: self.shared.clone(),
                             memory: View::new(self.shared.gpu.memory().clone()),
@@ -373,21 +374,22 @@ impl Processor {
         Ok(())
     }
 
-    fn guarded<T>(
+    /// Adds queue and packet index to the errors of `work`.
+    fn with_context<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Error> {
         work(self).map_err(|failure| match failure {
             Failure::Dispatch(error) => Error::Dispatch(error),
-            Failure::Other(what) => Error::Packet {
+            Failure::Other(reason) => Error::Packet {
                 queue: self.shared.info.ring,
                 index: self.next,
-                what,
+                reason,
             },
         })
     }
 
-    /// Does the next packet, if there is one and it need not wait.
+    /// Processes the next packet, if there is one and it does not have to wait.
     fn step(&mut self) -> Result<Step, Failure> {
         let info = self.shared.info;
         if self.next == self.memory.load_u64(info.write_index)? {
@@ -399,8 +401,8 @@ impl Processor {
         if kernel && packet::acquires(header) {
             self.shared.host.acquire();
         }
-        let done = match header as u8 {
-            packet::INVALID => Done::NotYet,
+        let outcome = match header as u8 {
+            packet::INVALID => Outcome::MustWait,
             packet::KERNEL_DISPATCH => self.kernel(address)?,
             packet::BARRIER_AND => self.barrier(address, true)?,
             packet::BARRIER_OR => self.barrier(address, false)?,
@@ -411,7 +413,7 @@ impl Processor {
             },
             other => self.unknown("packet type", other)?,
         };
-        let Done::Yes { start } = done else {
+        let Outcome::Completed { start } = outcome else {
             return Ok(Step::Waiting);
         };
         if !kernel && packet::acquires(header) {
@@ -429,10 +431,10 @@ impl Processor {
                 signal,
                 times: Some((start, clock_ticks())),
             };
-            if let Some(told) = self.shared.host.completes(ended, kernel)
-                && told.signal != 0
+            if let Some(completion) = self.shared.host.completes(ended, kernel)
+                && completion.signal != 0
             {
-                self.complete(told)?;
+                self.complete(completion)?;
             }
         }
         Ok(Step::Done)
@@ -441,7 +443,7 @@ impl Processor {
     fn complete(&mut self, ended: Completion) -> Result<(), Failure> {
         let memory = &mut self.memory;
         let at = ended.signal;
-        // The signal may be gone as soon as its value says that all is done.
+        // The program may destroy the signal as soon as its value has changed.
         let mailbox = memory.load_u64(at + signal::EVENT_MAILBOX)?;
         let event = memory.load_u32(at + signal::EVENT_ID)?;
         if let Some((start, end)) = ended.times {
@@ -458,18 +460,18 @@ impl Processor {
         Ok(())
     }
 
-    fn unknown(&self, what: &str, value: u8) -> Result<Done, Failure> {
+    fn unknown(&self, what: &str, value: u8) -> Result<Outcome, Failure> {
         if self.executes {
             return Err(unsupported(what, value));
         }
-        Ok(Done::Yes {
+        Ok(Outcome::Completed {
             start: clock_ticks(),
         })
     }
 
-    fn kernel(&mut self, address: u64) -> Result<Done, Failure> {
+    fn kernel(&mut self, address: u64) -> Result<Outcome, Failure> {
         if !self.executes {
-            return Ok(Done::Yes {
+            return Ok(Outcome::Completed {
                 start: clock_ticks(),
             });
         }
@@ -499,21 +501,21 @@ impl Processor {
             .gpu
             .dispatch(&packet, || self.shared.stopped())
             .map_err(Failure::Dispatch)?;
-        Ok(Done::Yes { start })
+        Ok(Outcome::Completed { start })
     }
 
-    fn value(&mut self, of: u64) -> Result<i64, Failure> {
-        Ok(self.memory.load_u64(of + signal::VALUE)? as i64)
+    fn signal_value(&mut self, signal: u64) -> Result<i64, Failure> {
+        Ok(self.memory.load_u64(signal + signal::VALUE)? as i64)
     }
 
-    fn barrier(&mut self, address: u64, all: bool) -> Result<Done, Failure> {
+    fn barrier(&mut self, address: u64, all: bool) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let (mut awaited, mut met) = (0, 0);
         for n in 0..5 {
             let dependency = self.memory.load_u64(address + 8 + 8 * n)?;
             if dependency != 0 {
                 awaited += 1;
-                met += i32::from(self.value(dependency)? == 0);
+                met += i32::from(self.signal_value(dependency)? == 0);
             }
         }
         let enough = if all {
@@ -522,14 +524,14 @@ impl Processor {
             met > 0 || awaited == 0
         };
         Ok(if enough {
-            Done::Yes { start }
+            Outcome::Completed { start }
         } else {
-            Done::NotYet
+            Outcome::MustWait
         })
     }
 
     /// `hsa_amd_barrier_value_packet_t`
-    fn barrier_value(&mut self, address: u64) -> Result<Done, Failure> {
+    fn barrier_value(&mut self, address: u64) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let on = self.memory.load_u64(address + 8)?;
         let reference = self.memory.load_u64(address + 16)? as i64;
@@ -538,7 +540,7 @@ impl Processor {
         let met = if on == 0 {
             true
         } else {
-            let value = self.value(on)? & mask;
+            let value = self.signal_value(on)? & mask;
             match condition {
                 0 => value == reference,
                 1 => value != reference,
@@ -548,14 +550,14 @@ impl Processor {
             }
         };
         Ok(if met {
-            Done::Yes { start }
+            Outcome::Completed { start }
         } else {
-            Done::NotYet
+            Outcome::MustWait
         })
     }
 
-    /// A jump to a buffer of PM4 commands.
-    fn pm4(&mut self, address: u64) -> Result<Done, Failure> {
+    /// A packet that jumps to a buffer of PM4 commands.
+    fn pm4(&mut self, address: u64) -> Result<Outcome, Failure> {
         let start = clock_ticks();
         let mut jump = [0; 4];
         self.memory.load_dwords(address + 4, &mut jump)?;
@@ -578,7 +580,7 @@ impl Processor {
             };
             at += length;
         }
-        Ok(Done::Yes { start })
+        Ok(Outcome::Completed { start })
     }
 }
 

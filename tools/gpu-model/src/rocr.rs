@@ -1,7 +1,7 @@
 //! ROCr's model interface, version 0.4: the C functions that ROCr calls when `HSA_MODEL_LIB` names this library.
 //!
-//! This is the only FFI of the crate. A panic that reaches one of these functions ends the process, as does
-//! everything that the model cannot do: there is nobody to report it to.
+//! This is the only C interface of the crate. The interface has no way to return errors, so an unsupported request or a
+//! panic ends the process.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use crate::queue::{Error, Host, Info, Queue};
 
 type SetEvent = unsafe extern "C" fn(data: *mut c_void, event_id: c_uint);
 
-/// What ROCr knows as `hsakmt_model_t`.
+/// ROCr's `hsakmt_model_t`.
 pub struct Model {
     gpu: Arc<Gpu>,
     host: Arc<RocrHost>,
@@ -29,15 +29,15 @@ struct EventSetter {
     data: *mut c_void,
 }
 
-// SAFETY: ROCr's function takes calls from any thread; `data` is only handed back to it.
+// SAFETY: ROCr's function can be called from any thread; `data` is only passed to it.
 unsafe impl Send for EventSetter {}
-// SAFETY: as above.
+// SAFETY: see above.
 unsafe impl Sync for EventSetter {}
 
 impl Host for RocrHost {
     fn set_event(&self, event: u32) {
         if let Some(EventSetter { function, data }) = self.set_event.get() {
-            // SAFETY: ROCr gave the function together with its data, for the life of the process.
+            // SAFETY: ROCr set the function and its data together, for the lifetime of the process.
             unsafe { function(*data, event) };
         }
     }
@@ -96,23 +96,23 @@ static FUNCTIONS: Functions = Functions {
     destroy_queue,
 };
 
-/// What ROCr looks up in the library.
+/// The symbol that ROCr looks up.
 #[unsafe(no_mangle)]
 pub extern "C" fn get_hsakmt_model_functions() -> *const Functions {
     &FUNCTIONS
 }
 
-/// The GPU whose counts are printed at exit.
-static COUNTED: OnceLock<Arc<Gpu>> = OnceLock::new();
+/// The GPU whose statistics are printed at exit.
+static REPORTED: OnceLock<Arc<Gpu>> = OnceLock::new();
 
 extern "C" fn print_stats() {
-    if let Some(gpu) = COUNTED.get() {
+    if let Some(gpu) = REPORTED.get() {
         let stats = gpu.stats();
         let lane_instructions = stats.lane_instructions.load(Relaxed);
         let seconds = stats.busy_nanoseconds.load(Relaxed) as f64 / 1e9;
         eprintln!(
             "gpu-model: {} dispatches, {} wave instructions, {lane_instructions} lane instructions in {seconds:.6} \
-             processor seconds ({:.1} million a second)",
+             processor seconds ({:.1} million per second)",
             stats.dispatches.load(Relaxed),
             stats.instructions.load(Relaxed),
             lane_instructions as f64 / seconds.max(1e-9) / 1e6,
@@ -123,7 +123,7 @@ extern "C" fn print_stats() {
 extern "C" fn create() -> *mut Model {
     let gpu = Arc::new(Gpu::new(Memory::new(0)));
     if std::env::var_os("GPU_MODEL_STATS").is_some_and(|value| value == "1")
-        && COUNTED.set(gpu.clone()).is_ok()
+        && REPORTED.set(gpu.clone()).is_ok()
     {
         // SAFETY: `print_stats` is a plain function, and ROCr never unloads this library.
         unsafe { libc::atexit(print_stats) };
@@ -135,7 +135,7 @@ extern "C" fn create() -> *mut Model {
 }
 
 unsafe extern "C" fn destroy(model: *mut Model) {
-    // SAFETY: ROCr hands back what `create` gave it, once.
+    // SAFETY: ROCr passes the result of `create`, once.
     drop(unsafe { Box::from_raw(model) });
 }
 
@@ -148,8 +148,8 @@ unsafe extern "C" fn set_global_aperture(model: *mut Model, base: *mut c_void, _
 const WRITABLE: u32 = 1 << 31;
 
 unsafe extern "C" fn alloced_memory(model: *mut Model, base: *mut c_void, size: u64, flags: u32) {
-    // SAFETY: `model` is from `create`. ROCr maps the range behind the aperture before a queue uses it, writable
-    // if the flag says so, and calls `freed_memory` when it takes it away.
+    // SAFETY: `model` is from `create`. ROCr maps the range at the aperture before a queue uses it, writable if the flag
+    // is set, and calls `freed_memory` before it unmaps the range.
     unsafe {
         (*model)
             .gpu
@@ -163,17 +163,17 @@ unsafe extern "C" fn freed_memory(model: *mut Model, base: *mut c_void, size: u6
     unsafe { &*model }.gpu.memory().freed(base as u64, size);
 }
 
-/// Deprecated by the interface itself; ROCr 7.2.4 does not call it.
+/// Deprecated in the interface; ROCr 7.2.4 does not call it.
 extern "C" fn set_notify_event(_: *mut Model, _: *const c_void, _: *mut c_void) {}
 
-/// The model waits for no events.
+/// Not needed: the model does not wait for events.
 extern "C" fn set_wait_event(_: *mut Model, _: *const c_void, _: *mut c_void) {}
 
 unsafe extern "C" fn set_set_event(model: *mut Model, function: SetEvent, data: *mut c_void) {
     // SAFETY: `model` is from `create`.
     let host = unsafe { &(*model).host };
     if host.set_event.set(EventSetter { function, data }).is_err() {
-        die("ROCr sets the event function twice");
+        die("ROCr has set the event function twice");
     }
 }
 
@@ -182,11 +182,11 @@ const WRITE_INDEX_OFFSET: u64 = 56;
 const WRITE_TO_READ_INDEX: u64 = 72;
 
 unsafe extern "C" fn register_queue(model: *mut Model, info: *const QueueInfo) -> *mut Queue {
-    // SAFETY: both are from ROCr, valid for the call.
+    // SAFETY: both pointers are from ROCr and valid during the call.
     let (model, info) = unsafe { (&*model, &*info) };
     if info.queue_type != QUEUE_TYPE_COMPUTE_AQL {
         die(format_args!(
-            "queue type {} is not modelled (SDMA: set HSA_ENABLE_SDMA=0)",
+            "queue type {} is not modelled (set HSA_ENABLE_SDMA=0)",
             info.queue_type
         ));
     }
@@ -216,6 +216,6 @@ unsafe extern "C" fn register_queue(model: *mut Model, info: *const QueueInfo) -
 }
 
 unsafe extern "C" fn destroy_queue(_: *mut Model, queue: *mut Queue) {
-    // SAFETY: ROCr hands back what `register_queue` gave it, once.
+    // SAFETY: ROCr passes the result of `register_queue`, once.
     drop(unsafe { Box::from_raw(queue) });
 }

@@ -1,30 +1,35 @@
-//! Host threads of the model: none of the program's signal handlers runs on them, and none ends unseen.
+//! Host threads of the model. They run no signal handlers of the program, and a panic in one ends the process.
 //!
-//! A thread that starts takes the dynamic loader's lock (glibc does, to run the destructors of its variables later). The
-//! program may hold that lock, in `dlclose`, and wait for the GPU. On hardware there is no thread that it could keep from
-//! starting, so here some have always started already, and wait for work.
+//! A thread that starts takes the dynamic loader's lock: glibc registers the destructors of its thread-local variables.
+//! The program may hold that lock, in `dlclose`, while it waits for the GPU. Unlike the model, a real GPU does not need host
+//! threads to run a kernel. So the model always keeps some spare threads that have already started.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 type Work = Box<dyn FnOnce() + Send>;
 
 /// A thread that waits for its name and its work.
 struct Spare {
-    give: Sender<(String, Work)>,
+    sender: Sender<(String, Work)>,
     thread: JoinHandle<()>,
 }
 
-/// As many as a program may need while it holds the loader's lock: its own queue, and those that copy.
+/// The number of threads that a program may need while it holds the loader's lock: for its queue and for copies.
 const SPARES: usize = 4;
 
 static READY: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
 
-/// Starts the threads that wait for work. Nothing is wrong if there can be none yet.
+/// Locks a mutex, poisoned or not.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the spare threads. If that fails, [`spawn`] tries again.
 pub fn prepare() {
-    fill(&mut READY.lock().unwrap_or_else(PoisonError::into_inner));
+    fill(&mut lock(&READY));
 }
 
 fn fill(ready: &mut Vec<Spare>) {
@@ -35,27 +40,26 @@ fn fill(ready: &mut Vec<Spare>) {
     }
 }
 
-/// Has a thread do `work`. A panic in it ends the process: the model cannot go on, and a program that waits for it must
-/// not wait for ever.
+/// Runs `work` on a spare thread. A panic in it ends the process: the program might wait for the thread forever.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
-    let mut ready = READY.lock().unwrap_or_else(PoisonError::into_inner);
-    // The one that has waited longest has started.
+    let mut ready = lock(&READY);
+    // The oldest spare thread is the most likely to have finished starting.
     let spare = match ready.is_empty() {
         true => start()?,
         false => ready.remove(0),
     };
     fill(&mut ready);
     drop(ready);
-    if spare.give.send((name.into(), Box::new(work))).is_err() {
-        eprintln!("gpu-model: a thread has ended before its work");
+    if spare.sender.send((name.into(), Box::new(work))).is_err() {
+        eprintln!("gpu-model: a spare thread ended before it got work");
         std::process::abort();
     }
     Ok(spare.thread)
 }
 
 fn start() -> std::io::Result<Spare> {
-    let (give, work) = channel::<(String, Work)>();
-    // SAFETY: the sets are plain data that the calls fill in; both calls are made with valid pointers.
+    let (sender, receiver) = channel::<(String, Work)>();
+    // SAFETY: the sets are plain data that the calls fill in; both calls get valid pointers.
     let before = unsafe {
         let mut all = std::mem::zeroed();
         let mut before = std::mem::zeroed();
@@ -64,10 +68,10 @@ fn start() -> std::io::Result<Spare> {
         before
     };
     let thread = Builder::new().name("gpu-model".into()).spawn(move || {
-        // Sleeps of some microseconds shall last that long.
-        // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds and touches no memory.
+        // The default slack of 50 microseconds would extend the model's sleeps of 20 microseconds.
+        // SAFETY: PR_SET_TIMERSLACK takes a number of nanoseconds and accesses no memory.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000) };
-        let Ok((name, work)) = work.recv() else {
+        let Ok((name, work)) = receiver.recv() else {
             return;
         };
         if let Ok(name) = std::ffi::CString::new(name) {
@@ -82,7 +86,7 @@ fn start() -> std::io::Result<Spare> {
     // SAFETY: `before` is the set that the call above filled in.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
     Ok(Spare {
-        give,
+        sender,
         thread: thread?,
     })
 }

@@ -1,13 +1,13 @@
-//! The KFD topology tree that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
+//! The KFD topology that ROCr's model mode reads (`HSA_MODEL_TOPOLOGY`): one CPU node, one gfx1100 node.
 //!
-//! Shape and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The GPU has what an
-//! RX 7900 has in each compute unit, but only eight of these: programs size their grids by their number.
+//! Files and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The compute units are those of an
+//! RX 7900, but there are only eight: programs choose the sizes of their grids by the number of compute units.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// A GPU that the model can be.
+/// A GPU that can be modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     pub name: &'static str,
@@ -45,8 +45,8 @@ fn write_text(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-/// Writes the tree for `target` to `root`, which is whole from the moment it is there: several processes may do it at
-/// once. A tree that is there already stays as it is.
+/// Writes the topology of `target` to the folder `root`. The folder appears with all its files at once, so several processes
+/// may call this at the same time. An existing complete topology is not changed.
 pub fn create(root: &Path, target: Target) -> io::Result<()> {
     let parent = root
         .parent()
@@ -55,13 +55,13 @@ pub fn create(root: &Path, target: Target) -> io::Result<()> {
     fs::create_dir_all(parent)?;
     let mut name = root
         .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no name for a folder"))?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not the name of a folder"))?
         .to_os_string();
     name.push(format!(".{}", std::process::id()));
     let fresh = parent.join(name);
     let placed = fill(&fresh, target).and_then(|()| match fs::rename(&fresh, root) {
-        Err(_) if is_whole(root) => Ok(()),
-        // Part of a tree.
+        Err(_) if is_complete(root) => Ok(()),
+        // Replace an incomplete topology.
         Err(_) if root.is_dir() => fs::remove_dir_all(root).and_then(|()| fs::rename(&fresh, root)),
         result => result,
     });
@@ -71,7 +71,7 @@ pub fn create(root: &Path, target: Target) -> io::Result<()> {
     placed
 }
 
-fn is_whole(root: &Path) -> bool {
+fn is_complete(root: &Path) -> bool {
     root.join("generation_id").is_file()
 }
 
@@ -133,7 +133,7 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
     write(&cpu.join("io_links/0/properties"), &link(0, 1))?;
 
     let gpu = root.join("nodes/1");
-    // ROCr's model mode wants the node's number and one.
+    // ROCr's model mode expects the node's number plus one.
     write_text(&gpu.join("gpu_id"), "2\n")?;
     write_text(&gpu.join("name"), &format!("{} model\n", target.name))?;
     write(
@@ -214,8 +214,8 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
     write_text(&root.join("generation_id"), "1\n")
 }
 
-/// HSA_CAPABILITY: queue sizes are powers of two (bit 3), doorbells of type 2 (bits 12 and 13). Bit 30 would make
-/// ROCr ask for a debugger runtime, which its model mode does not have.
+/// HSA_CAPABILITY: queue sizes are powers of two (bit 3), doorbells of type 2 (bits 12 and 13). With bit 30, ROCr would
+/// require a debugger runtime, which its model mode does not have.
 const CAPABILITY: u64 = 1 << 3 | 2 << 12;
 
 /// A PCI Express link.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_counted_part_has_its_folder_and_links_point_both_ways() {
+    fn every_part_has_a_folder_and_links_exist_in_both_directions() {
         let folder = tempfile::tempdir().unwrap();
         create(folder.path(), TARGETS[0]).unwrap();
         for node in ["nodes/0", "nodes/1"] {
@@ -260,8 +260,8 @@ mod tests {
                 ("io_links_count", "io_links"),
             ] {
                 let counted = property(&node.join("properties"), count).unwrap();
-                let there = fs::read_dir(node.join(parts)).map_or(0, Iterator::count);
-                assert_eq!(there as u64, counted, "{node:?} {parts}");
+                let found = fs::read_dir(node.join(parts)).map_or(0, Iterator::count);
+                assert_eq!(found as u64, counted, "{node:?} {parts}");
                 for n in 0..counted {
                     assert!(node.join(format!("{parts}/{n}/properties")).is_file());
                 }
@@ -275,25 +275,25 @@ mod tests {
             assert_eq!(property(&link, "node_to"), Some(to));
         }
         let gpu = folder.path().join("nodes/1");
-        // What ROCr's model mode insists on.
+        // ROCr's model mode requires these.
         assert_eq!(fs::read_to_string(gpu.join("gpu_id")).unwrap(), "2\n");
         let capability = property(&gpu.join("properties"), "capability").unwrap();
         assert_eq!(capability >> 30 & 1, 0);
-        assert!(is_whole(folder.path()));
+        assert!(is_complete(folder.path()));
     }
 
     #[test]
-    fn several_may_write_the_same_tree_at_once() {
+    fn a_complete_topology_is_kept_and_an_incomplete_one_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("new/topology");
         create(&root, TARGETS[0]).unwrap();
         fs::write(root.join("generation_id"), "7\n").unwrap();
         create(&root, TARGETS[0]).unwrap();
         let kept = fs::read_to_string(root.join("generation_id")).unwrap();
-        assert_eq!(kept, "7\n", "it was whole, so it stays");
+        assert_eq!(kept, "7\n", "a complete topology is not changed");
         fs::remove_file(root.join("generation_id")).unwrap();
         create(&root, TARGETS[0]).unwrap();
-        assert!(is_whole(&root), "a part of one is replaced");
+        assert!(is_complete(&root), "an incomplete topology is replaced");
         assert_eq!(fs::read_dir(root.parent().unwrap()).unwrap().count(), 1);
     }
 }

@@ -1,7 +1,7 @@
-//! HIP programs through stock clang and AMD's own HIP and ROCr, executed by the model: their device results against
-//! those of the host, at each optimisation level, in wave32 and wave64.
+//! HIP programs, compiled by unmodified clang at each optimization level for wave32 and wave64, and run with AMD's HIP and
+//! ROCr on the model. They compare the results of the device with those of the host, and print differences.
 //!
-//! They run in the root that `tools/rocm-env setup` makes. A program checks itself and prints what is wrong.
+//! They run in the Debian root that `tools/rocm-env setup` creates.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ fn repo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs a shell command in the root, on the model as it is now.
+/// Builds the model once and runs a shell command in the Debian root.
 fn in_rocm(command: &str) -> Output {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
@@ -50,7 +50,7 @@ fn compile(program: &str, out: &Path, flags: &str) -> String {
     )
 }
 
-fn everywhere(program: &str) {
+fn all_variants(program: &str) {
     let directory = tempfile::tempdir().unwrap();
     let mut failures = String::new();
     for level in ["-O0", "-O1", "-O2", "-O3"] {
@@ -68,26 +68,26 @@ fn everywhere(program: &str) {
 
 #[test]
 fn memory() {
-    everywhere("memory");
+    all_variants("memory");
 }
 
 #[test]
 fn lanes() {
-    everywhere("lanes");
+    all_variants("lanes");
 }
 
 #[test]
 fn arithmetic() {
-    everywhere("arithmetic");
+    all_variants("arithmetic");
 }
 
 #[test]
 fn concurrency() {
-    everywhere("concurrency");
+    all_variants("concurrency");
 }
 
 #[test]
-fn faults_end_the_process_with_the_place() {
+fn a_fault_ends_the_process_and_prints_the_location() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("faults");
     let output = in_rocm(&compile("faults", &out, "-O1"));
@@ -117,17 +117,24 @@ fn faults_end_the_process_with_the_place() {
         ),
         (
             "unknown",
-            ["kernel _Z7unknownPi: no instruction of gfx1100", ": f0000"],
+            [
+                "kernel _Z7unknownPi: not a supported gfx1100 instruction",
+                ": f0000",
+            ],
         ),
     ] {
         let output = in_rocm(&format!("'{}' {mode}", out.display()));
-        let said = text(&output).replace("Device-side assertion", "Assertion");
+        let printed = text(&output).replace("Device-side assertion", "Assertion");
         // SIGABRT
-        assert_eq!(output.status.code().unwrap_or(134), 134, "{mode}: {said}");
+        assert_eq!(
+            output.status.code().unwrap_or(134),
+            134,
+            "{mode}: {printed}"
+        );
         for expected in expected {
             assert!(
-                said.contains(expected),
-                "{mode}: no {expected:?} in: {said}"
+                printed.contains(expected),
+                "{mode}: {expected:?} is missing in: {printed}"
             );
         }
     }

@@ -1,7 +1,8 @@
-//! The core as a library: kernels given as words run without ROCr, through [`Gpu::dispatch`] and through a queue.
+//! The model as a library: executes kernels, given as instruction words, with [`Gpu::dispatch`] and through a queue, without
+//! ROCr.
 //!
-//! Each kernel's assembly stands beside its words, which `llvm-mc --arch=amdgcn --mcpu=gfx1100` made of it.
-//! Kernel arguments are at s[0:1], the workgroup's id follows in s2 and further; v0 is the packed work-item id.
+//! The words are the output of `llvm-mc --arch=amdgcn --mcpu=gfx1100` for the assembly in the comments. s[0:1] is the
+//! address of the kernel arguments, s2 to s4 are the workgroup id, and v0 is the packed work-item id.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -13,7 +14,7 @@ use gpu_model::exec::Fault;
 use gpu_model::memory::Memory;
 use gpu_model::queue::{self, Host, Info, Queue};
 
-/// GPU address of the only allocation, and the places in it.
+/// The GPU address of the only allocation, and addresses in it.
 const START: u64 = 0x10_0000;
 const SIZE: u64 = 0x40_0000;
 const CODE: u64 = START;
@@ -36,7 +37,7 @@ impl Machine {
             .collect::<Vec<_>>()
             .leak();
         let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
-        // SAFETY: the bytes are never freed, and are atomics.
+        // SAFETY: the bytes are atomics and are never freed.
         unsafe { memory.allocated(START, SIZE, true) };
         Machine {
             bytes,
@@ -57,8 +58,8 @@ impl Machine {
     fn byte(&self, address: u64) -> u8 {
         (self.word(address & !3) >> (8 * (address & 3))) as u8
     }
-    /// Puts code and a descriptor there: 16 VGPRs, kernel arguments and all three workgroup ids enabled, work-item
-    /// ids of three dimensions.
+    /// Writes code and a descriptor to memory: 16 VGPRs, kernel arguments, all three workgroup ids, and work-item ids of
+    /// three dimensions.
     fn load(&self, code: &[u32], wave32: bool) {
         self.set(CODE, code);
         let mut descriptor = [0; 16];
@@ -89,7 +90,7 @@ fn packet(workgroup_size: [u16; 3], grid_size: [u32; 3]) -> Packet {
     }
 }
 
-/// Each work-item stores the low byte of its packed id at that id.
+/// Each work-item stores the low byte of its packed id. The packed id is the offset.
 const STORE_ITEMS: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -97,7 +98,7 @@ const STORE_ITEMS: &[u32] = &[
     0xbfb00000, // s_endpgm
 ];
 
-/// The same, 40 bytes further for each workgroup.
+/// Like [`STORE_ITEMS`], but each workgroup's address is 40 bytes higher than that of the previous one.
 const STORE_ITEMS_OF_GROUPS: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -119,7 +120,7 @@ fn the_last_workgroup_of_a_grid_may_be_partial() {
             assert_eq!(machine.byte(DATA + n), expected, "byte {n}");
         }
         let lanes = machine.gpu.stats().lane_instructions.load(SeqCst);
-        assert_eq!(lanes, 100, "one vector instruction for each work-item");
+        assert_eq!(lanes, 100, "one vector instruction per work-item");
     }
 }
 
@@ -127,7 +128,7 @@ fn the_last_workgroup_of_a_grid_may_be_partial() {
 fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
     let machine = Machine::new();
     machine.load(STORE_ITEMS, true);
-    // One workgroup, cut by the grid to 3 x 2 x 2.
+    // One workgroup, which the grid reduces to 3 x 2 x 2 work-items.
     machine.set(DATA + (1 << 20), &[0xffff_ffff, 0xffff_ffff]);
     machine.run([4, 8, 2], [3, 2, 2]).unwrap();
     for z in 0..2 {
@@ -135,8 +136,8 @@ fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
             for x in 0..4 {
                 let id = x | y << 10 | z << 20;
                 let inside = x < 3 && y < 2;
-                let fresh = if z == 1 && y > 0 { 0 } else { 0xff };
-                let expected = if inside { x as u8 } else { fresh };
+                let initial = if z == 1 && y > 0 { 0 } else { 0xff };
+                let expected = if inside { x as u8 } else { initial };
                 assert_eq!(machine.byte(DATA + id), expected, "({x}, {y}, {z})");
             }
         }
@@ -144,7 +145,7 @@ fn work_item_ids_are_packed_and_partial_in_three_dimensions() {
 }
 
 #[test]
-fn waves_of_a_workgroup_meet_at_a_barrier() {
+fn waves_of_a_workgroup_wait_at_a_barrier() {
     let machine = Machine::new();
     machine.load(
         &[
@@ -166,7 +167,7 @@ fn waves_of_a_workgroup_meet_at_a_barrier() {
     assert_eq!(machine.byte(DATA + 159), 0);
 }
 
-/// Workgroup 0 waits in a loop until another workgroup has stored.
+/// Workgroup 0 waits in a loop until another workgroup has stored its result. Without another workgroup, it never ends.
 const SPIN: &[u32] = &[
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], 0x0
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -183,7 +184,7 @@ const SPIN: &[u32] = &[
 ];
 
 #[test]
-fn a_workgroup_may_wait_for_a_later_one() {
+fn a_workgroup_can_wait_for_a_later_one() {
     let machine = Machine::new();
     machine.load(SPIN, true);
     machine.run([32, 1, 1], [64, 1, 1]).unwrap();
@@ -204,7 +205,7 @@ fn a_kernel_that_never_ends_can_be_stopped() {
 }
 
 #[test]
-fn new_code_at_an_old_address_is_seen() {
+fn new_code_at_an_old_address_is_decoded_again() {
     let machine = Machine::new();
     for (code, stored) in [(STORE_ITEMS, 7), (&[0xbfb0_0000][..], 0xff)] {
         machine.load(code, true);
@@ -215,13 +216,13 @@ fn new_code_at_an_old_address_is_seen() {
 
 fn fault(result: Result<(), Error>) -> (Fault, String) {
     match result {
-        Err(Error::Fault(place)) => (place.fault.clone(), place.to_string()),
+        Err(Error::Fault(report)) => (report.fault.clone(), report.to_string()),
         other => panic!("no fault: {other:?}"),
     }
 }
 
 #[test]
-fn a_fault_says_where() {
+fn a_fault_report_has_the_location() {
     let machine = Machine::new();
     machine.load(
         &[
@@ -247,8 +248,8 @@ fn a_fault_says_where() {
     );
     assert_eq!(
         text,
-        "kernel with its descriptor at 0x101000 (no symbol): write of 1 bytes at 0x10, where no writable memory is \
-         allocated\n  at 0x100008 (the kernel's entry + 0x8): dc620010 00040000  global_store_b8 v0, v0, s[4:5] \
+        "kernel with its descriptor at 0x101000 (no symbol): write of 1 bytes at 0x10: no writable memory is \
+         allocated there\n  at 0x100008 (the kernel's entry + 0x8): dc620010 00040000  global_store_b8 v0, v0, s[4:5] \
          offset:16\n  workgroup (0, 0, 0), wave 0, lane 0, exec 0xffffffff"
     );
 
@@ -264,7 +265,7 @@ fn a_fault_says_where() {
 }
 
 #[test]
-fn a_packet_that_asks_for_what_there_is_not_is_refused() {
+fn an_invalid_packet_is_rejected() {
     let machine = Machine::new();
     machine.load(STORE_ITEMS, true);
     for (workgroup, grid, why) in [
@@ -282,19 +283,19 @@ fn a_packet_that_asks_for_what_there_is_not_is_refused() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("cannot read its descriptor"), "{error}");
-    // The kernel wants the dispatch packet's address, and there is none.
+    // The kernel reads the dispatch packet, but the packet does not have an address.
     machine.set(DESCRIPTOR + 56, &[1 << 1 | 1 << 10]);
     let error = machine.run([8, 1, 1], [8, 1, 1]).unwrap_err().to_string();
     assert!(error.contains("reads the dispatch packet"), "{error}");
 }
 
-/// A program around the model that notes what it hears.
-struct Listener {
+/// A host that records events and failures.
+struct Recorder {
     failed: Mutex<mpsc::Sender<String>>,
     events: AtomicU32,
 }
 
-impl Host for Listener {
+impl Host for Recorder {
     fn set_event(&self, event: u32) {
         self.events.store(event, SeqCst);
     }
@@ -308,7 +309,7 @@ struct Ring<'a> {
     queue: Option<Queue>,
     number: u64,
     written: u64,
-    listener: Arc<Listener>,
+    recorder: Arc<Recorder>,
     failures: mpsc::Receiver<String>,
 }
 
@@ -317,7 +318,7 @@ const PACKETS: u64 = 8;
 impl Ring<'_> {
     fn new(machine: &Machine, number: u64) -> Ring<'_> {
         let (sender, failures) = mpsc::channel();
-        let listener = Arc::new(Listener {
+        let recorder = Arc::new(Recorder {
             failed: Mutex::new(sender),
             events: AtomicU32::new(0),
         });
@@ -326,10 +327,10 @@ impl Ring<'_> {
             queue: None,
             number,
             written: 0,
-            listener,
+            recorder,
             failures,
         };
-        // Its packets are invalid at first, as HSA makes them.
+        // The packets of a new queue are invalid, as in HSA.
         for n in 0..PACKETS {
             machine.set(ring.slot(n), &[1]);
         }
@@ -340,7 +341,7 @@ impl Ring<'_> {
             read_index: ring.index() + 8,
             queue: 0,
         };
-        let queue = Queue::start(machine.gpu.clone(), ring.listener.clone(), info);
+        let queue = Queue::start(machine.gpu.clone(), ring.recorder.clone(), info);
         ring.queue = Some(queue.expect("a thread"));
         ring
     }
@@ -350,7 +351,7 @@ impl Ring<'_> {
     fn index(&self) -> u64 {
         INDEXES + 16 * self.number
     }
-    /// Writes a packet: the body first, then the header, then the index.
+    /// Writes a packet: first the body, then the header, then the write index.
     fn write(&mut self, mut words: [u32; 16]) {
         let slot = self.slot(self.written);
         let header = std::mem::replace(&mut words[0], 1);
@@ -364,7 +365,7 @@ impl Ring<'_> {
         words[0] = 2 | 1 << 16;
         words[1] = 8;
         words[3] = 8;
-        // Dimensions that the packet does not use.
+        // A dimension that the packet does not use.
         words[4] = 0;
         set_pair(&mut words, 8, DESCRIPTOR);
         set_pair(&mut words, 10, ARGUMENTS);
@@ -417,7 +418,7 @@ fn a_queue_runs_kernels_in_order_and_completes_their_signals() {
     let mut ring = Ring::new(&machine, 0);
     let done = signal(&machine, 0, 20);
     machine.set(done + 24, &[77]);
-    // Twice and a half around the ring.
+    // Two and a half times around the ring.
     for _ in 0..20 {
         assert!(wait_for(|| machine.word(ring.index())
             - machine.word(ring.index() + 8)
@@ -430,18 +431,18 @@ fn a_queue_runs_kernels_in_order_and_completes_their_signals() {
     assert_eq!(
         machine.word(ring.slot(3)) & 0xff,
         1,
-        "a used packet is invalid again"
+        "a processed packet is invalid again"
     );
     let (start, end) = (machine.word(done + 32), machine.word(done + 40));
     assert!(
         start != 0 && end.wrapping_sub(start) < 1_000_000_000,
         "{start} {end}"
     );
-    assert!(wait_for(|| ring.listener.events.load(SeqCst) == 77));
+    assert!(wait_for(|| ring.recorder.events.load(SeqCst) == 77));
 }
 
 #[test]
-fn a_packet_whose_header_is_invalid_has_not_been_written_yet() {
+fn a_packet_with_an_invalid_header_is_not_processed() {
     let machine = Machine::new();
     machine.load(STORE_ITEMS, true);
     let mut ring = Ring::new(&machine, 0);
@@ -449,7 +450,7 @@ fn a_packet_whose_header_is_invalid_has_not_been_written_yet() {
     let slot = ring.slot(0);
     ring.kernel(done);
     assert!(wait_for(|| value(&machine, done) == 0));
-    // The index of the second packet, before its header.
+    // The write index changes before the header of the second packet.
     ring.written = 2;
     machine.set_long(ring.index(), 2);
     std::thread::sleep(SHORT);
@@ -483,7 +484,7 @@ fn barriers_wait_for_all_or_for_any_signal() {
 }
 
 #[test]
-fn a_kernel_of_one_queue_may_wait_for_one_of_another() {
+fn a_kernel_can_wait_for_a_kernel_of_another_queue() {
     let machine = Machine::new();
     machine.load(SPIN, true);
     let mut first = Ring::new(&machine, 0);
@@ -527,7 +528,7 @@ fn a_vendor_packet_waits_for_a_signals_value() {
 }
 
 #[test]
-fn a_packet_that_is_not_modelled_is_reported_with_its_place() {
+fn a_packet_that_is_not_modelled_is_reported_with_its_index() {
     let machine = Machine::new();
     let mut ring = Ring::new(&machine, 0);
     ring.barrier(3, &[], 0);
@@ -549,5 +550,8 @@ fn a_queue_can_be_destroyed_in_the_middle_of_a_kernel() {
     std::thread::sleep(SHORT);
     drop(ring.queue.take());
     assert_eq!(value(&machine, done), 1);
-    assert!(ring.failures.try_recv().is_err(), "that is no failure");
+    assert!(
+        ring.failures.try_recv().is_err(),
+        "destroying a queue is not a failure"
+    );
 }

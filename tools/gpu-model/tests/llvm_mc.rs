@@ -1,7 +1,7 @@
-//! LLVM is the judge of the decoder: what llvm-mc assembles for gfx1100 must come back from [`decode`] as the text
-//! that llvm-mc prints for it, and of random words both must think the same.
+//! Compares the decoder with LLVM. If llvm-mc assembles a line for gfx1100, [`decode`] must decode the words to the text
+//! that llvm-mc prints. Both must decode random words to the same instructions.
 //!
-//! llvm-mc runs in the root that `tools/rocm-env setup` makes, once for each batch.
+//! llvm-mc runs once per batch, in the Debian root that `tools/rocm-env setup` creates.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -35,10 +35,11 @@ fn llvm_mc(lanes: usize, arguments: &[&str], input: String) -> (String, String) 
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    // llvm-mc's own status tells of refused lines too, rocm-env begins its message with its name.
+    // The exit status does not tell whether llvm-mc ran: it is also nonzero for rejected lines. rocm-env's message starts
+    // with its name.
     assert!(
         !stderr.contains("rocm-env: "),
-        "llvm-mc needs the root that `tools/rocm-env setup` makes: {stderr}"
+        "llvm-mc needs the Debian root: run `tools/rocm-env setup`: {stderr}"
     );
     writer.join().unwrap().expect("llvm-mc reads its input");
     (String::from_utf8(output.stdout).unwrap(), stderr)
@@ -58,9 +59,9 @@ fn parse(line: &str) -> Option<Instruction> {
     Some((text.trim().to_string(), words))
 }
 
-/// What llvm-mc complains about: row from 0, column from 1, message.
-fn complaints<'a>(stderr: &'a str, kind: &str) -> Vec<(usize, usize, &'a str)> {
-    let complaint = |line: &'a str| {
+/// llvm-mc's diagnostics whose message starts with `kind`: row (from 0), column (from 1), message.
+fn diagnostics<'a>(stderr: &'a str, kind: &str) -> Vec<(usize, usize, &'a str)> {
+    let diagnostic = |line: &'a str| {
         let mut parts = line.strip_prefix("<stdin>:")?.splitn(3, ':');
         let row: usize = parts.next()?.parse().ok()?;
         let column = parts.next()?.parse().ok()?;
@@ -69,14 +70,14 @@ fn complaints<'a>(stderr: &'a str, kind: &str) -> Vec<(usize, usize, &'a str)> {
             .starts_with(kind)
             .then_some((row - 1, column, message))
     };
-    stderr.lines().filter_map(complaint).collect()
+    stderr.lines().filter_map(diagnostic).collect()
 }
 
-/// What llvm-mc makes of each line, or why it refuses it.
+/// The instruction of each line, or why llvm-mc rejects the line.
 fn assemble(lanes: usize, lines: &[String]) -> Vec<Result<Instruction, String>> {
     let (stdout, stderr) = llvm_mc(lanes, &[], lines.join("\n") + "\n");
     let mut errors = vec![None; lines.len()];
-    for (row, _, message) in complaints(&stderr, "error") {
+    for (row, _, message) in diagnostics(&stderr, "error") {
         errors[row].get_or_insert(message.to_string());
     }
     let mut good = stdout.lines().filter_map(parse);
@@ -84,7 +85,7 @@ fn assemble(lanes: usize, lines: &[String]) -> Vec<Result<Instruction, String>> 
         .into_iter()
         .map(|error| match error {
             Some(message) => Err(message),
-            None => Ok(good.next().expect("an instruction for each line")),
+            None => Ok(good.next().expect("one instruction per line")),
         })
         .collect();
     assert_eq!(good.next(), None, "more instructions than lines");
@@ -93,11 +94,11 @@ fn assemble(lanes: usize, lines: &[String]) -> Vec<Result<Instruction, String>> 
 
 type Sample = [u32; 3];
 
-/// What llvm-mc takes for the first instruction of each sample.
+/// The first instruction that llvm-mc decodes in each sample.
 fn disassemble(lanes: usize, samples: &[Sample]) -> Vec<Option<Instruction>> {
-    /// `s_nop 0x7abc`, behind each sample.
+    /// `s_nop 0x7abc`, after each sample.
     const MARKER: u32 = 0xbf80_7abc;
-    /// `s_code_end`: an instruction that starts in a sample's last word must not swallow the marker.
+    /// `s_code_end`, so that an instruction that starts in a sample's last word does not include the marker.
     const FILLER: u32 = 0xbf9f_0000;
 
     let mut input = String::new();
@@ -113,7 +114,7 @@ fn disassemble(lanes: usize, samples: &[Sample]) -> Vec<Option<Instruction>> {
     }
     let (stdout, stderr) = llvm_mc(lanes, &["--disassemble"], input);
     let mut invalid = vec![false; samples.len()];
-    for (row, column, _) in complaints(&stderr, "warning: invalid instruction") {
+    for (row, column, _) in diagnostics(&stderr, "warning: invalid instruction") {
         if row % 2 == 0 && column == 1 {
             invalid[row / 2] = true;
         }
@@ -129,7 +130,7 @@ fn disassemble(lanes: usize, samples: &[Sample]) -> Vec<Option<Instruction>> {
             first = Some((text, words));
         }
     }
-    assert_eq!(results.len(), samples.len(), "a marker was swallowed");
+    assert_eq!(results.len(), samples.len(), "a marker is missing");
     results
 }
 
@@ -137,7 +138,7 @@ fn strings(list: &[&str]) -> Vec<String> {
     list.iter().map(|s| s.to_string()).collect()
 }
 
-/// A register, or several from `first` on.
+/// The name of a register, or of a register range that starts at `first`.
 fn range(file: &str, first: usize, bits: usize) -> String {
     match bits.div_ceil(32) {
         1 => format!("{file}{first}"),
@@ -149,7 +150,7 @@ fn is_vgpr(text: &str) -> bool {
     text.starts_with('v') && !text.starts_with("vcc")
 }
 
-/// Ways to write source `i` of this kind, the plainest first.
+/// The assembler's forms of source `i` of this kind, the simplest first.
 fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
     let bits = kind.bits(lanes);
     let v = range("v", 10 + 20 * i, bits);
@@ -189,7 +190,7 @@ fn source(kind: Kind, i: usize, lanes: usize, vector: bool) -> Vec<String> {
     }
 }
 
-/// Ways to write a destination, none if it is not written.
+/// The forms of a destination. Empty if the assembler syntax does not include it.
 fn destination(kind: Kind, lanes: usize, vector: bool) -> Vec<String> {
     let bits = kind.bits(lanes);
     match kind {
@@ -207,7 +208,7 @@ fn destination(kind: Kind, lanes: usize, vector: bool) -> Vec<String> {
     }
 }
 
-/// SIMM16 as it may be written.
+/// The forms of SIMM16.
 fn immediate(kind: Kind) -> Vec<String> {
     strings(match kind {
         Kind::HWREG => &[
@@ -275,7 +276,7 @@ impl Forms {
         self.lines.push(line.trim().to_string());
     }
 
-    /// Each operand in each of its forms, the others in their plainest.
+    /// Adds a line for each form of each operand. The other operands have their simplest form.
     fn vary(&mut self, suffix: &str, operands: &[Vec<String>], modifiers: &str) {
         let plain: Vec<String> = operands.iter().map(|forms| forms[0].clone()).collect();
         self.push(suffix, &plain, modifiers);
@@ -315,7 +316,7 @@ impl Forms {
         let mut sources = self.sources(false);
         if self.spec.format == Encoding::Sopk && sources.len() == 2 {
             if !matches!(self.spec.src[0], Kind::K32 | Kind::NULL) {
-                // SDST as a source: a register.
+                // SDST is a source, and can only be a register.
                 sources[0] = strings(&["s5", "vcc_hi", "null"]);
             }
             if self.spec.src[1] == Kind::HWREG {
@@ -345,7 +346,7 @@ impl Forms {
             "-0x4",
             "-0x100000",
         ];
-        // A buffer's offset is not negative.
+        // The offset of a buffer load is not negative.
         let count = if bits == 128 { 7 } else { 9 };
         let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
         for modifiers in ["", "glc", "dlc", "glc dlc"] {
@@ -373,7 +374,7 @@ impl Forms {
             match kind {
                 Kind::MASK => *forms = vcc.clone(),
                 Kind::K16 | Kind::K32 => {}
-                // The one literal is K.
+                // K is the only literal.
                 _ if i == 0 => forms.retain(|form| !(constant_k && form == "0x1234")),
                 _ => forms.retain(|form| is_vgpr(form)),
             }
@@ -394,13 +395,13 @@ impl Forms {
         self.signs(suffix, &dst, &src, DPP[0]);
     }
 
-    /// NEG and ABS on each float source.
+    /// NEG and ABS of each float source.
     fn signs(&mut self, suffix: &str, dst: &[Vec<String>], src: &[Vec<String>], modifiers: &str) {
         for (i, kind) in self.source_kinds().into_iter().enumerate() {
             if !kind.is_float() {
                 continue;
             }
-            // VOP3SD has no ABS.
+            // VOP3SD does not have ABS.
             let signs = [("-", ""), ("|", "|"), ("-|", "|")];
             let count = if self.spec.dst[1] == Kind::NONE { 3 } else { 1 };
             for (before, after) in &signs[..count] {
@@ -488,7 +489,7 @@ impl Forms {
                 self.vary("", &all, &format!("{name}:[{bits}]"));
             }
         }
-        // Which of the two is signed.
+        // The signed sources.
         if self.name.contains("_iu") {
             self.vary("", &all, "neg_lo:[1,0,0]");
             self.vary("", &all, "neg_lo:[1,1,0]");
@@ -544,7 +545,7 @@ impl Forms {
         let data = register(self.spec.src[1], 30);
         let atomic = !dst.is_empty() && !data.is_empty();
         let has_address = self.spec.src[0] != Kind::NONE;
-        // The VGPR address, and what stands for the base.
+        // The VGPR address and the base.
         let addresses: &[(&[&str], &[&str])] = match self.spec.format {
             Encoding::Flat => &[(&["v[4:5]"], &[])],
             Encoding::Global if !has_address => &[(&[], &["off"]), (&[], &["s[8:9]"])],
@@ -578,7 +579,7 @@ impl Forms {
     }
 }
 
-/// Every pair of operations that VOPD can have.
+/// All pairs of VOPD operations.
 fn dual_lines() -> Vec<String> {
     let half = |spec: &Spec, dst: &str, src0: &str, vsrc1: &str| {
         let mut operands = strings(&[dst, src0]);
@@ -604,7 +605,7 @@ fn dual_lines() -> Vec<String> {
     let mut lines = vec![];
     for x in specs.iter().filter(|spec| spec.code < 16) {
         for y in &specs {
-            // A scalar register or VCC, VCC and a literal are more scalar values than one instruction can have.
+            // A scalar register, VCC and a literal are too many scalar values for one instruction.
             let has = |kind| x.src.contains(&kind) || y.src.contains(&kind);
             let full = has(Kind::MASK) && has(Kind::K32);
             for (x0, y0) in &sources[..if full { 3 } else { 6 }] {
@@ -639,21 +640,21 @@ fn every_line(lanes: usize) -> Vec<String> {
             }
             Encoding::Vop3 | Encoding::Vop3Sd => forms.e64(),
             Encoding::Vop3p => forms.vop3p(),
-            // Below.
+            // `dual_lines` adds these.
             Encoding::Vopd => {}
             Encoding::Ds => forms.ds(),
             Encoding::Flat | Encoding::Global | Encoding::Scratch => forms.flat(),
         }
         lines.append(&mut forms.lines);
     }
-    // VOPD is for wave32 alone.
+    // Only wave32 has VOPD.
     if lanes == 32 {
         lines.append(&mut dual_lines());
     }
     lines
 }
 
-/// Fails with one difference for each mnemonic, the first words of which are its key.
+/// Fails if there are differences, and prints one per mnemonic. A difference is an instruction's text and a message.
 fn report(what: &str, total: usize, differences: Vec<(String, String)>) {
     let count = differences.len();
     let mut seen = HashSet::new();
@@ -668,7 +669,7 @@ fn report(what: &str, total: usize, differences: Vec<(String, String)>) {
     assert!(count == 0, "{count} of {total} {what}, such as\n{examples}");
 }
 
-/// LLVM repeats in OP_SEL what the names of true16 registers tell, and not always the same way.
+/// Removes OP_SEL if the names of true16 registers include it. LLVM sometimes prints it nevertheless.
 fn without_redundancy(text: &str) -> String {
     let true16 = text.contains(".l") || text.contains(".h");
     match text.split_once(" op_sel:[") {
@@ -680,24 +681,24 @@ fn without_redundancy(text: &str) -> String {
     }
 }
 
-/// How our text and length differ from LLVM's.
+/// LLVM's text and a message if text or length of the decoder and LLVM differ.
 fn difference(lanes: usize, words: &[u32], llvm: &Instruction) -> Option<(String, String)> {
-    let (text, their_words) = llvm;
+    let (text, llvm_words) = llvm;
     match decode(words) {
         Ok(inst) => {
-            let ours = inst.text(lanes).to_string();
-            let same = without_redundancy(&ours) == without_redundancy(text)
-                && usize::from(inst.len) == 4 * their_words.len();
+            let model = inst.text(lanes).to_string();
+            let same = without_redundancy(&model) == without_redundancy(text)
+                && usize::from(inst.len) == 4 * llvm_words.len();
             let difference = format!(
-                "{words:08x?} llvm: {text} ({} bytes)\n  ours: {ours} ({} bytes)",
-                4 * their_words.len(),
+                "{words:08x?} llvm: {text} ({} bytes)\n  model: {model} ({} bytes)",
+                4 * llvm_words.len(),
                 inst.len
             );
             (!same).then(|| (text.clone(), difference))
         }
         Err(error) => Some((
             text.clone(),
-            format!("{words:08x?} llvm: {text}\n  ours: {error}"),
+            format!("{words:08x?} llvm: {text}\n  model: {error}"),
         )),
     }
 }
@@ -705,25 +706,33 @@ fn difference(lanes: usize, words: &[u32], llvm: &Instruction) -> Option<(String
 fn forms_decode_as_written(lanes: usize) {
     let lines = every_line(lanes);
     assert!(lines.len() > 30_000, "only {} lines", lines.len());
-    let mut refused = vec![];
+    let mut rejected = vec![];
     let mut different = vec![];
     for (line, result) in lines.iter().zip(assemble(lanes, &lines)) {
         match result {
             Ok(llvm) => different.extend(difference(lanes, &llvm.1, &llvm)),
-            Err(error) => refused.push((line.clone(), format!("{line}: {error}"))),
+            Err(error) => rejected.push((line.clone(), format!("{line}: {error}"))),
         }
     }
-    report("lines that llvm-mc does not assemble", lines.len(), refused);
-    report("instructions that decode otherwise", lines.len(), different);
+    report(
+        "lines that llvm-mc does not assemble",
+        lines.len(),
+        rejected,
+    );
+    report(
+        "instructions that decode differently",
+        lines.len(),
+        different,
+    );
 }
 
 #[test]
-fn every_form_of_wave32_decodes_as_llvm_assembles_it() {
+fn all_forms_decode_as_in_llvm_in_wave32() {
     forms_decode_as_written(32);
 }
 
 #[test]
-fn every_form_of_wave64_decodes_as_llvm_assembles_it() {
+fn all_forms_decode_as_in_llvm_in_wave64() {
     forms_decode_as_written(64);
 }
 
@@ -752,11 +761,11 @@ impl Random {
             self.bits(width)
         }
     }
-    /// A field that is seldom anything but zero.
+    /// A field that is usually zero.
     fn seldom(&mut self, width: u32) -> u32 {
         if self.one_in(8) { self.bits(width) } else { 0 }
     }
-    /// A nine-bit source: a VGPR, nothing, DPP, the literal, or anything.
+    /// A nine-bit source: often a VGPR, 0, DPP or a literal.
     fn source(&mut self) -> u32 {
         match self.bits(3) {
             0..=2 => 256 + self.bits(8),
@@ -766,7 +775,7 @@ impl Random {
             _ => self.bits(9),
         }
     }
-    /// Valid or not, but more often valid than plain random words are.
+    /// Random words of one of 11 families of formats. They are valid more often than uniformly distributed words.
     fn sample(&mut self, family: u32) -> Sample {
         let (a, b, c) = (self.next(), self.next(), self.next());
         let dpp = self.bits(8)
@@ -828,7 +837,7 @@ impl Random {
     }
 }
 
-/// VOPD, and lane masks that are no pair: the words do not tell the wave's size.
+/// Whether the instruction is only valid in wave32: VOPD, or a lane mask that is not a pair.
 fn is_for_wave32(inst: &Inst) -> bool {
     let spec = inst.op.operands();
     let kinds = spec.dst.iter().chain(&spec.src);
@@ -839,8 +848,8 @@ fn is_for_wave32(inst: &Inst) -> bool {
     inst.enc == Encoding::Vopd || odd_mask
 }
 
-/// What LLVM writes although the guide gives it no meaning, or one that the model does not have.
-fn has_no_meaning(text: &str, words: &[u32]) -> bool {
+/// Whether LLVM accepts an instruction that the guide does not specify or that the model does not support.
+fn is_unspecified(text: &str, words: &[u32]) -> bool {
     let vop3 = words[0] >> 26 == 0b110101;
     let operands: Vec<&str> = text.split([' ', ',']).filter(|s| !s.is_empty()).collect();
     let mask = if text.contains("v_cndmask") {
@@ -848,20 +857,21 @@ fn has_no_meaning(text: &str, words: &[u32]) -> bool {
     } else {
         operands.get(1)
     };
-    // Parameters of pixel shaders in LDS.
+    // Pixel shader parameters in LDS.
     text.contains("src_lds_direct")
-        // A lane mask or a destination that is no register.
+        // The lane mask or the destination is not a register.
         || vop3 && mask.is_some_and(|mask| mask.starts_with("src_"))
-        // The half of an operand of 32 bits.
+        // OP_SEL selects half of a 32-bit operand.
         || vop3 && text.contains(" op_sel:[")
-        // A constant, relative to M0.
+        // The source is a constant, relative to M0.
         || text.starts_with("s_movrelsd_2_b32")
 }
 
-/// LLVM's disassembler takes more than its assembler writes, and sometimes not for what it is: then the words that
-/// it shows beside its text are others than those it got. So where we differ from it, these words must decode to its
-/// text. What we refuse of words that it shows unchanged, it has marked as invalid itself, or its text does not
-/// assemble to them, or the format is not the model's.
+/// LLVM's disassembler accepts more than its assembler generates, and sometimes prints words that differ from its input. So:
+///
+/// - If the decoder's text differs from LLVM's text, the decoder must return LLVM's text for the words that LLVM prints.
+/// - If the decoder rejects words that LLVM prints unchanged, then LLVM has marked them as invalid, or LLVM's text does not
+///   assemble to these words, or the model does not support the format.
 fn random_words_decode_alike(lanes: usize) {
     const SAMPLES: usize = 250_000;
     const OTHER_FORMATS: [&str; 7] = [
@@ -873,18 +883,18 @@ fn random_words_decode_alike(lanes: usize) {
         "v_interp_",
         "s_atc_probe",
     ];
-    // The disassembler has a name for a value, or for an operation with certain modifiers, the assembler has not.
+    // For some values or modifiers of these operations, the disassembler prints names that the assembler rejects.
     const OTHER_NAMES: [&str; 3] = ["s_version", "v_dot4_i32_i8", "v_dot8_i32_i4"];
     let mut random = Random(lanes as u64);
     let samples: Vec<Sample> = (0..SAMPLES).map(|i| random.sample(i as u32 % 11)).collect();
-    let (mut alike, mut different, mut refused) = (0, vec![], vec![]);
+    let (mut alike, mut different, mut rejected) = (0, vec![], vec![]);
     for (words, llvm) in samples.iter().zip(disassemble(lanes, &samples)) {
         match (decode(words), llvm) {
             (Err(_), None) => {}
             (Ok(inst), None) if lanes == 64 && is_for_wave32(&inst) => {}
             (Ok(inst), None) => {
                 let text = inst.text(lanes).to_string();
-                let difference = format!("{words:08x?} llvm: none\n  ours: {text}");
+                let difference = format!("{words:08x?} llvm: none\n  model: {text}");
                 different.push((text, difference));
             }
             (Ok(_), Some((text, _))) if OTHER_NAMES.iter().any(|name| text.starts_with(name)) => {}
@@ -900,24 +910,28 @@ fn random_words_decode_alike(lanes: usize) {
             (Err(_), Some((text, shown))) => {
                 let other = OTHER_FORMATS.iter().any(|name| text.starts_with(name));
                 if words.starts_with(&shown) && !text.contains("/*") && !other {
-                    refused.push((text, shown));
+                    rejected.push((text, shown));
                 }
             }
         }
     }
     assert!(alike > SAMPLES / 5, "only {alike} valid samples");
-    report("random words that decode otherwise", SAMPLES, different);
+    report("random words that decode differently", SAMPLES, different);
 
-    let lines: Vec<String> = refused.iter().map(|(text, _)| text.clone()).collect();
+    let lines: Vec<String> = rejected.iter().map(|(text, _)| text.clone()).collect();
     let again = assemble(lanes, &lines);
-    let missing = refused
+    let missing = rejected
         .into_iter()
         .zip(again)
         .filter(|((_, words), again)| again.as_ref().is_ok_and(|(_, again)| again == words))
-        .filter(|((text, words), _)| !has_no_meaning(text, words))
+        .filter(|((text, words), _)| !is_unspecified(text, words))
         .map(|((text, words), _)| (text.clone(), format!("{words:08x?} llvm: {text}")))
         .collect();
-    report("words that we refuse and LLVM writes", SAMPLES, missing);
+    report(
+        "words that the decoder rejects and LLVM generates",
+        SAMPLES,
+        missing,
+    );
 }
 
 #[test]
@@ -931,7 +945,7 @@ fn random_words_decode_alike_in_wave64() {
 }
 
 #[test]
-fn an_instruction_that_is_cut_off_is_an_error() {
+fn a_truncated_instruction_is_an_error() {
     let mut random = Random(3);
     for i in 0..200_000 {
         let words = random.sample(i % 11);

@@ -1,8 +1,8 @@
-//! What instructions do, judged by C++: each program in `semantics/` computes on the device and on the host and compares.
-//! clang 23 compiles it at every optimization level and for both wave sizes; AMD's HIP and ROCr run it on the model,
-//! in the root that `tools/rocm-env setup` makes.
+//! Compares the results of instructions with C++ on the host: each program in `semantics/` computes on the device and on the
+//! host. clang 23 compiles it at each optimization level and for both wave sizes. AMD's HIP and ROCr run it on the model, in
+//! the Debian root that `tools/rocm-env setup` creates.
 //!
-//! A failure names the seed of the inputs; `DEVPROF_SEED` sets the first.
+//! A failure prints the seed of the inputs. `DEVPROF_SEED` sets the first seed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn repo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The library that ROCr loads is built for release; `tools/rocm-env` builds it only if there is none.
+/// Builds the library that ROCr loads: `tools/rocm-env` only builds it if it does not exist.
 fn build_model() {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
@@ -39,7 +39,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Builds and runs `hip/NAME.hip` in all variants.
+/// Builds and runs `semantics/NAME.hip` in all variants.
 fn program(name: &str) {
     build_model();
     let first_seed: u64 = std::env::var("DEVPROF_SEED")
@@ -52,7 +52,6 @@ fn program(name: &str) {
             let binary =
                 Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{level}-{lanes}"));
             let binary = binary.to_str().expect("a path in UTF-8");
-            // Contraction would make other results than the host's.
             let mut command = vec![
                 "--no-model",
                 "--",
@@ -62,6 +61,7 @@ fn program(name: &str) {
                 "--offload-arch=gfx1100",
                 "--rocm-device-lib-path=/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode",
                 "-std=c++20",
+                // With contraction, the results would differ from the host's.
                 "-ffp-contract=off",
                 level,
             ];
@@ -106,7 +106,7 @@ fn control_flow_and_calls() {
 }
 
 #[test]
-fn lanes_and_their_neighbours() {
+fn operations_across_lanes() {
     program("lanes");
 }
 
@@ -131,6 +131,6 @@ fn scalar_integers() {
 }
 
 #[test]
-fn instructions_behind_builtins() {
+fn instructions_with_builtins() {
     program("instructions");
 }

@@ -1,122 +1,37 @@
-//! The tools interface: at the end of the first `hsa_init` the libraries that `HSA_TOOLS_LIB` names get the API tables
-//! (`OnLoad`), and at the last `hsa_shut_down` they are told to go (`OnUnload`) and are closed, as ROCr does it.
+//! The tools interface. As in ROCr, the first `hsa_init` loads the libraries of `HSA_TOOLS_LIB` and calls their `OnLoad`
+//! with the API tables. The last `hsa_shut_down` calls their `OnUnload` and closes them.
 //!
 //! A ROCr that is built with rocprofiler-register offers its tables to rocprofiler-sdk first. If a tool has registered
-//! there, ROCr loads no library of `HSA_TOOLS_LIB` and prints nothing, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for
-//! it. `HSA_SIM_TOOLS=registered` is that case.
+//! there, ROCr skips the libraries of `HSA_TOOLS_LIB` without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` enables
+//! them or `HSA_TOOLS_DISABLE_REGISTER` is 1. `HSA_SIM_TOOLS=registered` simulates this.
 
-use crate::abi::TableVersion;
-use crate::api::{self, TABLES};
-use crate::runtime::locked;
-use crate::settings::Settings;
+use crate::settings::tools::ToolSettings;
+use crate::sync::locked;
+use hsa_abi::ApiTable;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// `HsaApiTable`.
-#[repr(C)]
-pub struct ApiTable {
-    pub version: TableVersion,
-    pub core: *mut api::CoreTable,
-    pub amd_ext: *mut api::AmdExtTable,
-    pub finalizer_ext: *mut api::FinalizerTable,
-    pub image_ext: *mut api::ImageTable,
-    pub tools: *mut api::ToolsTable,
-    pub pc_sampling_ext: *mut api::PcSamplingTable,
-}
-
-/// `HSA_API_TABLE_MAJOR_VERSION` and `_STEP_VERSION`.
-pub const MAJOR: u32 = 3;
-pub const STEP: u32 = 1;
-
 type OnLoad = unsafe extern "C" fn(*mut ApiTable, u64, u64, *const *const c_char) -> bool;
+
 type OnUnload = unsafe extern "C" fn();
 
-/// The version of the runtime that tools are told: ROCr's.
+/// The runtime version that ROCr passes to tools.
 const RUNTIME_VERSION: u64 = 1;
 
-/// What tools find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolSettings {
-    /// The libraries of `HSA_TOOLS_LIB` are skipped.
-    pub skipped: bool,
-    /// The major version of the table that tools get.
-    pub table_major: u32,
-    /// The `AmdExtTable` ends where ROCr 7.2.4's does.
-    pub older_table: bool,
-}
-
-impl ToolSettings {
-    /// Reads them from the environment.
-    pub fn from_env() -> Result<ToolSettings, String> {
-        let registered = match std::env::var("HSA_SIM_TOOLS").as_deref() {
-            Err(_) | Ok("load") => false,
-            Ok("registered") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TOOLS={other}: 'load' and 'registered' are known"
-                ));
-            }
-        };
-        let no_registration = std::env::var_os("HSA_TOOLS_DISABLE_REGISTER");
-        let skipped = registered
-            && no_registration.is_none_or(|value| value != "1")
-            && !first_version_tools(std::env::var("HSA_TOOLS_ROCPROFILER_V1_TOOLS").ok())?;
-        let table_major = match std::env::var("HSA_SIM_TABLE_MAJOR") {
-            Err(_) => MAJOR,
-            Ok(text) => text.parse().map_err(|_| {
-                format!("HSA_SIM_TABLE_MAJOR={text}: not a version number from 0 to 4294967295")
-            })?,
-        };
-        let older_table = match std::env::var("HSA_SIM_TABLE").as_deref() {
-            Err(_) | Ok("newest") => false,
-            Ok("rocr-7.2") => true,
-            Ok(other) => {
-                return Err(format!(
-                    "HSA_SIM_TABLE={other}: 'newest' and 'rocr-7.2' are known"
-                ));
-            }
-        };
-        Ok(ToolSettings {
-            skipped,
-            table_major,
-            older_table,
-        })
-    }
-}
-
-/// Whether a value of `HSA_TOOLS_ROCPROFILER_V1_TOOLS` asks for the tools of `HSA_TOOLS_LIB`. If the variable is not set,
-/// rocprofiler-sdk sets it to 0 when it registers. A number that is too large is an error of ROCr's hsa_init.
-fn first_version_tools(value: Option<String>) -> Result<bool, String> {
-    let Some(value) = value else {
-        return Ok(false);
-    };
-    if value.is_empty() {
-        return Ok(true);
-    }
-    if value.bytes().all(|byte| byte.is_ascii_digit()) {
-        let number: Result<i32, _> = value.parse();
-        return number.map(|number| number != 0).map_err(|_| {
-            format!("HSA_TOOLS_ROCPROFILER_V1_TOOLS={value}: the number is too large")
-        });
-    }
-    let off = ["off", "false", "no", "n", "f"];
-    Ok(!off.iter().any(|word| value.eq_ignore_ascii_case(word)))
-}
-
-/// How often an `OnLoad` was called.
+/// See [`hsa_sim_on_load_calls`].
 static ON_LOAD_CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// How often the `OnLoad` of a tool was called in this process.
+/// The number of calls of a tool's `OnLoad` in this process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_sim_on_load_calls() -> u64 {
     ON_LOAD_CALLS.load(Relaxed)
 }
 
-/// Handles of the tools that are loaded.
+/// The handles (`dlopen`) of the loaded tools.
 static LOADED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// The libraries of a value of HSA_TOOLS_LIB: names between spaces, and what is in double quotes is one name.
+/// The libraries in a value of `HSA_TOOLS_LIB`: names separated by spaces. Double quotes enclose a name with spaces.
 fn names(value: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut quoted = false;
@@ -131,27 +46,6 @@ fn names(value: &str) -> Vec<String> {
     names
 }
 
-fn table() -> ApiTable {
-    let tables = TABLES.get();
-    // SAFETY: the places of a static's fields; nothing is read.
-    unsafe {
-        ApiTable {
-            version: TableVersion {
-                major: MAJOR,
-                minor: size_of::<ApiTable>() as u32,
-                step: STEP,
-                reserved: 0,
-            },
-            core: &raw mut (*tables).core,
-            amd_ext: &raw mut (*tables).amd_ext,
-            finalizer_ext: &raw mut (*tables).finalizer_ext,
-            image_ext: &raw mut (*tables).image_ext,
-            tools: &raw mut (*tables).tools,
-            pc_sampling_ext: &raw mut (*tables).pc_sampling_ext,
-        }
-    }
-}
-
 /// A function of a loaded library.
 fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a handle from dlopen that is not closed.
@@ -159,40 +53,24 @@ fn symbol(handle: usize, name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// The table that tools get. They may keep it.
-fn shared_table(settings: &ToolSettings) -> *mut ApiTable {
-    static TABLE: Mutex<Option<usize>> = Mutex::new(None);
-    let mut shared = locked(&TABLE);
-    let table = *shared.get_or_insert_with(|| Box::into_raw(Box::new(table())) as usize);
-    let table = table as *mut ApiTable;
-    // SAFETY: never freed, and changed only here, while no tool is loaded.
-    unsafe {
-        (*table).version.major = settings.table_major;
-        if settings.older_table {
-            (*TABLES.get()).amd_ext.version = api::amd_ext_7_2();
-        }
-    }
-    table
-}
-
-/// Loads the tools. A tool that cannot be loaded is reported on stderr and to the tools after it.
-pub fn load(settings: &Settings) {
-    if settings.tools.skipped {
+/// Loads the tools. A tool that cannot be loaded is reported on stderr and to the following tools.
+pub fn load(settings: &ToolSettings, table: impl FnOnce() -> *mut ApiTable) {
+    if settings.skipped {
         return;
     }
     let Ok(value) = std::env::var("HSA_TOOLS_LIB") else {
         return;
     };
-    let table = shared_table(&settings.tools);
+    let table = table();
     let mut failed: Vec<CString> = Vec::new();
     for name in names(&value) {
         let Ok(c_name) = CString::new(name.as_str()) else {
             continue;
         };
-        // SAFETY: the user named the library to be loaded here.
+        // SAFETY: the user has named this library.
         let handle = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            // SAFETY: dlerror gives a C string after a failure.
+            // SAFETY: dlerror returns a C string after a failure.
             let why = unsafe { CStr::from_ptr(libc::dlerror()) };
             eprintln!("hsa-sim: HSA_TOOLS_LIB: {}", why.to_string_lossy());
             failed.push(c_name);
@@ -211,7 +89,7 @@ pub fn load(settings: &Settings) {
         if loaded {
             locked(&LOADED).push(handle);
         } else {
-            eprintln!("hsa-sim: HSA_TOOLS_LIB: {name} has no OnLoad, or refused");
+            eprintln!("hsa-sim: HSA_TOOLS_LIB: {name} has no OnLoad, or its OnLoad returned false");
             failed.push(c_name);
             // SAFETY: the handle of the library that was just opened.
             unsafe { libc::dlclose(handle as *mut c_void) };
@@ -219,8 +97,8 @@ pub fn load(settings: &Settings) {
     }
 }
 
-/// Tells the tools to go, the last one first, and closes them.
-pub fn unload() {
+/// Calls `OnUnload` of the tools in reverse order, and closes them.
+pub fn unload(reset_tables: impl FnOnce()) {
     let loaded = std::mem::take(&mut *locked(&LOADED));
     for &handle in loaded.iter().rev() {
         if let Some(function) = symbol(handle, c"OnUnload") {
@@ -228,9 +106,9 @@ pub fn unload() {
             unsafe { std::mem::transmute::<*mut c_void, OnUnload>(function)() };
         }
     }
-    TABLES.reset();
+    reset_tables();
     for handle in loaded {
-        // SAFETY: opened by `load`, and told to go.
+        // SAFETY: opened by `load`; the tool's `OnUnload` has returned.
         unsafe { libc::dlclose(handle as *mut c_void) };
     }
 }
@@ -240,23 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_asked_for_with_the_words_that_rocr_knows() {
-        let asked = |value: &str| first_version_tools(Some(value.into()));
-        assert_eq!(first_version_tools(None), Ok(false));
-        for off in ["0", "000", "off", "OFF", "False", "no", "N", "f"] {
-            assert_eq!(asked(off), Ok(false), "{off}");
-        }
-        for on in [
-            "", "1", "42", "on", "true", "offf", " 0", "-1", "yes", "nope",
-        ] {
-            assert_eq!(asked(on), Ok(true), "{on}");
-        }
-        assert_eq!(asked("2147483647"), Ok(true));
-        assert!(asked("2147483648").is_err());
-    }
-
-    #[test]
-    fn tools_stand_between_spaces_or_in_quotes() {
+    fn names_are_separated_by_spaces_or_quoted() {
         assert_eq!(
             names("/a.so  \"/b c.so\" /d.so"),
             ["/a.so", "/b c.so", "/d.so"]

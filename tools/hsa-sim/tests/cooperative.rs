@@ -1,14 +1,14 @@
-//! An agent's cooperative queue: one for everybody, alive as long as somebody uses it, and deleted by an intercept queue
-//! around it.
+//! Cooperative queues: an agent has one for all users. It lives until the last user has destroyed it, or until an intercept
+//! queue around it is destroyed.
 
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 use std::process::Command;
 
-/// What a process of its own does that must end with an error, and what it prints.
+/// Cases that end the process, and a part of the message. Each runs in a child process.
 const FATAL: &[(&str, &str)] = &[
     ("create", "hsa_queue_create returns"),
     ("destroy", "hsa_queue_destroy is called for"),
@@ -17,7 +17,7 @@ const FATAL: &[(&str, &str)] = &[
     ("twice", "a second intercept queue"),
 ];
 
-/// Names the case in a process of its own.
+/// The environment variable that selects the case of a child process.
 const CASE: &str = "COOPERATIVE_CASE";
 
 unsafe extern "C" fn pass(
@@ -31,9 +31,9 @@ unsafe extern "C" fn pass(
     unsafe { write(packets, count) };
 }
 
-fn intercepted(session: &Session, gpu: Agent) -> *mut Queue {
+fn intercepted(session: &Session, gpu: AgentHandle) -> *mut Queue {
     let mut queue = std::ptr::null_mut();
-    // SAFETY: as HSA's specification says.
+    // SAFETY: as specified by HSA.
     unsafe {
         ok((session.hsa.hsa_amd_queue_intercept_create)(
             gpu,
@@ -52,7 +52,7 @@ fn intercepted(session: &Session, gpu: Agent) -> *mut Queue {
 }
 
 fn destroy(session: &Session, queue: *mut Queue) {
-    // SAFETY: nothing is in it. Where it is deleted already, the process ends.
+    // SAFETY: it is empty. If it is already deleted, the process ends.
     ok(unsafe { (session.hsa.hsa_queue_destroy)(queue) });
 }
 
@@ -81,7 +81,7 @@ fn fatal(session: &Session, case: &str) {
         "twice" => {
             intercepted(session, gpu);
         }
-        other => panic!("{other} is no case"),
+        other => panic!("unknown case {other}"),
     }
 }
 
@@ -111,7 +111,7 @@ fn an_agent_has_one_cooperative_queue() {
     let first = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
     let second = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
     assert_eq!(first, second);
-    // SAFETY: a queue that lives.
+    // SAFETY: a queue that is not destroyed.
     let (size, kind) = unsafe { ((*first).size, (*first).kind) };
     assert_eq!((size, kind), (0x4000, HSA_QUEUE_TYPE_COOPERATIVE));
     let other = session.queue(session.gpus[1], HSA_QUEUE_TYPE_COOPERATIVE);
@@ -120,14 +120,14 @@ fn an_agent_has_one_cooperative_queue() {
     let limit = 60_000_000_000;
     session.run_on(first, executable, gpu, limit);
     destroy(&session, first);
-    // The second user's queue goes on.
+    // The second user can still use the queue.
     session.run_on(second, executable, gpu, limit);
     destroy(&session, second);
     assert_eq!(session.live()[3], 1);
-    let mut status = HSA_STATUS_SUCCESS;
+    let mut status = Status::SUCCESS;
     for (size, kind) in [(100, HSA_QUEUE_TYPE_COOPERATIVE), (64, 3)] {
         let mut queue = std::ptr::null_mut();
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         status = unsafe {
             (session.hsa.hsa_queue_create)(
                 gpu,
@@ -140,13 +140,13 @@ fn an_agent_has_one_cooperative_queue() {
                 &mut queue,
             )
         };
-        assert_ne!(status, HSA_STATUS_SUCCESS, "{size} {kind}");
+        assert_ne!(status, Status::SUCCESS, "{size} {kind}");
     }
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+    assert_eq!(status, Status::INVALID_QUEUE_CREATION);
 
-    // A tool's intercept queue that is never destroyed, and users of the one underneath.
+    // An intercept queue that is never destroyed, and users of the queue underneath.
     let around = intercepted(&session, gpu);
-    // SAFETY: a queue that lives.
+    // SAFETY: a queue that is not destroyed.
     assert_eq!(unsafe { (*around).size }, 0x4000);
     session.run_on(around, executable, gpu, limit);
     let below = session.queue(gpu, HSA_QUEUE_TYPE_COOPERATIVE);
@@ -154,18 +154,18 @@ fn an_agent_has_one_cooperative_queue() {
     destroy(&session, below);
     session.run_on(around, executable, gpu, limit);
 
-    for &(case, says) in FATAL {
+    for &(case, expected) in FATAL {
         let program = std::env::current_exe().expect("this program");
         let output = Command::new(program)
             .env(CASE, case)
             .arg("--nocapture")
             .output();
         let output = output.expect("a process");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|line| line.starts_with("hsa-sim: "));
-        assert!(!output.status.success(), "{case}: {said}");
-        let line = line.unwrap_or_else(|| panic!("{case}: {said}"));
-        assert!(line.contains(says), "{case}: {line}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let line = stderr.lines().find(|line| line.starts_with("hsa-sim: "));
+        assert!(!output.status.success(), "{case}: {stderr}");
+        let line = line.unwrap_or_else(|| panic!("{case}: {stderr}"));
+        assert!(line.contains(expected), "{case}: {line}");
         assert_eq!(line.contains("use after free"), case != "twice", "{line}");
     }
 }

@@ -1,16 +1,15 @@
-//! Memory of GPUs: what the host can reach of it, with and without a large BAR, and that everybody else reaches all of
-//! it.
+//! The host's access to GPUs' memory, with and without a large BAR. GPUs and copies always have access.
 
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 
-/// Whether a program may read a byte, without the signal if it may not.
+/// Whether the program can read a byte. Does not raise a signal.
 fn readable(address: *const c_void) -> bool {
     let mut pipe = [0; 2];
-    // SAFETY: a pipe of this test's; the kernel checks the address.
+    // SAFETY: a new pipe; the kernel checks the address.
     unsafe {
         assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
         let written = libc::write(pipe[1], address, 1);
@@ -21,18 +20,18 @@ fn readable(address: *const c_void) -> bool {
     }
 }
 
-/// What the runtime says of an allocation: its base for the host and for agents.
+/// The base addresses of an allocation for the host and for agents, from `hsa_amd_pointer_info`.
 fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     // SAFETY: a C struct of numbers and pointers, and one bool; the call writes no more than its size.
     unsafe {
         let mut info: PointerInfo = std::mem::zeroed();
         info.size = size_of::<PointerInfo>() as u32;
-        let nothing = std::ptr::null_mut();
+        let no_count = std::ptr::null_mut();
         let status = (session.hsa.hsa_amd_pointer_info)(
             address,
             &mut info,
             None,
-            nothing,
+            no_count,
             std::ptr::null_mut(),
         );
         ok(status);
@@ -40,8 +39,8 @@ fn bases(session: &Session, address: *const c_void) -> (usize, usize) {
     }
 }
 
-/// How an agent may use a pool, and how many links away it is.
-fn access(session: &Session, agent: Agent, pool: Pool) -> [u32; 2] {
+/// The access of an agent to a pool, and the number of links between them.
+fn access(session: &Session, agent: AgentHandle, pool: PoolHandle) -> [u32; 2] {
     [
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS,
         HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS,
@@ -57,21 +56,21 @@ fn access(session: &Session, agent: Agent, pool: Pool) -> [u32; 2] {
     })
 }
 
-fn host_accessible(session: &Session, region: Pool) -> bool {
-    let mut reached = false;
+fn host_accessible(session: &Session, region: PoolHandle) -> bool {
+    let mut accessible = false;
     // SAFETY: the attribute is a bool.
     ok(unsafe {
         let info = session.hsa.hsa_region_get_info;
         info(
-            region,
+            RegionHandle(region.0),
             HSA_AMD_REGION_INFO_HOST_ACCESSIBLE,
-            (&raw mut reached).cast(),
+            (&raw mut accessible).cast(),
         )
     });
-    reached
+    accessible
 }
 
-/// Where the loader extension says that the host has a device address.
+/// The host's address for a device address, from the loader extension.
 fn host_address(session: &Session, device: u64) -> *const c_void {
     type Query = unsafe extern "C" fn(u64, *mut *const c_void) -> Status;
     let mut query: Option<Query> = None;
@@ -94,10 +93,10 @@ const COARSE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED;
 const FINE: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
 const EXTENDED: u32 = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED;
 
-/// More than a page, and no multiple of one.
+/// More than a page, but not a multiple of one.
 const SIZE: usize = 10_000;
 
-/// Fills, and copies from the host to one GPU, to another, and back.
+/// Fills memory and copies it from the host to one GPU, to another GPU, and back.
 fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host: *mut c_void) {
     let hsa = &session.hsa;
     // SAFETY: all three have SIZE bytes, and `host` is memory of the host.
@@ -108,7 +107,7 @@ fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host:
         }
         ok((hsa.hsa_memory_copy)(memory, host, SIZE));
         ok((hsa.hsa_amd_memory_fill)(memory.add(4096), 0x0403_0201, 2));
-        let mut done = 0;
+        let mut done = SignalHandle::default();
         ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut done));
         let [first, second] = [0, 1].map(|n| session.gpus[n]);
         ok((hsa.hsa_amd_memory_async_copy)(
@@ -135,7 +134,7 @@ fn copy_around(session: &Session, memory: *mut c_void, other: *mut c_void, host:
     }
 }
 
-/// Allocates and loads on both GPUs and uses everything. `large`: the host can read it.
+/// Allocates memory and loads code objects on both GPUs, and uses them. `large`: the host can read GPUs' memory.
 fn check(session: &Session, large: bool) {
     let hsa = &session.hsa;
     let (gpu, peer) = (session.gpus[0], session.gpus[1]);
@@ -146,15 +145,15 @@ fn check(session: &Session, large: bool) {
     assert_eq!(access(session, gpu, of_host), [2, 1]);
     for flags in [COARSE, EXTENDED] {
         let pool = session.pool(gpu, flags);
-        let far = if large { [2, 1] } else { [0, 0] };
-        assert_eq!(access(session, session.cpu, pool), far);
+        let cpu_access = if large { [2, 1] } else { [0, 0] };
+        assert_eq!(access(session, session.cpu, pool), cpu_access);
         assert_eq!(access(session, gpu, pool), [1, 0]);
         assert_eq!(access(session, peer, pool), [2, 1]);
         assert_eq!(host_accessible(session, pool), large);
         let memory = session.allocate(pool, SIZE);
         let inside = memory.wrapping_byte_add(SIZE - 1);
         assert_eq!(readable(inside), large);
-        // The address is given all the same.
+        // The host's base address is reported in both cases.
         assert_eq!(bases(session, inside), (memory as usize, memory as usize));
         let agents = [session.cpu, gpu];
         // SAFETY: two handles, and memory of a pool.
@@ -164,12 +163,12 @@ fn check(session: &Session, large: bool) {
         assert_eq!(
             readable(inside),
             large,
-            "that the CPU is allowed changes nothing"
+            "allow_access for the CPU has no effect"
         );
         let other = session.allocate(session.pool(peer, flags), SIZE);
         copy_around(session, memory, other, host);
         for memory in [memory, other] {
-            // SAFETY: nothing uses it any more.
+            // SAFETY: it is not in use any more.
             ok(unsafe { (hsa.hsa_amd_memory_pool_free)(memory) });
         }
     }
@@ -184,13 +183,13 @@ fn check(session: &Session, large: bool) {
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
     );
     assert_eq!(readable(counters as *const c_void), large);
-    // Kernels are read from there, and count there.
+    // Kernels run from there, and write their counters there.
     session.run(executable, gpu);
     let mut counts = [0u64; 2];
     // SAFETY: 16 bytes of a loaded variable.
     ok(unsafe { (hsa.hsa_memory_copy)((&raw mut counts).cast(), counters as *const c_void, 16) });
     assert_eq!(counts, [64, 16]);
-    // The host's address is that of the image as it was loaded.
+    // The host's address is that of a copy of the image at load time.
     let object: u64 = session.symbol(
         executable,
         gpu,
@@ -214,7 +213,7 @@ fn check(session: &Session, large: bool) {
 }
 
 #[test]
-fn the_host_has_no_use_of_gpu_addresses_unless_the_bar_is_large() {
+fn the_host_can_access_gpu_memory_only_with_a_large_bar() {
     let mut session = Session::start(
         "device_memory",
         &[("HSA_SIM_AGENTS", "gfx1100*2"), ("HSA_SIM_WATCH", "off")],

@@ -1,10 +1,10 @@
-//! The write-back cache: what copies and the host see of what kernels wrote, and kernels of what was copied, depends on
-//! the fences of packets.
+//! The write-back cache: the fences of packets decide when copies and the host read what kernels have written, and when
+//! kernels read what was copied.
 
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::c_void;
 
 const ACQUIRE: u32 = 9;
@@ -14,9 +14,9 @@ const SYSTEM: u64 = 2;
 
 struct Test<'a> {
     session: &'a Session,
-    gpu: Agent,
+    gpu: AgentHandle,
     queue: *mut Queue,
-    executable: Executable,
+    executable: ExecutableHandle,
     arguments: *mut u64,
     /// The address of `branch`'s counters.
     counters: u64,
@@ -67,16 +67,16 @@ impl Test<'_> {
 fn code_objects(test: &Test, other_queue: *mut Queue) {
     test.run(0, 0);
     test.run(AGENT, AGENT);
-    assert_eq!(test.count(), 0, "what kernels wrote is in the cache");
+    assert_eq!(test.count(), 0, "the counts are in the cache");
     test.barrier(test.queue, SYSTEM, AGENT);
     assert_eq!(test.count(), 0, "a fence for the agent is not enough");
-    // On any queue of the agent.
+    // A fence on another queue of the agent has the same effect.
     test.barrier(other_queue, 0, SYSTEM);
     assert_eq!(test.count(), 128);
     test.run(0, SYSTEM);
     assert_eq!(test.count(), 192);
 
-    // What is copied to the device is seen after an acquire.
+    // Kernels read copied bytes after an acquire fence.
     test.set_count(1_000_000);
     test.run(AGENT, SYSTEM);
     assert_eq!(
@@ -110,12 +110,12 @@ fn pools(test: &Test) {
         assert_eq!(test.read(memory as u64) == 0, cached, "{flags}");
         test.barrier(test.queue, 0, SYSTEM);
         assert_eq!(test.read(memory as u64), 1 << 32, "{flags}");
-        // SAFETY: nothing uses it any more.
+        // SAFETY: it is not in use any more.
         ok(unsafe { (session.hsa.hsa_amd_memory_pool_free)(memory) });
     }
 }
 
-/// Does `work` with a code object that is loaded and a queue.
+/// Calls `work` with a loaded code object and a queue.
 fn with(session: &Session, work: impl FnOnce(&Test)) {
     let gpu = session.gpus[0];
     let executable = session.load(gpu, RAW11);
@@ -130,7 +130,7 @@ fn with(session: &Session, work: impl FnOnce(&Test)) {
     };
     work(&test);
     session.unload(executable);
-    // SAFETY: nothing uses either any more.
+    // SAFETY: both are not in use any more.
     unsafe {
         ok((session.hsa.hsa_queue_destroy)(test.queue));
         ok((session.hsa.hsa_amd_memory_pool_free)(
@@ -140,7 +140,7 @@ fn with(session: &Session, work: impl FnOnce(&Test)) {
 }
 
 #[test]
-fn only_fences_at_system_scope_make_the_cache_and_memory_the_same() {
+fn only_fences_at_system_scope_synchronize_cache_and_memory() {
     let mut session = Session::start(
         "l2",
         &[("HSA_SIM_L2", "writeback"), ("HSA_SIM_WATCH", "off")],
@@ -149,7 +149,7 @@ fn only_fences_at_system_scope_make_the_cache_and_memory_the_same() {
         let other = test.session.queue(test.gpu, HSA_QUEUE_TYPE_MULTI);
         code_objects(test, other);
         pools(test);
-        // SAFETY: nothing is in it.
+        // SAFETY: it is empty.
         ok(unsafe { (test.session.hsa.hsa_queue_destroy)(other) });
     });
     session.restart_with("HSA_SIM_L2", "coherent");
@@ -164,7 +164,7 @@ fn only_fences_at_system_scope_make_the_cache_and_memory_the_same() {
     session.restart_with("HSA_SIM_L2", "writeback");
     session.restart_with("HSA_SIM_BAR", "large");
     with(&session, |test| {
-        // SAFETY: a counter that the host can read, and nobody writes now.
+        // SAFETY: the host can read the counter, and no kernel is running.
         let host = || unsafe { *(test.counters as *const u64) };
         test.run(0, 0);
         assert_eq!(host(), 0);
@@ -172,12 +172,12 @@ fn only_fences_at_system_scope_make_the_cache_and_memory_the_same() {
         assert_eq!(host(), 64);
     });
 
-    // devprof has the cache written back itself.
+    // devprof itself makes the GPU write its cache back.
     session.forget();
     let executable = session.load(session.gpus[0], RAW11);
     session.run(executable, session.gpus[0]);
-    let (result, said) = session.collect();
-    assert_eq!((result, said.as_str()), (0, ""));
+    let (result, stderr) = session.collect();
+    assert_eq!((result, stderr.as_str()), (0, ""));
     let profiles = session.take_profiles();
     assert!(profiles[0].1.is_fixture(1), "{profiles:?}");
     session.unload(executable);

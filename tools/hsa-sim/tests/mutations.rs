@@ -1,10 +1,10 @@
-//! Ten thousand code objects that lie, and every copy watched.
+//! Drains ten thousand corrupt code objects, and checks every copy.
 
 mod common;
-#[path = "common/lies.rs"]
-mod lies;
+#[path = "common/corrupt.rs"]
+mod corrupt;
 
 #[test]
-fn ten_thousand_code_objects_that_lie() {
-    lies::drain("mutations", 10_000, 0x9e37_79b9_7f4a_7c15);
+fn ten_thousand_corrupt_code_objects_are_drained() {
+    corrupt::drain("mutations", 10_000, 0x9e37_79b9_7f4a_7c15);
 }

@@ -1,13 +1,13 @@
-//! The fault plan's other actions, each seen to happen: what a test asks for is what it gets.
+//! The actions of the fault plan that tests/faults.rs does not use.
 
 mod common;
 
 use common::{RAW10, RAW11, Session, ok};
-use hsa_sim::abi::*;
+use hsa_abi::*;
 use std::ffi::{c_int, c_void};
 
 #[test]
-fn each_action_does_what_its_name_says() {
+fn each_action_has_its_effect() {
     let session = Session::start("plan", &[("DEVPROF_SYNC_MS", "300")]);
     let hsa = &session.hsa;
     let gpu = session.gpus[0];
@@ -44,12 +44,12 @@ fn each_action_does_what_its_name_says() {
     );
     assert_eq!(lie, 0x123);
 
-    // A code object appears, and one goes, before a call is done.
+    // One code object is loaded and one is unloaded before a call.
     let path = session.out.parent().expect("a directory").join("loaded.co");
     std::fs::write(&path, RAW10).expect("a file");
     session.plan(&format!("hsa_iterate_agents 1 load {}", path.display()));
-    let (result, said) = session.collect();
-    assert_eq!((result, said.as_str()), (0, ""));
+    let (result, stderr) = session.collect();
+    assert_eq!((result, stderr.as_str()), (0, ""));
     let versions: Vec<u64> = session
         .take_profiles()
         .iter()
@@ -61,13 +61,13 @@ fn each_action_does_what_its_name_says() {
     );
     assert_eq!(session.live()[2], 2);
 
-    // Before its symbols are walked over: it is named as not seen, and the other one is drained.
+    // Unloaded before its symbols are read: it is reported as lost, and the other one is drained.
     session.plan("hsa_executable_iterate_agent_symbols 2 unload 2");
-    let (result, said) = session.collect();
-    assert_eq!(result, -1, "{said}");
+    let (result, stderr) = session.collect();
+    assert_eq!(result, -1, "{stderr}");
     assert!(
-        said.contains("hsa_executable_iterate_agent_symbols failed: HSA status 0x1011"),
-        "{said}"
+        stderr.contains("hsa_executable_iterate_agent_symbols failed: HSA status 0x1011"),
+        "{stderr}"
     );
     let profiles = session.take_profiles();
     assert!(
@@ -76,17 +76,17 @@ fn each_action_does_what_its_name_says() {
     );
     assert_eq!(session.live()[2], 1);
 
-    // A kernel whose completion is lost.
+    // The completion of a kernel is lost.
     session.plan("dispatch 2 drop");
     let lost = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session.run_for(executable, gpu, 200_000_000)
     }));
-    assert!(lost.is_err(), "the second kernel's end is not told");
+    assert!(lost.is_err(), "the second kernel does not complete");
     session.plan("");
     assert_eq!(session.collect().0, 0);
-    assert!(session.take_profiles()[0].1.is_fixture(2), "but it ran");
+    assert!(session.take_profiles()[0].1.is_fixture(2), "the kernel ran");
 
-    // Kernels' times, and values that are wrong.
+    // Wrong times and values.
     let times = |plan: &str| {
         session.plan(plan);
         session.run(executable, gpu).swap_remove(1)
@@ -113,23 +113,23 @@ fn each_action_does_what_its_name_says() {
     let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         session.run(executable, gpu);
     }));
-    let said = error.expect_err("the first kernel fails");
-    let said = said.downcast_ref::<String>().expect("a message");
-    assert!(said.contains("left: -1"), "{said}");
+    let message = error.expect_err("the first kernel fails");
+    let message = message.downcast_ref::<String>().expect("text");
+    assert!(message.contains("left: -1"), "{message}");
 
     // From the third call on.
     session.plan("hsa_amd_signal_create 3+ fail ERROR_OUT_OF_RESOURCES");
     let mut signals = Vec::new();
     for n in 0..5 {
-        let mut signal = 0;
-        // SAFETY: as HSA's specification says.
+        let mut signal = SignalHandle::default();
+        // SAFETY: as specified by HSA.
         let status = unsafe { (hsa.hsa_amd_signal_create)(1, 0, std::ptr::null(), 1, &mut signal) };
-        assert_eq!(status == HSA_STATUS_SUCCESS, n < 2, "{n}: {status:#x}");
+        assert_eq!(status == Status::SUCCESS, n < 2, "{n}: {status:?}");
         signals.push(signal);
     }
     assert_eq!(session.calls("hsa_amd_signal_create"), 5);
     for &signal in &signals[..2] {
-        // SAFETY: made above.
+        // SAFETY: created above.
         ok(unsafe { (hsa.hsa_signal_destroy)(signal) });
     }
 

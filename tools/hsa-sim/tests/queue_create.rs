@@ -1,10 +1,10 @@
-//! The ways of newer ROCr to get a queue: descriptors, and queues that share the hardware's.
+//! Newer ROCr's functions that create queues: from descriptors, and queues that share a hardware queue.
 
 mod common;
 
 use common::{RAW11, Session, ok};
-use hsa_sim::abi::*;
-use hsa_sim::queue_create::QueueCreateDesc;
+use hsa_abi::newer::QueueCreateDesc;
+use hsa_abi::*;
 use std::ffi::c_void;
 
 const LIMIT: u64 = 60_000_000_000;
@@ -18,8 +18,8 @@ fn desc() -> QueueCreateDesc {
         size: 64 * 64,
         priority: 1,
         callback: None,
-        callback_data: std::ptr::null_mut(),
-        // What fails must be set to null.
+        data: std::ptr::null_mut(),
+        // If the creation fails, the runtime must set this to null.
         queue: std::ptr::dangling_mut(),
         cu_mask: std::ptr::null(),
         kind: HSA_QUEUE_TYPE_MULTI,
@@ -31,17 +31,17 @@ fn desc() -> QueueCreateDesc {
     }
 }
 
-fn create(session: &Session, agent: Agent, descs: &mut [QueueCreateDesc]) -> Status {
-    // SAFETY: so many descriptors.
+fn create(session: &Session, agent: AgentHandle, descs: &mut [QueueCreateDesc]) -> Status {
+    // SAFETY: `descs` has this length.
     unsafe { (session.hsa.hsa_amd_queue_create)(agent, descs.as_mut_ptr(), descs.len() as u32) }
 }
 
 fn destroy(session: &Session, queue: *mut Queue) -> Status {
-    // SAFETY: nothing is in it; it may be no queue that can be destroyed.
+    // SAFETY: it is empty. The runtime checks whether it can be destroyed.
     unsafe { (session.hsa.hsa_queue_destroy)(queue) }
 }
 
-fn descriptors(session: &Session, gpu: Agent, executable: Executable) {
+fn descriptors(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     let hsa = &session.hsa;
     session.plan("");
     let mask = 1u32;
@@ -56,12 +56,12 @@ fn descriptors(session: &Session, gpu: Agent, executable: Executable) {
     };
     let mut made = [desc(), cooperative, masked];
     ok(create(session, gpu, &mut made));
-    // What a tool has put into the table for hsa_queue_create is not called.
+    // The hsa_queue_create of the API table is not called.
     assert_eq!(session.calls("hsa_amd_queue_create"), 1);
     assert_eq!(session.calls("hsa_queue_create"), 0);
     for desc in &made {
         session.run_on(desc.queue, executable, gpu, LIMIT);
-        // SAFETY: a queue that lives.
+        // SAFETY: a queue that is not destroyed.
         let (size, kind) = unsafe { ((*desc.queue).size, (*desc.queue).kind) };
         let expected = if kind == HSA_QUEUE_TYPE_COOPERATIVE {
             0x4000
@@ -98,42 +98,47 @@ fn descriptors(session: &Session, gpu: Agent, executable: Executable) {
         with(|desc| desc.cu_mask = std::ptr::dangling()),
         with(|desc| desc.reserved[0] = 1),
     ] {
-        // The others are created, and the first error is told.
+        // The other queues are created, and the result is the first error.
         let other = with(|desc| desc.flags = 1);
         let mut descs = [desc(), wrong, other];
         let status = create(session, gpu, &mut descs);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT, "{wrong:?}");
+        assert_eq!(status, Status::INVALID_ARGUMENT, "{wrong:?}");
         let nulls = descs.map(|desc| desc.queue.is_null());
         assert_eq!(nulls, [false, true, true], "{wrong:?}");
         ok(destroy(session, descs[0].queue));
     }
     for unsupported in [with(|desc| desc.engine = 1), with(|desc| desc.flags = 2)] {
         let status = create(session, gpu, &mut [unsupported]);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE_CREATION);
+        assert_eq!(status, Status::INVALID_QUEUE_CREATION);
     }
     let mut descs = [desc()];
     let status = create(session, session.cpu, &mut descs);
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_AGENT);
+    assert_eq!(status, Status::INVALID_AGENT);
     assert!(descs[0].queue.is_null());
     let status = create(session, gpu, &mut []);
-    assert_eq!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT);
+    assert_eq!(status, Status::INVALID_ARGUMENT);
 }
 
-fn acquire(session: &Session, gpu: Agent, kind: u32, priority: u32) -> Result<*mut Queue, Status> {
+fn acquire(
+    session: &Session,
+    gpu: AgentHandle,
+    kind: u32,
+    priority: u32,
+) -> Result<*mut Queue, Status> {
     let mut queue = std::ptr::null_mut();
-    // SAFETY: as the header says.
+    // SAFETY: as specified in the header.
     let status = unsafe {
-        let nothing = std::ptr::null_mut();
+        let data = std::ptr::null_mut();
         let acquire = session.hsa.hsa_amd_counted_queue_acquire;
-        acquire(gpu, kind, priority, None, nothing, 0, &mut queue)
+        acquire(gpu, kind, priority, None, data, 0, &mut queue)
     };
     match status {
-        HSA_STATUS_SUCCESS => Ok(queue),
+        Status::SUCCESS => Ok(queue),
         status => Err(status),
     }
 }
 
-fn counted(session: &Session, gpu: Agent, executable: Executable) {
+fn counted(session: &Session, gpu: AgentHandle, executable: ExecutableHandle) {
     let hsa = &session.hsa;
     session.plan("");
     let before = session.live()[3];
@@ -143,7 +148,7 @@ fn counted(session: &Session, gpu: Agent, executable: Executable) {
     assert_eq!(session.calls("hsa_queue_create"), 0);
     // GPU_MAX_HW_QUEUES is 2, for each priority.
     assert_eq!(session.live()[3] - before, 3);
-    // SAFETY: queues that live.
+    // SAFETY: queues that are not destroyed.
     let ring = |queue: *mut Queue| unsafe { (*queue).base_address };
     let rings: Vec<*mut c_void> = queues.iter().copied().map(ring).collect();
     assert_ne!(rings[0], rings[1]);
@@ -155,37 +160,37 @@ fn counted(session: &Session, gpu: Agent, executable: Executable) {
     // Both have the same indexes, and kernels run.
     session.run_on(first, executable, gpu, LIMIT);
     session.run_on(second, executable, gpu, LIMIT);
-    // SAFETY: queues that live.
+    // SAFETY: queues that are not destroyed.
     let written = unsafe { [first, second].map(|q| (hsa.hsa_queue_load_write_index_relaxed)(q)) };
     assert_eq!(written, [4, 4]);
     // SAFETY: as above; one word of a mask.
     unsafe {
         let status = (hsa.hsa_amd_queue_set_priority)(first, 1);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE);
+        assert_eq!(status, Status::INVALID_QUEUE);
         let status = (hsa.hsa_amd_queue_cu_set_mask)(first, 32, &1);
-        assert_eq!(status, HSA_STATUS_ERROR_INVALID_QUEUE);
-        assert_eq!(destroy(session, first), HSA_STATUS_ERROR_INVALID_QUEUE);
+        assert_eq!(status, Status::INVALID_QUEUE);
+        assert_eq!(destroy(session, first), Status::INVALID_QUEUE);
         ok((hsa.hsa_amd_counted_queue_release)(first));
         let again = (hsa.hsa_amd_counted_queue_release)(first);
-        assert_eq!(again, HSA_STATUS_ERROR);
+        assert_eq!(again, Status::ERROR);
         let plain = session.queue(gpu, HSA_QUEUE_TYPE_MULTI);
         let status = (hsa.hsa_amd_counted_queue_release)(plain);
-        assert_eq!(status, HSA_STATUS_ERROR);
+        assert_eq!(status, Status::ERROR);
         ok(destroy(session, plain));
     }
     session.run_on(second, executable, gpu, LIMIT);
     for (kind, priority) in [(HSA_QUEUE_TYPE_COOPERATIVE, 1), (HSA_QUEUE_TYPE_MULTI, 3)] {
         let refused = acquire(session, gpu, kind, priority);
-        assert_eq!(refused, Err(HSA_STATUS_ERROR_INVALID_ARGUMENT));
+        assert_eq!(refused, Err(Status::INVALID_ARGUMENT));
     }
     let refused = acquire(session, session.cpu, HSA_QUEUE_TYPE_MULTI, 1);
-    assert_eq!(refused, Err(HSA_STATUS_ERROR_INVALID_AGENT));
-    // What is not released goes at the shutdown.
+    assert_eq!(refused, Err(Status::INVALID_AGENT));
+    // Queues that are not released are freed at shutdown.
     assert_eq!(session.live()[3] - before, 3);
 }
 
 #[test]
-fn queues_come_from_descriptors_and_from_pools() {
+fn queues_are_created_from_descriptors_and_counted_queues_are_shared() {
     let mut session = Session::start("queue_create", &[("GPU_MAX_HW_QUEUES", "2")]);
     for _ in 0..2 {
         let gpu = session.gpus[0];

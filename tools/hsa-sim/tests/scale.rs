@@ -1,4 +1,5 @@
-//! 70 agents with 256 executables each: complete, each table once, in time that grows with their number.
+//! A drain of 70 agents with 256 executables each is complete, reads each table once, and takes time that is linear in
+//! their number.
 
 mod common;
 
@@ -6,30 +7,30 @@ use common::{RAW10, RAW11, Session};
 use std::path::Path;
 use std::time::Duration;
 
-/// Different code objects of an agent.
+/// The number of different code objects of each agent.
 const KINDS: usize = 2;
 const AGENTS: usize = 70;
 const MANY: usize = 256;
 const FEW: usize = 64;
 
-/// The processor time of this thread, which does not care what else the machine does.
+/// The processor time of this thread, which does not depend on other processes.
 fn processor_time() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is a timespec to write to.
+    // SAFETY: `now` is a timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Collects, and sees to it that every code object there is is in one profile. Returns the processor time it took.
+/// Collects, and checks that each code object is in one profile. Returns the processor time of the drain.
 fn collect(session: &Session, objects: usize, run: usize) -> Duration {
     session.plan("");
     let start = processor_time();
-    let (result, said) = session.collect();
+    let (result, stderr) = session.collect();
     let time = processor_time() - start;
-    assert_eq!((result, said.as_str()), (0, ""));
+    assert_eq!((result, stderr.as_str()), (0, ""));
     assert_eq!(
         session.calls("hsa_executable_iterate_agent_symbols"),
         objects as u64
@@ -37,35 +38,35 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
     let batches = session.calls("hsa_signal_store_relaxed");
     assert!(
         batches <= 4 * AGENTS as u64,
-        "{batches}: an agent's tables at once, then its records, its caches, its counters"
+        "{batches}: one batch for the tables of an agent, one for its records, one for its caches, one for its counters"
     );
     let profiles = session.take_profiles();
-    // The same code object has one file an agent, however often it is loaded.
+    // A code object has one file per agent, even if it is loaded several times.
     let files = KINDS * AGENTS;
     assert_eq!(profiles.len(), files);
     let runs = profiles
         .iter()
         .filter(|(_, profile)| profile.is_fixture(1))
         .count();
-    let still = profiles
+    let not_run = profiles
         .iter()
         .filter(|(_, profile)| profile.is_fixture(0))
         .count();
-    assert_eq!((runs, still), (run, files - run));
+    assert_eq!((runs, not_run), (run, files - run));
     time
 }
 
 #[test]
 fn eighteen_thousand_code_objects_on_seventy_agents() {
-    // Tens of thousands of files: in memory, where there is a place for that.
+    // In memory if possible: these are tens of thousands of files.
     let memory = Path::new("/dev/shm");
-    let place = if memory.is_dir() {
+    let directory = if memory.is_dir() {
         memory
     } else {
         Path::new(env!("CARGO_TARGET_TMPDIR"))
     };
     let session = Session::start_in(
-        place,
+        directory,
         &format!("devprof-scale-{}", std::process::id()),
         &[
             ("HSA_SIM_AGENTS", "gfx1100*66,gfx1101*4"),
@@ -73,7 +74,7 @@ fn eighteen_thousand_code_objects_on_seventy_agents() {
         ],
     );
     assert_eq!(session.gpus.len(), AGENTS);
-    // clang's code object says for which target it is, in its ELF header's flags.
+    // The target of a code object is in the flags of its ELF header.
     let for_gfx1101 = |file: &[u8]| {
         let mut file = file.to_vec();
         file[48] = 0x46;
@@ -105,6 +106,6 @@ fn eighteen_thousand_code_objects_on_seventy_agents() {
     let dir = session.out.parent().expect("a directory").to_path_buf();
     drop(session);
     std::fs::remove_dir_all(dir).expect("removable");
-    // Four times the work. Quadratic growth would be sixteen times the time.
+    // There are four times as many objects. With quadratic growth, the time would be sixteen times as long.
     assert!(many < few * 8, "{few:?}, then {many:?}");
 }

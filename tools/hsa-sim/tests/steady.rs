@@ -1,5 +1,5 @@
-//! A drain when nothing was loaded or unloaded since the last one: it looks at no symbol, allocates nothing on a GPU or
-//! in pinned memory, waits twice for each agent, and writes what has changed and nothing else.
+//! If no code object was loaded or unloaded since the last drain, a drain reads no symbols, allocates neither GPU memory nor
+//! pinned memory, waits twice for each agent, and only writes files that have changed.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 #[test]
 fn a_drain_in_the_steady_state_only_copies_counters() {
     let mut session = Session::start("steady", &[("HSA_SIM_AGENTS", "gfx1100*3")]);
-    // From now on devprof is a tool, and observes what is loaded.
+    // After the restart devprof is loaded as a tool, so that it observes the loading of code objects.
     session.restart();
     let mut loaded = session.load_all();
     assert_eq!(session.collect(), (0, String::new()));
@@ -41,20 +41,20 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
         ] {
             assert_eq!(session.calls(function), 0, "{round}: {function}");
         }
-        // Two waits for an agent: its caches are written back, then all copies are made at once.
+        // Two waits per agent: one for the write-back of its caches, one for all copies.
         assert_eq!(session.calls("hsa_signal_store_relaxed"), 6, "{round}");
         assert_eq!(session.live(), before, "{round}");
         assert_eq!(files(), first, "{round}: nothing has changed");
     }
 
-    // One code object counts again: its file is written anew, and no other.
+    // The counters of one code object change: only its file is replaced.
     session.run(loaded[2], session.gpus[1]);
     assert_eq!(session.collect(), (0, String::new()));
     let second = files();
     let changed = first.iter().zip(&second).filter(|(a, b)| a != b).count();
     assert_eq!(changed, 1);
 
-    // One more is loaded: it alone is looked at.
+    // One more code object is loaded: only its symbols are read.
     session.plan("");
     loaded.push(session.load(session.gpus[0], common::RAW10));
     assert_eq!(session.collect(), (0, String::new()));

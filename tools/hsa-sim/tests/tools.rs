@@ -1,11 +1,11 @@
-//! When the tools of `HSA_TOOLS_LIB` are loaded: always, or not if a tool of rocprofiler-sdk has registered.
+//! The tools of `HSA_TOOLS_LIB` are loaded unless a tool of rocprofiler-sdk has registered.
 
 mod common;
 
 use common::{Session, library};
 
 #[test]
-fn tools_are_skipped_where_another_tool_has_registered() {
+fn tools_are_skipped_if_another_tool_has_registered() {
     let devprof = library("devprof");
     let mut session = Session::start(
         "tools",
@@ -18,7 +18,7 @@ fn tools_are_skipped_where_another_tool_has_registered() {
         let before = std::mem::replace(&mut calls, session.on_load_calls());
         calls - before
     };
-    // devprof itself has asked for it, when it was loaded.
+    // devprof has set HSA_TOOLS_ROCPROFILER_V1_TOOLS when it was loaded.
     assert_eq!(loads("HSA_SIM_TOOLS", "registered"), 1);
     assert_eq!(loads("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "0"), 0);
     assert_eq!(loads("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "on"), 1);

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{RAW10, RAW11, Session};
-use hsa_sim::abi::HSA_SYSTEM_INFO_TIMESTAMP;
+use hsa_abi::HSA_SYSTEM_INFO_TIMESTAMP;
 
 #[test]
-fn raw_10_and_raw_11_are_drained_side_by_side() {
+fn raw_10_and_raw_11_are_drained_together() {
     let session = Session::start("versions", &[("HSA_SIM_AGENTS", "gfx1100*2")]);
     let now = || {
         let mut ticks = 0u64;
@@ -25,19 +25,19 @@ fn raw_10_and_raw_11_are_drained_side_by_side() {
             let after = now();
             assert!(
                 before <= times[0].start && times[0].start <= times[0].end,
-                "times are true"
+                "the times are correct"
             );
             assert!(
                 times[0].end <= times[1].start && times[1].end <= after,
-                "times are true"
+                "the times are correct"
             );
             loaded.push(executable);
         }
     }
-    // That HSA cannot be held loses nothing of this drain.
+    // If devprof cannot add a reference to HSA, this drain is still complete.
     session.plan("hsa_init 1 fail ERROR_REFCOUNT_OVERFLOW");
-    let (result, said) = session.collect();
-    assert_eq!((result, said.as_str()), (0, ""));
+    let (result, stderr) = session.collect();
+    assert_eq!((result, stderr.as_str()), (0, ""));
     assert_eq!(session.calls("hsa_init"), 1);
     session.plan("");
     let profiles = session.take_profiles();
@@ -59,7 +59,7 @@ fn raw_10_and_raw_11_are_drained_side_by_side() {
         assert!(profile.is_fixture(1), "{name}: {profile:?}");
     }
 
-    // A second run of one of them: its file is written again with the larger counts, the others as they were.
+    // A second run of one of them: its new file has the larger counts, the others have the same counts as before.
     session.run(loaded[0], session.gpus[0]);
     assert_eq!(session.collect().0, 0);
     let runs: Vec<u64> = session

@@ -1,4 +1,4 @@
-// A function that not every code object has, and templates whose instances differ.
+// A function that only some code objects contain, and templates whose instances differ.
 #include <hip/hip_runtime.h>
 
 __device__ inline void put(int *out, int value) {

@@ -1,4 +1,4 @@
-// Compiles all of the templates.
+// Compiles the templates with the code under TWICE.
 #define TWICE
 #include "put.h"
 void launch_second(int *out) {

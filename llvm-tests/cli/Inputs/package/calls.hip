@@ -1,4 +1,4 @@
-// Collects in the middle and at the end, with devprof or without.
+// Collects before and at the end of the program, with or without devprof.
 #define DEVPROF_OPTIONAL
 #include <devprof.h>
 

@@ -1,2 +1,2 @@
-# A version that is not there is not found.
+# Requests a version that is not installed.
 find_package(devprof ${VERSION} REQUIRED)

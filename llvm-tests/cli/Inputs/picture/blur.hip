@@ -1,4 +1,4 @@
-// A box blur: a template of a kernel, two of whose instances are launched.
+// A box blur: a kernel template with two instances that are launched.
 #include "image.h"
 
 template <int RADIUS> __global__ void box_blur(Image in, Image out) {

@@ -1,4 +1,4 @@
-// Edges by Sobel's operator. The kernels are known in this file only.
+// Edges by the Sobel operator. The kernels are local to this file.
 #include "image.h"
 
 namespace {
@@ -16,7 +16,7 @@ __device__ int gradient(const Image &image, int x, int y) {
 }
 
 __device__ bool strongest(const Image &image, int x, int y, int own) {
-  // Only an edge that none of its neighbours outdoes is kept.
+  // An edge is kept only if no neighbor is stronger.
   for (int i = -1; i <= 1; i += 2)
     if (gradient(image, x + i, y) > own || gradient(image, x, y + i) > own)
       return false;
@@ -33,7 +33,7 @@ __global__ void find_edges(Image in, Image out, int threshold, bool thin) {
   out.pixels[y * in.width + x] = edge ? 255 : 0;
 }
 
-// Not launched by anybody.
+// Never launched.
 __global__ void rotate(Image in, Image out) {
   int x = threadIdx.x, y = blockIdx.x;
   out.pixels[x * in.height + y] = pixel(in, x, y);

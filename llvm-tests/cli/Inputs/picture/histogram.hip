@@ -1,4 +1,4 @@
-// A histogram with counters in LDS. One architecture has lines that the other has not.
+// A histogram with counters in LDS. One architecture has lines that the other does not have.
 #include "image.h"
 
 __device__ void add(unsigned *bins, int value) {

@@ -1,4 +1,4 @@
-// Compiled without instrumentation by the tests: its kernel is in the trace, and not in the coverage.
+// The tests compile this file without instrumentation: its kernel is in the trace, but not in the coverage.
 #include "image.h"
 
 __global__ void sharpen_kernel(Image in, Image out) {

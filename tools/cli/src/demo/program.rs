@@ -1,36 +1,38 @@
-//! The program that `devprof demo` watches: a plain HSA program, which knows nothing of devprof. It loads the fixture
-//! code objects on every GPU, runs their kernels with 64 work-items each, and ends.
+//! The program that `devprof demo` runs: a plain HSA program that does not know about devprof. It loads the fixture
+//! code objects on every GPU, runs their kernels with 64 work-items each, and exits.
 
 use super::FIXTURES;
-use hsa_sim::abi::*;
+use crate::exit::Outcome;
+use anyhow::{Context, bail};
+use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_NOW};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The environment variable that names the HSA runtime to load.
 pub const LIBRARY: &str = "DEVPROF_DEMO_HSA";
 
-/// Work-items of a dispatch, in one workgroup.
+/// Work-items per dispatch, in one workgroup.
 const ITEMS: u64 = 64;
-/// Packets in a queue.
+/// Size of a queue in packets.
 const QUEUE: u32 = 64;
 
 macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+    ($($name:ident),* $(,)?) => {
         /// The functions of HSA that the program calls.
         struct Hsa {
-            $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+            $($name: function::$name,)*
         }
 
         impl Hsa {
             fn load(path: &std::ffi::OsStr) -> Result<Hsa, libloading::Error> {
-                // SAFETY: an HSA runtime, whose exports have the signatures of HSA's headers.
+                // SAFETY: the library is an HSA runtime; its exports have the signatures of HSA's headers.
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW)?;
                     let hsa = Hsa {
                         $($name: *library.get(concat!(stringify!($name), "\0").as_bytes())?,)*
                     };
-                    // In use until the process ends.
+                    // Its functions are used until the process exits.
                     std::mem::forget(library);
                     Ok(hsa)
                 }
@@ -40,50 +42,51 @@ macro_rules! functions {
 }
 
 functions! {
-    hsa_init: fn() -> Status,
-    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
-    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
-    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
-    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
-    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
-    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
-    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
-    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
-    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
-    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
-    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
-    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
-    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
-    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
+    hsa_init,
+    hsa_iterate_agents,
+    hsa_amd_agent_iterate_memory_pools,
+    hsa_amd_memory_pool_get_info,
+    hsa_amd_memory_pool_allocate,
+    hsa_amd_agents_allow_access,
+    hsa_code_object_reader_create_from_memory,
+    hsa_executable_create_alt,
+    hsa_executable_load_agent_code_object,
+    hsa_executable_freeze,
+    hsa_executable_get_symbol_by_name,
+    hsa_executable_symbol_get_info,
+    hsa_queue_create,
+    hsa_queue_add_write_index_relaxed,
+    hsa_signal_create,
+    hsa_signal_store_screlease,
+    hsa_signal_wait_scacquire,
 }
 
-fn ok(what: &str, status: Status) -> Result<(), String> {
+fn ok(function: &str, status: Status) -> anyhow::Result<()> {
     match status {
-        HSA_STATUS_SUCCESS => Ok(()),
-        _ => Err(format!("{what} failed with HSA status {status:#x}")),
+        Status::SUCCESS => Ok(()),
+        _ => bail!("{function} failed with {status:?}"),
     }
 }
 
-unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
-    // SAFETY: every caller here passes a vector.
-    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
-    HSA_STATUS_SUCCESS
+unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
+    // SAFETY: all callers in this file pass a `Vec<H>`.
+    unsafe { (*data.cast::<Vec<H>>()).push(handle) };
+    Status::SUCCESS
 }
 
-pub fn run() -> Result<(), String> {
-    let path = std::env::var_os(LIBRARY).ok_or(format!("{LIBRARY} names no HSA runtime"))?;
-    let hsa = Hsa::load(&path).map_err(|e| format!("cannot load {}: {e}", path.display()))?;
-    // SAFETY: as HSA's specification says, here and below: handles are HSA's own, attributes have their types.
+pub fn run() -> anyhow::Result<Outcome> {
+    let path = std::env::var_os(LIBRARY)
+        .with_context(|| format!("{LIBRARY} is not set: `devprof demo` sets it"))?;
+    let hsa = Hsa::load(&path).with_context(|| format!("cannot load {}", path.display()))?;
+    // SAFETY: here and below, as in HSA's specification: handles are from HSA, and attributes have the right types.
     ok("hsa_init", unsafe { (hsa.hsa_init)() })?;
-    let mut agents = Vec::<Agent>::new();
+    let mut agents = Vec::<AgentHandle>::new();
     // SAFETY: `push` gets the vector.
     ok("hsa_iterate_agents", unsafe {
         (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast())
     })?;
     let Some((&cpu, gpus)) = agents.split_first() else {
-        return Err("HSA has no agent".into());
+        bail!("HSA has no agent");
     };
     let arguments = argument_pool(&hsa, cpu)?;
     for &gpu in gpus {
@@ -91,12 +94,12 @@ pub fn run() -> Result<(), String> {
             run_kernels(&hsa, gpu, arguments, file)?;
         }
     }
-    Ok(())
+    Ok(Outcome::Complete)
 }
 
-/// The pool for kernel arguments.
-fn argument_pool(hsa: &Hsa, cpu: Agent) -> Result<Pool, String> {
-    let mut pools = Vec::<Pool>::new();
+/// The memory pool for kernel arguments.
+fn argument_pool(hsa: &Hsa, cpu: AgentHandle) -> anyhow::Result<PoolHandle> {
+    let mut pools = Vec::<PoolHandle>::new();
     // SAFETY: `push` gets the vector.
     let status =
         unsafe { (hsa.hsa_amd_agent_iterate_memory_pools)(cpu, push, (&raw mut pools).cast()) };
@@ -116,15 +119,20 @@ fn argument_pool(hsa: &Hsa, cpu: Agent) -> Result<Pool, String> {
             return Ok(pool);
         }
     }
-    Err("HSA has no pool for kernel arguments".into())
+    bail!("the CPU agent has no memory pool for kernel arguments")
 }
 
-/// Loads a code object on a GPU and runs its kernels, one after the other. It stays loaded.
-fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> Result<(), String> {
-    let (mut reader, mut executable) = (0, 0);
+/// Loads a code object on a GPU and runs its kernels one by one. The code object stays loaded.
+fn run_kernels(
+    hsa: &Hsa,
+    gpu: AgentHandle,
+    arguments: PoolHandle,
+    file: &'static [u8],
+) -> anyhow::Result<()> {
+    let (mut reader, mut executable) = Default::default();
     let mut queue = std::ptr::null_mut();
     let mut memory = std::ptr::null_mut::<c_void>();
-    // SAFETY: HSA's functions with what they ask for; the file is static.
+    // SAFETY: the arguments are as HSA's specification requires; the file is static.
     unsafe {
         let status = (hsa.hsa_code_object_reader_create_from_memory)(
             file.as_ptr().cast(),
@@ -163,12 +171,12 @@ fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> R
         ok("hsa_amd_memory_pool_allocate", status)?;
         let status = (hsa.hsa_amd_agents_allow_access)(1, &gpu, std::ptr::null(), memory);
         ok("hsa_amd_agents_allow_access", status)?;
-        // The kernels' one argument: where to write, behind it.
+        // The kernels' only argument is the address to write to: memory after the argument itself.
         *memory.cast::<u64>() = memory as u64 + 4096;
     }
     for kernel in [c"branch.kd", c"loop.kd"] {
-        let mut symbol = 0;
-        // SAFETY: a C string and an agent.
+        let mut symbol = SymbolHandle::default();
+        // SAFETY: the name is a C string, the agent is HSA's.
         let status = unsafe {
             (hsa.hsa_executable_get_symbol_by_name)(executable, kernel.as_ptr(), &gpu, &mut symbol)
         };
@@ -178,12 +186,17 @@ fn run_kernels(hsa: &Hsa, gpu: Agent, arguments: Pool, file: &'static [u8]) -> R
     Ok(())
 }
 
-/// Runs one kernel and waits for its end.
-fn dispatch(hsa: &Hsa, queue: *mut Queue, kernel: Symbol, arguments: u64) -> Result<(), String> {
-    let (mut object, mut private, mut signal) = (0u64, 0u32, 0);
+/// Runs a kernel and waits until it is complete.
+fn dispatch(
+    hsa: &Hsa,
+    queue: *mut Queue,
+    kernel: SymbolHandle,
+    arguments: u64,
+) -> anyhow::Result<()> {
+    let (mut object, mut private, mut signal) = (0u64, 0u32, SignalHandle::default());
     let info = hsa.hsa_executable_symbol_get_info;
-    // SAFETY: the attributes are a u64 and a u32; the packet's slot is this thread's, and it becomes valid with the
-    // store of its header, which is last.
+    // SAFETY: the attributes are a u64 and a u32. The packet's slot belongs to this thread, and the packet becomes
+    // valid with the store of its header, which is last.
     unsafe {
         let status = info(
             kernel,
@@ -215,7 +228,7 @@ fn dispatch(hsa: &Hsa, queue: *mut Queue, kernel: Symbol, arguments: u64) -> Res
             object,
             arguments,
             0,
-            signal,
+            signal.0,
         ]);
         words[0] = u64::from(HSA_PACKET_TYPE_INVALID) | 1 << 16 | ITEMS << 32 | 1 << 48;
         let header = &*slot.cast::<AtomicU16>();

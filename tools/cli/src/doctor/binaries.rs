@@ -1,118 +1,119 @@
-//! What of a program's GPU code counts, and how.
+//! Whether the GPU code of a program is instrumented, and how.
 
 use super::{Finding, State};
 use crate::llvm::Llvm;
-use code_objects::{CodeObject, Found, Options, Place, Sampling, What};
+use code_objects::{CodeObject, Found, Location, Options, Sampling, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 const TOPIC: &str = "binaries";
-const NAME: &str = "name the program or the library that has the kernels";
+const NAME_KERNELS: &str = "name the program or library that contains the kernels";
 const INSTALL: &str = "name an installation of the LLVM whose clang compiled it: --llvm DIR";
 
-/// A state, what is to be said, and what mends it.
-type Judgement = (State, String, Option<String>);
+/// State, message and fix of a finding.
+type Assessment = (State, String, Option<String>);
 
-pub fn look(file: &Path, llvm: &Llvm) -> Vec<Finding> {
-    // Code objects of which the same is to be said: how many, and for which GPUs.
-    let mut said: BTreeMap<Judgement, (usize, BTreeSet<String>)> = BTreeMap::new();
+pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
+    // The number and the targets of the code objects with the same assessment.
+    let mut assessments: BTreeMap<Assessment, (usize, BTreeSet<String>)> = BTreeMap::new();
     let mut findings = Vec::new();
     code_objects::walk(file, Options::default(), &mut |found: Found| {
         match found.what {
             What::CodeObject(object) => {
-                let (number, gpus) = said.entry(judge(&object, llvm)).or_default();
-                *number += 1;
-                gpus.insert(object.target.to_string());
+                let (count, targets) = assessments.entry(assess(&object, llvm)).or_default();
+                *count += 1;
+                targets.insert(object.target.to_string());
             }
-            // Nothing of it could be read.
-            What::Damage { why } if found.place == Place::new(file) => findings.push(
-                Finding::missing(TOPIC, format!("{}: {why}", found.place), NAME),
+            // Nothing in the file could be read.
+            What::Damage { why } if found.location == Location::new(file) => findings.push(
+                Finding::missing(TOPIC, format!("{}: {why}", found.location), NAME_KERNELS),
             ),
             What::Damage { why } => findings.push(Finding::warning(
                 TOPIC,
-                format!("{}: {why}", found.place),
-                "`devprof inspect` shows the rest of it",
+                format!("{}: {why}", found.location),
+                "`devprof inspect` shows the parts that can be read",
             )),
             _ => {}
         }
         ControlFlow::Continue(())
     });
-    if said.is_empty() && findings.is_empty() {
+    if assessments.is_empty() && findings.is_empty() {
         findings.push(Finding::warning(
             TOPIC,
-            format!("{}: there is no GPU code in it", file.display()),
-            NAME,
+            format!("{}: contains no GPU code", file.display()),
+            NAME_KERNELS,
         ));
     }
     findings.extend(
-        said.into_iter()
-            .map(|((state, what, mend), (number, gpus))| {
-                let objects = match number {
+        assessments
+            .into_iter()
+            .map(|((state, what, fix), (count, targets))| {
+                let objects = match count {
                     1 => "a code object".to_owned(),
-                    _ => format!("{number} code objects"),
+                    _ => format!("{count} code objects"),
                 };
-                let gpus: Vec<String> = gpus.into_iter().collect();
+                let targets: Vec<String> = targets.into_iter().collect();
                 Finding {
                     topic: TOPIC,
                     state,
                     what: format!(
                         "{}: {objects} for {}: {what}",
                         file.display(),
-                        gpus.join(", ")
+                        targets.join(", ")
                     ),
-                    mend,
+                    fix,
                 }
             }),
     );
     findings
 }
 
-fn judge(object: &CodeObject, llvm: &Llvm) -> Judgement {
-    let warning = |what: &str, mend: &str| (State::Warning, what.to_owned(), Some(mend.to_owned()));
+fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
+    let warning = |what: &str, fix: &str| (State::Warning, what.to_owned(), Some(fix.to_owned()));
     let Some(profile) = &object.profile else {
         return warning(
-            "not instrumented, so that nothing is counted",
+            "not instrumented, so nothing is counted",
             "clang++ -x hip FILE $(devprof flags --coverage), or --pgo-generate",
         );
     };
     if let Some(raw) = profile.raw_version
-        && let Err(why) = llvm.profdata(raw)
+        && let Err(error) = llvm.profdata(raw)
     {
         return (
             State::Missing,
-            format!("nothing reads its profiles: {why}"),
+            format!("no tool reads its profiles: {error:#}"),
             Some(INSTALL.to_owned()),
         );
     }
     if profile.tables.is_empty() && !object.relocatable {
         return warning(
-            "no runtime finds the counters, as it was linked without the device runtime",
+            "linked without the device runtime, so devprof cannot find the counters",
             "link it with $(devprof flags --coverage --link)",
         );
     }
     match (profile.sampling, &object.coverage) {
         (Sampling::Yes, Some(_)) => warning(
-            "one block in eight counts: coverage would show code that ran as code that did not",
-            "compile it with $(devprof flags --coverage), which has -Xarch_device -mllvm=--offload-pgo-sampling=0",
+            "only one block in eight is counted: coverage would show code that ran as not run",
+            "compile it with $(devprof flags --coverage), which includes -Xarch_device -mllvm=--offload-pgo-sampling=0",
         ),
         (Sampling::Unknown, Some(_)) => warning(
-            "it does not tell whether every block counts; clang 23 counts one in eight unless told otherwise",
+            "it is not known whether every block is counted; by default clang 23 counts one in eight",
             "compile it with $(devprof flags --coverage)",
         ),
         (Sampling::Yes, None) => (
             State::Good,
-            "one block in eight counts, for PGO".to_owned(),
+            "one block in eight is counted: for PGO".to_owned(),
             None,
         ),
         (_, Some(_)) => (
             State::Good,
-            "every block counts, and there is a coverage mapping".to_owned(),
+            "every block is counted, with a coverage mapping".to_owned(),
             None,
         ),
         (_, None) => (
             State::Good,
-            "instrumented, without a coverage mapping: for PGO".to_owned(),
+            "instrumented without a coverage mapping: for PGO".to_owned(),
             None,
         ),
     }

@@ -1,4 +1,4 @@
-//! The variables that the runtime reads, and how it reads what they are set to.
+//! The environment variables that the runtime reads, and how it interprets their values.
 
 use super::Finding;
 use std::env::split_paths;
@@ -7,24 +7,27 @@ use std::path::Path;
 
 const TOPIC: &str = "environment";
 
-pub fn look(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, read) in VARIABLES {
         if let Some(value) = variable(name) {
             let set = format!("{name}={}", value.display());
             findings.push(match read(&value) {
                 Ok(meaning) => Finding::good(TOPIC, format!("{set}: {meaning}")),
-                Err((what, mend)) => Finding::warning(TOPIC, format!("{set}: {what}"), mend),
+                Err((what, fix)) => Finding::warning(TOPIC, format!("{set}: {what}"), fix),
             });
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::good(TOPIC, "no variable of devprof's is set"));
+        findings.push(Finding::good(
+            TOPIC,
+            "no variable that devprof reads is set",
+        ));
     }
     findings
 }
 
-/// What a value means; or why that is not what was wanted, and what to do.
+/// The meaning of a value; or what is wrong with it, and the fix.
 type Meaning = Result<String, (String, String)>;
 
 type Variable = (&'static str, fn(&OsStr) -> Meaning);
@@ -32,34 +35,32 @@ type Variable = (&'static str, fn(&OsStr) -> Meaning);
 const VARIABLES: [Variable; 10] = [
     ("LLVM_PROFILE_FILE", pattern),
     ("LLVM_PROFILE_VERBOSE", |_| {
-        Ok("what is done is said".to_owned())
+        Ok("devprof reports what it does".to_owned())
     }),
     ("DEVPROF_DISABLE", disable),
     ("DEVPROF_SYNC_MS", |value| {
         milliseconds(
             value,
             0,
-            "a drain waits so long for kernels and copies",
-            "10000 are used",
+            "how long to wait for kernels and copies before counters are saved",
+            "10000 is used",
         )
     }),
     ("DEVPROF_SNAPSHOT_MS", |value| {
         milliseconds(
             value,
             1,
-            "counts are drained so often",
+            "counters are saved at this interval",
             "no snapshots are made",
         )
     }),
     ("DEVPROF_SIGNALS", |value| match value == "0" {
-        true => Ok("nothing is drained when a signal ends the process".to_owned()),
-        false => Ok("counts are drained when a signal ends the process".to_owned()),
+        true => Ok("counters are not saved if a signal ends the process".to_owned()),
+        false => Ok("counters are saved if a signal ends the process".to_owned()),
     }),
     ("DEVPROF_TRACE", |value| match value.is_empty() {
         true => Ok("empty: no trace".to_owned()),
-        false => Ok(
-            "dispatches are recorded, where libdevprof.so is loaded beside the program".to_owned(),
-        ),
+        false => Ok("dispatches are traced if the program preloads libdevprof.so".to_owned()),
     }),
     ("LD_PRELOAD", loaded),
     ("HSA_TOOLS_LIB", loaded),
@@ -72,24 +73,24 @@ fn v1_tools(value: &OsStr) -> Meaning {
     let is_zero = !text.is_empty() && text.bytes().all(|byte| byte == b'0');
     match is_zero || ["off", "false", "no", "n", "f"].contains(&text.as_str()) {
         true => Err((
-            "next to a tool of rocprofiler-sdk (rocprofv3) ROCr does not load devprof, and nothing is traced"
+            "ROCr does not load devprof next to a rocprofiler-sdk tool (rocprofv3), so nothing is traced"
                 .to_owned(),
             "unset it: devprof sets it to 1".to_owned(),
         )),
-        false => Ok("ROCr loads devprof next to a tool of rocprofiler-sdk, too".to_owned()),
+        false => Ok("ROCr loads devprof, also next to a rocprofiler-sdk tool".to_owned()),
     }
 }
 
 fn pattern(value: &OsStr) -> Meaning {
     if value.is_empty() {
-        return Ok("empty: counts go to GPU.default.profraw".to_owned());
+        return Ok("empty: a GPU's counts are written to GPU.default.profraw".to_owned());
     }
     let path = Path::new(value);
     let name = path.file_name().unwrap_or_default().display().to_string();
-    let placed = path.with_file_name(format!("GPU.{name}"));
+    let written = path.with_file_name(format!("GPU.{name}"));
     let what = format!(
-        "counts of a GPU go to {} (GPU: gfx1100 or its like)",
-        placed.display()
+        "a GPU's counts are written to {} (GPU: its architecture, such as gfx1100)",
+        written.display()
     );
     let text = value.display().to_string();
     let conversions: Vec<char> = text
@@ -101,11 +102,11 @@ fn pattern(value: &OsStr) -> Meaning {
                 .next()
         })
         .collect();
-    let keep_apart = "put %p (a file for each process) or %m (one for each code object, to which all add) into the name";
+    let keep_apart = "add %p (one file per process) or %m (one file per code object, to which all processes add) to the name";
     if conversions.contains(&'c') {
         return Err((
-            format!("{what}; %c (continuous mode) is left out for GPUs"),
-            "DEVPROF_SNAPSHOT_MS=1000 drains every second instead".to_owned(),
+            format!("{what}; %c (continuous mode) is ignored for GPUs"),
+            "DEVPROF_SNAPSHOT_MS=1000 saves the counters every second instead".to_owned(),
         ));
     }
     match conversions
@@ -114,7 +115,7 @@ fn pattern(value: &OsStr) -> Meaning {
     {
         true => Ok(what),
         false => Err((
-            format!("{what}; of several processes the last one's stay"),
+            format!("{what}; each process overwrites the counts of the previous one"),
             keep_apart.to_owned(),
         )),
     }
@@ -126,7 +127,7 @@ fn disable(value: &OsStr) -> Meaning {
             "devprof does nothing".to_owned(),
             "unset DEVPROF_DISABLE".to_owned(),
         )),
-        false => Ok("only 1 disables devprof, so it works".to_owned()),
+        false => Ok("devprof is enabled: only the value 1 disables it".to_owned()),
     }
 }
 
@@ -135,8 +136,8 @@ fn milliseconds(value: &OsStr, least: u64, meaning: &str, instead: &str) -> Mean
     match number.filter(|&number| number >= least) {
         Some(number) => Ok(format!("{meaning}: {number} ms")),
         None => Err((
-            format!("no number of milliseconds, {instead}"),
-            format!("set a number from {least} on"),
+            format!("not a valid number of milliseconds, so {instead}"),
+            format!("set a number of at least {least}"),
         )),
     }
 }
@@ -153,14 +154,12 @@ fn loaded(value: &OsStr) -> Meaning {
         .iter()
         .find(|part| part.contains('/') && !Path::new(part).is_file())
     {
-        Some(gone) => Err((
-            format!("{gone} is not there"),
-            "tools/build-runtime makes it".to_owned(),
+        Some(missing) => Err((
+            format!("{missing} does not exist"),
+            "build it: tools/build-runtime".to_owned(),
         )),
-        None if own.is_empty() => {
-            Ok("other libraries, which devprof leaves as they are".to_owned())
-        }
-        None => Ok("devprof is loaded beside every program".to_owned()),
+        None if own.is_empty() => Ok("other libraries, not devprof".to_owned()),
+        None => Ok("devprof is loaded into every program".to_owned()),
     }
 }
 
@@ -169,14 +168,14 @@ mod tests {
     use super::super::State;
     use super::*;
 
-    fn said(name: &str, value: &str) -> (State, String) {
-        let findings = look(&|asked| (asked == name).then(|| value.into()));
+    fn finding(name: &str, value: &str) -> (State, String) {
+        let findings = check(&|read| (read == name).then(|| value.into()));
         assert_eq!(findings.len(), 1);
         (findings[0].state, findings[0].what.clone())
     }
 
     #[test]
-    fn variables_are_read_as_the_runtime_reads_them() {
+    fn values_are_interpreted_as_in_the_runtime() {
         let cases = [
             (
                 "LLVM_PROFILE_FILE",
@@ -194,24 +193,24 @@ mod tests {
                 "LLVM_PROFILE_FILE",
                 "a.profraw",
                 State::Warning,
-                "the last one's stay",
+                "overwrites the counts",
             ),
             (
                 "LLVM_PROFILE_FILE",
                 "a%c%p.profraw",
                 State::Warning,
-                "left out for GPUs",
+                "ignored for GPUs",
             ),
             ("DEVPROF_DISABLE", "1", State::Warning, "does nothing"),
-            ("DEVPROF_DISABLE", "yes", State::Good, "only 1"),
+            ("DEVPROF_DISABLE", "yes", State::Good, "only the value 1"),
             ("DEVPROF_SYNC_MS", "0", State::Good, "0 ms"),
-            ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 are used"),
+            ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 is used"),
             ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
             (
                 "LD_PRELOAD",
                 "/none/libdevprof.so:/lib/x.so",
                 State::Warning,
-                "/none/libdevprof.so is not there",
+                "/none/libdevprof.so does not exist",
             ),
             (
                 "HSA_TOOLS_LIB",
@@ -235,11 +234,11 @@ mod tests {
                 "PATH",
                 "/bin",
                 State::Good,
-                "no variable of devprof's is set",
+                "no variable that devprof reads is set",
             ),
         ];
         for (name, value, state, part) in cases {
-            let (found, what) = said(name, value);
+            let (found, what) = finding(name, value);
             assert!(
                 found == state && what.contains(part),
                 "{name}={value}: {found:?} {what}"

@@ -1,7 +1,7 @@
-//! AMD's runtimes, as programs would find them, and devprof's own.
+//! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
 use super::Finding;
-use crate::parts::Part;
+use crate::locate::Component;
 use std::env;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 
 struct Library {
     topic: &'static str,
-    /// Up to its version.
+    /// The file name up to the version.
     name: &'static str,
-    /// A program's counts cannot do without it.
-    needed: bool,
+    /// Whether devprof cannot work without it.
+    required: bool,
     install: &'static str,
 }
 
@@ -21,38 +21,38 @@ const LIBRARIES: [Library; 2] = [
     Library {
         topic: "HSA",
         name: "libhsa-runtime64.so.",
-        needed: true,
+        required: true,
         install: "apt-get install libhsa-runtime64-1 (Debian), hsa-rocr (AMD's packages)",
     },
     Library {
         topic: "HIP",
         name: "libamdhip64.so.",
-        needed: false,
-        install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); pure HSA programs need it not",
+        required: false,
+        install: "apt-get install libamdhip64-7 (Debian), hip-runtime-amd (AMD's packages); not needed by programs that use HSA directly",
     },
 ];
 
-pub fn look() -> Vec<Finding> {
-    let known = linked();
+pub fn check() -> Vec<Finding> {
+    let known = libraries_of_dynamic_linker();
     let mut findings: Vec<Finding> = LIBRARIES
         .iter()
-        .map(|library| library.look(&known))
+        .map(|library| library.check(&known))
         .collect();
-    let parts = [
-        (Part::Library, "for `devprof run` and LD_PRELOAD"),
-        (Part::Archive, "to link into programs"),
+    let components = [
+        (Component::Library, "for `devprof run` and LD_PRELOAD"),
+        (Component::Archive, "to link into programs"),
     ];
-    for (part, purpose) in parts {
-        findings.push(match part.find() {
+    for (component, purpose) in components {
+        findings.push(match component.find() {
             Ok(path) => Finding::good("devprof", format!("{}, {purpose}", path.display())),
-            Err(why) => Finding::missing("devprof", why, "tools/build-runtime"),
+            Err(error) => Finding::missing("devprof", format!("{error:#}"), "tools/build-runtime"),
         });
     }
     findings
 }
 
 impl Library {
-    fn look(&self, known: &[PathBuf]) -> Finding {
+    fn check(&self, known: &[PathBuf]) -> Finding {
         let is_own = |path: &&PathBuf| {
             let name = path.file_name().unwrap_or_default();
             name.as_bytes().starts_with(self.name.as_bytes())
@@ -60,14 +60,17 @@ impl Library {
         if let Some(path) = known.iter().find(is_own) {
             return Finding::good(self.topic, described(path));
         }
-        let elsewhere: Vec<PathBuf> = rocm().iter().flat_map(|dir| entries(dir)).collect();
+        let elsewhere: Vec<PathBuf> = rocm_library_dirs()
+            .iter()
+            .flat_map(|dir| entries(dir))
+            .collect();
         match elsewhere.iter().rfind(is_own) {
             Some(path) => {
                 let dir = path.parent().unwrap_or(Path::new("/"));
                 Finding::warning(
                     self.topic,
                     format!(
-                        "{}, where only programs that were linked with its directory find it",
+                        "{}, which only programs with its directory in their run path can find",
                         described(path)
                     ),
                     format!("export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", dir.display()),
@@ -78,7 +81,7 @@ impl Library {
                     "no {}* in LD_LIBRARY_PATH, the linker's directories or ROCm's",
                     self.name
                 );
-                match self.needed {
+                match self.required {
                     true => Finding::missing(self.topic, what, self.install),
                     false => Finding::warning(self.topic, what, self.install),
                 }
@@ -87,7 +90,7 @@ impl Library {
     }
 }
 
-/// With the file that it leads to, whose name has the whole version.
+/// The path, and the name of the file that it links to, which has the complete version.
 fn described(path: &Path) -> String {
     match path.canonicalize() {
         Ok(file) if file.file_name() != path.file_name() => {
@@ -101,13 +104,13 @@ fn described(path: &Path) -> String {
     }
 }
 
-/// The libraries that the dynamic linker finds by name, in its order.
-fn linked() -> Vec<PathBuf> {
+/// The libraries that the dynamic linker finds by name, in its search order.
+fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = env::split_paths(&path)
         .flat_map(|dir| entries(&dir))
         .collect();
-    // Its cache; where it has none, its directories.
+    // The linker's cache, and its default directories in case there is no cache.
     let cache = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"]
         .iter()
         .find_map(|program| {
@@ -127,8 +130,7 @@ fn linked() -> Vec<PathBuf> {
     found
 }
 
-/// ROCm's directories of libraries.
-fn rocm() -> Vec<PathBuf> {
+fn rocm_library_dirs() -> Vec<PathBuf> {
     let mut prefixes: Vec<PathBuf> = entries(Path::new("/opt"));
     prefixes.retain(|path| {
         path.file_name()
@@ -147,7 +149,7 @@ fn rocm() -> Vec<PathBuf> {
         .collect()
 }
 
-/// In order.
+/// The sorted entries of a directory.
 fn entries(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

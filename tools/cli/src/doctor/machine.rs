@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::gpus;
-use crate::parts::Part;
+use crate::locate::Component;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
@@ -11,10 +11,10 @@ use std::path::Path;
 
 const TOPIC: &str = "GPU";
 const KFD: &str = "/dev/kfd";
-/// GPUs' own devices, beside [`KFD`].
+/// The directory of the GPUs' device files, which programs need in addition to [`KFD`].
 const DRI: &str = "/dev/dri";
 
-pub fn look() -> Vec<Finding> {
+pub fn check() -> Vec<Finding> {
     let gpus = counted(gpus::all());
     if let Some(library) = std::env::var_os("HSA_MODEL_LIB").filter(|library| !library.is_empty()) {
         return vec![match Path::new(&library).is_file() {
@@ -25,25 +25,27 @@ pub fn look() -> Vec<Finding> {
             false => Finding::missing(
                 TOPIC,
                 format!(
-                    "HSA_MODEL_LIB names {}, which is not there",
+                    "HSA_MODEL_LIB is {}, which does not exist",
                     library.display()
                 ),
-                "unset HSA_MODEL_LIB HSA_MODEL_TOPOLOGY, or let `devprof run --model` set them",
+                "unset HSA_MODEL_LIB HSA_MODEL_TOPOLOGY; `devprof run --model` sets them",
             ),
         }];
     }
     let kfd = Path::new(KFD);
     if !kfd.exists() {
-        let driver = "a GPU of AMD's needs the kernel's amdgpu driver: modprobe amdgpu";
-        return vec![match Part::Model.find() {
+        let driver = "AMD GPUs need the amdgpu kernel driver: modprobe amdgpu";
+        return vec![match Component::Model.find() {
             Ok(_) => Finding::warning(
                 TOPIC,
-                format!("no {KFD}: programs run on the GPU model only"),
+                format!("no {KFD}: programs can run only on the GPU model"),
                 format!("devprof run --model PROGRAM; {driver}"),
             ),
-            Err(why) => {
-                Finding::missing(TOPIC, format!("no {KFD}, and no GPU model ({why})"), driver)
-            }
+            Err(error) => Finding::missing(
+                TOPIC,
+                format!("no {KFD}, and no GPU model ({error:#})"),
+                driver,
+            ),
         }];
     }
     let mut findings = Vec::new();
@@ -51,7 +53,7 @@ pub fn look() -> Vec<Finding> {
         false => Finding::good(TOPIC, gpus),
         true => Finding::missing(
             TOPIC,
-            format!("{KFD} is there and its driver knows no GPU"),
+            format!("{KFD} exists, but its driver lists no GPU"),
             "dmesg | grep -i amdgpu",
         ),
     });
@@ -59,40 +61,40 @@ pub fn look() -> Vec<Finding> {
     let render = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"renderD"));
     let mut devices = vec![kfd.to_owned()];
     devices.extend(render.map(|entry| entry.path()));
-    let refused: Vec<String> = devices
+    let denied: Vec<String> = devices
         .iter()
-        .filter(|path| !may_use(path))
+        .filter(|path| !is_accessible(path))
         .map(|path| path.display().to_string())
         .collect();
-    findings.push(match refused.is_empty() {
-        true => Finding::good(TOPIC, format!("this user may use {KFD} and {DRI}")),
+    findings.push(match denied.is_empty() {
+        true => Finding::good(TOPIC, format!("this user can access {KFD} and {DRI}")),
         false => Finding::missing(
             TOPIC,
-            format!("this user may not read and write {}", refused.join(", ")),
+            format!("this user cannot read and write {}", denied.join(", ")),
             "sudo usermod -a -G render,video $USER, then log in again",
         ),
     });
     findings
 }
 
-/// `gfx90a, 2 gfx942`
+/// Lists the architectures with their numbers: `gfx90a, 2 gfx942`.
 fn counted(gpus: Vec<String>) -> String {
-    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for gpu in gpus {
-        *numbers.entry(gpu).or_default() += 1;
+        *counts.entry(gpu).or_default() += 1;
     }
-    let each = numbers.iter().map(|(gpu, number)| match number {
+    let each = counts.iter().map(|(gpu, count)| match count {
         1 => gpu.clone(),
-        _ => format!("{number} {gpu}"),
+        _ => format!("{count} {gpu}"),
     });
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Without opening it, which would start something in the driver.
-fn may_use(path: &Path) -> bool {
+/// Whether this user can read and write the device. It is not opened, because that would have side effects in the driver.
+fn is_accessible(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: the path is a C string that outlives the call, and the call only reads it.
+    // SAFETY: the path is a C string that outlives the call, which only reads it.
     unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
 }

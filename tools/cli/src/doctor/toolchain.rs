@@ -1,15 +1,15 @@
-//! LLVM's tools and the compilers: which raw profiles each reads or makes, and whether these go together.
+//! LLVM's tools and the compilers: which raw profiles each reads or writes, and whether they match.
 
 use super::Finding;
 use crate::clang::Clang;
 use crate::llvm::{self, INSTALL, Llvm, Tool};
-use crate::parts::{Part, device_runtime_build};
+use crate::locate::{Component, device_runtime_build};
 use std::path::Path;
 
 const TOOLS: &str = "LLVM tools";
 const CLANG: &str = "clang";
 
-pub fn look(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
+pub fn check(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["llvm-profdata", "llvm-cov"] {
         let found = llvm.all(name);
@@ -53,43 +53,46 @@ pub fn look(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
         }
     }
     let clangs = llvm.all("clang++");
-    let mut unfit = Vec::new();
-    let mut fit = Vec::new();
+    let mut unusable = Vec::new();
+    let mut usable = Vec::new();
     for tool in &clangs.tools {
         match compiler(&tool.path, options, llvm) {
-            Ok(found) => fit.extend(found),
-            Err(why) => unfit.push(why),
+            Ok(found) => usable.extend(found),
+            Err(error) => unusable.push(format!("{error:#}")),
         }
     }
-    unfit.extend(
+    unusable.extend(
         clangs
             .broken
             .iter()
             .map(|(path, why)| format!("{}: {why}", path.display())),
     );
-    if fit.is_empty() {
-        let why = match unfit.is_empty() {
+    if usable.is_empty() {
+        let why = match unusable.is_empty() {
             true => "no clang++".to_owned(),
-            false => format!("no clang++ that instruments GPU code: {}", unfit.join("; ")),
+            false => format!(
+                "no clang++ that instruments GPU code: {}",
+                unusable.join("; ")
+            ),
         };
-        fit.push(Finding::missing(CLANG, why, INSTALL));
+        usable.push(Finding::missing(CLANG, why, INSTALL));
     } else {
-        fit.extend(unfit.into_iter().map(|why| {
-            Finding::warning(CLANG, why, "take another one: devprof flags --clang CLANG")
+        usable.extend(unusable.into_iter().map(|why| {
+            Finding::warning(CLANG, why, "use another one: devprof flags --clang CLANG")
         }));
     }
-    findings.extend(fit);
+    findings.extend(usable);
     findings
 }
 
 /// # Errors
-/// It makes no code that counts.
-fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> Result<Vec<Finding>, String> {
+/// It cannot instrument GPU code.
+fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result<Vec<Finding>> {
     let clang = Clang::find(Some(path), options)?;
     let kind = clang.instrumentation()?;
     let sampling = match kind.samples {
         true => {
-            ", counts one block in eight unless told otherwise (`devprof flags --coverage` tells it)"
+            ", counts one block in eight by default (with `devprof flags --coverage` every block)"
         }
         false => "",
     };
@@ -105,11 +108,11 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> Result<Vec<Fin
     let own = clang.device_runtime()?;
     findings.push(if own.exists() {
         Finding::good(CLANG, format!("its device runtime {}", own.display()))
-    } else if let Ok(path) = Part::DeviceRuntime(clang.major).find() {
+    } else if let Ok(path) = Component::DeviceRuntime(clang.major).find() {
         Finding::good(
             CLANG,
             format!(
-                "devprof's device runtime for it, {}, which `devprof flags` names",
+                "devprof's device runtime for it, {}, which `devprof flags` links",
                 path.display()
             ),
         )
@@ -117,7 +120,7 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> Result<Vec<Fin
         Finding::missing(
             CLANG,
             format!(
-                "no device runtime for it: {} is not there, and devprof has none for clang {}",
+                "no device runtime for it: {} does not exist, and devprof does not have one for clang {}",
                 own.display(),
                 clang.major
             ),
@@ -128,18 +131,18 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> Result<Vec<Fin
             ),
         )
     });
-    if let Err(why) = llvm.profdata(kind.raw_version) {
+    if let Err(error) = llvm.profdata(kind.raw_version) {
         findings.push(Finding::missing(
             CLANG,
-            format!("nothing reads its profiles: {why}"),
+            format!("no tool reads its profiles: {error:#}"),
             format!("apt-get install llvm-{}", clang.major),
         ));
     }
-    // What it needs to compile HIP at all; gfx1100 stands for any GPU.
-    if let Err(why) = clang.device_libraries(&["gfx1100".to_owned()]) {
+    // The device libraries are needed to compile HIP at all, so any architecture will do.
+    if let Err(error) = clang.device_libraries(&["gfx1100".to_owned()]) {
         findings.push(Finding::warning(
             CLANG,
-            why,
+            format!("{error:#}"),
             "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
         ));
     }

@@ -1,8 +1,7 @@
-//! rocprofv3's kernel_trace: one line a dispatch. Texts are in quotes, numbers are not.
+//! The CSV format of rocprofv3's kernel_trace, with one line per dispatch. Strings are quoted, numbers are not.
 
 use super::source::{Record, Trace};
 use super::{Writer, flush};
-use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
@@ -33,34 +32,38 @@ const COLUMNS: [&str; 22] = [
 
 pub struct Csv {
     out: BufWriter<File>,
-    begun: bool,
+    has_header: bool,
 }
 
 impl Csv {
     pub fn new(out: BufWriter<File>) -> Csv {
-        Csv { out, begun: false }
+        Csv {
+            out,
+            has_header: false,
+        }
     }
 
+    /// Writes the header line, once.
     fn begin(&mut self) -> std::io::Result<()> {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.has_header, true) {
             writeln!(self.out, "{}", COLUMNS.map(quoted).join(","))?;
         }
         Ok(())
     }
 }
 
-/// In quotes; a quote within is doubled.
+/// The text in quotes. Quotes within it are doubled.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 impl Writer for Csv {
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         let Record::Dispatch(dispatch) = record else {
             return Ok(());
         };
         self.begin()?;
-        let (start, end) = trace.placed(dispatch);
+        let (start, end) = trace.times_or_submission(dispatch);
         let kernel = trace.kernel(dispatch.kernel.get());
         write!(
             self.out,
@@ -94,7 +97,7 @@ impl Writer for Csv {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn finish(mut self: Box<Self>, _: &mut Trace) -> anyhow::Result<()> {
         self.begin()?;
         flush(self.out)
     }

@@ -1,12 +1,13 @@
-//! JSON lines: an object a record, in the file's order. Its `type` says what it is; ids are those of the file, times
-//! are nanoseconds of HSA's system clock, sizes are bytes or work-items. What a record does not have is left out.
+//! JSON lines: one object per record, in the order of the file. `type` is the record's type. IDs are those of the file,
+//! times are in nanoseconds of HSA's system clock, sizes in bytes or work-items. Fields that a record does not have are
+//! omitted.
 //!
-//! The first object is of type `trace`: the process id, and one moment on both clocks (`started`, `started_unix`).
+//! The first object has the type `trace`: the process ID, and the same point in time on HSA's system clock (`started`)
+//! and on the realtime clock (`started_unix`).
 
 use super::source::{Record, Trace, clock, has};
 use super::{Writer, flush};
 use serde::Serialize;
-use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use tracefile::format::{Dispatch, flag};
@@ -35,7 +36,7 @@ enum Line<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         product: Option<&'a str>,
         compute_units: u32,
-        /// Ticks a second.
+        /// Ticks per second.
         frequency: u64,
     },
     Queue {
@@ -59,7 +60,7 @@ enum Line<'a> {
         sgprs: u16,
     },
     Call {
-        /// The correlation id of its dispatches.
+        /// The correlation ID of its dispatches.
         id: u64,
         name: &'a str,
         thread: u32,
@@ -70,7 +71,7 @@ enum Line<'a> {
     },
     Dispatch {
         id: u64,
-        /// Of the API call that made it.
+        /// The ID of the API call that launched it.
         #[serde(skip_serializing_if = "Option::is_none")]
         correlation: Option<u64>,
         kernel: u32,
@@ -85,13 +86,13 @@ enum Line<'a> {
         end: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
         observed: Option<u64>,
-        /// `system`, `scaled`, `agent` (placed by `observed`; only its duration is measured) or `none`.
+        /// `system`, `scaled`, `agent` (only the duration was measured; the end is `observed`) or `none`.
         clock: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         vendor: bool,
-        /// The times were moved together, to lie between submission and observation.
+        /// Start and end were shifted by the same amount, so that they are between `submit` and `observed`.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         moved: bool,
         grid: [u32; 3],
@@ -122,21 +123,25 @@ impl Registers {
 
 pub struct Json {
     out: BufWriter<File>,
-    begun: bool,
+    has_header: bool,
 }
 
 impl Json {
     pub fn new(out: BufWriter<File>) -> Json {
-        Json { out, begun: false }
+        Json {
+            out,
+            has_header: false,
+        }
     }
 
-    fn line(&mut self, line: &Line) -> Result<(), Box<dyn Error>> {
+    fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         serde_json::to_writer(&mut self.out, line)?;
         Ok(self.out.write_all(b"\n")?)
     }
 
-    fn begin(&mut self, trace: &Trace) -> Result<(), Box<dyn Error>> {
-        if std::mem::replace(&mut self.begun, true) {
+    /// Writes the first object, once.
+    fn begin(&mut self, trace: &Trace) -> anyhow::Result<()> {
+        if std::mem::replace(&mut self.has_header, true) {
             return Ok(());
         }
         self.line(&Line::Trace {
@@ -148,7 +153,7 @@ impl Json {
 }
 
 impl Writer for Json {
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         self.begin(trace)?;
         match record {
             Record::Process(process) => self.line(&Line::Process {
@@ -198,11 +203,11 @@ impl Writer for Json {
             }),
             Record::Dispatch(dispatch) => {
                 let times = trace.times(dispatch).ok();
-                let some = |value: u64| (value != 0).then_some(value);
+                let non_zero = |value: u64| (value != 0).then_some(value);
                 let name = trace.kernel(dispatch.kernel.get());
                 self.line(&Line::Dispatch {
                     id: dispatch.head.id.get(),
-                    correlation: some(dispatch.correlation.get()),
+                    correlation: non_zero(dispatch.correlation.get()),
                     kernel: dispatch.kernel.get(),
                     kernel_name: &name,
                     agent: dispatch.agent.get(),
@@ -211,7 +216,7 @@ impl Writer for Json {
                     submit: trace.ns(dispatch.submit.get()),
                     start: times.map(|(start, _)| start),
                     end: times.map(|(_, end)| end),
-                    observed: some(dispatch.observed.get()).map(|ticks| trace.ns(ticks)),
+                    observed: non_zero(dispatch.observed.get()).map(|ticks| trace.ns(ticks)),
                     clock: clock(dispatch),
                     unfinished: has(dispatch, flag::UNFINISHED),
                     vendor: has(dispatch, flag::VENDOR),
@@ -226,7 +231,7 @@ impl Writer for Json {
         }
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
         self.begin(trace)?;
         flush(self.out)
     }

@@ -1,158 +1,33 @@
-//! Perfetto's protobuf, which ui.perfetto.dev opens: each GPU is a process and each of its queues a track, with a counter
-//! of its dispatches in flight; threads with API calls are tracks of the program's own process. From a call a flow goes to
-//! each of its dispatches.
+//! Perfetto's protobuf format, which ui.perfetto.dev opens. Each GPU is shown as a process, and each of its queues as a
+//! track with a counter of the dispatches in flight. Threads with API calls are tracks of the program's process. A flow
+//! connects each API call with each of its dispatches.
 //!
-//! A flow has an id of its own, which the call's slice lists: so it has to be known how many dispatches a call made when
-//! the call is written, and its record may stand before theirs. That is counted first ([`Owned`]).
+//! The slice of a call lists the IDs of its flows. So the number of the call's dispatches must be known when the slice is
+//! written, but the records of the dispatches may follow later in the trace. That is why they are counted in a separate
+//! pass ([`Flows`]).
 //!
-//! On one track slices nest: the importer ends the innermost first. Kernels of a queue can overlap without nesting, so
-//! one that does is put on a sibling track of the same name, which the page shows as one.
+//! The slices on one track must nest, because the importer ends the innermost one first. The kernels of a queue can
+//! overlap without nesting. Those that do are put on sibling tracks of the same name, which the UI shows as one.
 
-use super::source::{self, Record, Trace, clock, has};
+mod flows;
+mod proto;
+
+pub use flows::Flows;
+
+use super::source::{Record, Trace, clock, has};
 use super::{Writer, flush};
 use prost::Message;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
-use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::rc::Rc;
 use tracefile::format::{Call, Dispatch, Process, flag};
 
-/// The part of trace_packet.proto and what it includes that is written here.
-mod proto {
-    use prost::Message;
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct TracePacket {
-        #[prost(message, optional, tag = "6")]
-        pub clock_snapshot: Option<ClockSnapshot>,
-        #[prost(uint64, optional, tag = "8")]
-        pub timestamp: Option<u64>,
-        #[prost(uint32, tag = "10")]
-        pub trusted_packet_sequence_id: u32,
-        #[prost(message, optional, tag = "11")]
-        pub track_event: Option<TrackEvent>,
-        #[prost(message, optional, tag = "12")]
-        pub interned_data: Option<InternedData>,
-        #[prost(uint32, tag = "13")]
-        pub sequence_flags: u32,
-        #[prost(message, optional, tag = "60")]
-        pub track_descriptor: Option<TrackDescriptor>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct ClockSnapshot {
-        #[prost(message, repeated, tag = "1")]
-        pub clocks: Vec<Clock>,
-        #[prost(uint32, tag = "2")]
-        pub primary_trace_clock: u32,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct Clock {
-        #[prost(uint32, tag = "1")]
-        pub clock_id: u32,
-        #[prost(uint64, tag = "2")]
-        pub timestamp: u64,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct InternedData {
-        #[prost(message, repeated, tag = "1")]
-        pub event_categories: Vec<Name>,
-        #[prost(message, repeated, tag = "2")]
-        pub event_names: Vec<Name>,
-        #[prost(message, repeated, tag = "3")]
-        pub debug_annotation_names: Vec<Name>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct Name {
-        #[prost(uint64, tag = "1")]
-        pub iid: u64,
-        #[prost(string, tag = "2")]
-        pub name: String,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct TrackEvent {
-        #[prost(uint64, repeated, packed = "false", tag = "3")]
-        pub category_iids: Vec<u64>,
-        #[prost(message, repeated, tag = "4")]
-        pub debug_annotations: Vec<DebugAnnotation>,
-        #[prost(uint32, tag = "9")]
-        pub r#type: u32,
-        #[prost(uint64, optional, tag = "10")]
-        pub name_iid: Option<u64>,
-        #[prost(uint64, tag = "11")]
-        pub track_uuid: u64,
-        #[prost(int64, optional, tag = "30")]
-        pub counter_value: Option<i64>,
-        #[prost(fixed64, repeated, packed = "false", tag = "47")]
-        pub flow_ids: Vec<u64>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct DebugAnnotation {
-        #[prost(uint64, tag = "1")]
-        pub name_iid: u64,
-        #[prost(bool, optional, tag = "2")]
-        pub bool_value: Option<bool>,
-        #[prost(uint64, optional, tag = "3")]
-        pub uint_value: Option<u64>,
-        #[prost(int64, optional, tag = "4")]
-        pub int_value: Option<i64>,
-        #[prost(string, optional, tag = "6")]
-        pub string_value: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct TrackDescriptor {
-        #[prost(uint64, tag = "1")]
-        pub uuid: u64,
-        #[prost(string, optional, tag = "2")]
-        pub name: Option<String>,
-        #[prost(message, optional, tag = "3")]
-        pub process: Option<ProcessDescriptor>,
-        #[prost(message, optional, tag = "4")]
-        pub thread: Option<ThreadDescriptor>,
-        #[prost(uint64, optional, tag = "5")]
-        pub parent_uuid: Option<u64>,
-        #[prost(message, optional, tag = "8")]
-        pub counter: Option<CounterDescriptor>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct CounterDescriptor {
-        #[prost(uint32, tag = "3")]
-        pub unit: u32,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct ProcessDescriptor {
-        #[prost(int32, tag = "1")]
-        pub pid: i32,
-        #[prost(string, repeated, tag = "2")]
-        pub cmdline: Vec<String>,
-        #[prost(string, optional, tag = "6")]
-        pub process_name: Option<String>,
-    }
-
-    #[derive(Clone, PartialEq, Message)]
-    pub struct ThreadDescriptor {
-        #[prost(int32, tag = "1")]
-        pub pid: i32,
-        #[prost(int32, tag = "2")]
-        pub tid: i32,
-    }
-}
-
 use proto::*;
 
-/// `BUILTIN_CLOCK_REALTIME` and `BUILTIN_CLOCK_BOOTTIME`. ROCr's system clock is the second, which is also the one
-/// that Perfetto takes a time without a clock for.
+/// `BUILTIN_CLOCK_REALTIME` and `BUILTIN_CLOCK_BOOTTIME`. ROCr's system clock is the latter, which is also Perfetto's
+/// default clock.
 const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
 /// `SEQ_INCREMENTAL_STATE_CLEARED` and `SEQ_NEEDS_INCREMENTAL_STATE`.
@@ -166,7 +41,7 @@ const COUNTER: u32 = 4;
 /// `UNIT_COUNT`.
 const COUNT: u32 = 2;
 
-/// Categories and names of arguments: the place in the list, from 1, is the id.
+/// Categories and names of arguments. The ID of each is its position in the list, starting at 1.
 const CATEGORIES: [&str; 2] = ["kernel", "api"];
 const KERNEL: u64 = 1;
 const API: u64 = 2;
@@ -189,30 +64,31 @@ const ARGUMENTS: [&str; 16] = [
     "dispatches",
 ];
 
-/// Linux gives no process such an id, or a greater one (`PID_MAX_LIMIT`): these are the GPUs'.
+/// The process ID of the first GPU. Linux uses only smaller ones for processes (`PID_MAX_LIMIT`).
 const FIRST_GPU: i32 = 1 << 22;
-/// Ids of tracks: the program, its threads, the GPUs, and the lanes of queues.
+/// IDs of tracks: the program, its threads, the GPUs, the queues, and the queues' counters.
 const HOST: u64 = 1;
 const THREADS: u64 = 1 << 60;
 const GPUS: u64 = 2 << 60;
 const QUEUES: u64 = 3 << 60;
 const COUNTERS: u64 = 4 << 60;
 
-/// The most dispatches in flight that a queue's counter keeps in mind: twice the packets of the largest queue there is.
-const MOST_IN_FLIGHT: usize = 1 << 18;
+/// The maximum number of dispatches in flight that are tracked per queue: twice the size of the largest queue.
+const MAX_IN_FLIGHT: usize = 1 << 18;
 
-/// A queue's dispatches in flight, in the order of their submission.
+/// The dispatches of a queue that are in flight.
 #[derive(Default)]
 struct InFlight {
-    /// When those that have begun end, the earliest first.
+    /// Their end times, earliest first.
     ends: BinaryHeap<Reverse<u64>>,
 }
 
 impl InFlight {
-    /// Takes the first end by `now`, or the first of too many: when, and how many dispatches are left.
-    fn end_by(&mut self, now: u64) -> Option<(u64, usize)> {
+    /// Removes the dispatch that ends first, if it ends by `now` or if there are too many. Returns its end and the
+    /// number of dispatches that are left.
+    fn pop_ended(&mut self, now: u64) -> Option<(u64, usize)> {
         let Reverse(end) = *self.ends.peek()?;
-        if end > now && self.ends.len() < MOST_IN_FLIGHT {
+        if end > now && self.ends.len() < MAX_IN_FLIGHT {
             return None;
         }
         self.ends.pop();
@@ -220,91 +96,17 @@ impl InFlight {
     }
 }
 
-/// How many dispatches each API call made, a byte a call.
-#[derive(Default)]
-struct Tally {
-    /// By correlation id, up to [`Tally::MANY`].
-    few: Vec<u8>,
-    /// What is beyond.
-    more: HashMap<u64, u64>,
-}
-
-impl Tally {
-    const MANY: u8 = u8::MAX;
-    /// Ids count calls from 1, so a greater one is none of a real trace.
-    const LAST_ID: u64 = 1 << 28;
-
-    fn get(&self, id: u64) -> u64 {
-        let few = usize::try_from(id).ok().and_then(|id| self.few.get(id));
-        let more = self.more.get(&id).copied().unwrap_or_default();
-        u64::from(few.copied().unwrap_or_default()) + more
-    }
-
-    fn add(&mut self, id: u64) {
-        let at = id as usize;
-        if id > Tally::LAST_ID {
-            return;
-        }
-        if self.few.len() <= at {
-            self.few.resize(at + 1, 0);
-        }
-        if self.few[at] < Tally::MANY {
-            self.few[at] += 1;
-        } else {
-            *self.more.entry(id).or_default() += 1;
-        }
-    }
-}
-
-/// The dispatches of each API call, and the ids of the flows to them.
-#[derive(Default)]
-pub struct Owned {
-    all: Tally,
-    /// Those that have been written.
-    written: Tally,
-}
-
-impl Owned {
-    /// Bits of a flow's id that tell the dispatches of a call apart. What a call made beyond has no flow, so that its
-    /// slice stays in bounds.
-    const BITS: u32 = 20;
-
-    /// Counts them.
-    pub fn count(path: &Path) -> Result<Owned, String> {
-        let mut owned = Owned::default();
-        source::each_dispatch(path, |dispatch| match dispatch.correlation.get() {
-            0 => {}
-            id => owned.all.add(id),
-        })?;
-        Ok(owned)
-    }
-
-    fn flows_of(&self, id: u64) -> impl Iterator<Item = u64> {
-        (0..self.all.get(id).min(1 << Owned::BITS)).map(move |n| id << Owned::BITS | n)
-    }
-
-    /// The flow to the next dispatch of a call, if it has one.
-    fn flow_of_next(&mut self, id: u64) -> Option<u64> {
-        let n = self.written.get(id);
-        let known = n < self.all.get(id).min(1 << Owned::BITS);
-        known.then(|| {
-            self.written.add(id);
-            id << Owned::BITS | n
-        })
-    }
-}
-
 pub struct Perfetto {
     out: BufWriter<File>,
-    owned: Owned,
+    flows: Flows,
     buffer: Vec<u8>,
-    begun: bool,
-    /// Ids of the names that have been written.
+    has_header: bool,
+    /// The IDs of the names that have been written.
     names: HashMap<Rc<str>, u64>,
     threads: BTreeSet<u32>,
     agents: BTreeSet<u32>,
-    /// Of each queue: when the last slice of each of its lanes ends, the earliest first.
-    lanes: HashMap<u32, BinaryHeap<Reverse<(u64, u64)>>>,
+    /// The tracks of each queue: the end of the last slice and the track's number, earliest end first.
+    queue_tracks: HashMap<u32, BinaryHeap<Reverse<(u64, u64)>>>,
     in_flight: BTreeMap<u32, InFlight>,
 }
 
@@ -318,16 +120,16 @@ fn named(names: &[&str]) -> Vec<Name> {
 }
 
 impl Perfetto {
-    pub fn new(out: BufWriter<File>, owned: Owned) -> Perfetto {
+    pub fn new(out: BufWriter<File>, flows: Flows) -> Perfetto {
         Perfetto {
             out,
-            owned,
+            flows,
             buffer: Vec::new(),
-            begun: false,
+            has_header: false,
             names: HashMap::new(),
             threads: BTreeSet::new(),
             agents: BTreeSet::new(),
-            lanes: HashMap::new(),
+            queue_tracks: HashMap::new(),
             in_flight: BTreeMap::new(),
         }
     }
@@ -360,8 +162,9 @@ impl Perfetto {
         })
     }
 
+    /// Writes the packets at the start of the trace, once.
     fn begin(&mut self, trace: &Trace) -> std::io::Result<()> {
-        if std::mem::replace(&mut self.begun, true) {
+        if std::mem::replace(&mut self.has_header, true) {
             return Ok(());
         }
         let clock = |clock_id, timestamp| Clock {
@@ -387,6 +190,7 @@ impl Perfetto {
         self.host(trace, None)
     }
 
+    /// Describes the track of the program's process.
     fn host(&mut self, trace: &Trace, process: Option<&Process>) -> std::io::Result<()> {
         let command = process.and_then(|process| trace.tables.text(process.command.get()));
         let mut words = command.into_iter().flat_map(str::split_whitespace);
@@ -401,7 +205,7 @@ impl Perfetto {
         })
     }
 
-    /// The GPU's track, told once. A GPU that no record tells of has one, too.
+    /// The track of a GPU, which is described at its first use. A GPU without a record has one, too.
     fn agent(&mut self, agent: u32, trace: &Trace) -> std::io::Result<u64> {
         let uuid = GPUS | u64::from(agent);
         if self.agents.insert(agent) {
@@ -426,6 +230,7 @@ impl Perfetto {
         Ok(uuid)
     }
 
+    /// The track of a thread, which is described at its first use.
     fn thread(&mut self, thread: u32, trace: &Trace) -> std::io::Result<u64> {
         let uuid = THREADS | u64::from(thread);
         if self.threads.insert(thread) {
@@ -442,8 +247,8 @@ impl Perfetto {
         Ok(uuid)
     }
 
-    /// A track of the dispatch's queue that is free from its start on.
-    fn lane(
+    /// A track of the dispatch's queue that has no slice after the start of the dispatch.
+    fn queue_track(
         &mut self,
         dispatch: &Dispatch,
         start: u64,
@@ -452,17 +257,17 @@ impl Perfetto {
     ) -> std::io::Result<u64> {
         let queue = dispatch.queue.get();
         let parent = self.agent(dispatch.agent.get(), trace)?;
-        let lanes = self.lanes.entry(queue).or_default();
-        let uuid = |lane| QUEUES | u64::from(queue) << 24 | lane;
-        if let Some(mut first) = lanes.peek_mut()
+        let tracks = self.queue_tracks.entry(queue).or_default();
+        let uuid = |number| QUEUES | u64::from(queue) << 24 | number;
+        if let Some(mut first) = tracks.peek_mut()
             && first.0.0 <= start
         {
             first.0.0 = end;
             return Ok(uuid(first.0.1));
         }
-        let lane = lanes.len() as u64;
-        let uuid = uuid(lane);
-        lanes.push(Reverse((end, lane)));
+        let number = tracks.len() as u64;
+        let uuid = uuid(number);
+        tracks.push(Reverse((end, number)));
         self.track(TrackDescriptor {
             uuid,
             name: Some(format!("Queue {queue}")),
@@ -472,7 +277,7 @@ impl Perfetto {
         Ok(uuid)
     }
 
-    /// The id of a name, which is written with its first use.
+    /// The ID of a name, which is written at its first use.
     fn name(&mut self, name: Rc<str>) -> std::io::Result<u64> {
         if let Some(&iid) = self.names.get(&name) {
             return Ok(iid);
@@ -493,32 +298,32 @@ impl Perfetto {
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &mut Trace) -> std::io::Result<()> {
-        let timed = trace.times(dispatch).is_ok();
-        let (start, end) = trace.placed(dispatch);
-        let track = self.lane(dispatch, start, end, trace)?;
+        let has_times = trace.times(dispatch).is_ok();
+        let (start, end) = trace.times_or_submission(dispatch);
+        let track = self.queue_track(dispatch, start, end, trace)?;
         let kernel = trace.kernel(dispatch.kernel.get());
         let name = self.name(kernel)?;
-        let flow = self.owned.flow_of_next(dispatch.correlation.get());
+        let flow = self.flows.next_of_call(dispatch.correlation.get());
         self.event(
             start,
             TrackEvent {
                 category_iids: vec![KERNEL],
                 debug_annotations: arguments(dispatch, trace),
-                r#type: if timed { BEGIN } else { INSTANT },
+                r#type: if has_times { BEGIN } else { INSTANT },
                 name_iid: Some(name),
                 track_uuid: track,
                 flow_ids: flow.into_iter().collect(),
                 ..TrackEvent::default()
             },
         )?;
-        if timed {
+        if has_times {
             self.end(end, track)?;
         }
         self.count(dispatch, trace)
     }
 
-    /// Counts a dispatch as in flight, from its submission to its end. A queue's dispatches come in the order of their
-    /// submission, so those that end before this one's are known.
+    /// Counts a dispatch as in flight from its submission to its end. The dispatches of a queue are in the order of their
+    /// submission, so all that end before the submission of this one are known.
     fn count(&mut self, dispatch: &Dispatch, trace: &Trace) -> std::io::Result<()> {
         let queue = dispatch.queue.get();
         let submit = trace.ns(dispatch.submit.get());
@@ -543,8 +348,9 @@ impl Perfetto {
         self.counter(queue, submit, number)
     }
 
+    /// Writes the counter's values for the dispatches that end by a given time.
     fn count_ends(&mut self, queue: u32, by: u64) -> std::io::Result<()> {
-        let next = |all: &mut Perfetto| all.in_flight.get_mut(&queue)?.end_by(by);
+        let next = |all: &mut Perfetto| all.in_flight.get_mut(&queue)?.pop_ended(by);
         while let Some((end, left)) = next(self) {
             self.counter(queue, end, left)?;
         }
@@ -581,12 +387,12 @@ impl Perfetto {
             debug_annotations: vec![
                 number("correlation", id),
                 status,
-                number("dispatches", self.owned.all.get(id)),
+                number("dispatches", self.flows.dispatches(id)),
             ],
             r#type: BEGIN,
             name_iid: Some(name),
             track_uuid: track,
-            flow_ids: self.owned.flows_of(id).collect(),
+            flow_ids: self.flows.of_call(id).collect(),
             ..TrackEvent::default()
         };
         self.event(trace.ns(call.start.get()), event)?;
@@ -595,10 +401,9 @@ impl Perfetto {
 }
 
 fn argument(name: &str) -> DebugAnnotation {
-    let place = ARGUMENTS.iter().position(|argument| *argument == name);
+    let index = ARGUMENTS.iter().position(|argument| *argument == name);
     DebugAnnotation {
-        // A name that is not in the list has no id, and shows without one.
-        name_iid: place.map_or(0, |place| place as u64 + 1),
+        name_iid: index.map_or(0, |index| index as u64 + 1),
         ..DebugAnnotation::default()
     }
 }
@@ -648,7 +453,7 @@ fn arguments(dispatch: &Dispatch, trace: &Trace) -> Vec<DebugAnnotation> {
 }
 
 impl Writer for Perfetto {
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         self.begin(trace)?;
         match record {
             Record::Process(process) => self.host(trace, Some(process))?,
@@ -657,13 +462,13 @@ impl Writer for Perfetto {
             }
             Record::Call(call) => self.call(call, trace)?,
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
-            // A track is made for the first dispatch, a name is written with it.
+            // Tracks and names are written with the first dispatch that uses them.
             Record::Queue(_) | Record::Kernel(_) => {}
         }
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
         self.begin(trace)?;
         let queues: Vec<u32> = self.in_flight.keys().copied().collect();
         for queue in queues {

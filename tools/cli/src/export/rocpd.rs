@@ -1,20 +1,20 @@
-//! An SQLite database in rocpd's schema, version 3, of a trace's dispatches and API calls.
+//! An SQLite database with the dispatches and API calls of a trace, in version 3 of rocpd's schema.
 //!
-//! Each table has the suffix of this trace's UUID and is seen through a view without it, so that databases of several
-//! processes can be attached side by side. The readers' joins want a thread, an event, a kernel symbol, a code object
-//! and a stream for each dispatch: what a trace does not have (code objects, streams) has one row that stands for it.
+//! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
+//! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol, a
+//! code object and a stream. Traces have neither code objects nor streams, so they have placeholder rows.
 
 use super::Writer;
 use super::source::{Record, Trace, clock, has};
 use md5::{Digest, Md5};
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::path::Path;
 use tracefile::format::{Call, Dispatch, flag};
 use zerocopy::IntoBytes;
 
-/// Tables with their columns behind `id` and `guid`; `@x@` is a reference to the table x.
+/// The tables, and their columns after `id` and `guid`. `@x@` is replaced with a reference to table x, and `%x` with
+/// the columns in [`SHARED`].
 const TABLES: [(&str, &str); 19] = [
     ("string", "string TEXT NOT NULL UNIQUE"),
     (
@@ -113,7 +113,7 @@ const TABLES: [(&str, &str); 19] = [
     ),
 ];
 
-/// Columns that many tables share.
+/// Columns that many tables have.
 const SHARED: [(&str, &str); 4] = [
     ("%nid", "nid INTEGER NOT NULL @info_node@"),
     ("%pid", "pid INTEGER NOT NULL @info_process@"),
@@ -121,7 +121,7 @@ const SHARED: [(&str, &str); 4] = [
     ("%ext", "extdata JSONB NOT NULL DEFAULT '{}'"),
 ];
 
-/// The views that tools query, of what a trace has.
+/// The views that tools query, as far as a trace has the data.
 const VIEWS: &str = "
 CREATE VIEW processes AS
     SELECT n.id AS nid, n.machine_id, n.system_name, n.hostname, n.release AS system_release,
@@ -168,33 +168,33 @@ CREATE VIEW kernels AS
         JOIN rocpd_info_thread t ON t.id = k.tid AND t.guid = k.guid;
 ";
 
-/// Rows of `rocpd_string` that every database has.
+/// The rows of `rocpd_string` in every database.
 const STRINGS: [(i64, &str); 3] = [(1, "KERNEL_DISPATCH"), (2, "HIP_RUNTIME_API"), (3, "")];
 const DISPATCHES: i64 = 1;
 const CALLS: i64 = 2;
 const NO_REGION: i64 = 3;
-/// The one row that stands for the host, and for the streams, which are not recorded.
+/// The IDs of the row of the host, and of the placeholder for streams, which are not recorded.
 const NODE: i64 = 1;
 const STREAM: i64 = 0;
 
 pub struct Rocpd {
     db: Connection,
-    /// The suffix of the tables, once they are made.
+    /// The suffix of the tables, once they exist.
     suffix: Option<String>,
     events: i64,
-    /// Ids that records have named.
+    /// The IDs that records refer to.
     agents: BTreeSet<u32>,
     queues: BTreeSet<u32>,
     kernels: BTreeSet<u32>,
     threads: BTreeSet<u32>,
 }
 
-/// SQLite's integers are signed: times end before that shows, addresses wrap, as in rocpd.
+/// SQLite's integers are signed. Times do not reach the sign bit; addresses wrap around, as in rocpd.
 fn int(value: impl Into<u64>) -> i64 {
     value.into() as i64
 }
 
-/// The row that stands for all code objects of an agent.
+/// The ID of the placeholder for all code objects of an agent.
 fn code_object(agent: u32) -> i64 {
     i64::from(agent) + 1
 }
@@ -202,8 +202,8 @@ fn code_object(agent: u32) -> i64 {
 impl Rocpd {
     pub fn new(path: &Path) -> Result<Rocpd, rusqlite::Error> {
         let db = Connection::open(path)?;
-        // The file is not the output until it is whole: nothing is to be rolled back. References are right by
-        // construction, and their rows are written last.
+        // The file becomes the output only when it is complete, so nothing is ever rolled back. References are valid
+        // by construction, but the rows that they refer to are written last.
         db.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN;",
         )?;
@@ -218,12 +218,12 @@ impl Rocpd {
         })
     }
 
-    /// Makes the tables at the first record. The suffix of their names.
+    /// Creates the tables at the first record. Returns the suffix of their names.
     fn begin(&mut self, trace: &Trace) -> Result<String, rusqlite::Error> {
         if let Some(suffix) = &self.suffix {
             return Ok(suffix.clone());
         }
-        // The same trace has the same id each time: that of its process, its host's moment and its clock.
+        // The ID depends only on the trace's header (process, start time and clock), so it is the same in each export.
         let hex = format!("{:x}", Md5::digest(trace.header.as_bytes()));
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
         let (guid, suffix) = (parts.join("-"), format!("_{}", parts.join("_")));
@@ -240,7 +240,7 @@ impl Rocpd {
         Ok(suffix)
     }
 
-    /// The event of a record.
+    /// Adds the event of a record. Returns its ID.
     fn event(&mut self, suffix: &str, category: i64, id: u64) -> Result<i64, rusqlite::Error> {
         self.events += 1;
         let stack = (id != 0).then(|| int(id));
@@ -260,7 +260,7 @@ impl Rocpd {
         self.queues.insert(dispatch.queue.get());
         self.kernels.insert(dispatch.kernel.get());
         self.threads.insert(dispatch.thread.get());
-        let (start, end) = trace.placed(dispatch);
+        let (start, end) = trace.times_or_submission(dispatch);
         let sql = format!(
             "INSERT INTO \"rocpd_kernel_dispatch{suffix}\" (nid, pid, tid, agent_id, kernel_id, dispatch_id,
             queue_id, stream_id, start, \"end\", private_segment_size, group_segment_size, workgroup_size_x,
@@ -323,7 +323,7 @@ impl Rocpd {
         Ok(())
     }
 
-    /// The rows that dispatches and calls refer to.
+    /// Adds the rows that dispatches and calls refer to.
     fn infos(&mut self, trace: &mut Trace) -> Result<(), rusqlite::Error> {
         let suffix = self.begin(trace)?;
         let pid = trace.header.pid.get();
@@ -383,13 +383,13 @@ impl Rocpd {
             .map(|kernel| kernel.agent.get());
         self.agents
             .extend(trace.tables.agents.keys().copied().chain(of_kernels));
-        // Code object 0 is that of kernels that no record tells of.
+        // Code object 0 is the placeholder for kernels that have no record.
         let code_objects = format!(
             "INSERT INTO \"rocpd_info_code_object{suffix}\" (id, nid, pid, agent_id) VALUES (?, ?, ?, ?)"
         );
-        let of_none: Option<u32> = None;
+        let no_agent: Option<u32> = None;
         self.db
-            .execute(&code_objects, params![0, NODE, pid, of_none])?;
+            .execute(&code_objects, params![0, NODE, pid, no_agent])?;
         for (index, &id) in (0u32..).zip(&self.agents) {
             let agent = trace.tables.agents.get(&id);
             let name = agent.and_then(|agent| text(agent.name.get()));
@@ -437,7 +437,7 @@ impl Rocpd {
     }
 }
 
-/// The statements that make all tables and views.
+/// The statements that create all tables and views.
 fn schema(suffix: &str, guid: &str) -> String {
     let mut sql = format!(
         "CREATE TABLE \"rocpd_metadata{suffix}\" (id INTEGER PRIMARY KEY NOT NULL, tag TEXT NOT NULL,
@@ -463,16 +463,16 @@ fn schema(suffix: &str, guid: &str) -> String {
 }
 
 impl Writer for Rocpd {
-    fn record(&mut self, record: &Record, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         match record {
             Record::Dispatch(dispatch) => Ok(self.dispatch(dispatch, trace)?),
             Record::Call(call) => Ok(self.call(call, trace)?),
-            // They are in the trace's tables when all has been read.
+            // `infos` takes them from the trace's tables, which are complete at the end.
             Record::Process(_) | Record::Agent(_) | Record::Queue(_) | Record::Kernel(_) => Ok(()),
         }
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> Result<(), Box<dyn Error>> {
+    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
         self.infos(trace)?;
         self.db.execute_batch("COMMIT")?;
         self.db.close().map_err(|(_, error)| error)?;

@@ -1,13 +1,16 @@
-//! A trace file as the exporters and the statistics want it: each whole record in the file's order, its names at hand
-//! and its times in nanoseconds of one clock. What is not whole is said, with its place.
+//! Reads a trace file for the other commands: each valid record in the order of the file, with its names, and with its
+//! times in nanoseconds of one clock. Damage is reported with its offset.
 
-use crate::PARTLY;
+use crate::Console;
+use crate::exit::Outcome;
 use crate::names::Naming;
+use crate::progress;
 use crate::readable::{plural, several};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use anyhow::{Context, bail};
+use indicatif::ProgressBar;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::io::IsTerminal;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 use std::rc::Rc;
 use tracefile::Tables;
@@ -17,10 +20,10 @@ use tracefile::format::{
 use tracefile::reader::{Damage, Item, Reader};
 
 const SECOND: u64 = 1_000_000_000;
-/// How many lines about the same thing are printed before the rest is only counted.
-const LINES: u64 = 10;
+/// How many problems of one kind are reported one by one. Further ones are only counted.
+const MAX_REPORTED: u64 = 10;
 
-/// A whole record that stands for something in the program.
+/// A valid record that describes something in the program.
 #[derive(Clone, Copy, Debug)]
 pub enum Record {
     Process(Process),
@@ -34,15 +37,15 @@ pub enum Record {
 /// Why a dispatch has no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Untimed {
-    /// It was not seen to end.
+    /// Its end was not observed.
     Unfinished,
-    /// It has no times, or they are of a clock whose frequency is not known.
+    /// It has no times, or times of a clock whose frequency is not known.
     NoClock,
     /// It ends before it starts.
     Backwards,
 }
 
-/// What the records read so far have named.
+/// The header, and the texts, agents, queues and kernels that have been read, to which other records refer.
 pub struct Trace {
     pub header: Header,
     pub tables: Tables,
@@ -56,7 +59,7 @@ impl Trace {
         scaled(ticks, self.header.frequency.get())
     }
 
-    /// The name of a dispatch's kernel. One that is not known has one all the same, for formats that must name it.
+    /// The name of a kernel, or a placeholder if it is not known.
     pub fn kernel(&mut self, id: u32) -> Rc<str> {
         if let Some(name) = self.names.get(&id) {
             return name.clone();
@@ -72,7 +75,7 @@ impl Trace {
         name
     }
 
-    /// The name that the code object has.
+    /// The symbol of a kernel in its code object.
     pub fn kernel_symbol(&self, id: u32) -> Option<&str> {
         self.tables.text(self.tables.kernels.get(&id)?.name.get())
     }
@@ -84,7 +87,7 @@ impl Trace {
             .unwrap_or("(unknown function)")
     }
 
-    /// `HSA_AGENT_INFO_NODE`, or, of an agent that the file does not describe, its id.
+    /// The node (`HSA_AGENT_INFO_NODE`) of an agent, or the agent's ID if it has no record.
     pub fn node(&self, agent: u32) -> u32 {
         match self.tables.agents.get(&agent) {
             Some(agent) => agent.node.get(),
@@ -92,7 +95,7 @@ impl Trace {
         }
     }
 
-    /// How long a dispatch ran, in nanoseconds.
+    /// The duration of a dispatch in nanoseconds.
     pub fn duration(&self, dispatch: &Dispatch) -> Result<u64, Untimed> {
         let flags = dispatch.head.flags.get();
         if flags & flag::UNFINISHED != 0 {
@@ -115,8 +118,8 @@ impl Trace {
         }
     }
 
-    /// Start and end of a dispatch, nanoseconds of the system clock. One whose times are of its agent's clock ends
-    /// when it was seen to be complete.
+    /// Start and end of a dispatch, in nanoseconds of the system clock. If its times are of the agent's clock, the end is
+    /// the time at which its completion was observed.
     pub fn times(&self, dispatch: &Dispatch) -> Result<(u64, u64), Untimed> {
         let duration = self.duration(dispatch)?;
         if dispatch.head.flags.get() & flag::CLOCK == flag::CLOCK_AGENT {
@@ -126,8 +129,8 @@ impl Trace {
         Ok((self.ns(dispatch.start.get()), self.ns(dispatch.end.get())))
     }
 
-    /// The same for formats that must place each dispatch: one without times stands where it was submitted.
-    pub fn placed(&self, dispatch: &Dispatch) -> (u64, u64) {
+    /// Start and end of a dispatch. If it has no times, both are the time of its submission.
+    pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
         self.times(dispatch).unwrap_or_else(|_| {
             let submit = self.ns(dispatch.submit.get());
             (submit, submit)
@@ -135,7 +138,7 @@ impl Trace {
     }
 }
 
-/// The clock's name in the output.
+/// The name of the dispatch's clock.
 pub fn clock(dispatch: &Dispatch) -> &'static str {
     match dispatch.head.flags.get() & flag::CLOCK {
         flag::CLOCK_SYSTEM => "system",
@@ -158,7 +161,7 @@ fn scaled(ticks: u64, frequency: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// A set of ids that mostly follow each other: a bit each.
+/// A set of IDs, as a bit map: most of them are consecutive.
 #[derive(Default)]
 struct Ids(HashMap<u64, u64>);
 
@@ -167,16 +170,16 @@ impl Ids {
         *self.0.entry(id / 64).or_default() |= 1 << (id % 64);
     }
 
-    /// How many of these are not in `other`, and the lowest of them.
-    fn lacking_in(&self, other: &Ids) -> (u64, BTreeSet<u64>) {
+    /// The number of IDs that are not in `other`, and the lowest of them.
+    fn missing_from(&self, other: &Ids) -> (u64, BTreeSet<u64>) {
         let (mut count, mut lowest) = (0, BTreeSet::new());
         for (&word, &bits) in &self.0 {
-            let mut lacking = bits & !other.0.get(&word).copied().unwrap_or_default();
-            count += u64::from(lacking.count_ones());
-            while lacking != 0 {
-                lowest.insert(word * 64 + u64::from(lacking.trailing_zeros()));
-                lacking &= lacking - 1;
-                if lowest.len() as u64 > LINES {
+            let mut missing = bits & !other.0.get(&word).copied().unwrap_or_default();
+            count += u64::from(missing.count_ones());
+            while missing != 0 {
+                lowest.insert(word * 64 + u64::from(missing.trailing_zeros()));
+                missing &= missing - 1;
+                if lowest.len() as u64 > MAX_REPORTED {
                     lowest.pop_last();
                 }
             }
@@ -185,24 +188,24 @@ impl Ids {
     }
 }
 
-/// Says what is wrong with a file.
-struct Problems<'a> {
+/// Reports the problems of a trace file.
+struct Problems<'a, 'c> {
     file: &'a Path,
     bar: ProgressBar,
-    say: &'a mut dyn FnMut(&str),
-    damaged: bool,
-    /// By what is said, without its numbers: how often, and where last.
+    console: &'a mut Console<'c>,
+    is_damaged: bool,
+    /// For each message, without its digits: how often it occurred, and the last offset.
     seen: BTreeMap<String, (u64, u64)>,
 }
 
-impl Problems<'_> {
-    fn say(&mut self, what: &str) {
-        let line = format!("devprof: {}: {what}", self.file.display());
-        self.bar.suspend(|| (self.say)(&line));
+impl Problems<'_, '_> {
+    fn report(&mut self, what: &str) {
+        let message = format!("{}: {what}", self.file.display());
+        self.bar.suspend(|| self.console.warn(message));
     }
 
     fn damage(&mut self, damage: &Damage) {
-        self.damaged = true;
+        self.is_damaged = true;
         let kind = damage
             .what
             .chars()
@@ -211,25 +214,28 @@ impl Problems<'_> {
         let (count, last) = self.seen.entry(kind).or_default();
         *count += 1;
         *last = damage.offset;
-        if *count <= LINES {
-            self.say(&format!("byte {}: {}", damage.offset, damage.what));
+        if *count <= MAX_REPORTED {
+            self.report(&format!("byte {}: {}", damage.offset, damage.what));
         }
     }
 
-    fn rest_of_damages(&mut self) {
+    /// Reports the number of problems that were not reported one by one.
+    fn report_rest(&mut self) {
         for (kind, (count, last)) in std::mem::take(&mut self.seen) {
-            if let Some(more) = count.checked_sub(LINES).filter(|&more| more != 0) {
-                self.say(&format!("{more} more of these up to byte {last}: {kind}"));
+            if let Some(more) = count.checked_sub(MAX_REPORTED).filter(|&more| more != 0) {
+                self.report(&format!(
+                    "{more} more of this kind, the last at byte {last}: {kind}"
+                ));
             }
         }
     }
 }
 
-/// What was in a file.
+/// The contents of a trace file.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Something of the file is not whole.
-    pub damaged: bool,
+    /// Parts of the file are damaged.
+    pub is_damaged: bool,
     pub dispatches: u64,
     pub calls: u64,
     /// Dispatches without a duration.
@@ -237,28 +243,28 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The exit status of what came to its end.
-    pub fn status(&self) -> u8 {
-        if self.damaged { PARTLY } else { 0 }
+    /// The outcome of a command that used the file.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(!self.is_damaged)
     }
 }
 
-/// What a reading tells beside the records.
+/// What to report about a trace.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Tell {
+pub enum Checks {
     /// Damage, dropped records, and dispatches without times.
-    Problems,
-    /// And dispatches without an API call.
+    Records,
+    /// Also dispatches without an API call.
     All,
 }
 
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> String {
-    format!("cannot read {}: {error}", path.display())
+fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    Reader::open(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Hands each whole dispatch to `take`, and says nothing of what is not whole: the reading that follows does.
-pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> Result<(), String> {
-    let mut reader = Reader::open(path).map_err(|error| failed(path, &error))?;
+/// Calls `take` with each valid dispatch. Does not report damage.
+pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> anyhow::Result<()> {
+    let mut reader = open(path)?;
     while let Ok(Some(item)) = reader.next_item() {
         if let Ok(Item::Dispatch(dispatch)) = item {
             take(&dispatch);
@@ -267,15 +273,15 @@ pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> Result<(),
     Ok(())
 }
 
-/// Hands each record to `take`, in the file's order, and says what is wrong with the file, line by line.
+/// Calls `take` with each valid record, in the order of the file, and reports problems of the file.
 pub fn read(
     path: &Path,
     naming: Naming,
-    tell: Tell,
-    say: &mut dyn FnMut(&str),
-    mut take: impl FnMut(&Record, &mut Trace) -> Result<(), String>,
-) -> Result<(Trace, Summary), String> {
-    let mut reader = Reader::open(path).map_err(|error| failed(path, &error))?;
+    checks: Checks,
+    console: &mut Console,
+    mut take: impl FnMut(&Record, &mut Trace) -> anyhow::Result<()>,
+) -> anyhow::Result<(Trace, Summary)> {
+    let mut reader = open(path)?;
     let mut trace = Trace {
         header: *reader.header(),
         tables: Tables::default(),
@@ -283,16 +289,19 @@ pub fn read(
         names: HashMap::new(),
     };
     if trace.header.frequency.get() == 0 {
-        return Err(failed(
-            path,
-            &"the header (byte 24) says that the clock has 0 ticks a second",
-        ));
+        bail!(
+            "cannot read {}: the clock frequency in the header (byte 24) is 0",
+            path.display()
+        );
     }
     let mut problems = Problems {
         file: path,
-        bar: progress(path),
-        say,
-        damaged: false,
+        bar: progress::bar(
+            fs::metadata(path).map_or(0, |data| data.len()),
+            "{wide_bar} {bytes} of {total_bytes}, {eta} left",
+        ),
+        console,
+        is_damaged: false,
         seen: BTreeMap::new(),
     };
     let mut summary = Summary::default();
@@ -314,7 +323,7 @@ pub fn read(
             }
             Ok(None) => break,
             Err(error) => {
-                let what = format!("cannot be read from here on: {error}");
+                let what = format!("cannot read the rest of the file: {error}");
                 problems.damage(&Damage { offset: at, what });
                 break;
             }
@@ -343,7 +352,7 @@ pub fn read(
                 if let Err(why) = trace.times(&dispatch) {
                     *summary.untimed.entry(why).or_default() += 1;
                 }
-                missing.look(&dispatch, &trace.tables);
+                missing.check(&dispatch, &trace.tables);
                 Record::Dispatch(dispatch)
             }
             Item::Text(_) => continue,
@@ -355,52 +364,55 @@ pub fn read(
         take(&record, &mut trace)?;
     }
     problems.bar.finish_and_clear();
-    problems.rest_of_damages();
-    told_by_the_header(&reader, &mut problems);
-    missing.say(&mut problems);
+    problems.report_rest();
+    check_header_counters(&reader, &mut problems);
+    missing.report(&mut problems);
     if unknown != 0 {
-        problems.say(&format!(
-            "{} of a kind that this devprof does not know: a later one reads it",
+        problems.report(&format!(
+            "{} of a type that this version of devprof does not know: use a later version",
             plural(unknown as usize, "record")
         ));
     }
     for (why, count) in &summary.untimed {
         let what = match why {
             Untimed::Unfinished => {
-                "never seen to end: launched, or still running, as the program ended, or its queue went"
+                "without an observed end: launched or still running when the program exited or the queue was destroyed"
             }
             Untimed::NoClock => "without times",
             Untimed::Backwards => "with an end before the start",
         };
-        problems.say(&format!("{} {what}", plural(*count as usize, "dispatch")));
+        problems.report(&format!("{} {what}", plural(*count as usize, "dispatch")));
     }
-    if tell == Tell::All {
+    if checks == Checks::All {
         if no_call != 0 {
-            problems.say(&format!(
-                "{} came from no API call that was watched",
+            problems.report(&format!(
+                "{} without a recorded API call",
                 plural(no_call as usize, "dispatch")
             ));
         }
-        let (count, lowest) = dispatched.lacking_in(&called);
-        for id in lowest.iter().take(LINES as usize) {
-            problems.say(&format!(
-                "there is no record of the API call with correlation id {id}"
+        let (count, lowest) = dispatched.missing_from(&called);
+        for id in lowest.iter().take(MAX_REPORTED as usize) {
+            problems.report(&format!(
+                "no record of the API call with correlation ID {id}"
             ));
         }
-        if count > LINES {
-            problems.say(&format!("nor of {} more", count - LINES));
+        if count > MAX_REPORTED {
+            problems.report(&format!(
+                "no record of {} more API calls",
+                count - MAX_REPORTED
+            ));
         }
     }
-    summary.damaged = problems.damaged;
+    summary.is_damaged = problems.is_damaged;
     Ok((trace, summary))
 }
 
-/// What dispatches name and the file does not have.
+/// IDs in dispatches for which the file has no valid record, and the number of these dispatches.
 #[derive(Default)]
 struct Missing(BTreeMap<(&'static str, u32), u64>);
 
 impl Missing {
-    fn look(&mut self, dispatch: &Dispatch, tables: &Tables) {
+    fn check(&mut self, dispatch: &Dispatch, tables: &Tables) {
         let (kernel, agent, queue) = (
             dispatch.kernel.get(),
             dispatch.agent.get(),
@@ -410,52 +422,55 @@ impl Missing {
             .kernels
             .get(&kernel)
             .is_some_and(|kernel| tables.text(kernel.name.get()).is_some());
-        for (what, id, there) in [
+        for (what, id, is_known) in [
             ("kernel", kernel, kernel == 0 || named),
             ("agent", agent, tables.agents.contains_key(&agent)),
             ("queue", queue, tables.queues.contains_key(&queue)),
         ] {
-            if !there {
+            if !is_known {
                 *self.0.entry((what, id)).or_default() += 1;
             }
         }
     }
 
-    fn say(&self, problems: &mut Problems) {
-        for ((what, id), count) in self.0.iter().take(LINES as usize) {
-            problems.damaged = true;
-            problems.say(&format!(
-                "{} of {what} {id}, of which there is no whole record",
+    fn report(&self, problems: &mut Problems) {
+        for ((what, id), count) in self.0.iter().take(MAX_REPORTED as usize) {
+            problems.is_damaged = true;
+            problems.report(&format!(
+                "{} of {what} {id}, which has no valid record",
                 plural(*count as usize, "dispatch")
             ));
         }
-        if let Some(more) = self.0.len().checked_sub(LINES as usize + 1) {
-            problems.say(&format!("so do others with {} more ids", more + 1));
+        if let Some(more) = self.0.len().checked_sub(MAX_REPORTED as usize + 1) {
+            problems.report(&format!(
+                "dispatches of {} more kernels, agents or queues without a valid record",
+                more + 1
+            ));
         }
     }
 }
 
-/// What the header's counters say about records that are not in the file.
-fn told_by_the_header(reader: &Reader<impl std::io::Read>, problems: &mut Problems) {
-    const NO_ROOM: &str = "dropped: there was no room";
-    const UNKNOWN: &str = "of a type that devprof did not know, and not recorded";
+/// Reports records that are not in the file according to the counters in its header, and traces that were not closed.
+fn check_header_counters(reader: &Reader<impl std::io::Read>, problems: &mut Problems) {
+    const DROPPED: &str = "dropped for lack of space";
+    const UNKNOWN: &str = "not recorded because devprof does not know their type";
     for (count, noun, what) in [
-        (Count::DroppedDispatches, "dispatch", NO_ROOM),
-        (Count::DroppedCalls, "API call", NO_ROOM),
+        (Count::DroppedDispatches, "dispatch", DROPPED),
+        (Count::DroppedCalls, "API call", DROPPED),
         (
             Count::DroppedOthers,
             "name, kernel, queue or agent record",
-            NO_ROOM,
+            DROPPED,
         ),
         (Count::UnknownPackets, "packet", UNKNOWN),
     ] {
         match reader.count(count) {
             Some(0) => {}
-            Some(n) => problems.say(&format!("{} {what}", plural(n as usize, noun))),
+            Some(n) => problems.report(&format!("{} {what}", plural(n as usize, noun))),
             None => problems.damage(&Damage {
                 offset: count.offset() as u64,
                 what: format!(
-                    "a counter is damaged: it is not known how many {} were {what}",
+                    "damaged counter: it is not known how many {} were {what}",
                     several(noun)
                 ),
             }),
@@ -463,31 +478,10 @@ fn told_by_the_header(reader: &Reader<impl std::io::Read>, problems: &mut Proble
     }
     match reader.count(Count::Closed) {
         Some(1) => {}
-        Some(_) => {
-            problems.say("its writer has not ended in order: the program still runs, or was killed")
-        }
+        Some(_) => problems.report("not closed: the program is still running or was killed"),
         None => problems.damage(&Damage {
             offset: Count::Closed.offset() as u64,
-            what: "a counter is damaged: it is not known whether the writer ended in order".into(),
+            what: "damaged counter: it is not known whether the trace was closed".into(),
         }),
     }
-}
-
-/// A bar on stderr, if that is a terminal.
-fn progress(path: &Path) -> ProgressBar {
-    let length = File::open(path)
-        .and_then(|file| file.metadata())
-        .map_or(0, |data| data.len());
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(length), target);
-    // The template is a constant: a wrong one shows in the first run, and costs only the bar's form.
-    if let Ok(style) =
-        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -1,222 +1,329 @@
-//! What the command line names: files, directories, patterns and lists become files, each once.
+//! The files for llvm-profdata. Raw profiles of one code object differ only in their counters. The counters are
+//! added here, so that llvm-profdata reads one file instead of the thousand files of a thousand processes. The result is
+//! the same as if llvm-profdata had merged the files.
 
-use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use super::profile::{self, Arch, Function, Kind, Profile};
+use anyhow::{Context, Result};
+use profraw::Layout;
+use profraw::counts::{Counts, MAX_COUNT};
+use profraw::format::Format;
+use std::collections::HashMap;
 use std::fs;
-use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The ending of a raw profile's name.
-const RAW: &str = "profraw";
+/// Total size of the sums in memory, in bytes. Files of further code objects go to llvm-profdata as they are.
+const MAX_SUMS: usize = 64 << 20;
 
-#[derive(Debug, Default)]
-pub struct Found {
-    /// In the order in which they were named; those of a directory or a pattern by name.
+/// A file for llvm-profdata, or several whose counters were added.
+pub struct Input {
+    pub kind: Kind,
+    pub arch: Arch,
     pub files: Vec<PathBuf>,
-    /// What was named and is not there, and why.
-    pub missing: Vec<String>,
-    /// Files that were named more than once.
-    pub repeated: usize,
-    seen: HashSet<(u64, u64)>,
+    /// Files of the same code object can be added to it.
+    sum: Option<Sum>,
 }
 
-/// # Errors
-/// A list (`@FILE`) cannot be read.
-pub fn expand(named: &[PathBuf]) -> Result<Found, String> {
-    let mut found = Found::default();
-    for name in named {
-        match name.as_os_str().as_bytes().strip_prefix(b"@") {
-            Some(list) if !name.exists() => {
-                for line in lines(OsStr::from_bytes(list))? {
-                    found.name(&line);
-                }
-            }
-            _ => found.name(name),
-        }
-    }
-    Ok(found)
+struct Sum {
+    /// A file of raw profiles.
+    bytes: Vec<u8>,
+    counts: Counts,
 }
 
-/// The lines of a list that are neither empty nor a comment (`#`).
-fn lines(list: &OsStr) -> Result<Vec<PathBuf>, String> {
-    let mut bytes = Vec::new();
-    let read = match list.as_bytes() {
-        b"-" => std::io::stdin().read_to_end(&mut bytes).map(|_| ()),
-        _ => fs::read(list).map(|read| bytes = read),
-    };
-    read.map_err(|e| format!("cannot read the list {}: {e}", list.display()))?;
-    let lines = bytes.split(|&byte| byte == b'\n');
-    Ok(lines
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !line.is_empty() && line[0] != b'#')
-        .map(|line| OsString::from_vec(line.to_vec()).into())
-        .collect())
+impl Sum {
+    /// `None` if llvm-profdata has to read the file itself.
+    fn new(bytes: Vec<u8>) -> Option<Sum> {
+        let counts = Counts::read(&bytes).ok()?;
+        let mut words = counts.words(&bytes);
+        let is_valid = words.all(|count| count <= MAX_COUNT);
+        drop(words);
+        (is_valid && counts.sums_like_llvm()).then_some(Sum { bytes, counts })
+    }
 }
 
-impl Found {
-    fn name(&mut self, name: &Path) {
-        match fs::metadata(name) {
-            Ok(data) if data.is_dir() => self.directory(name),
-            Ok(_) => self.file(name.to_owned()),
-            Err(error) => match name.to_str().filter(|name| name.contains(['*', '?', '['])) {
-                Some(pattern) => self.pattern(pattern),
-                None => self.missing.push(format!("{}: {error}", name.display())),
-            },
-        }
-    }
+#[derive(Default)]
+pub struct Inputs {
+    pub all: Vec<Input>,
+    /// Indices of inputs with a sum, by what all files of a code object have in common: the architecture in their
+    /// names, their headers and binary ids.
+    by_start: HashMap<(Option<Arch>, Vec<u8>), Vec<usize>>,
+    /// Size of all sums, in bytes.
+    sums: usize,
+}
 
-    /// The raw profiles in it and below. Links to directories are not followed: they could lead in circles.
-    fn directory(&mut self, dir: &Path) {
-        let before = self.files.len() + self.repeated;
-        let mut dirs = vec![dir.to_owned()];
-        while let Some(dir) = dirs.pop() {
-            let failed = |e| format!("cannot read {}: {e}", dir.display());
-            let mut entries: Vec<_> = match fs::read_dir(&dir).and_then(Iterator::collect) {
-                Ok(entries) => entries,
-                Err(error) => {
-                    self.missing.push(failed(error));
-                    continue;
-                }
-            };
-            entries.sort_by_key(fs::DirEntry::file_name);
-            let mut below = Vec::new();
-            for entry in entries {
-                let path = entry.path();
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    below.push(path);
-                } else if path.extension().is_some_and(|ending| ending == RAW) {
-                    self.file(path);
-                }
-            }
-            dirs.extend(below.into_iter().rev());
-        }
-        if self.files.len() + self.repeated == before {
-            self.missing
-                .push(format!("{}: no .{RAW} file in it or below", dir.display()));
-        }
-    }
+/// A file that was added to the inputs.
+pub struct Added {
+    /// Index into [`Inputs::all`].
+    pub input: usize,
+    /// The file is the first of this input.
+    pub is_new: bool,
+    /// The functions in the file, unless an earlier file of the same code object had them already. `None`: the file was
+    /// not read.
+    pub functions: Option<Vec<Function>>,
+}
 
-    fn pattern(&mut self, pattern: &str) {
-        let paths = match glob::glob(pattern) {
-            Ok(paths) => paths,
-            Err(error) => {
-                return self.missing.push(format!(
-                    "{pattern}: no such file, and as a pattern: {error}"
-                ));
-            }
+impl Inputs {
+    /// Validates a file, and adds its counters to those of its code object if possible.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn add(&mut self, path: &Path, profile: Profile) -> Result<Added> {
+        let Profile { kind, named, bytes } = profile;
+        let version = match kind {
+            Kind::Raw(version) if Format::of_version(version).is_some() => version,
+            _ => return Ok(self.push(path, kind, named.unwrap_or(Arch::Unknown), None)),
         };
-        let before = self.files.len() + self.repeated;
-        for path in paths {
-            match path {
-                Ok(path) if path.is_dir() => {}
-                Ok(path) => self.file(path),
-                Err(error) => self.missing.push(error.to_string()),
+        let layout = Layout::read(&bytes)?;
+        let start = (named, bytes[..layout.binary_ids.end].to_vec());
+        for &input in self.by_start.get(&start).into_iter().flatten() {
+            let Input {
+                arch, files, sum, ..
+            } = &mut self.all[input];
+            let Some(sum) = sum else { continue };
+            let functions = Some(Vec::new());
+            match sum.counts.add_exactly(&mut sum.bytes, &bytes) {
+                // Of another code object.
+                Err(_) => {}
+                Ok(true) => {
+                    files.push(path.to_owned());
+                    return Ok(Added {
+                        input,
+                        is_new: false,
+                        functions,
+                    });
+                }
+                Ok(false) => {
+                    let arch = arch.clone();
+                    return Ok(self.push(path, kind, arch, functions));
+                }
             }
         }
-        if self.files.len() + self.repeated == before {
-            self.missing.push(format!("{pattern}: no file fits"));
+        let checked = profile::check(&bytes, version)?;
+        let (named, _) = &start;
+        let arch = named.clone().unwrap_or(match checked.is_device {
+            true => Arch::Unknown,
+            false => Arch::Host,
+        });
+        let added = self.push(path, kind, arch, Some(checked.functions));
+        if self.sums + bytes.len() <= MAX_SUMS
+            && let Some(sum) = Sum::new(bytes)
+        {
+            self.sums += sum.bytes.len();
+            self.all[added.input].sum = Some(sum);
+            self.by_start.entry(start).or_default().push(added.input);
+        }
+        Ok(added)
+    }
+
+    fn push(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        arch: Arch,
+        functions: Option<Vec<Function>>,
+    ) -> Added {
+        self.all.push(Input {
+            kind,
+            arch,
+            files: vec![path.to_owned()],
+            sum: None,
+        });
+        Added {
+            input: self.all.len() - 1,
+            is_new: true,
+            functions,
         }
     }
 
-    fn file(&mut self, path: PathBuf) {
-        // One that cannot be looked at is said when it is opened.
-        let is_new = identity(&path).is_none_or(|identity| self.seen.insert(identity));
-        match is_new {
-            true => self.files.push(path),
-            false => self.repeated += 1,
+    /// An input as one file: the file itself, or the sum of several, which is written to `scratch`.
+    pub fn file(&self, input: usize, scratch: &Path) -> Result<PathBuf> {
+        let Input { files, sum, .. } = &self.all[input];
+        match (&files[..], sum) {
+            ([_, _, ..], Some(sum)) => {
+                let path = scratch.join(format!("sum-{input}.profraw"));
+                fs::write(&path, &sum.bytes)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(path)
+            }
+            _ => Ok(files[0].clone()),
         }
     }
-
-    /// Whether a file is one of these, by whatever name.
-    pub fn has(&self, path: &Path) -> bool {
-        identity(path).is_some_and(|identity| self.seen.contains(&identity))
-    }
-}
-
-/// Device and inode.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use profraw::format::{Header, V11};
+    use std::fmt::Write;
+
+    /// A profile of version 11 of one function, whose name is `name`.
+    fn image(name: u8, counters: [u64; 2], uniform: [u64; 2], wave: u64) -> Vec<u8> {
+        let header = Header {
+            version: V11.version,
+            num_data: 1,
+            num_counters: 2,
+            num_uniform: 2,
+            counters_delta: 72,
+            uniform_delta: 88,
+            names: 3,
+            ..Header::default()
+        };
+        let mut words = header.words();
+        // Name, hash, the two pointers, three addresses, two counters, the wave size.
+        words.extend([u64::from(name), 7, 72, 88, 0, 0, 0, 2, wave << 16]);
+        words.extend(counters.iter().chain(&uniform));
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend([1, 0, name, 0, 0, 0, 0, 0]);
+        bytes
+    }
+
+    /// Architecture and kind of the input that a file is added to, its index, and "new" for its first file.
+    fn add(inputs: &mut Inputs, name: &str, bytes: &[u8]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        match profile::open(&path).and_then(|profile| inputs.add(&path, profile)) {
+            Ok(added) => {
+                let Input {
+                    arch, kind, sum, ..
+                } = &inputs.all[added.input];
+                let sum = if sum.is_some() { " sum" } else { "" };
+                let new = if added.is_new { " new" } else { "" };
+                format!("{arch} {kind:?} {}{sum}{new}", added.input)
+            }
+            Err(error) => format!("{error:#}"),
+        }
+    }
 
     #[test]
-    fn files_directories_patterns_and_lists_are_files_each_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        fs::create_dir_all(at("sub/deep")).unwrap();
-        for name in [
-            "b.profraw",
-            "a.profraw",
-            "sub/c.profraw",
-            "sub/deep/d.profraw",
-            "x.profdata",
-            "[odd].profraw",
-        ] {
-            fs::write(at(name), name).unwrap();
-        }
-        symlink(dir.path(), at("sub/circle")).unwrap();
-        symlink(at("a.profraw"), at("sub/again.profraw")).unwrap();
-        let list = format!(
-            "# a comment\n\n{}\r\n{}\n",
-            at("x.profdata").display(),
-            at("gone").display()
+    fn profiles_of_one_code_object_are_added() {
+        let mut inputs = Inputs::default();
+        let gpu = "gfx1100.a.profraw";
+        assert_eq!(
+            add(&mut inputs, gpu, &image(b'a', [1, 2], [1, 0], 0)),
+            "gfx1100 Raw(11) 0 sum new"
         );
-        fs::write(at("list"), list).unwrap();
-        let names = |named: &[String]| {
-            let named: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
-            let found = expand(&named).unwrap();
-            let names: Vec<String> = found
-                .files
-                .iter()
-                .map(|path| path.strip_prefix(dir.path()).unwrap().display().to_string())
-                .collect();
-            (names, found.missing.len(), found.repeated)
+        assert_eq!(
+            add(&mut inputs, gpu, &image(b'a', [10, 20], [5, 6], 32)),
+            "gfx1100 Raw(11) 0 sum"
+        );
+        assert_eq!(
+            add(&mut inputs, gpu, &image(b'a', [100, 0], [0, 0], 32)),
+            "gfx1100 Raw(11) 0 sum"
+        );
+        let input = &inputs.all[0];
+        assert_eq!(
+            (&input.sum.as_ref().unwrap().bytes, input.files.len()),
+            (&image(b'a', [111, 22], [6, 6], 32), 3)
+        );
+        // Another function, GPU, wave size; a name without a GPU.
+        let other = image(b'b', [1, 1], [1, 1], 32);
+        assert_eq!(add(&mut inputs, gpu, &other), "gfx1100 Raw(11) 1 sum new");
+        assert_eq!(
+            add(&mut inputs, "gfx942.a.profraw", &other),
+            "gfx942 Raw(11) 2 sum new"
+        );
+        assert_eq!(
+            add(&mut inputs, gpu, &image(b'a', [1, 1], [1, 1], 64)),
+            "gfx1100 Raw(11) 3 sum new"
+        );
+        assert_eq!(
+            add(&mut inputs, "a.profraw", &other),
+            "unknown Raw(11) 4 sum new"
+        );
+        assert_eq!(
+            add(&mut inputs, "a.profraw", &image(b'c', [1, 1], [1, 1], 0)),
+            "host Raw(11) 5 sum new"
+        );
+    }
+
+    #[test]
+    fn files_that_cannot_be_added_go_to_llvm_profdata_as_they_are() {
+        let mut inputs = Inputs::default();
+        let large = image(b'a', [MAX_COUNT + 1, 0], [0, 0], 0);
+        assert_eq!(add(&mut inputs, "a", &large), "host Raw(11) 0 new");
+        let half = image(b'a', [MAX_COUNT / 2 + 1, 0], [0, 0], 0);
+        assert_eq!(add(&mut inputs, "a", &half), "host Raw(11) 1 sum new");
+        assert_eq!(
+            add(&mut inputs, "a", &half),
+            "host Raw(11) 2 new",
+            "the sum would be too large"
+        );
+        assert_eq!(inputs.all[1].sum.as_ref().unwrap().bytes, half);
+        let mut temporal = image(b'a', [1, 2], [0, 0], 0);
+        temporal[15] = 0x80;
+        assert_eq!(add(&mut inputs, "a", &temporal), "host Raw(11) 3 new");
+        // A value profile of 8 bytes after a record with a value site.
+        let mut bytes = image(b'a', [1, 2], [0, 0], 0);
+        bytes[19 * 8 + 60] = 1;
+        assert!(add(&mut inputs, "a", &bytes).contains("the value profile of record 0"));
+        bytes.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(add(&mut inputs, "a", &bytes), "host Raw(11) 4 new");
+        assert_eq!(
+            add(&mut inputs, "a", b":ir\nmain\n1\n1\n2\n"),
+            "unknown Text 5 new"
+        );
+        assert_eq!(
+            add(
+                &mut inputs,
+                "gfx90a.x",
+                b"\xfflprofi\x81\x0d\0\0\0\0\0\0\x01"
+            ),
+            "gfx90a Indexed(13) 6 new"
+        );
+        let mut later = image(b'a', [1, 2], [0, 0], 0);
+        later[8] = 12;
+        assert_eq!(add(&mut inputs, "a", &later), "unknown Raw(12) 7 new");
+    }
+
+    #[test]
+    fn damage_is_reported_with_its_offset() {
+        let good = image(b'a', [1, 2], [0, 0], 0);
+        let damaged = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = good.clone();
+            change(&mut bytes);
+            add(&mut Inputs::default(), "gfx1100.a", &bytes)
         };
-        let path = |name: &str| at(name).display().to_string();
-        let all = [
-            "[odd].profraw",
-            "a.profraw",
-            "b.profraw",
-            "sub/c.profraw",
-            "sub/deep/d.profraw",
-        ];
+        let at = |offset: usize, value: u8| damaged(&|bytes| bytes[offset] = value);
+        let mut report = String::new();
+        for (what, error) in [
+            ("short", damaged(&|bytes| bytes.truncate(200))),
+            ("short header", damaged(&|bytes| bytes.truncate(15))),
+            ("trailing garbage", damaged(&|bytes| bytes.extend([1; 8]))),
+            (
+                "second one short",
+                damaged(&|bytes| bytes.extend(&good[..160])),
+            ),
+            (
+                "second of another version",
+                damaged(&|bytes| {
+                    bytes.extend(&good);
+                    bytes[264 + 8] = 10
+                }),
+            ),
+            ("counter pointer", at(19 * 8 + 16, 0)),
+            ("names", at(19 * 8 + 72 + 32, 9)),
+            ("other file", at(0, 0)),
+            ("empty", damaged(&|bytes| bytes.clear())),
+            ("32 bits", at(1, b'R')),
+        ] {
+            writeln!(report, "{what}: {error}").unwrap();
+        }
         assert_eq!(
-            names(&[dir.path().display().to_string()]),
-            (all.map(String::from).into(), 0, 1)
-        );
-        assert_eq!(
-            names(&[path("*.profdata"), path("b.profraw")]).0,
-            ["x.profdata", "b.profraw"]
-        );
-        assert_eq!(names(&[path("*/*/[cd].profraw")]).0, ["sub/deep/d.profraw"]);
-        assert_eq!(
-            names(&[path("[odd].profraw")]).0,
-            ["[odd].profraw"],
-            "a name before a pattern"
-        );
-        assert_eq!(
-            names(&[format!("@{}", path("list"))]),
-            (vec!["x.profdata".to_owned()], 1, 0)
-        );
-        assert_eq!(
-            names(&[path("none"), path("n*"), path("sub/deep/*.x")]),
-            (vec![], 3, 0)
-        );
-        assert!(
-            expand(&[format!("@{}", path("none")).into()])
-                .unwrap_err()
-                .contains("cannot read the list")
-        );
-        assert!(
-            expand(&[at("a.profraw")])
-                .unwrap()
-                .has(&at("sub/again.profraw"))
+            report,
+            "\
+short: at byte 0x98: data records extend past the end of the file (200 bytes)
+short header: the file ends inside its header
+trailing garbage: profile at byte 0x108: not a raw profile of a little-endian 64-bit target: it begins with \
+0x101010101010101
+second one short: profile at byte 0x108: at byte 0x98: data records extend past the end of the file (160 bytes)
+second of another version: profile at byte 0x108: raw version 10, but the file begins with version 11: no \
+llvm-profdata reads both
+counter pointer: record 0: counters out of bounds; the record begins at byte 0x98
+names: names at byte 0x100: invalid names section at byte 0: a size past the end of the section
+other file: not a profile: it begins with the bytes [00, 72, 66, 6f, 72, 70, 6c, ff]
+empty: empty file: the program ended before writing it
+32 bits: a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones
+"
         );
     }
 }

@@ -1,57 +1,51 @@
-//! LLVM's llvm-profdata at work: lists of files in, one indexed profile out, and what it says about single files.
+//! Runs llvm-profdata: merges a list of files into one indexed profile, and reads what it prints about single files.
 
-use super::profile::Arch;
-use super::sums::{Item, Pile, Sums};
+use super::inputs::{Input, Inputs};
+use super::output_group::OutputGroup;
+use super::profile::{Arch, Kind};
 use crate::llvm::{Llvm, Tool};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What became of a pile.
+/// The result of merging a group.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many files are in the output. 0: llvm-profdata wanted none of them, and there is no output.
+    /// Number of files in the output. 0: llvm-profdata refused all of them, and there is no output.
     pub files: usize,
-    /// What these are of.
+    /// Their architectures.
     pub archs: BTreeSet<Arch>,
     pub problems: Vec<Problem>,
-    /// Those that worked, the one that wrote the output last.
+    /// The llvm-profdatas that were used. The last one wrote the output.
     pub tools: Vec<Tool>,
 }
 
-/// What llvm-profdata did not take.
+/// What llvm-profdata refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A file, the first of several that were added up.
+    /// The first one, if the counters of several files were added.
     file: PathBuf,
-    /// How many there are of these.
+    /// The number of files whose counters were added.
     files: usize,
-    /// All of the file is refused, not only a function.
-    pub whole_file: bool,
-    /// In its words; of a function, with its name before it.
-    what: String,
+    /// llvm-profdata refused the complete file, not only a function.
+    pub complete_file: bool,
+    /// llvm-profdata's message. If it is about a function, it begins with the function's name.
+    message: String,
 }
 
-impl Outcome {
-    fn note<'a>(&mut self, said: impl Iterator<Item = &'a Said>, sums: &Sums) {
-        for Said {
-            whole_file,
-            files,
-            what,
-        } in said
-        {
-            if let Some(first) = files.first() {
-                self.problems.push(Problem {
-                    file: sums.files[*first].0.clone(),
-                    files: files.len(),
-                    whole_file: *whole_file,
-                    what: what.clone(),
-                });
-            }
-        }
+impl Problem {
+    fn new(diagnostic: &Diagnostic, inputs: &Inputs) -> Option<Problem> {
+        let input = &inputs.all[diagnostic.input?];
+        Some(Problem {
+            file: input.files[0].clone(),
+            files: input.files.len(),
+            complete_file: diagnostic.complete_file,
+            message: diagnostic.message.clone(),
+        })
     }
 }
 
@@ -61,139 +55,158 @@ impl std::fmt::Display for Problem {
         if self.files > 1 {
             write!(f, " and {} more of the same code object", self.files - 1)?;
         }
-        write!(f, ": llvm-profdata: {}", self.what)
+        write!(f, ": llvm-profdata: {}", self.message)
     }
 }
 
-/// A llvm-profdata, and what it is to merge beside what the one before it wrote.
+/// One run of llvm-profdata.
 struct Step {
     tool: Tool,
-    items: Vec<Item>,
+    /// Indices into [`Inputs::all`]. The output of the previous step is merged, too.
+    inputs: Vec<usize>,
 }
 
-/// Merges a pile into `out`. Each llvm-profdata gets the raw profiles that it reads, the oldest first; the next one
-/// gets what that one wrote, too, since the newer read the older ones' indexed profiles.
+/// Merges a group into `out`. Each llvm-profdata gets the raw profiles that it can read, the oldest llvm-profdata
+/// first. Each one also gets the output of the previous one, because it reads the indexed profiles of older versions.
 ///
 /// # Errors
-/// A llvm-profdata is missing, or fails for another reason than its input.
+/// An llvm-profdata is missing, or fails for a reason other than its input.
 pub fn merge(
-    pile: &Pile,
-    sums: &Sums,
+    group: &OutputGroup,
+    inputs: &Inputs,
     llvm: &Llvm,
     sparse: bool,
     scratch: &Path,
     out: &Path,
-) -> Result<Outcome, String> {
-    let steps = steps(pile, llvm)?;
+) -> Result<Outcome> {
+    let steps = steps(group, inputs, llvm)?;
     let mut outcome = Outcome::default();
     let mut refused = HashSet::new();
-    let mut before: Option<PathBuf> = None;
+    let mut previous: Option<PathBuf> = None;
     for (n, step) in steps.iter().enumerate() {
         let is_last = n + 1 == steps.len();
         let to = match is_last {
             true => out.to_owned(),
             false => scratch.join(format!("step-{n}.profdata")),
         };
-        let carried = before.take();
-        // What it refuses in the midst of a file it has merged up to there: then all is merged again without that file.
-        let said = loop {
+        let previous_output = previous.take();
+        // llvm-profdata may refuse a file after it has merged a part of it. In that case, merge again without the file.
+        let result = loop {
             let mut list = List::new(scratch);
-            if let Some(carried) = &carried {
-                list.add(carried, Vec::new())?;
+            if let Some(path) = &previous_output {
+                list.add(path, None)?;
             }
-            for item in &step.items {
-                let (path, files) = sums.file(*item, scratch)?;
-                if files.first().is_some_and(|file| !refused.contains(file)) {
-                    list.add(&path, files)?;
+            for input in &step.inputs {
+                if !refused.contains(input) {
+                    list.add(&inputs.file(*input, scratch)?, Some(*input))?;
                 }
             }
-            let said = list.merge(&step.tool, sparse && is_last, &to)?;
+            let result = list.merge(&step.tool, sparse && is_last, &to)?;
+            let complete_files = || result.diagnostics.iter().filter(|d| d.complete_file);
             let before = refused.len();
-            let whole = said.lines.iter().filter(|said| said.whole_file);
-            refused.extend(whole.flat_map(|said| said.files.iter().copied()));
-            if refused.len() == before || !said.wrote {
-                break said;
+            refused.extend(complete_files().filter_map(|diagnostic| diagnostic.input));
+            if refused.len() == before || !result.has_output {
+                break result;
             }
-            outcome.note(said.lines.iter().filter(|said| said.whole_file), sums);
+            let problems = complete_files().filter_map(|d| Problem::new(d, inputs));
+            outcome.problems.extend(problems);
         };
-        outcome.note(said.lines.iter(), sums);
-        if said.wrote {
-            let tool = &step.tool;
-            outcome.tools.push(tool.clone());
-            before = Some(to);
+        let problems = result.diagnostics.iter();
+        let problems = problems.filter_map(|diagnostic| Problem::new(diagnostic, inputs));
+        outcome.problems.extend(problems);
+        if result.has_output {
+            outcome.tools.push(step.tool.clone());
+            previous = Some(to);
         }
     }
-    if before.is_some() {
-        let taken = pile.files.iter().filter(|file| !refused.contains(file));
-        let archs = taken.map(|&file| sums.files[file].1.clone());
-        outcome.files = archs.clone().count();
-        outcome.archs = archs.collect();
+    if previous.is_some() {
+        let merged = group.inputs.iter().filter(|input| !refused.contains(input));
+        for Input { files, arch, .. } in merged.map(|&input| &inputs.all[input]) {
+            outcome.files += files.len();
+            outcome.archs.insert(arch.clone());
+        }
     }
     Ok(outcome)
 }
 
-/// How many functions an indexed profile has, one of several hashes once for each.
+/// Number of functions in an indexed profile. A function with several hashes counts once per hash.
 ///
 /// # Errors
-/// llvm-profdata does not say.
-pub fn functions(tool: &Tool, profile: &Path) -> Result<usize, String> {
+/// llvm-profdata does not print it.
+pub fn functions(tool: &Tool, profile: &Path) -> Result<usize> {
     let output = tool.command().arg("show").arg(profile).output();
-    let output = output.map_err(|e| format!("cannot start {}: {e}", tool.path.display()))?;
+    let output = output.with_context(|| format!("cannot start {}", tool.path.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines = text.lines();
     lines
         .find_map(|line| line.strip_prefix("Total functions: ")?.trim().parse().ok())
-        .ok_or_else(|| format!("{} show tells no number of functions", tool.path.display()))
+        .with_context(|| {
+            let tool = tool.path.display();
+            format!("{tool} show does not print the number of functions")
+        })
 }
 
-/// What to merge with which llvm-profdata, the lowest version first.
-fn steps(pile: &Pile, llvm: &Llvm) -> Result<Vec<Step>, String> {
+/// The runs of llvm-profdata that merge a group, the lowest version first.
+fn steps(group: &OutputGroup, inputs: &Inputs, llvm: &Llvm) -> Result<Vec<Step>> {
+    let mut raw: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    let mut others = Vec::new();
+    // The highest version of an indexed profile.
+    let mut indexed = 0;
+    for &input in &group.inputs {
+        match inputs.all[input].kind {
+            Kind::Raw(version) => raw.entry(version).or_default().push(input),
+            Kind::Indexed(version) => {
+                indexed = indexed.max(version);
+                others.push(input);
+            }
+            Kind::Text => others.push(input),
+        }
+    }
     let mut steps = Vec::new();
-    for (raw, items) in &pile.raw {
-        steps.push(Step {
-            tool: llvm.profdata(*raw)?,
-            items: items.clone(),
-        });
+    for (version, inputs) in raw {
+        let tool = llvm.profdata(version)?;
+        steps.push(Step { tool, inputs });
     }
     steps.sort_by_key(|step: &Step| step.tool.version.numbers);
-    if pile.others.is_empty() {
+    if others.is_empty() {
         return Ok(steps);
     }
-    // What is merged already goes to the last of them, if that is new enough.
+    // The last one merges indexed and text profiles too, if it is new enough.
     let is_enough = |tool: &Tool| match tool.indexed_version() {
-        Ok(version) => *version >= pile.indexed,
+        Ok(version) => *version >= indexed,
         Err(_) => false,
     };
     match steps.last_mut() {
-        Some(last) if pile.indexed == 0 || is_enough(&last.tool) => last.items.extend(&pile.others),
+        Some(last) if indexed == 0 || is_enough(&last.tool) => last.inputs.extend(&others),
         _ => steps.push(Step {
             tool: llvm.newest("llvm-profdata")?,
-            items: pile.others.clone(),
+            inputs: others,
         }),
     }
     Ok(steps)
 }
 
-/// Files for one llvm-profdata.
+/// The list of files for one run of llvm-profdata.
 struct List<'a> {
     scratch: &'a Path,
     text: Vec<u8>,
-    /// By the path in the list: indices into [`Sums::files`].
-    files: HashMap<Vec<u8>, Vec<usize>>,
+    /// Indices into [`Inputs::all`], by the path in the list. `None`: the output of an earlier step.
+    inputs: HashMap<Vec<u8>, Option<usize>>,
 }
 
-/// What llvm-profdata said.
-struct Report {
-    lines: Vec<Said>,
-    /// There is an output.
-    wrote: bool,
+/// The result of one run of llvm-profdata.
+struct MergeResult {
+    diagnostics: Vec<Diagnostic>,
+    has_output: bool,
 }
 
-struct Said {
-    /// All of the file is refused, not only a function.
-    whole_file: bool,
-    files: Vec<usize>,
-    what: String,
+/// A line that llvm-profdata printed about a file.
+struct Diagnostic {
+    /// llvm-profdata refuses the complete file, not only a function.
+    complete_file: bool,
+    /// See [`List::inputs`].
+    input: Option<usize>,
+    message: String,
 }
 
 impl List<'_> {
@@ -201,13 +214,13 @@ impl List<'_> {
         List {
             scratch,
             text: Vec::new(),
-            files: HashMap::new(),
+            inputs: HashMap::new(),
         }
     }
 
-    fn add(&mut self, path: &Path, files: Vec<usize>) -> Result<(), String> {
+    fn add(&mut self, path: &Path, input: Option<usize>) -> Result<()> {
         let bytes = path.as_os_str().as_bytes();
-        // A line of the list is trimmed, and `-` is stdin.
+        // llvm-profdata trims the lines of the list, and `-` means stdin.
         let is_plain = bytes != b"-"
             && !bytes.contains(&b'\n')
             && !bytes.last().is_some_and(u8::is_ascii_whitespace);
@@ -215,25 +228,26 @@ impl List<'_> {
         let path = match is_plain {
             true => path,
             false => {
-                link = self.scratch.join(format!("link-{}", self.files.len()));
-                let whole = std::path::absolute(path).and_then(|path| symlink(path, &link));
-                whole.map_err(|e| format!("cannot make the link {}: {e}", link.display()))?;
+                link = self.scratch.join(format!("link-{}", self.inputs.len()));
+                let target = std::path::absolute(path);
+                target
+                    .and_then(|target| symlink(target, &link))
+                    .with_context(|| format!("cannot create the link {}", link.display()))?;
                 &link
             }
         };
-        // A weight before it: llvm-profdata would look for one where the name has a comma.
+        // The weight is explicit because llvm-profdata would parse the part of the path before a comma as a weight.
         self.text.extend_from_slice(b"1,");
         self.text.extend_from_slice(path.as_os_str().as_bytes());
         self.text.push(b'\n');
-        self.files
-            .insert(path.as_os_str().as_bytes().to_vec(), files);
+        self.inputs
+            .insert(path.as_os_str().as_bytes().to_vec(), input);
         Ok(())
     }
 
-    fn merge(&self, tool: &Tool, sparse: bool, to: &Path) -> Result<Report, String> {
+    fn merge(&self, tool: &Tool, sparse: bool, to: &Path) -> Result<MergeResult> {
         let list = self.scratch.join("list");
-        fs::write(&list, &self.text)
-            .map_err(|e| format!("cannot write {}: {e}", list.display()))?;
+        fs::write(&list, &self.text).with_context(|| format!("cannot write {}", list.display()))?;
         let mut command = tool.command();
         command.args(["merge", "--failure-mode=all"]);
         if sparse {
@@ -244,37 +258,45 @@ impl List<'_> {
         command.arg(files).arg("-o").arg(to);
         let output = command
             .output()
-            .map_err(|e| format!("cannot start {}: {e}", tool.path.display()))?;
-        let lines = self.read(&output.stderr);
-        let wrote = output.status.success();
-        if !wrote && !lines.iter().any(|said| said.whole_file) {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let line = said.lines().find(|line| line.starts_with("error"));
-            let line = line.or(said.lines().last()).unwrap_or("it says nothing");
-            return Err(format!(
+            .with_context(|| format!("cannot start {}", tool.path.display()))?;
+        let diagnostics = self.diagnostics(&output.stderr);
+        let has_output = output.status.success();
+        if !has_output
+            && !diagnostics
+                .iter()
+                .any(|diagnostic| diagnostic.complete_file)
+        {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let line = text.lines().find(|line| line.starts_with("error"));
+            let line = line.or(text.lines().last()).unwrap_or("no message");
+            bail!(
                 "{} merge, of {} files: {}: {line}",
                 tool.path.display(),
-                self.files.len(),
+                self.inputs.len(),
                 output.status
-            ));
+            );
         }
-        Ok(Report { lines, wrote })
+        Ok(MergeResult {
+            diagnostics,
+            has_output,
+        })
     }
 
-    /// `warning: FILE: why` where a file is refused, `FILE: FUNCTION: why` where a function is; other lines are advice.
-    fn read(&self, said: &[u8]) -> Vec<Said> {
-        let lines = said.split(|&byte| byte == b'\n');
+    /// `warning: FILE: why` if llvm-profdata refuses a file, `FILE: FUNCTION: why` if it refuses a function. Other
+    /// lines are advice.
+    fn diagnostics(&self, stderr: &[u8]) -> Vec<Diagnostic> {
+        let lines = stderr.split(|&byte| byte == b'\n');
         lines
             .filter_map(|line| {
-                let own = line.strip_prefix(b"warning: ");
-                let text = own.unwrap_or(line);
+                let warning = line.strip_prefix(b"warning: ");
+                let text = warning.unwrap_or(line);
                 let mut breaks = text.windows(2).enumerate().filter(|(_, two)| two == b": ");
-                let (path, files) =
-                    breaks.find_map(|(at, _)| Some((at, self.files.get(&text[..at])?)))?;
-                Some(Said {
-                    whole_file: own.is_some(),
-                    files: files.clone(),
-                    what: OsStr::from_bytes(&text[path + 2..]).display().to_string(),
+                let (path, input) =
+                    breaks.find_map(|(at, _)| Some((at, self.inputs.get(&text[..at])?)))?;
+                Some(Diagnostic {
+                    complete_file: warning.is_some(),
+                    input: *input,
+                    message: OsStr::from_bytes(&text[path + 2..]).display().to_string(),
                 })
             })
             .collect()

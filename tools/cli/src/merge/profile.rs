@@ -1,32 +1,29 @@
-//! What a file is, of what, and whether all of it is there.
+//! Reads a profile: its kind, its architecture, and whether it is valid.
 
-use crate::llvm::indexed_version;
 use crate::names;
-use profraw::format::{COUNTER, Format, MAGIC, VARIANT_MASK};
-use profraw::{Error, Layout};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use profraw::format::VARIANT_MASK;
+use profraw::{Error, Layout, kind};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Read;
-use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What counted.
+/// Where the profiled code ran.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arch {
     /// A GPU, as LLVM's and devprof's runtimes put it into the file's name: `gfx1100`.
     Gpu(String),
     Host,
-    /// A profile that does not tell, such as one that was merged.
+    /// The profile does not contain this information, for example because it was merged.
     Unknown,
 }
 
-/// What a file holds, by its first bytes.
+/// The format of a file, with its version without variant flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Its raw version.
     Raw(u64),
-    /// Its indexed version.
     Indexed(u64),
     Text,
 }
@@ -35,43 +32,38 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Profile {
     pub kind: Kind,
-    /// By its name; a raw profile without one in its name is of the host, or of a GPU where its records say so.
+    /// The architecture in its name. A raw profile without one is of the host, unless its records are of a GPU.
     pub named: Option<Arch>,
-    /// All of a raw profile. Of others llvm-profdata is the reader.
+    /// All bytes of a raw profile; the first [`HEAD`] ones of others, which llvm-profdata reads.
     pub bytes: Vec<u8>,
 }
 
-/// First word of a raw profile of a 32-bit target.
-const MAGIC_32: u64 = 0xff6c_7072_6f66_5281;
-
-/// Bytes that are read before it is known what a file is; most profiles are shorter.
+/// Number of bytes to read before the format of a file is known. Most profiles are shorter.
 const HEAD: u64 = 1 << 16;
 
+/// Opens a profile and determines its format.
+///
 /// # Errors
-/// The file cannot be read, or is no profile.
-pub fn open(path: &Path) -> Result<Profile, String> {
-    // Opening a pipe would wait for a writer.
+/// The file cannot be read, or is not a profile.
+pub fn open(path: &Path) -> Result<Profile> {
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
-    let unopened = |e| format!("cannot open it: {e}");
-    let mut file = options.open(path).map_err(unopened)?;
-    let data = file.metadata().map_err(unopened)?;
-    if !data.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let unread = |e| format!("cannot read it: {e}");
+    let mut file = options.open(path).context("cannot open it")?;
+    let data = file.metadata().context("cannot open it")?;
+    ensure!(data.is_file(), "not a regular file");
     let mut bytes = Vec::with_capacity(data.len().min(HEAD) as usize);
     (&mut file)
         .take(HEAD)
         .read_to_end(&mut bytes)
-        .map_err(unread)?;
-    let kind = kind(&bytes)?;
+        .context("cannot read it")?;
+    let kind = kind_of(&bytes)?;
     if let Kind::Raw(_) = kind
         && bytes.len() as u64 == HEAD
     {
         let rest = data.len().saturating_sub(HEAD);
         bytes.reserve_exact(usize::try_from(rest).unwrap_or_default());
-        file.read_to_end(&mut bytes).map_err(unread)?;
+        file.read_to_end(&mut bytes).context("cannot read it")?;
     }
     Ok(Profile {
         kind,
@@ -80,30 +72,35 @@ pub fn open(path: &Path) -> Result<Profile, String> {
     })
 }
 
-fn kind(head: &[u8]) -> Result<Kind, String> {
-    let word = |n: usize| {
-        Some(u64::from_le_bytes(
-            head.get(8 * n..8 * n + 8)?.try_into().ok()?,
-        ))
-    };
-    if head.is_empty() {
-        return Err("it is empty: its program ended before it was written".to_owned());
-    }
-    if let Some(version) = indexed_version(head) {
-        return Ok(Kind::Indexed(version));
-    }
-    match (word(0), word(1)) {
-        (Some(MAGIC), Some(version)) => Ok(Kind::Raw(version & !VARIANT_MASK)),
-        (Some(magic), _) if [MAGIC, MAGIC_32].contains(&magic.swap_bytes()) || magic == MAGIC_32 => {
-            Err("a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones".to_owned())
-        }
-        // As LLVM's reader has it: eight characters.
-        _ if head.iter().take(8).all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace()) => Ok(Kind::Text),
-        _ => Err(format!("no profile: it begins with the bytes {:02x?}", &head[..head.len().min(8)])),
+fn kind_of(head: &[u8]) -> Result<Kind> {
+    ensure!(
+        !head.is_empty(),
+        "empty file: the program ended before writing it"
+    );
+    match kind::Kind::of(head) {
+        Some(kind::Kind::Raw {
+            bits: 64,
+            big_endian: false,
+            version,
+        }) => Ok(Kind::Raw(raw_version(version)?)),
+        Some(kind::Kind::Raw { .. }) => bail!(
+            "a raw profile of a 32-bit or big-endian target; devprof reads 64-bit little-endian ones"
+        ),
+        Some(kind::Kind::Indexed { version }) => Ok(Kind::Indexed(raw_version(version)?)),
+        None if kind::is_text(head) => Ok(Kind::Text),
+        None => bail!(
+            "not a profile: it begins with the bytes {:02x?}",
+            &head[..head.len().min(8)]
+        ),
     }
 }
 
-/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also behind another word
+fn raw_version(version: Option<u64>) -> Result<u64> {
+    let version = version.context("the file ends inside its header")?;
+    Ok(version & !VARIANT_MASK)
+}
+
+/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also after a prefix
 /// (`run7-gfx90a.profraw`).
 pub fn named(path: &Path) -> Option<Arch> {
     let name = path.file_name()?.to_str()?;
@@ -137,115 +134,67 @@ impl fmt::Display for Arch {
 /// A function's name (MD5) and hash.
 pub type Function = (u64, u64);
 
-/// A part of a file that may differ between profiles of one code object.
-#[derive(Clone, Debug)]
-pub struct Counts {
-    pub range: Range<usize>,
-    pub what: What,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// 64-bit numbers.
-    Counters,
-    /// In a record: the device's wave size, 0 until it has run the function.
-    WaveSize,
-}
-
-/// All the raw profiles of a file.
+/// What a valid file of raw profiles contains.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct Checked {
     pub functions: Vec<Function>,
-    /// A record says that it ran on a GPU.
-    pub device: bool,
-    /// Where the counts are, in the file's order. `None`: there are other things in it than can be added up.
-    pub counts: Option<Vec<Counts>>,
+    /// A record is of a function that ran on a GPU.
+    pub is_device: bool,
 }
 
-/// Temporal profiles have time stamps, those of byte coverage and of entries only no numbers.
-const ADDABLE_VARIANTS: u64 = 1 << 55 | 1 << 56 | 1 << 57 | 1 << 58;
-
-/// Checks all of a raw profile of version 10 or 11.
+/// Validates all raw profiles in a file, of version 10 or 11. `version` is that of the first one.
 ///
 /// # Errors
-/// What is damaged, and where.
-pub fn check(bytes: &[u8], raw: u64) -> Result<Whole, String> {
-    let mut whole = Whole {
-        counts: Some(Vec::new()),
-        ..Whole::default()
-    };
+/// What is damaged, and its offset.
+pub fn check(bytes: &[u8], version: u64) -> Result<Checked> {
+    let mut checked = Checked::default();
     let mut base = 0;
     while base < bytes.len() {
-        let at = |error: &dyn fmt::Display| match base {
-            0 => error.to_string(),
-            _ => format!("the profile that begins at byte {base:#x}: {error}"),
+        let end = checked.add(&bytes[base..], base, version);
+        base += match base {
+            0 => end?,
+            _ => end.with_context(|| format!("profile at byte {base:#x}"))?,
         };
-        let own = &bytes[base..];
-        if let Ok(Kind::Raw(version)) = kind(own)
-            && version != raw
-        {
-            return Err(at(&format!(
-                "raw version {version}, where the file begins with {raw}: no llvm-profdata reads both"
-            )));
-        }
-        let layout = Layout::read(own).map_err(|e| at(&e))?;
-        let mut claimed = 0u64;
-        for place in profraw::places(own, &layout) {
-            let place = place.map_err(|e| match e {
-                Error::Record { record, .. } => {
-                    let start = base + layout.data.start + record * layout.format().record;
-                    at(&format!("{e}; the record begins at byte {start:#x}"))
-                }
-                _ => at(&e),
-            })?;
-            whole.functions.push((place.name, place.hash));
-            claimed += place.counters.len() as u64 / layout.header.counter();
-        }
-        // Each counter is one function's. llvm-profdata would read them again for every record that claims them.
-        if claimed > layout.header.num_counters {
-            return Err(at(&format!(
-                "the records claim {claimed} counters, and there are {}",
-                layout.header.num_counters
-            )));
-        }
-        for text in names::texts(&own[layout.names.clone()]) {
-            text.map_err(|e| {
-                let start = base + layout.names.start;
-                at(&format!("the names, which begin at byte {start:#x}: {e}"))
-            })?;
-        }
-        let end = profraw::end(own, &layout).map_err(|e| at(&e))?;
-        whole.note(own, base, &layout, end);
-        base += end;
     }
-    Ok(whole)
+    Ok(checked)
 }
 
-impl Whole {
-    fn note(&mut self, bytes: &[u8], base: usize, layout: &Layout, end: usize) {
-        let format: &Format = layout.format();
-        let addable = layout.header.version & VARIANT_MASK & !ADDABLE_VARIANTS == 0
-            && layout.bitmap.is_empty()
-            && end == layout.end
-            && layout.header.counter() == COUNTER;
-        if !addable {
-            self.counts = None;
+impl Checked {
+    /// Validates the raw profile at the beginning of `bytes`, which are at byte `base` of the file. Returns its size.
+    fn add(&mut self, bytes: &[u8], base: usize, version: u64) -> Result<usize> {
+        if let Ok(Kind::Raw(own)) = kind_of(bytes) {
+            ensure!(
+                own == version,
+                "raw version {own}, but the file begins with version {version}: no llvm-profdata reads both"
+            );
         }
-        let mut add = |range: Range<usize>, what| {
-            if let Some(counts) = &mut self.counts {
-                let range = base + range.start..base + range.end;
-                counts.push(Counts { range, what });
-            }
-        };
-        if let Some(at) = format.wave_size {
-            for record in layout.data.clone().step_by(format.record) {
-                let range = record + at..record + at + 2;
-                self.device |= bytes[range.clone()] != [0, 0];
-                add(range, What::WaveSize);
-            }
+        let layout = Layout::read(bytes)?;
+        let mut claimed = 0u64;
+        for ranges in profraw::counter_ranges(bytes, &layout) {
+            let ranges = ranges.map_err(|error| match error {
+                Error::Record { record, .. } => {
+                    let start = base + layout.data.start + record * layout.format().record;
+                    anyhow!("{error}; the record begins at byte {start:#x}")
+                }
+                _ => error.into(),
+            })?;
+            self.functions.push((ranges.name, ranges.hash));
+            claimed += ranges.counters.len() as u64 / layout.header.counter();
         }
-        add(layout.counters.clone(), What::Counters);
-        add(layout.uniform.clone(), What::Counters);
+        // A counter belongs to one function. llvm-profdata would read it again for every record that claims it.
+        let counters = layout.header.num_counters;
+        ensure!(
+            claimed <= counters,
+            "the records claim {claimed} counters, but there are {counters}"
+        );
+        for text in names::texts(&bytes[layout.names.clone()]) {
+            text.map_err(|error| {
+                anyhow!("names at byte {:#x}: {error}", base + layout.names.start)
+            })?;
+        }
+        let mut records = layout.format().records(&bytes[layout.data.clone()]);
+        self.is_device |= records.any(|record| record.offload_device_wave_size.get() != 0);
+        Ok(profraw::end(bytes, &layout)?)
     }
 }
 
@@ -254,7 +203,7 @@ mod tests {
     use super::*;
     use profraw::format::{Header, V10};
 
-    /// Version 10: two records with these pointers to the two counters that there are, and their numbers.
+    /// Version 10: two counters, and two records with these counter pointers and numbers of counters.
     fn profile(records: [(u64, u64); 2]) -> Vec<u8> {
         let mut words = Header {
             version: V10.version,
@@ -272,11 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_one_records() {
-        let functions = |records| check(&profile(records), 10).map(|whole| whole.functions.len());
-        assert_eq!(functions([(128, 1), (72, 1)]), Ok(2));
-        let error = "the records claim 4 counters, and there are 2".to_owned();
-        assert_eq!(functions([(128, 2), (64, 2)]), Err(error));
+    fn a_counter_belongs_to_one_record() {
+        let functions = |records| {
+            let checked = check(&profile(records), 10);
+            checked.map(|checked| checked.functions.len())
+        };
+        assert_eq!(functions([(128, 1), (72, 1)]).unwrap(), 2);
+        let error = functions([(128, 2), (64, 2)]).unwrap_err().to_string();
+        assert_eq!(error, "the records claim 4 counters, but there are 2");
     }
 
     #[test]

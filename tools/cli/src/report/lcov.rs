@@ -1,10 +1,10 @@
-//! LCOV's tracefiles (geninfo(1)). Functions have their symbols' names there, as llvm-cov writes them: genhtml demangles.
+//! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them.
 
-use super::model::{Cell, File, Line, Report, Site};
+use super::model::{Cell, Condition, File, Line, Report};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Whose counts to write.
+/// Which counts to write.
 #[derive(Clone, Copy)]
 pub enum Which {
     /// All architectures together.
@@ -12,7 +12,7 @@ pub enum Which {
     Column(usize),
 }
 
-/// `coverage.lcov` of all architectures, and a file for each column that ran.
+/// Writes `coverage.lcov`, with all architectures, and one file per column that ran.
 pub fn write_all(report: &Report, dir: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     write(report, Which::Device, &mut bytes)?;
@@ -30,14 +30,14 @@ pub fn write_all(report: &Report, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a path can be written: a record is a line.
-pub fn names(path: &str) -> bool {
+/// Whether a path can be written. It cannot if it has a line break, because a record is one line.
+pub fn can_name(path: &str) -> bool {
     !path.contains(['\n', '\r'])
 }
 
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
     for (index, file) in report.files.iter().enumerate() {
-        if !names(&file.path) {
+        if !can_name(&file.path) {
             continue;
         }
         write_file(report, index, file, which, out)?;
@@ -55,7 +55,7 @@ fn write_file(
     let lines: Vec<(&Line, u64)> = file
         .lines
         .iter()
-        .filter_map(|line| Some((line, of_line(line, which)?)))
+        .filter_map(|line| Some((line, line_count(line, which)?)))
         .collect();
     if lines.is_empty() {
         return Ok(());
@@ -88,12 +88,13 @@ fn write_file(
     )?;
     let (mut found, mut hit) = (0, 0);
     for (line, _) in &lines {
-        let sites = line.branches.iter().filter_map(|site| of_site(site, which));
-        for (block, (taken, not_taken)) in sites.enumerate() {
+        let conditions = line.branches.iter();
+        let counts = conditions.filter_map(|condition| condition_counts(condition, which));
+        for (block, (taken, not_taken)) in counts.enumerate() {
             for (branch, count) in [taken, not_taken].into_iter().enumerate() {
                 found += 1;
                 hit += usize::from(count > 0);
-                // A condition that was never evaluated has no counts.
+                // `-` means that the condition was never evaluated.
                 match taken == 0 && not_taken == 0 {
                     true => writeln!(out, "BRDA:{},{block},{branch},-", line.number)?,
                     false => writeln!(out, "BRDA:{},{block},{branch},{count}", line.number)?,
@@ -115,17 +116,17 @@ fn write_file(
     writeln!(out, "end_of_record")
 }
 
-fn of_line(line: &Line, which: Which) -> Option<u64> {
+fn line_count(line: &Line, which: Which) -> Option<u64> {
     match which {
         Which::Device => line.device,
         Which::Column(column) => counted(line.columns[column]),
     }
 }
 
-fn of_site(site: &Site, which: Which) -> Option<(u64, u64)> {
+fn condition_counts(condition: &Condition, which: Which) -> Option<(u64, u64)> {
     match which {
-        Which::Device => site.device,
-        Which::Column(column) => site.columns[column],
+        Which::Device => condition.device,
+        Which::Column(column) => condition.columns[column],
     }
 }
 

@@ -1,6 +1,6 @@
-//! From the regions of functions to the counts of a file's lines, as llvm-cov has them. It is done here because
-//! llvm-cov, when it is given several code objects, takes the first function of a name that it meets, be it one that the
-//! code object only declares, or whose code is another: what it says depends on the order of the code objects.
+//! Computes the counts of lines from the regions of functions, as llvm-cov does. llvm-cov's own line counts cannot be
+//! used: given several code objects, it uses only the first function of each name, even if that code object only declares
+//! it or has a different version of it. So its output depends on the order of the code objects.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,15 +11,15 @@ pub type Position = (u32, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Code,
-    /// A macro's use.
+    /// The use of a macro.
     Expansion,
     /// Not compiled, or a comment.
     Skipped,
-    /// Between a condition and what it guards: it says how often what follows ran, and is no code itself.
+    /// The space between a condition and the code that it guards. It has the count of that code, but is not code itself.
     Gap,
 }
 
-/// A part of a file. Its end is the position behind it.
+/// A part of a file. `end` is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
     pub start: Position,
@@ -28,48 +28,48 @@ pub struct Region {
     pub count: u64,
 }
 
-/// The count of each line that has code: the largest among what goes on from the line before and the regions that
-/// begin on the line. At each position the innermost region counts.
+/// The count of each line that has code: the maximum of the counts of the region that continues from the line before and
+/// of the regions that start on the line. At each position the innermost region applies.
 pub fn counts(regions: Vec<Region>) -> BTreeMap<u32, u64> {
-    let regions = distinct(regions);
+    let regions = sorted(regions);
     let ends = regions.iter().map(|region| region.end);
     let changes: BTreeSet<Position> = ends.chain(regions.iter().map(|r| r.start)).collect();
 
     let mut lines = BTreeMap::new();
     let mut next = regions.iter().peekable();
     let mut open: Vec<&Region> = Vec::new();
-    // The line that is looked at, what went on from the one before, and what begins on it.
-    let (mut line, mut before, mut begun) = (0, None, Vec::new());
+    // The current line, the region that continues from the line before, and the regions that start on the line.
+    let (mut line, mut continued, mut started) = (0, None, Vec::new());
     for position in changes {
         if position.0 != line {
-            put(&mut lines, line, before, &begun);
-            before = open.last().copied();
-            begun.clear();
+            set_count(&mut lines, line, continued, &started);
+            continued = open.last().copied();
+            started.clear();
             for between in line + 1..position.0 {
-                put(&mut lines, between, before, &begun);
+                set_count(&mut lines, between, continued, &started);
             }
             line = position.0;
         }
         open.retain(|region| region.end > position);
-        let mut starts = None;
+        let mut last = None;
         while let Some(region) = next.next_if(|region| region.start == position) {
-            starts = Some(region);
+            last = Some(region);
             if region.end > region.start {
                 open.push(region);
             }
         }
-        // An empty region holds nothing, but is a place that its surroundings reach.
-        if let Some(region) = starts.filter(|region| region.kind != Kind::Gap) {
-            begun.push(open.last().copied().unwrap_or(region));
+        // For an empty region, the region around it applies.
+        if let Some(region) = last.filter(|region| region.kind != Kind::Gap) {
+            started.push(open.last().copied().unwrap_or(region));
         }
     }
-    put(&mut lines, line, before, &begun);
+    set_count(&mut lines, line, continued, &started);
     lines
 }
 
-/// What holds another comes before it. The same place in several functions (a template's instances, a macro's uses)
-/// has the sum of their counts.
-fn distinct(mut regions: Vec<Region>) -> Vec<Region> {
+/// The regions, sorted so that outer regions precede inner ones, and without duplicates. Several functions can have the
+/// same region (instances of a template, uses of a macro). Its count is their sum.
+fn sorted(mut regions: Vec<Region>) -> Vec<Region> {
     regions.sort_by_key(|region| (region.start, Reverse(region.end), region.kind));
     regions.dedup_by(|other, first| {
         let same = (other.start, other.end) == (first.start, first.end);
@@ -81,17 +81,23 @@ fn distinct(mut regions: Vec<Region>) -> Vec<Region> {
     regions
 }
 
-fn put(lines: &mut BTreeMap<u32, u64>, line: u32, before: Option<&Region>, begun: &[&Region]) {
-    let counted = |region: &&&Region| region.kind != Kind::Skipped;
-    let goes_on = before.filter(|region| counted(&region));
-    // A line on which something begins that is not compiled has no code unless some begins there, too.
-    let skipped = begun.first().is_some_and(|first| !counted(&first));
-    if begun.iter().any(|region| counted(&region)) || (goes_on.is_some() && !skipped) {
-        let counts = begun
+/// Sets the count of a line, if it has code.
+fn set_count(
+    lines: &mut BTreeMap<u32, u64>,
+    line: u32,
+    continued: Option<&Region>,
+    started: &[&Region],
+) {
+    let is_compiled = |region: &&&Region| region.kind != Kind::Skipped;
+    let continued = continued.filter(|region| is_compiled(&region));
+    // If the first region that starts on the line is skipped, the line has code only if other code starts on it.
+    let is_skipped = started.first().is_some_and(|first| !is_compiled(&first));
+    if started.iter().any(|region| is_compiled(&region)) || (continued.is_some() && !is_skipped) {
+        let counts = started
             .iter()
-            .filter(|region| region.kind != Kind::Gap && counted(region));
-        let most = counts.map(|region| region.count).max().unwrap_or(0);
-        lines.insert(line, most.max(goes_on.map_or(0, |region| region.count)));
+            .filter(|region| region.kind != Kind::Gap && is_compiled(region));
+        let max = counts.map(|region| region.count).max().unwrap_or(0);
+        lines.insert(line, max.max(continued.map_or(0, |region| region.count)));
     }
 }
 
@@ -112,7 +118,7 @@ mod tests {
         counts(regions.to_vec()).into_iter().collect()
     }
 
-    /// `{` on 1, `if (x)` on 2, `return;` on 3, a line more, `}` on 5.
+    /// `{` on line 1, `if (x)` on 2, `return;` on 3, another statement on 4, `}` on 5.
     fn early_return() -> [Region; 4] {
         [
             region((1, 10), (5, 2), Kind::Code, 100),

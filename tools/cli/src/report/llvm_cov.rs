@@ -1,9 +1,10 @@
-//! What llvm-cov knows of one code object: the regions and branches of its functions, with the counts of a profile.
+//! Reads a code object with llvm-cov: the regions and branches of its functions, with the counts of a profile.
 
 use super::lines::{Kind, Position, Region};
-use super::mapping::{self, Mapped};
+use super::mapping::{self, Mapping};
 use crate::llvm::Tool;
 use crate::names;
+use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs;
@@ -12,27 +13,28 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
-/// A function as one code object has it.
+/// A function in one code object.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// As the profile has it: the symbol's name, with `file:` before it when it is local to its file.
+    /// The name in the profile: the symbol, with the prefix `file:` if the function is local to its file.
     pub name: String,
-    pub mapped: Mapped,
+    pub mapping: Mapping,
     pub files: Vec<Arc<str>>,
-    /// Each with its file's index in `files`.
+    /// Regions, with the index of their file in `files`.
     pub regions: Vec<(usize, Region)>,
     pub branches: Vec<(usize, Branch)>,
-    /// How often it was entered, each lane for itself.
+    /// How often it was entered, counted per work-item.
     pub count: u64,
-    /// Of several functions of one name whose sources differ: its number among them.
+    /// Which of several functions of the same name with different sources it is.
     pub variant: Variant,
 }
 
-/// Code objects may have different code under one name, by macros or by accident.
+/// The number of a function among those of the same name in other code objects that have different sources, because of
+/// macros or by accident.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {
     pub number: u32,
-    /// Its structure is that of an earlier one, so that the profile has one count for both.
+    /// It has the same hash as an earlier one, so the profile has one count for both.
     pub shares_counts: bool,
 }
 
@@ -45,15 +47,15 @@ pub struct Branch {
     pub not_taken: u64,
 }
 
-/// The functions of a code object, and the names of those whose counts belong to another build.
+/// The functions of a code object, and the names of those whose counts are from another build.
 #[derive(Debug, Default)]
 pub struct Object {
     pub functions: Vec<Function>,
     pub mismatched: Vec<String>,
 }
 
-/// No source has more lines; a damaged mapping may say so.
-const MOST_LINES: u64 = 4 << 20;
+/// A mapping with a higher line number is damaged.
+const MAX_LINE: u64 = 4 << 20;
 
 #[derive(Deserialize)]
 struct Export {
@@ -70,108 +72,100 @@ struct Exported {
     name: String,
     count: u64,
     filenames: Vec<Arc<str>>,
-    /// Line, column, line and column of the end, count, file, expanded file, kind.
+    /// Line, column, end line, end column, count, file, expanded file, kind.
     regions: Vec<[u64; 8]>,
-    /// Line, column, line and column of the end, true, false, file, expanded file, kind.
+    /// Line, column, end line, end column, true count, false count, file, expanded file, kind.
     #[serde(default)]
     branches: Vec<[u64; 9]>,
 }
 
-/// Reads a code object with the counts of a profile; without one, as one that did not run.
+/// Reads a code object with the counts of a profile. Without a profile, all counts are 0.
 ///
 /// # Errors
-/// llvm-cov or the file cannot be read; what llvm-cov said.
-pub fn read(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> Result<Object, String> {
-    let bytes = fs::read(object).map_err(|e| format!("cannot read {}: {e}", object.display()))?;
-    let mut mapped = mapping::functions(&bytes)?;
+/// The file cannot be read, or llvm-cov fails.
+pub fn read(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> anyhow::Result<Object> {
+    let bytes = fs::read(object).with_context(|| format!("cannot read {}", object.display()))?;
+    let mut mappings = mapping::functions(&bytes)?;
     let mut read = Object::default();
     for exported in export(llvm_cov, object, profile)? {
-        let Some(mapped) = mapped.remove(&names::hash(&exported.name)) else {
+        let Some(mapping) = mappings.remove(&names::hash(&exported.name)) else {
             continue;
         };
-        read.functions.push(function(exported, mapped)?);
+        read.functions.push(function(exported, mapping)?);
     }
-    mapped.retain(|_, mapped| !mapped.unused);
-    if !mapped.is_empty() {
+    mappings.retain(|_, mapping| !mapping.unused);
+    if !mappings.is_empty() {
         let names = mapping::names(&bytes).unwrap_or_default();
         let name = |hash: &u64| match names.get(hash) {
             Some(name) => name.clone(),
             None => format!("(function {hash:#018x})"),
         };
-        read.mismatched = mapped.keys().map(name).collect();
+        read.mismatched = mappings.keys().map(name).collect();
         read.mismatched.sort();
     }
     Ok(read)
 }
 
-fn export(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> Result<Vec<Exported>, String> {
+/// Runs `llvm-cov export`.
+fn export(llvm_cov: &Tool, object: &Path, profile: Option<&Path>) -> anyhow::Result<Vec<Exported>> {
     let mut command = llvm_cov.command();
     command.arg("export").arg(object);
     match profile {
         Some(profile) => command.arg("-instr-profile").arg(profile),
         None => command.arg("-empty-profile"),
     };
-    let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", llvm_cov.path.display());
+    let path = llvm_cov.path.display();
+    let failed = || format!("cannot run {path}");
     let mut child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|e| failed(&e))?;
+        .with_context(failed)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (parsed, said) = std::thread::scope(|scope| {
-        let said = scope.spawn(|| {
-            let mut said = Vec::new();
-            // A pipe that breaks ends what was said.
-            let _ = stderr.map(|mut pipe| pipe.read_to_end(&mut said));
-            String::from_utf8_lossy(&said).into_owned()
+    let (parsed, messages) = std::thread::scope(|scope| {
+        let messages = scope.spawn(|| {
+            let mut messages = Vec::new();
+            // What was read before an error is still useful.
+            let _ = stderr.map(|mut pipe| pipe.read_to_end(&mut messages));
+            String::from_utf8_lossy(&messages).into_owned()
         });
         let parsed = stdout.map(|pipe| serde_json::from_reader::<_, Export>(BufReader::new(pipe)));
-        (parsed, said.join().unwrap_or_default())
+        (parsed, messages.join().unwrap_or_default())
     });
-    let status = child.wait().map_err(|e| failed(&e))?;
+    let status = child.wait().with_context(failed)?;
     if !status.success() {
-        let why = said.lines().find(|line| line.starts_with("error:"));
-        return Err(failed(
-            &why.or(said.lines().next())
-                .unwrap_or("it failed and said nothing"),
-        ));
+        let error = messages.lines().find(|line| line.starts_with("error:"));
+        let error = error.or(messages.lines().next());
+        bail!("{path}: {}", error.unwrap_or("it failed without a message"));
     }
-    match parsed {
-        Some(Ok(export)) => Ok(export
-            .data
-            .into_iter()
-            .flat_map(|data| data.functions)
-            .collect()),
-        Some(Err(e)) => Err(failed(&format_args!(
-            "its export cannot be understood: {e}"
-        ))),
-        None => Ok(Vec::new()),
-    }
+    let Some(parsed) = parsed else {
+        return Ok(Vec::new());
+    };
+    let export = parsed.with_context(|| format!("{path}: cannot parse its output"))?;
+    let functions = export.data.into_iter().flat_map(|data| data.functions);
+    Ok(functions.collect())
 }
 
-fn function(exported: Exported, mapped: Mapped) -> Result<Function, String> {
+fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
     let files = exported.filenames;
     let known = |file: u64| {
         let file = file as usize;
-        let lacking = || {
-            format!(
-                "llvm-cov names file {file} of {} for {}",
-                files.len(),
-                exported.name
-            )
-        };
-        (file < files.len()).then_some(file).ok_or_else(lacking)
+        let name = &exported.name;
+        match file < files.len() {
+            true => Ok(file),
+            false => bail!("llvm-cov names file {file} of {} for {name}", files.len()),
+        }
     };
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let lines = exported
         .regions
         .iter()
         .map(|region| region[0].max(region[2]));
-    if let Some(line) = lines.max().filter(|line| *line > MOST_LINES) {
-        return Err(format!(
+    if let Some(line) = lines.max().filter(|line| *line > MAX_LINE) {
+        bail!(
             "its mapping is damaged: {} is on line {line}",
             exported.name
-        ));
+        );
     }
     let mut regions = Vec::with_capacity(exported.regions.len());
     for [line, column, end_line, end_column, count, file, _, kind] in exported.regions {
@@ -180,7 +174,7 @@ fn function(exported: Exported, mapped: Mapped) -> Result<Function, String> {
             1 => Kind::Expansion,
             2 => Kind::Skipped,
             3 => Kind::Gap,
-            // Branches and decisions are told apart from regions.
+            // Branches and decisions are in lists of their own.
             _ => continue,
         };
         let region = Region {
@@ -215,7 +209,7 @@ fn function(exported: Exported, mapped: Mapped) -> Result<Function, String> {
     Ok(Function {
         count: exported.count,
         variant: Variant::default(),
-        mapped,
+        mapping,
         regions,
         branches,
         name: exported.name,
@@ -224,20 +218,20 @@ fn function(exported: Exported, mapped: Mapped) -> Result<Function, String> {
 }
 
 impl Function {
-    /// Whether it is the same function as another: the same source, and the same counters.
-    pub fn is(&self, other: &Function) -> bool {
-        let place =
+    /// Whether it is the same function as another, with the same source and counters.
+    pub fn is_same(&self, other: &Function) -> bool {
+        let position =
             |(file, region): &(usize, Region)| (*file, region.start, region.end, region.kind);
-        self.mapped == other.mapped
+        self.mapping == other.mapping
             && self.files == other.files
             && self
                 .regions
                 .iter()
-                .map(place)
-                .eq(other.regions.iter().map(place))
+                .map(position)
+                .eq(other.regions.iter().map(position))
     }
 
-    /// The index of the file that it is defined in, and where in it.
+    /// The index of the file that it is defined in, and its position there.
     pub fn definition(&self) -> Option<(usize, Position)> {
         self.regions
             .first()
@@ -245,8 +239,8 @@ impl Function {
     }
 }
 
-/// Keeps each path once.
-pub fn share(functions: &mut [Function], paths: &mut HashMap<Arc<str>, Arc<str>>) {
+/// Makes equal paths share their memory.
+pub fn share_paths(functions: &mut [Function], paths: &mut HashMap<Arc<str>, Arc<str>>) {
     for path in functions
         .iter_mut()
         .flat_map(|function| &mut function.files)

@@ -1,28 +1,29 @@
-//! What a code object's coverage mapping (`__llvm_covfun`) says of each function besides its regions: the hash of the
-//! function's structure, and whether the code object has the function at all. Of one that it only declares, the
-//! mapping has a single region without a counter.
+//! Reads from a code object's coverage mapping (`__llvm_covfun`) what llvm-cov does not export: the structural hash of
+//! each function, and whether the code object has the function at all. For a function that the code object only declares,
+//! the mapping has a single region without a counter.
 
 use crate::names;
+use anyhow::Context;
 use goblin::elf::Elf;
 use std::collections::HashMap;
 
-/// The name hash, the size of the mapping, the structure's hash, the files' hash: packed, before the mapping.
+/// The size of a record's header: name hash, size of the mapping, structural hash and hash of the files, packed.
 const HEADER: usize = 8 + 4 + 8 + 8;
 const ALIGNMENT: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapped {
-    /// A profile's record of the function must have the same.
+pub struct Mapping {
+    /// The structural hash. The function's record in the profile must have the same hash.
     pub hash: u64,
-    /// It is not in the code, and has no counters.
+    /// The function is not in the code object and has no counters.
     pub unused: bool,
 }
 
-/// The functions that a code object's coverage mapping describes, by the hash of their names.
+/// The functions in a code object's coverage mapping, by the hash of their names.
 ///
 /// # Errors
-/// It is no ELF file, or a record does not end within the section.
-pub fn functions(object: &[u8]) -> Result<HashMap<u64, Mapped>, String> {
+/// The file is not ELF, or a record exceeds the section.
+pub fn functions(object: &[u8]) -> anyhow::Result<HashMap<u64, Mapping>> {
     let mut found = HashMap::new();
     for section in sections(object, "__llvm_covfun")? {
         read(section, &mut found)?;
@@ -31,7 +32,7 @@ pub fn functions(object: &[u8]) -> Result<HashMap<u64, Mapped>, String> {
 }
 
 /// The names of the functions that have counters in a code object, by their hash.
-pub fn names(object: &[u8]) -> Result<HashMap<u64, String>, String> {
+pub fn names(object: &[u8]) -> anyhow::Result<HashMap<u64, String>> {
     let mut found = HashMap::new();
     for section in sections(object, "__llvm_prf_names")? {
         found.extend(names::by_hash(section)?);
@@ -39,8 +40,9 @@ pub fn names(object: &[u8]) -> Result<HashMap<u64, String>, String> {
     Ok(found)
 }
 
-fn sections<'a>(object: &'a [u8], name: &str) -> Result<Vec<&'a [u8]>, String> {
-    let elf = Elf::parse(object).map_err(|e| format!("not an ELF file: {e}"))?;
+/// The contents of the sections with this name.
+fn sections<'a>(object: &'a [u8], name: &str) -> anyhow::Result<Vec<&'a [u8]>> {
+    let elf = Elf::parse(object).context("not an ELF file")?;
     let named = elf.section_headers.iter();
     let named = named.filter(|section| elf.shdr_strtab.get_at(section.sh_name) == Some(name));
     let bytes = |section: &goblin::elf::SectionHeader| {
@@ -50,24 +52,27 @@ fn sections<'a>(object: &'a [u8], name: &str) -> Result<Vec<&'a [u8]>, String> {
     };
     named
         .map(|section| {
-            bytes(section).ok_or_else(|| format!("the section {name} is not within the file"))
+            bytes(section).with_context(|| format!("the section {name} exceeds the file"))
         })
         .collect()
 }
 
-fn read(section: &[u8], found: &mut HashMap<u64, Mapped>) -> Result<(), String> {
+/// Adds the records of a section.
+fn read(section: &[u8], found: &mut HashMap<u64, Mapping>) -> anyhow::Result<()> {
     let mut at = 0;
     while section.len() - at >= HEADER {
         let word = |offset| u64::from_le_bytes(array(&section[at + offset..]));
         let size = u32::from_le_bytes(array(&section[at + 8..])) as usize;
-        let mapping = section[at + HEADER..].get(..size).ok_or_else(|| {
-            format!("the record at {at} of __llvm_covfun claims a mapping of {size} bytes")
+        let mapping = section[at + HEADER..].get(..size).with_context(|| {
+            format!(
+                "the record at {at} of __llvm_covfun exceeds the section: its mapping has {size} bytes"
+            )
         })?;
-        let own = Mapped {
+        let own = Mapping {
             hash: word(12),
             unused: is_unused(mapping),
         };
-        // Of a function that one translation unit declares and another has, both are there.
+        // If one translation unit declares a function and another one defines it, both records are present.
         let kept = found.entry(word(0)).or_insert(own);
         if kept.unused {
             *kept = own;
@@ -79,14 +84,14 @@ fn read(section: &[u8], found: &mut HashMap<u64, Mapped>) -> Result<(), String> 
     Ok(())
 }
 
-/// Fills an array from the beginning of a slice, which is long enough.
+/// The start of a slice, which must be long enough, as an array.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[..N]);
     array
 }
 
-/// Whether the first region has no counter. Before it are the files, the expressions and the number of regions.
+/// Whether the first region has no counter. It follows the files, the expressions and the number of regions.
 fn is_unused(mapping: &[u8]) -> bool {
     let mut bytes = mapping.iter();
     let mut number = || leb128(&mut bytes);
@@ -130,7 +135,7 @@ mod tests {
         bytes
     }
 
-    fn found(section: &[u8]) -> HashMap<u64, Mapped> {
+    fn found(section: &[u8]) -> HashMap<u64, Mapping> {
         let mut found = HashMap::new();
         read(section, &mut found).unwrap();
         found
@@ -141,19 +146,19 @@ mod tests {
     const UNUSED: [u8; 8] = [1, 1, 0, 1, 0, 4, 1, 0];
 
     #[test]
-    fn a_function_without_counters_is_not_used() {
+    fn a_function_without_counters_is_unused() {
         let section = [record(7, 70, &USED), record(8, 0, &UNUSED)].concat();
         let functions = found(&section);
         assert_eq!(
             functions[&7],
-            Mapped {
+            Mapping {
                 hash: 70,
                 unused: false
             }
         );
         assert_eq!(
             functions[&8],
-            Mapped {
+            Mapping {
                 hash: 0,
                 unused: true
             }
@@ -161,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn the_function_itself_comes_before_its_declaration() {
+    fn a_definition_takes_precedence_over_a_declaration() {
         for section in [
             [record(7, 70, &USED), record(7, 0, &UNUSED)].concat(),
             [record(7, 0, &UNUSED), record(7, 70, &USED)].concat(),
         ] {
             assert_eq!(
                 found(&section)[&7],
-                Mapped {
+                Mapping {
                     hash: 70,
                     unused: false
                 }
@@ -177,9 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_does_not_end_in_its_section_is_an_error() {
+    fn a_record_that_exceeds_its_section_is_an_error() {
         let section = record(7, 70, &USED);
         let error = read(&section[..section.len() - 8], &mut HashMap::new()).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("record at 0"), "{error}");
         assert_eq!(found(&section[..20]).len(), 0);
     }

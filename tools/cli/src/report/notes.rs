@@ -1,66 +1,65 @@
-//! What a reader of a report must know beside its numbers, in the report and, where numbers are missing or mislead, on
-//! stderr.
+//! Notes about the numbers of a report. They are part of the report, and warnings are also reported on stderr.
 
-use super::Planned;
-use super::gather::Gathered;
+use super::column_data::ColumnData;
 use super::lcov;
-use super::model::{Level, Note, Report, State};
+use super::model::{KernelState, Note, Report};
+use super::plan::Column;
 use super::source::Source;
-use crate::Console;
+use crate::console::{Console, Diagnostic, Severity};
 use crate::names;
 use code_objects::Sampling;
 use std::collections::BTreeSet;
 
-/// The flag that has every block count.
+/// The flag for counting every block.
 const EVERY_BLOCK: &str = "-Xarch_device -mllvm=--offload-pgo-sampling=0";
 
-/// Notes as they come up.
+/// The notes so far.
 #[derive(Default)]
 pub struct Notes {
     notes: Vec<Note>,
-    /// Warnings that are on stderr already.
-    said: usize,
-    /// A part of what was named is not in the report.
-    partly: bool,
+    /// How many of the first notes have been reported on stderr.
+    reported: usize,
+    /// Some of the input is missing from the report.
+    is_incomplete: bool,
 }
 
 impl Notes {
-    fn add(&mut self, level: Level, text: impl Into<String>, items: Vec<String>) {
+    fn add(&mut self, level: Severity, text: impl Into<String>, items: Vec<String>) {
         let text = text.into();
         self.notes.push(Note { level, text, items });
     }
 
     pub fn note(&mut self, text: impl Into<String>) {
-        self.add(Level::Note, text, Vec::new());
+        self.add(Severity::Note, text, Vec::new());
     }
 
     pub fn warning(&mut self, text: impl Into<String>) {
-        self.add(Level::Warning, text, Vec::new());
+        self.add(Severity::Warning, text, Vec::new());
     }
 
-    /// A warning of something that is not in the report.
+    /// A warning about something that is missing from the report.
     pub fn loss(&mut self, text: impl Into<String>) {
-        self.partly = true;
+        self.is_incomplete = true;
         self.warning(text);
     }
 
-    /// The same of many things, if there are any.
-    pub fn lost(&mut self, text: &str, items: Vec<String>) {
+    /// A warning about things that are missing from the report, if there are any.
+    pub fn losses(&mut self, text: &str, items: Vec<String>) {
         if !items.is_empty() {
-            self.partly = true;
-            self.add(Level::Warning, format!("{text}."), items);
+            self.is_incomplete = true;
+            self.add(Severity::Warning, format!("{text}."), items);
         }
     }
 
-    /// The same of what was said when it was found.
-    pub fn left_out(&mut self, text: &str, items: Vec<String>) {
-        self.lost(text, items);
+    /// Like [`Notes::losses`], for losses that have already been reported on stderr.
+    pub fn reported_loss(&mut self, text: &str, items: Vec<String>) {
+        self.losses(text, items);
         self.notes.rotate_right(1);
-        self.said += 1;
+        self.reported += 1;
     }
 
-    /// What of an architecture's counts is missing or mixed.
-    pub fn problems(&mut self, column: &Gathered) {
+    /// Adds warnings about counts of an architecture that are missing or mixed.
+    pub fn problems(&mut self, column: &ColumnData) {
         let problems = &column.problems;
         let shown = |names: &BTreeSet<String>| {
             names
@@ -69,66 +68,66 @@ impl Notes {
                 .collect::<Vec<_>>()
         };
         let name = &column.name;
-        self.lost(
-            &format!("Functions of {name} are left out: their counts are of another build of the program than this binary"),
+        self.losses(
+            &format!("Functions of {name} are left out: their counts are from another build of the program"),
             shown(&problems.mismatched),
         );
-        self.lost(
+        self.losses(
             &format!("Code objects of {name} are left out"),
             problems.unread.clone(),
         );
         if !problems.shared.is_empty() {
             let text = format!(
-                "Functions of {name} differ from code object to code object under one name and one structure, so that the profile has one count for all of their code: lines that only some of it has show the count of all."
+                "Functions of {name} have the same name and hash, but different sources, in several code objects. The profile has one count for all versions, so lines that only some versions have show the count of all."
             );
-            self.add(Level::Warning, text, shown(&problems.shared));
+            self.add(Severity::Warning, text, shown(&problems.shared));
         }
     }
 
-    /// A profile of another program fits as one in which nothing ran.
-    pub fn idle(&mut self, column: &Gathered) {
-        let idle = column.functions.iter().all(|function| function.count == 0);
-        if column.ran && idle && !column.functions.is_empty() {
+    /// Adds a warning if nothing ran, perhaps because the profile is of another program.
+    pub fn not_run(&mut self, column: &ColumnData) {
+        let not_run = column.functions.iter().all(|function| function.count == 0);
+        if column.ran && not_run && !column.functions.is_empty() {
             let text = format!(
-                "Nothing ran on {}, as its profile has it: no kernel of these binaries was launched, or the profile is of other binaries.",
+                "According to its profile, nothing ran on {}: no kernel of these binaries was launched, or the profile is of other binaries.",
                 column.name
             );
             self.warning(text);
         }
     }
 
-    /// Code objects in which not every block counts.
-    pub fn sampled(&mut self, columns: &[Planned]) {
+    /// Adds notes about code objects in which not every block is counted.
+    pub fn sampled(&mut self, columns: &[Column]) {
         let ran = columns
             .iter()
             .filter(|column| column.profile.is_some() && !column.host);
         let objects: Vec<_> = ran.flat_map(|column| &column.objects).collect();
-        let places = |sampling| -> Vec<String> {
+        let origins = |sampling| -> Vec<String> {
             let these = objects.iter().filter(|object| object.sampling == sampling);
-            these.map(|object| object.place.clone()).collect()
+            these.map(|object| object.origin.clone()).collect()
         };
-        let (sampled, unknown) = (places(Sampling::Yes), places(Sampling::Unknown));
-        let of = |places: &[String]| match places.len() == objects.len() {
-            true => "The code objects".to_owned(),
-            false => format!("{} of {} code objects", places.len(), objects.len()),
+        let (sampled, unknown) = (origins(Sampling::Yes), origins(Sampling::Unknown));
+        let number = |origins: &[String]| match origins.len() == objects.len() {
+            true => "the code objects".to_owned(),
+            false => format!("{} of {} code objects", origins.len(), objects.len()),
         };
         if !sampled.is_empty() {
             let text = format!(
-                "{} count in some blocks only (clang’s default is one in eight): counts are a part of the truth, and code that ran can look as if it never did. For coverage compile with `{EVERY_BLOCK}`.",
-                of(&sampled)
+                "Only some blocks are counted in {} (by default clang counts one in eight): code that ran can be shown as not run. For coverage, compile with `{EVERY_BLOCK}`.",
+                number(&sampled)
             );
-            self.add(Level::Warning, text, sampled);
+            self.add(Severity::Warning, text, sampled);
         }
         if !unknown.is_empty() {
             let text = format!(
-                "{} do not tell whether every block counts. clang’s default is one block in eight, which is too few for coverage; compiled with `{EVERY_BLOCK}` all do.",
-                of(&unknown)
+                "It is not known whether every block is counted in {}. By default clang counts one in eight, which is wrong for coverage. To count every block, compile with `{EVERY_BLOCK}`.",
+                number(&unknown)
             );
-            self.add(Level::Note, text, unknown);
+            self.add(Severity::Note, text, unknown);
         }
     }
 
-    /// Sources that are not there, or not what was compiled.
+    /// Adds warnings about sources that are missing, or were changed after they were compiled.
     pub fn sources(&mut self, report: &Report) {
         let paths = |which: fn(&Source) -> bool| -> Vec<String> {
             let these = report.files.iter().filter(|file| which(&file.source));
@@ -136,62 +135,64 @@ impl Notes {
         };
         let missing = paths(|source| source.missing.is_some());
         if !missing.is_empty() {
-            let text = "Sources are not where they were compiled: their lines are shown without text. Say where they are with `--sources-from DIR` or `--path-map FROM=TO`.";
-            self.add(Level::Warning, text, missing);
+            let text = "Sources are not at the paths at which they were compiled, so their lines are shown without text. Name their location with `--sources-from DIR` or `--path-map FROM=TO`.";
+            self.add(Severity::Warning, text, missing);
         }
         let changed = paths(|source| source.changed_since);
         if !changed.is_empty() {
-            let text = "Sources were changed after the program was made: counts may stand beside other lines than were compiled.";
-            self.add(Level::Warning, text, changed);
+            let text = "Sources were changed after the program was built: counts may be shown next to the wrong lines.";
+            self.add(Severity::Warning, text, changed);
         }
     }
 
-    /// Files that one of the formats cannot name.
-    pub fn unnamed(&mut self, report: &Report) {
-        let broken = report.files.iter().filter(|file| !lcov::names(&file.path));
+    /// Adds a warning about files whose paths the LCOV format cannot represent.
+    pub fn not_in_lcov(&mut self, report: &Report) {
+        let broken = report
+            .files
+            .iter()
+            .filter(|file| !lcov::can_name(&file.path));
         let paths = broken.map(|file| format!("{:?}", file.path)).collect();
-        self.lost(
-            "LCOV has no way to write these paths, and is without the files",
+        self.losses(
+            "The LCOV output leaves out files whose paths it cannot represent",
             paths,
         );
     }
 
-    /// Where the trace and the counts do not agree.
+    /// Adds notes about kernels for which the trace and the counts do not agree.
     pub fn kernels(&mut self, report: &Report) {
         let names = |state| -> Vec<String> {
             let these = report.kernels.iter().filter(|kernel| kernel.state == state);
             these.map(|kernel| kernel.name.clone()).collect()
         };
-        let uncounted = names(State::NotCounted);
+        let uncounted = names(KernelState::NotCounted);
         if !uncounted.is_empty() {
-            let text = "Kernels are in the trace and counted nothing: the trace and the profile are of different runs, or the blocks that count were not among those that ran.";
-            self.add(Level::Warning, text, uncounted);
+            let text = "Kernels are in the trace, but their counts are 0: the trace and the profile are from different runs, or none of their counted blocks ran.";
+            self.add(Severity::Warning, text, uncounted);
         }
-        let untraced = names(State::NotInTrace);
+        let untraced = names(KernelState::NotInTrace);
         if !untraced.is_empty() {
-            let text = "Kernels counted and are not in the trace: the trace and the profile are of different runs, or not all of the runs were traced.";
-            self.add(Level::Note, text, untraced);
+            let text = "Kernels have counts, but are not in the trace: the trace and the profile are from different runs, or not all of the runs were traced.";
+            self.add(Severity::Note, text, untraced);
         }
     }
 
-    /// The notes, warnings first, and whether all that was named is in the report. Says the warnings, unless the
-    /// report is shown with them.
-    pub fn finish(mut self, shown: bool, console: &mut Console) -> (Vec<Note>, bool) {
-        let said = if shown { self.notes.len() } else { self.said };
-        let warnings = self
-            .notes
-            .iter()
-            .filter(|note| note.level == Level::Warning);
-        for note in warnings.skip(said) {
-            (console.say)(&format!("devprof: {}", note.text));
-            for item in note.items.iter().take(3) {
-                (console.say)(&format!("    {item}"));
-            }
-            if note.items.len() > 3 {
-                (console.say)(&format!("    and {} more", note.items.len() - 3));
+    /// The notes, warnings first, and whether the report includes all of the input. Reports the warnings, unless the
+    /// report is printed with them.
+    pub fn finish(mut self, is_printed: bool, console: &mut Console) -> (Vec<Note>, bool) {
+        const MAX_ITEMS: usize = 3;
+        if !is_printed {
+            let warnings = self.notes.iter().skip(self.reported);
+            for note in warnings.filter(|note| note.level == Severity::Warning) {
+                let mut warning = Diagnostic::warning(note.text.clone());
+                let items = note.items.iter().take(MAX_ITEMS).cloned();
+                warning.items.extend(items);
+                if let Some(more @ 1..) = note.items.len().checked_sub(MAX_ITEMS) {
+                    warning.items.push(format!("and {more} more"));
+                }
+                console.report(&warning);
             }
         }
-        self.notes.sort_by_key(|note| note.level == Level::Note);
-        (self.notes, !self.partly)
+        self.notes.sort_by_key(|note| note.level == Severity::Note);
+        (self.notes, !self.is_incomplete)
     }
 }

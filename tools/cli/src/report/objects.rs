@@ -1,30 +1,31 @@
-//! The code objects of the binaries, as files for llvm-cov.
+//! Extracts the code objects of the binaries to files, for llvm-cov.
 
+use anyhow::Context;
 use code_objects::Sampling;
 use code_objects::extract::{Filter, Written, extract};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Something with a coverage mapping.
+/// A code object with a coverage mapping, or a binary with host code.
 #[derive(Debug)]
 pub struct Object {
     pub path: PathBuf,
-    /// Where it was found.
-    pub place: String,
-    /// `gfx1100`, `gfx11-generic`; nothing for the host.
+    /// The binary, and the location of the code object in it.
+    pub origin: String,
+    /// `gfx1100`, `gfx11-generic`; empty for the host.
     pub processor: String,
-    /// Symbols.
+    /// The symbols of its kernels.
     pub kernels: Vec<String>,
     pub sampling: Sampling,
 }
 
 impl Object {
-    /// A binary itself.
+    /// The host code of a binary.
     pub fn host(path: &Path) -> Object {
         Object {
             path: path.to_owned(),
-            place: path.display().to_string(),
+            origin: path.display().to_string(),
             processor: String::new(),
             kernels: Vec::new(),
             sampling: Sampling::No,
@@ -32,33 +33,30 @@ impl Object {
     }
 }
 
-/// What the binaries hold.
+/// The code objects of the binaries.
 #[derive(Debug, Default)]
 pub struct Objects {
     pub found: Vec<Object>,
-    /// Code objects of the same kind without a coverage mapping.
-    plain: usize,
-    /// Parts that could not be read.
+    /// The number of code objects without a coverage mapping.
+    without_coverage: usize,
+    /// Which parts of the binaries could not be read, and why.
     pub damage: Vec<String>,
 }
 
 impl Objects {
-    /// Writes the code objects with a coverage mapping to a directory.
-    ///
-    /// # Errors
-    /// The directory cannot be written.
-    pub fn extract(binaries: &[PathBuf], dir: &Path) -> Result<Objects, String> {
+    /// Extracts the code objects with a coverage mapping to a directory.
+    pub fn extract(binaries: &[PathBuf], dir: &Path) -> anyhow::Result<Objects> {
         let mut objects = Objects::default();
         let files = binaries.iter().map(PathBuf::as_path);
         extract(files, dir, &Filter::default(), &mut |found| match found {
-            Err((place, why)) => objects.damage.push(format!("{place}: {why}")),
+            Err((location, why)) => objects.damage.push(format!("{location}: {why}")),
             Ok(found) if found.written == Written::Before => {}
             Ok(found) if found.object.coverage.is_none() || found.object.relocatable => {
-                objects.plain += 1
+                objects.without_coverage += 1
             }
             Ok(found) => objects.found.push(Object {
                 path: found.file,
-                place: found.place.to_string(),
+                origin: found.location.to_string(),
                 processor: found.object.target.processor,
                 kernels: found
                     .object
@@ -72,43 +70,43 @@ impl Objects {
                     .map_or(Sampling::Unknown, |profile| profile.sampling),
             }),
         })
-        .map_err(|e| format!("cannot write code objects to {}: {e}", dir.display()))?;
+        .with_context(|| format!("cannot write code objects to {}", dir.display()))?;
         Ok(objects)
     }
 
-    /// Why there is nothing to report.
-    pub fn nothing(&self, binaries: &[PathBuf]) -> String {
+    /// Why there are no code objects.
+    pub fn why_empty(&self, binaries: &[PathBuf]) -> String {
         let names: Vec<String> = binaries
             .iter()
             .map(|path| path.display().to_string())
             .collect();
         let names = names.join(", ");
-        match (self.plain, self.damage.first()) {
+        match (self.without_coverage, self.damage.first()) {
             (0, Some(damage)) => format!("no code object could be read: {damage}"),
             (0, None) => {
                 format!(
-                    "{names}: no GPU code object in it; name the library that has the kernels (`devprof inspect` shows what is in a file)"
+                    "{names}: no GPU code objects found; name the library that contains the kernels (`devprof inspect` shows the contents of a file)"
                 )
             }
-            (plain, _) => format!(
-                "{names}: none of {plain} code objects has a coverage mapping; compile with the flags of `devprof flags --coverage`"
+            (number, _) => format!(
+                "{names}: none of {number} code objects has a coverage mapping; compile with the flags that `devprof flags --coverage` prints"
             ),
         }
     }
 }
 
-/// Whether a GPU runs the code of a family (`gfx11-generic`).
-pub fn serves(family: &str, processor: &str) -> bool {
+/// Whether a generic target (`gfx11-generic`) includes a processor.
+pub fn includes(family: &str, processor: &str) -> bool {
     let Some(family) = family.strip_suffix("-generic") else {
         return false;
     };
-    // gfx9-4-generic is gfx940 to gfx950.
+    // gfx9-4-generic includes gfx940 to gfx942 and gfx950.
     let prefix = family.replace('-', "");
     processor.starts_with(&prefix) || (family == "gfx9-4" && processor == "gfx950")
 }
 
-/// When the newest of the binaries was made.
-pub fn built(binaries: &[PathBuf]) -> Option<SystemTime> {
+/// The modification time of the newest binary.
+pub fn build_time(binaries: &[PathBuf]) -> Option<SystemTime> {
     let times = binaries
         .iter()
         .filter_map(|path| fs::metadata(path).ok()?.modified().ok());
@@ -117,14 +115,14 @@ pub fn built(binaries: &[PathBuf]) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
-    use super::serves;
+    use super::includes;
 
     #[test]
-    fn a_family_serves_its_own() {
-        assert!(serves("gfx11-generic", "gfx1100"));
-        assert!(serves("gfx10-3-generic", "gfx1036"));
-        assert!(serves("gfx9-4-generic", "gfx950"));
-        assert!(!serves("gfx10-3-generic", "gfx1010"));
-        assert!(!serves("gfx1100", "gfx1100"));
+    fn generic_targets_include_their_processors() {
+        assert!(includes("gfx11-generic", "gfx1100"));
+        assert!(includes("gfx10-3-generic", "gfx1036"));
+        assert!(includes("gfx9-4-generic", "gfx950"));
+        assert!(!includes("gfx10-3-generic", "gfx1010"));
+        assert!(!includes("gfx1100", "gfx1100"));
     }
 }

@@ -1,32 +1,36 @@
-//! The directory of a report: there when it is whole, and never in the place of anything else.
+//! The directory of a report. It is created or replaced only when the report is complete. An existing directory is
+//! replaced only if it is an earlier report.
 
+use anyhow::{Context, bail};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Marks a directory as a report's, so that the next one may take its place.
+/// A file that marks a directory as a report, so that the next report may replace it.
 const MARK: &str = ".devprof-report";
 
-/// That a report may be written there.
+/// Checks whether a report may be written to a directory.
 ///
 /// # Errors
-/// There is something else.
-pub fn check(dir: &Path) -> Result<(), String> {
+/// The directory has other files.
+pub fn check(dir: &Path) -> anyhow::Result<()> {
     let mut entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(format!("cannot write to {}: {error}", dir.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot write to {}", dir.display()));
+        }
     };
     if dir.join(MARK).is_file() || entries.next().is_none() {
         return Ok(());
     }
-    Err(format!(
-        "{} holds files that are no report of devprof: name another directory with -o, or remove it",
+    bail!(
+        "{} has files that are not a report of devprof: name another directory with -o, or remove it",
         dir.display()
-    ))
+    )
 }
 
-/// Has `write` fill a new directory, and puts it where `dir` is.
+/// Calls `write` with a new directory, and then moves it to `dir`.
 pub fn replace(dir: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let parent = match dir.parent() {
@@ -34,15 +38,15 @@ pub fn replace(dir: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::R
         _ => Path::new("."),
     };
     fs::create_dir_all(parent)?;
-    let own = tempfile::Builder::new()
+    let temporary = tempfile::Builder::new()
         .prefix(".devprof-report-")
         .permissions(fs::Permissions::from_mode(0o777))
         .tempdir_in(parent)?;
-    let new = own.path().join("new");
+    let new = temporary.path().join("new");
     fs::create_dir(&new)?;
     fs::write(new.join(MARK), "")?;
     write(&new)?;
-    let old: PathBuf = own.path().join("old");
+    let old: PathBuf = temporary.path().join("old");
     match fs::rename(dir, &old) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

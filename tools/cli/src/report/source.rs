@@ -1,37 +1,38 @@
-//! The sources: where they are now, and whether they are still what was compiled.
+//! Finds and reads the sources, and checks whether they were changed since they were compiled.
 
+use anyhow::bail;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// More than this is no source that a person reads.
-const MOST: u64 = 64 << 20;
+/// Larger files are not read.
+const MAX_SIZE: u64 = 64 << 20;
 
-/// A source file as it is now.
+/// A source file.
 #[derive(Debug, Default, Serialize)]
 pub struct Source {
-    /// Where it was read, when that is not its path in the coverage mapping.
+    /// Where it was read, if that is not its path in the coverage mapping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_from: Option<PathBuf>,
     /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// It was changed after the binary was made: lines may not be those that were compiled.
+    /// It was changed after the binary was built, so its lines may not be those that were compiled.
     pub changed_since: bool,
     #[serde(skip)]
     pub text: Option<String>,
 }
 
-/// How to find sources that are not where they were compiled.
+/// Finds sources that are not at the paths at which they were compiled.
 #[derive(Debug, Default)]
 pub struct Finder {
-    /// What a path begins with, and what stands there instead.
+    /// Prefixes of paths, and their replacements.
     pub maps: Vec<(String, String)>,
-    /// Directories that hold the sources' tree, or a part of it.
+    /// Directories with the source tree or a part of it.
     pub roots: Vec<PathBuf>,
-    /// When the newest binary was made.
-    pub built: Option<SystemTime>,
+    /// When the newest binary was built.
+    pub build_time: Option<SystemTime>,
 }
 
 impl Finder {
@@ -49,21 +50,21 @@ impl Finder {
             Ok((text, changed)) => {
                 source.text = Some(text);
                 source.changed_since = changed
-                    .zip(self.built)
+                    .zip(self.build_time)
                     .is_some_and(|(changed, built)| changed > built);
             }
-            Err(why) => source.missing = Some(why),
+            Err(error) => source.missing = Some(error.to_string()),
         }
         source
     }
 
-    /// Where a source may be, the likeliest first.
+    /// The paths at which a source may be, most likely first.
     fn candidates(&self, path: &str) -> Vec<PathBuf> {
         let mapped = self.maps.iter().filter_map(|(from, to)| {
             let rest = path.strip_prefix(from.as_str())?;
-            // Of whole names: /src is not the beginning of /srcs/a.hip.
-            let whole = from.ends_with('/') || rest.is_empty() || rest.starts_with('/');
-            whole.then(|| PathBuf::from(format!("{to}{rest}")))
+            // The prefix must consist of complete names: /src is not a prefix of /srcs/a.hip.
+            let is_prefix = from.ends_with('/') || rest.is_empty() || rest.starts_with('/');
+            is_prefix.then(|| PathBuf::from(format!("{to}{rest}")))
         });
         let mut candidates: Vec<PathBuf> = mapped.collect();
         let names: Vec<&str> = path
@@ -78,19 +79,19 @@ impl Finder {
     }
 }
 
-fn read(path: &Path) -> Result<(String, Option<SystemTime>), String> {
-    let failed = |e: std::io::Error| e.to_string();
-    let about = fs::metadata(path).map_err(failed)?;
-    if !about.is_file() {
-        return Err("it is no file".to_owned());
+/// The text of a file, and when it was changed.
+fn read(path: &Path) -> anyhow::Result<(String, Option<SystemTime>)> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        bail!("not a regular file");
     }
-    if about.len() > MOST {
-        return Err(format!("it has {} bytes", about.len()));
+    if metadata.len() > MAX_SIZE {
+        bail!("too large: {} bytes", metadata.len());
     }
-    let bytes = fs::read(path).map_err(failed)?;
+    let bytes = fs::read(path)?;
     Ok((
         String::from_utf8_lossy(&bytes).into_owned(),
-        about.modified().ok(),
+        metadata.modified().ok(),
     ))
 }
 
@@ -105,16 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_found_under_a_root_or_where_its_path_is_mapped() {
+    fn sources_are_found_in_roots_and_by_path_maps() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("lib/kernels/a.hip");
+        let path = dir.path().join("lib/kernels/a.hip");
         let mut by_root = finder(dir.path());
         assert!(by_root.find("/build/lib/kernels/a.hip").missing.is_some());
         by_root.roots.push(dir.path().to_owned());
         let found = by_root.find("/build/lib/kernels/a.hip");
         assert_eq!(
             (found.text.as_deref(), found.read_from),
-            (Some("text"), Some(place.clone()))
+            (Some("text"), Some(path.clone()))
         );
         let mut by_map = finder(dir.path());
         by_map
@@ -122,19 +123,19 @@ mod tests {
             .push(("/build".to_owned(), dir.path().display().to_string()));
         assert_eq!(
             by_map.find("/build/lib/kernels/a.hip").read_from,
-            Some(place)
+            Some(path)
         );
         assert!(by_map.find("/builds/lib/kernels/a.hip").missing.is_some());
     }
 
     #[test]
-    fn a_source_that_is_newer_than_the_binary_is_said_to_be() {
+    fn a_source_that_is_newer_than_the_binary_is_marked() {
         let dir = tempfile::tempdir().unwrap();
         let mut finder = finder(dir.path());
         finder.roots.push(dir.path().to_owned());
-        finder.built = Some(SystemTime::UNIX_EPOCH);
+        finder.build_time = Some(SystemTime::UNIX_EPOCH);
         assert!(finder.find("a/lib/kernels/a.hip").changed_since);
-        finder.built = Some(SystemTime::now() + std::time::Duration::from_secs(60));
+        finder.build_time = Some(SystemTime::now() + std::time::Duration::from_secs(60));
         assert!(!finder.find("a/lib/kernels/a.hip").changed_since);
     }
 }

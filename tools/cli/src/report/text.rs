@@ -1,21 +1,28 @@
-//! The report for a terminal: what to know, the kernels, the files, and their sums.
+//! The report for a terminal: the notes, the kernels, the files and the totals.
 
-use super::html::percent;
-use super::model::{Kernel, Ratio, Report, State, Totals};
-use crate::readable::{self, columns};
+use super::model::{Kernel, KernelState, Ratio, Report, Totals};
+use crate::readable;
+use crate::table::Table;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Where pages were written, and the totals.
-pub fn line(dir: &Path, report: &Report) -> String {
+/// The directory of the report, and the totals.
+pub fn totals(dir: &Path, report: &Report) -> String {
     let totals = report.device;
-    let of = |ratio: Ratio| format!("{} ({} of {})", percent(ratio), ratio.covered, ratio.total);
+    let text = |ratio: Ratio| {
+        format!(
+            "{} ({} of {})",
+            ratio.percent_text(),
+            ratio.covered,
+            ratio.total
+        )
+    };
     format!(
         "{}: lines {}, branches {}, functions {}\n",
         dir.display(),
-        of(totals.lines),
-        of(totals.branches),
-        of(totals.functions)
+        text(totals.lines),
+        text(totals.branches),
+        text(totals.functions)
     )
 }
 
@@ -37,55 +44,49 @@ pub fn report(report: &Report) -> String {
 }
 
 fn kernels(report: &Report) -> String {
-    let mut rows = vec![row([
-        "Lines", "", "Branches", "", "Calls", "Time", "Kernel",
-    ])];
+    let mut headings = vec!["Lines", "", "Branches", ""];
+    if report.traced {
+        headings.extend(["Calls", "Time"]);
+    }
+    headings.push("Kernel");
+    let last = [headings.len() - 1];
+    let mut table = Table::new(&headings, &last);
     for kernel in &report.kernels {
         let function = kernel.function.map(|function| &report.functions[function]);
-        let [lines, of_lines] = ratio(function.map(|function| function.lines));
-        let [branches, of_branches] = ratio(function.map(|function| function.branches));
-        let calls = kernel
-            .calls
-            .map_or("–".to_owned(), |calls| calls.to_string());
-        let time = kernel.time.map_or("–".to_owned(), readable::time);
-        let name = format!("{}{}", kernel.name, remark(kernel));
-        rows.push(vec![
-            lines,
-            of_lines,
-            branches,
-            of_branches,
-            calls,
-            time,
-            name,
-        ]);
-    }
-    if !report.traced {
-        for row in &mut rows {
-            row.drain(4..6);
+        let mut row = Vec::new();
+        row.extend(ratio(function.map(|function| function.lines)));
+        row.extend(ratio(function.map(|function| function.branches)));
+        if report.traced {
+            let calls = kernel.calls.map(|calls| calls.to_string());
+            let time = kernel.time.map(readable::time);
+            row.extend([calls, time].map(|cell| cell.unwrap_or("–".to_owned())));
         }
+        row.push(format!("{}{}", kernel.name, remark(kernel)));
+        table.row(row);
     }
-    columns(&rows)
+    table.text(false)
 }
 
 fn remark(kernel: &Kernel) -> &'static str {
     match kernel.state {
-        State::Covered => "",
-        State::NotInstrumented => "  (not instrumented)",
-        State::Runtime => "  (HIP's own)",
-        State::NeverRan => "  (never ran)",
-        State::NotInTrace => "  (not in the trace)",
-        State::NotCounted => "  (nothing counted)",
+        KernelState::Covered => "",
+        KernelState::NotInstrumented => "  (not instrumented)",
+        KernelState::Runtime => "  (part of HIP)",
+        KernelState::NeverRan => "  (never ran)",
+        KernelState::NotInTrace => "  (not in the trace)",
+        KernelState::NotCounted => "  (no counts)",
     }
 }
 
 fn files(report: &Report) -> String {
-    let mut rows = vec![row(["Lines", "", "Branches", "", "Functions", "", "File"])];
+    let headings = ["Lines", "", "Branches", "", "Functions", "", "File"];
+    let mut table = Table::new(&headings, &[6]);
     let mut push = |totals: Option<Totals>, name: String| {
         let Some(totals) = totals else { return };
         let each = [totals.lines, totals.branches, totals.functions];
         let mut cells: Vec<String> = each.into_iter().flat_map(|one| ratio(Some(one))).collect();
         cells.push(name);
-        rows.push(cells);
+        table.row(cells);
     };
     for file in &report.files {
         push(file.device, file.path.to_string());
@@ -107,17 +108,16 @@ fn files(report: &Report) -> String {
         }
         push(report.host, "all files, host".to_owned());
     }
-    columns(&rows)
+    table.text(false)
 }
 
-fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.map(str::to_owned).into()
-}
-
-/// The part in per cent, and the numbers.
+/// The percentage, and the two numbers.
 fn ratio(ratio: Option<Ratio>) -> [String; 2] {
     match ratio.filter(|ratio| ratio.total > 0) {
         None => ["–".to_owned(), String::new()],
-        Some(ratio) => [percent(ratio), format!("{}/{}", ratio.covered, ratio.total)],
+        Some(ratio) => [
+            ratio.percent_text(),
+            format!("{}/{}", ratio.covered, ratio.total),
+        ],
     }
 }

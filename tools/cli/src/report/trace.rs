@@ -1,44 +1,47 @@
-//! What a trace says of each kernel.
+//! Reads the dispatches of each kernel from a trace.
 
 use crate::Console;
-use crate::export::source::{self, Record, Tell};
+use crate::export::source::{self, Checks, Record};
 use crate::names::Naming;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// A kernel's dispatches.
+/// The dispatches of a kernel.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct Dispatches {
     pub calls: u64,
-    /// Those of them that have no times.
+    /// Number of dispatches without times.
     pub untimed: u64,
-    /// Nanoseconds of the others.
+    /// Total time of the others in nanoseconds.
     pub time: u64,
-    /// The targets of the agents that they ran on.
+    /// The architectures of the agents on which they ran.
     pub architectures: BTreeSet<String>,
 }
 
 /// The kernels of a trace by their symbols, and whether all of the trace could be read.
-pub fn read(path: &Path, console: &mut Console) -> Result<(BTreeMap<String, Ran>, bool), String> {
-    // Names are looked up once a kernel, not once a dispatch.
-    let mut ran: HashMap<(u32, u32), Ran> = HashMap::new();
+pub fn read(
+    path: &Path,
+    console: &mut Console,
+) -> anyhow::Result<(BTreeMap<String, Dispatches>, bool)> {
+    // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
+    let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
     let take = |record: &Record, trace: &mut source::Trace| {
         if let Record::Dispatch(dispatch) = record {
-            let ran = ran
+            let own = by_id
                 .entry((dispatch.kernel.get(), dispatch.agent.get()))
                 .or_default();
-            ran.calls += 1;
+            own.calls += 1;
             match trace.duration(dispatch) {
-                Ok(duration) => ran.time = ran.time.saturating_add(duration),
-                Err(_) => ran.untimed += 1,
+                Ok(duration) => own.time = own.time.saturating_add(duration),
+                Err(_) => own.untimed += 1,
             }
         }
         Ok(())
     };
     let (mut trace, summary) =
-        source::read(path, Naming::default(), Tell::Problems, console.say, take)?;
-    let mut kernels: BTreeMap<String, Ran> = BTreeMap::new();
-    for ((kernel, agent), own) in ran {
+        source::read(path, Naming::default(), Checks::Records, console, take)?;
+    let mut kernels: BTreeMap<String, Dispatches> = BTreeMap::new();
+    for ((kernel, agent), own) in by_id {
         let symbol = match trace.kernel_symbol(kernel) {
             Some(symbol) => symbol.to_owned(),
             None => trace.kernel(kernel).to_string(),
@@ -51,5 +54,5 @@ pub fn read(path: &Path, console: &mut Console) -> Result<(BTreeMap<String, Ran>
         sum.time = sum.time.saturating_add(own.time);
         sum.architectures.extend(target.map(str::to_owned));
     }
-    Ok((kernels, summary.status() == 0))
+    Ok((kernels, !summary.is_damaged))
 }

@@ -1,14 +1,14 @@
-//! The program as a child: started, sent the signals that are sent to us, waited for. FFI to libc.
+//! Runs the program as a child process and forwards signals to it. FFI to libc.
 //!
-//! It stays in our process group, as it would be without us: what a terminal sends (Ctrl-C, Ctrl-Z, a new size) reaches
-//! it by itself. What somebody sends to us alone, with `kill`, is passed on.
+//! The child stays in devprof's process group, where it would be without devprof. Signals from the terminal (Ctrl-C,
+//! Ctrl-Z, a new window size) reach it directly. Signals that are sent to devprof alone, with `kill`, are forwarded.
 
 use std::ffi::c_int;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How a program ended.
+/// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Exited(u8),
@@ -16,15 +16,15 @@ pub enum End {
     Killed(i32),
 }
 
-/// Why there is no end to tell of.
+/// Why it is not known how the program ended.
 #[derive(Debug)]
 pub enum Error {
     Start(io::Error),
-    /// It was started, and it is not known what became of it.
+    /// The program was started, but waiting for it failed.
     Wait(io::Error),
 }
 
-/// What is passed on.
+/// The signals that are forwarded.
 const SIGNALS: [c_int; 9] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -37,16 +37,12 @@ const SIGNALS: [c_int; 9] = [
     libc::SIGCONT,
 ];
 
-/// Runs a program to its end. Called once, while the process has one thread.
-///
-/// # Errors
-/// It could not be started, or not be waited for.
+/// Runs a program until it ends. Must be called only once, while the process has a single thread.
 pub fn run(command: &mut Command) -> Result<End, Error> {
     let signals = Signals::block();
     let (mask, child_action) = (signals.old, signals.child_action);
     let before = move || {
-        // SAFETY: the mask is one that pthread_sigmask gave, the action one that signal gave; both calls are safe
-        // between fork and exec.
+        // SAFETY: the mask is from pthread_sigmask, the action from signal; both calls are safe between fork and exec.
         unsafe {
             libc::signal(libc::SIGCHLD, child_action);
             libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
@@ -59,7 +55,7 @@ pub fn run(command: &mut Command) -> Result<End, Error> {
     watch(child.id().cast_signed(), &signals).map_err(Error::Wait)
 }
 
-/// Passes signals on until the child has ended.
+/// Forwards signals until the child has ended.
 fn watch(pid: libc::pid_t, signals: &Signals) -> io::Result<End> {
     let mut is_stopped = false;
     loop {
@@ -71,33 +67,35 @@ fn watch(pid: libc::pid_t, signals: &Signals) -> io::Result<End> {
                 Change::Continued => is_stopped = false,
                 Change::Stopped(why) => {
                     is_stopped = true;
-                    // Job control: the shell is to see that we stopped, and wakes both of us.
+                    // Job control: this process stops, too, so that the shell notices. Later, the shell
+                    // continues both.
                     if why != libc::SIGSTOP {
                         send(std::process::id().cast_signed(), libc::SIGSTOP);
                     }
                 }
             }
         }
-        let is_sent = from.is_some_and(|from| from != pid);
-        let is_wanted = match signal {
+        let is_from_process = from.is_some_and(|from| from != pid);
+        let is_forwarded = match signal {
             libc::SIGCHLD => false,
-            // To a group, by a shell: then it has reached the program, too.
+            // A shell sends it to the process group, so the program has received it unless it is still stopped.
             libc::SIGCONT if was_stopped => is_stopped,
-            _ => is_sent,
+            _ => is_from_process,
         };
-        if is_wanted {
+        if is_forwarded {
             send(pid, signal);
         }
     }
 }
 
-/// Ends this process as the program ended: by the same signal. What to return from main, where that does not kill.
+/// If a signal killed the program, ends this process by the same signal. Otherwise returns the program's exit status.
 pub fn end_as(end: End) -> u8 {
     let signal = match end {
         End::Exited(status) => return status,
         End::Killed(signal) => signal,
     };
-    // SAFETY: plain numbers and sets. No core of this process: it would take the place of the program's.
+    // SAFETY: the calls take numbers and sets that live on this stack.
+    // A core dump of this process would overwrite the program's, so it is disabled.
     unsafe {
         let none = libc::rlimit {
             rlim_cur: 0,
@@ -114,9 +112,9 @@ pub fn end_as(end: End) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// A process that is gone needs no signal.
+/// Sends a signal. It is not an error if the process no longer exists.
 fn send(pid: libc::pid_t, signal: c_int) {
-    // SAFETY: sends a signal; the child has not been waited for, so that its id is its own.
+    // SAFETY: kill has no memory effects. The child has not been waited for, so its ID is not reused.
     unsafe { libc::kill(pid, signal) };
 }
 
@@ -126,7 +124,7 @@ enum Change {
     Continued,
 }
 
-/// What has become of the child, if anything.
+/// The next change of the child's state, if there is one.
 fn wait(pid: libc::pid_t) -> io::Result<Option<Change>> {
     let mut status = 0;
     let how = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
@@ -146,18 +144,18 @@ fn wait(pid: libc::pid_t) -> io::Result<Option<Change>> {
     }
 }
 
-/// The signals, kept from doing anything by themselves.
+/// The forwarded signals and SIGCHLD, all blocked.
 struct Signals {
     all: libc::sigset_t,
-    /// The mask that the program starts with.
+    /// The signal mask to start the program with.
     old: libc::sigset_t,
-    /// Likewise, what SIGCHLD does there. Where it is ignored nobody can be waited for.
+    /// The action of SIGCHLD to start the program with. While it is ignored, children cannot be waited for.
     child_action: libc::sighandler_t,
 }
 
 impl Signals {
     fn block() -> Signals {
-        // SAFETY: sets of plain bits, filled by the calls.
+        // SAFETY: all-zero is a valid signal set, and the calls initialize the sets.
         unsafe {
             let mut all = std::mem::zeroed::<libc::sigset_t>();
             let mut old = std::mem::zeroed::<libc::sigset_t>();
@@ -175,17 +173,18 @@ impl Signals {
         }
     }
 
-    /// Waits for the next one. Which process has sent it; `None`: the kernel, for a terminal or another reason.
+    /// Waits for the next signal. Returns it with the process that sent it, or `None` if the kernel did, for example for
+    /// a terminal.
     fn next(&self) -> io::Result<(c_int, Option<libc::pid_t>)> {
         loop {
-            // SAFETY: `info` is filled by the call, and has a sender when its code says that a process sent it.
+            // SAFETY: the call fills `info`, which has a sender if its code says that a process sent the signal.
             unsafe {
                 let mut info = std::mem::zeroed::<libc::siginfo_t>();
                 let signal = libc::sigwaitinfo(&self.all, &mut info);
                 if signal > 0 {
-                    let sent = [libc::SI_USER, libc::SI_QUEUE, libc::SI_TKILL];
-                    let is_sent = sent.contains(&info.si_code);
-                    return Ok((signal, is_sent.then(|| info.si_pid())));
+                    let codes = [libc::SI_USER, libc::SI_QUEUE, libc::SI_TKILL];
+                    let has_sender = codes.contains(&info.si_code);
+                    return Ok((signal, has_sender.then(|| info.si_pid())));
                 }
             }
             let error = io::Error::last_os_error();

@@ -1,8 +1,9 @@
-//! What a run has collected, in a few lines: what is in the files that the runtime told of, and what to do next.
+//! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
 
 use super::journal::{Journal, Profile};
+use crate::console::Diagnostic;
 use crate::export::source;
-use crate::readable::{self, plural, quoted};
+use crate::readable::{grouped, plural, quoted};
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
@@ -12,46 +13,46 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// IR-level instrumentation: a profile for the optimiser, from which no coverage can be shown.
+/// The variant flag of IR-level instrumentation: the profile is for the optimizer and has no coverage.
 const IR_LEVEL: u64 = 1 << 56;
-/// How many losses are repeated.
+/// How many losses are listed.
 const LOSSES: usize = 5;
-/// How many files are named one by one.
+/// How many files are listed.
 const FILES: usize = 3;
-/// Larger programs are not looked into.
+/// Larger programs are not searched for code objects.
 const LARGE_PROGRAM: u64 = 256 << 20;
-/// Larger traces are only measured.
+/// Of larger traces only the size is shown.
 const LARGE_TRACE: u64 = 256 << 20;
 
-/// What several profiles hold.
+/// The contents of several profiles.
 #[derive(Debug, Default)]
-struct Counted {
+struct Contents {
     code_objects: HashSet<u64>,
     functions: HashSet<(u64, u64)>,
     ran: HashSet<(u64, u64)>,
     counts: u128,
     is_ir_level: bool,
-    /// Files that could not be read, and why.
-    broken: Vec<String>,
+    /// Which files could not be read, and why.
+    errors: Vec<String>,
 }
 
-impl Counted {
+impl Contents {
     fn read(&mut self, path: &Path) {
-        let whole = fs::read(path)
-            .map_err(|error| error.to_string())
+        let added = fs::read(path)
+            .map_err(anyhow::Error::new)
             .and_then(|bytes| self.add(&bytes));
-        if let Err(error) = whole {
-            self.broken
-                .push(format!("cannot read {}: {error}", path.display()));
+        if let Err(error) = added {
+            self.errors
+                .push(format!("cannot read {}: {error:#}", path.display()));
         }
     }
 
-    /// Of a file, which may hold several profiles.
-    fn add(&mut self, bytes: &[u8]) -> Result<(), String> {
+    /// Adds a file, which may have several profiles.
+    fn add(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let layout = Layout::read(rest).map_err(|error| error.to_string())?;
-            let records = records(rest, &layout).map_err(|error| error.to_string())?;
+            let layout = Layout::read(rest)?;
+            let records = records(rest, &layout)?;
             self.is_ir_level |= layout.header.version & IR_LEVEL != 0;
             let mut object = DefaultHasher::new();
             rest[layout.binary_ids.clone()].hash(&mut object);
@@ -72,69 +73,66 @@ impl Counted {
     }
 }
 
-/// What a run was told to do, as far as it matters for what is said of it.
+/// What the summary depends on, besides the run log.
 #[derive(Debug)]
-pub struct Asked {
-    /// The program, as the user named it.
+pub struct Run {
+    /// The program, as given on the command line.
     pub program: PathBuf,
-    /// Why nothing could be loaded beside it.
-    pub hindrance: Option<String>,
+    /// Why the program could not preload a library.
+    pub obstacle: Option<String>,
     pub is_traced: bool,
-    /// Made for this run: nothing else is in it.
+    /// The directory that was created for this run, which has no other files.
     pub directory: Option<PathBuf>,
     /// When the program was started.
     pub since: SystemTime,
-    /// There is a GPU, or the model of one.
+    /// There is a GPU or a model of one.
     pub has_gpu: bool,
 }
 
-/// The lines.
-pub fn of(asked: &Asked, journal: &Journal) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut counted = Counted::default();
+/// The summary.
+pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    let mut contents = Contents::default();
     for path in journal.profiles.keys() {
-        counted.read(path);
+        contents.read(path);
     }
     if !journal.profiles.is_empty() {
-        lines.push(profiles(journal, &counted));
-        lines.append(&mut counted.broken);
-        lines.extend(overwritten(&journal.profiles));
-        let older = journal
-            .profiles
-            .iter()
-            .find(|(_, profile)| profile.is_older);
-        if let Some((path, _)) = older {
-            lines.push(format!(
-                "{} was there before and was added to (%m): it holds the counts of earlier runs, too",
+        diagnostics.push(Diagnostic::note(profiles(journal, &contents)));
+        diagnostics.extend(contents.errors.drain(..).map(Diagnostic::warning));
+        diagnostics.extend(overwritten(&journal.profiles).map(Diagnostic::warning));
+        let mut profiles = journal.profiles.iter();
+        if let Some((path, _)) = profiles.find(|(_, profile)| profile.is_older) {
+            diagnostics.push(Diagnostic::warning(format!(
+                "{} existed before this run, and %m added to it: it also has the counts of earlier runs",
                 shown(path)
-            ));
+            )));
         }
     }
-    lines.extend(journal.traces.keys().map(|path| trace(path)));
+    diagnostics.extend(journal.traces.keys().map(|path| trace(path)));
     for (loss, processes) in journal.lost.iter().take(LOSSES) {
         let loss = loss.strip_prefix("lost ").unwrap_or(loss);
-        lines.push(match processes {
+        diagnostics.push(Diagnostic::warning(match processes {
             1 => format!("lost: {loss}"),
             n => format!("lost, in {n} processes: {loss}"),
-        });
+        }));
     }
     if let Some(more) = journal.lost.len().checked_sub(LOSSES).filter(|&n| n > 0) {
-        lines.push(format!("lost: {more} more, said above"));
+        diagnostics.push(Diagnostic::warning(format!("lost: {more} more, see above")));
     }
-    if journal.profiles.is_empty() && (journal.traces.is_empty() || !asked.is_traced) {
-        lines.push(nothing(asked, journal));
-        if !asked.has_gpu {
-            lines.push(
-                "there is no AMD GPU here (no /dev/kfd): --model runs programs on a model of one"
-                    .to_owned(),
-            );
+    if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
+        diagnostics.push(Diagnostic::warning(nothing(run, journal)));
+        if !run.has_gpu {
+            let advice =
+                "no AMD GPU found (no /dev/kfd): --model runs the program on a simulated GPU";
+            diagnostics.push(Diagnostic::note(advice));
         }
     }
-    lines.extend(next(asked, journal, &counted).map(|next| format!("next: {next}")));
-    lines
+    let next = next_command(run, journal, &contents);
+    diagnostics.extend(next.map(|next| Diagnostic::note(format!("next: {next}"))));
+    diagnostics
 }
 
-fn profiles(journal: &Journal, counted: &Counted) -> String {
+fn profiles(journal: &Journal, contents: &Contents) -> String {
     let processes = match journal.writers.len() {
         0 | 1 => String::new(),
         n => format!(" of {n} processes"),
@@ -143,20 +141,21 @@ fn profiles(journal: &Journal, counted: &Counted) -> String {
         "{}{processes} in {}: {}, {} ({} ran), {} counts in all",
         plural(journal.profiles.len(), "profile"),
         directories(journal.profiles.keys()),
-        plural(counted.code_objects.len(), "code object"),
-        plural(counted.functions.len(), "function"),
-        counted.ran.len(),
-        grouped(counted.counts),
+        plural(contents.code_objects.len(), "code object"),
+        plural(contents.functions.len(), "function"),
+        contents.ran.len(),
+        grouped(contents.counts, ','),
     )
 }
 
-/// LLVM's own collector, where it is in the program, too, writes what devprof writes, or a part of it; under the same
-/// name, which devprof sees to, or, with %m and for modules, under another. Who merges all files then counts twice: they
-/// are removed from a directory that was made for the run, and told of in another.
-pub fn without_copies(asked: &Asked, journal: &Journal) -> Option<String> {
-    // A file's time is that of the last tick of a clock.
-    let since = asked.since - Duration::from_millis(20);
-    let mut copies = BTreeSet::new();
+/// Handles the profiles that LLVM's own collector wrote, if the program has it as well. They have the same counts as
+/// devprof's, or a part of them. devprof takes care of those with the same name, but with %m and for modules the names
+/// differ, and merging all files would count twice. The duplicates are removed from the directory that was created for
+/// the run. In other directories they are only reported.
+pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
+    // The kernel sets file times to its last timer tick, so they can be a little too early.
+    let since = run.since - Duration::from_millis(20);
+    let mut duplicates = BTreeSet::new();
     for path in journal.profiles.keys() {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             continue;
@@ -168,32 +167,32 @@ pub fn without_copies(asked: &Asked, journal: &Journal) -> Option<String> {
             changed.is_ok_and(|changed| changed >= since)
         };
         let files = fs::read_dir(dir).into_iter().flatten().flatten();
-        let copy = |file: &DirEntry| {
+        let is_duplicate = |file: &DirEntry| {
             let name = file.file_name();
             name.as_bytes().starts_with(arch)
                 && name.as_bytes().ends_with(b".profraw")
                 && !journal.profiles.contains_key(&file.path())
                 && is_new(file)
         };
-        copies.extend(files.filter(copy).map(|file| file.path()));
+        duplicates.extend(files.filter(is_duplicate).map(|file| file.path()));
     }
-    let own = asked.directory.as_ref();
-    let is_own = own.is_some_and(|own| copies.iter().all(|copy| copy.starts_with(own)));
-    if is_own && journal.lost.is_empty() {
-        // One that cannot be removed is told of.
-        copies.retain(|copy| fs::remove_file(copy).is_err());
+    let own = run.directory.as_ref();
+    let are_own = own.is_some_and(|own| duplicates.iter().all(|path| path.starts_with(own)));
+    if are_own && journal.lost.is_empty() {
+        // Those that cannot be removed are reported.
+        duplicates.retain(|path| fs::remove_file(path).is_err());
     }
-    let first = shown(copies.first()?);
-    let (files, count) = match copies.len() {
-        1 => (first, "counts"),
-        n => (format!("{first} and {} more", n - 1), "count"),
+    let first = shown(duplicates.first()?);
+    let (files, duplicate) = match duplicates.len() {
+        1 => (first, "duplicates"),
+        n => (format!("{first} and {} more", n - 1), "duplicate"),
     };
-    Some(format!(
-        "{files} {count} the same again, from LLVM's own collector, which is in the program, too (`devprof flags` leaves it out): `devprof merge` takes one of them"
-    ))
+    Some(Diagnostic::warning(format!(
+        "{files} {duplicate} devprof's counts: LLVM's own collector is also in the program (`devprof flags` leaves it out); `devprof merge` ignores the duplicates"
+    )))
 }
 
-/// Profiles that several processes wrote, each over the other's.
+/// Reports profiles that several processes wrote, each overwriting the one before.
 fn overwritten<'a>(
     profiles: impl IntoIterator<Item = (&'a PathBuf, &'a Profile)>,
 ) -> Option<String> {
@@ -205,42 +204,43 @@ fn overwritten<'a>(
         n => format!(" (and {n} more files)"),
     };
     Some(format!(
-        "{} processes wrote {}, one over the other{more}: name a file for each (%p) or one to which all add (%m) in --profile",
+        "{} processes overwrote {}{more}, so only the counts of the last one are left: use %p (one file per process) or %m (one file to which all processes add) in --profile",
         profile.writers.len(),
         shown(path),
     ))
 }
 
-fn trace(path: &Path) -> String {
+fn trace(path: &Path) -> Diagnostic {
     let name = shown(path);
     let (mut dispatches, mut kernels) = (0, HashSet::new());
     let size = fs::metadata(path).map_or(0, |data| data.len());
     if size > LARGE_TRACE {
-        return format!("the trace {name}: {} MiB", grouped(u128::from(size >> 20)));
+        let size = grouped(u128::from(size >> 20), ',');
+        return Diagnostic::note(format!("the trace {name}: {size} MiB"));
     }
     match source::each_dispatch(path, |dispatch| {
         dispatches += 1;
         kernels.insert(dispatch.kernel.get());
     }) {
-        Ok(()) => format!(
+        Ok(()) => Diagnostic::note(format!(
             "the trace {name}: {} of {}",
             plural(dispatches, "dispatch"),
             plural(kernels.len(), "kernel")
-        ),
-        Err(error) => error,
+        )),
+        Err(error) => Diagnostic::warning(format!("{error:#}")),
     }
 }
 
-/// Why there is nothing.
-fn nothing(asked: &Asked, journal: &Journal) -> String {
-    let what = match asked.is_traced {
+/// Why nothing was collected.
+fn nothing(run: &Run, journal: &Journal) -> String {
+    let what = match run.is_traced {
         true => "no counters and no trace were collected",
         false => "no counters were collected",
     };
     let why = if journal.programs.is_empty() {
-        match &asked.hindrance {
-            Some(hindrance) => hindrance.clone(),
-            None => "devprof was loaded in no process (DEVPROF_DISABLE=1, another LD_PRELOAD, or a program that is statically linked)".to_owned(),
+        match &run.obstacle {
+            Some(obstacle) => obstacle.clone(),
+            None => "no process loaded devprof (because of DEVPROF_DISABLE=1, a changed LD_PRELOAD, or a statically linked program)".to_owned(),
         }
     } else if !journal.lost.is_empty() {
         "see above".to_owned()
@@ -255,9 +255,9 @@ fn nothing(asked: &Asked, journal: &Journal) -> String {
     format!("{what}: {why}")
 }
 
-/// What the programs have in themselves.
+/// Whether the code objects in the programs are instrumented.
 fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
-    let (mut objects, mut counted) = (0, BTreeSet::new());
+    let (mut objects, mut instrumented) = (0, BTreeSet::new());
     let is_small =
         |path: &&&PathBuf| fs::metadata(path).is_ok_and(|data| data.len() <= LARGE_PROGRAM);
     for program in programs.iter().take(FILES).filter(is_small) {
@@ -265,7 +265,7 @@ fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
             if let code_objects::What::CodeObject(object) = found.what {
                 objects += 1;
                 if object.profile.is_some() {
-                    counted.insert(object.target.to_string());
+                    instrumented.insert(object.target.to_string());
                 }
             }
             ControlFlow::Continue(())
@@ -274,12 +274,12 @@ fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
     if objects == 0 {
         return String::new();
     }
-    let targets: Vec<String> = counted.into_iter().collect();
+    let targets: Vec<String> = instrumented.into_iter().collect();
     match (targets.is_empty(), objects) {
-        (true, 1) => "; its code object was not compiled to count".to_owned(),
-        (true, n) => format!("; none of its {n} code objects was compiled to count"),
+        (true, 1) => "; its code object is not instrumented".to_owned(),
+        (true, n) => format!("; none of its {n} code objects is instrumented"),
         (false, n) => format!(
-            "; of its {} those for {} count",
+            "; of its {} those for {} are instrumented",
             plural(n, "code object"),
             targets.join(", ")
         ),
@@ -287,19 +287,19 @@ fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
 }
 
 /// The command that shows what was collected.
-fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
+fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<String> {
     if journal.profiles.is_empty() && journal.traces.is_empty() {
         let is_uninstrumented = !journal.programs.is_empty() && journal.lost.is_empty();
         let flags = "devprof flags --coverage";
-        return is_uninstrumented.then(|| format!("{flags}, which says what to compile with"));
+        return is_uninstrumented.then(|| format!("{flags}, which prints the compiler flags"));
     }
     let binaries = match &journal.written_by().into_iter().collect::<Vec<_>>()[..] {
-        // A script or a launcher is not what has the code objects.
-        [] => quoted(&asked.program),
+        // If the command was a script or a launcher, name the programs that it started and that have code objects.
+        [] => quoted(&run.program),
         programs => {
-            let own = asked.program.canonicalize().ok();
+            let own = run.program.canonicalize().ok();
             let names = programs.iter().map(|program| match &own {
-                Some(own) if own == *program => quoted(&asked.program),
+                Some(own) if own == *program => quoted(&run.program),
                 _ => quoted(&relative(program)),
             });
             names.collect::<Vec<_>>().join(" ")
@@ -311,15 +311,14 @@ fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
         return trace.map(|trace| format!("devprof stats {trace}"));
     }
     let names = || journal.profiles.keys().map(|path| quoted(&relative(path)));
-    let patterns = || all_of(journal.profiles.keys());
-    let own = asked.directory.as_ref();
+    let own = run.directory.as_ref();
     let own = own.filter(|own| journal.profiles.keys().all(|path| path.starts_with(own)));
     let files = match (own, journal.profiles.len()) {
         (Some(own), _) => quoted(&relative(own)),
         (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
-        (None, _) => patterns(),
+        (None, _) => patterns(journal.profiles.keys()),
     };
-    if counted.is_ir_level {
+    if contents.is_ir_level {
         return Some(format!("devprof merge {files} -o device.profdata"));
     }
     let trace = trace.map(|trace| format!(" --trace {trace}"));
@@ -329,8 +328,8 @@ fn next(asked: &Asked, journal: &Journal, counted: &Counted) -> Option<String> {
     ))
 }
 
-/// Patterns of the shell for the files.
-fn all_of<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
+/// Shell patterns that match the files.
+fn patterns<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
     let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
     let dirs: Vec<String> = dirs
         .iter()
@@ -348,7 +347,7 @@ fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
     }
 }
 
-/// From here, where that is shorter.
+/// The path, relative to the current directory if it is in it.
 fn relative(path: &Path) -> PathBuf {
     let here = std::env::current_dir();
     match here
@@ -365,19 +364,14 @@ fn shown(path: &Path) -> String {
     relative(path).display().to_string()
 }
 
-/// With a comma at each thousand.
-fn grouped(number: u128) -> String {
-    readable::grouped(number, ',')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked() -> Asked {
-        Asked {
+    fn run() -> Run {
+        Run {
             program: "./a b".into(),
-            hindrance: None,
+            obstacle: None,
             is_traced: false,
             directory: None,
             since: SystemTime::now(),
@@ -385,44 +379,40 @@ mod tests {
         }
     }
 
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(123), "123");
+    fn messages(run: &Run, log: &[u8]) -> String {
+        let diagnostics = diagnostics(run, &Journal::read(log));
+        let messages = diagnostics.into_iter().map(|diagnostic| diagnostic.message);
+        messages.collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn it_is_said_why_there_is_nothing() {
-        let lines = |asked: &Asked, journal: &[u8]| of(asked, &Journal::read(journal)).join("\n");
-        let nothing = lines(&asked(), b"");
-        assert!(nothing.contains("loaded in no process"), "{nothing}");
-        let ran = lines(&asked(), b"7 loaded /bin/true\n");
+    fn the_summary_explains_why_nothing_was_collected() {
+        let nothing = messages(&run(), b"");
+        assert!(nothing.contains("no process loaded devprof"), "{nothing}");
+        let ran = messages(&run(), b"7 loaded /bin/true\n");
         assert!(
             ran.contains("(1 process ran)") && ran.contains("--model"),
             "{ran}"
         );
-        let is_static = Asked {
-            hindrance: Some("it is static".into()),
-            ..asked()
+        let is_static = Run {
+            obstacle: Some("it is static".into()),
+            ..run()
         };
-        assert!(lines(&is_static, b"").contains("it is static"));
+        assert!(messages(&is_static, b"").contains("it is static"));
     }
 
     #[test]
-    fn processes_that_write_over_one_another_are_said() {
-        let journal = b"7 wrote /none/x\n8 wrote /none/x\n";
-        let lines = of(&asked(), &Journal::read(journal)).join("\n");
-        assert!(lines.contains("2 processes wrote /none/x"), "{lines}");
-        assert!(lines.contains("cannot read /none/x"), "{lines}");
-        assert!(
-            lines.contains("devprof report './a b' --profile /none/x"),
-            "{lines}"
-        );
-        // The first of a pool's writers makes it, the others add.
-        let pool = of(
-            &asked(),
-            &Journal::read(b"7 wrote /none/x\n8 added /none/x\n"),
-        );
-        assert!(!pool.join("\n").contains("one over the other"), "{pool:?}");
+    fn overwritten_profiles_are_reported() {
+        let overwritten = messages(&run(), b"7 wrote /none/x\n8 wrote /none/x\n");
+        for expected in [
+            "2 processes overwrote /none/x",
+            "cannot read /none/x",
+            "devprof report './a b' --profile /none/x",
+        ] {
+            assert!(overwritten.contains(expected), "{overwritten}");
+        }
+        // Of the processes that share a file, the first creates it and the others add to it.
+        let shared = messages(&run(), b"7 wrote /none/x\n8 added /none/x\n");
+        assert!(!shared.contains("overwrote"), "{shared}");
     }
 }

@@ -1,5 +1,6 @@
-//! Trace files that are damaged at every byte in several ways, and cut off at every length, through the whole command
-//! line in this process: what is wrong is said with its place, the exit status tells of it, and all else is exported.
+//! Trace files that are damaged at every byte in several ways, and truncated at every length. The complete command line
+//! runs in this process. Damage must be reported with its offset and change the exit status, and all other records must
+//! be exported.
 
 use crate::files::*;
 use clap::Parser;
@@ -10,9 +11,9 @@ use tracefile::format::{
     COUNTERS, Count, Counter, HEADER_SIZE, RECORD_SIZE, Record, checksum, flag,
 };
 
-/// A file of few records: two kernels with a dispatch each, and the API call that made them.
+/// A file with few records: two kernels with one dispatch each, and the API call that launched them.
 fn small() -> Vec<u8> {
-    let mut records = named();
+    let mut records = definitions();
     records.push(call(1, 7, 10, 1500, 1700).seal());
     records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
     records.push(timed(dispatch(2, flag::CLOCK_AGENT, 3, 2, 1), 1600, 2000, 3000).seal());
@@ -23,29 +24,28 @@ fn small() -> Vec<u8> {
 const CALLS: usize = 1;
 const DISPATCHES: usize = 2;
 
-/// What a run of devprof was.
+/// The results of a run of devprof.
 struct Run {
     status: u8,
-    said: String,
-    /// Of `export` the file, of `stats` what it prints.
+    stderr: String,
+    /// The file that `export` wrote, or the text that `stats` printed.
     output: Vec<u8>,
 }
 
-/// Runs a verb on these bytes.
-fn run(way: &[&str], bytes: &[u8], dir: &Path) -> Run {
+/// Runs a command on a file with these bytes.
+fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Run {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
     let (file, out) = (file.to_str().unwrap(), dir.join("out"));
-    let to: &[&str] = match way[0] {
+    let to: &[&str] = match command[0] {
         "export" => &["-o", out.to_str().unwrap()],
         _ => &[],
     };
-    let line = ["devprof"].iter().chain(way).chain(to).chain([&file]);
-    let (mut printed, mut said) = (Vec::new(), String::new());
-    let mut say = |line: &str| said += &format!("{line}\n");
+    let line = ["devprof"].iter().chain(command).chain(to).chain([&file]);
+    let (mut printed, mut stderr) = (Vec::new(), Vec::new());
     let mut console = Console {
         out: &mut printed,
-        say: &mut say,
+        err: &mut stderr,
         colors: Colors::default(),
     };
     let status = devprof_cli::run(&Cli::parse_from(line), &mut console);
@@ -58,13 +58,13 @@ fn run(way: &[&str], bytes: &[u8], dir: &Path) -> Run {
     };
     Run {
         status,
-        said,
+        stderr: String::from_utf8(stderr).unwrap(),
         output,
     }
 }
 
-/// The ways to read a trace that take little time.
-const TEXT: [&[&str]; 4] = [
+/// Commands that take little time.
+const FAST: [&[&str]; 4] = [
     &["export", "-f", "json"],
     &["export", "-f", "csv"],
     &["export", "-f", "perfetto"],
@@ -72,8 +72,8 @@ const TEXT: [&[&str]; 4] = [
 ];
 const DATABASE: &[&str] = &["export", "-f", "rocpd"];
 
-/// In memory, where there is a place for that: tens of thousands of files are written.
-fn memory(name: &str) -> PathBuf {
+/// A directory in memory, if possible, because tens of thousands of files are written.
+fn memory_directory(name: &str) -> PathBuf {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return directory(name);
@@ -83,7 +83,7 @@ fn memory(name: &str) -> PathBuf {
     dir
 }
 
-/// How many packets a Perfetto trace has: each is field 1 of the trace (0x0a), with its length.
+/// The number of packets in a Perfetto trace. Each is field 1 of the trace (0x0a), with its length.
 fn packets(mut bytes: &[u8]) -> usize {
     let mut count = 0;
     while let [0x0a, rest @ ..] = bytes {
@@ -97,10 +97,10 @@ fn packets(mut bytes: &[u8]) -> usize {
     count
 }
 
-/// How many dispatches and API calls are in the output, as far as the format tells.
-fn exported(way: &[&str], run: &Run) -> (Option<usize>, Option<usize>) {
+/// The numbers of dispatches and API calls in the output, if the format allows counting them.
+fn exported(command: &[&str], run: &Run) -> (Option<usize>, Option<usize>) {
     let text = || std::str::from_utf8(&run.output).unwrap();
-    match *way.last().unwrap() {
+    match *command.last().unwrap() {
         "json" => {
             let of = |kind: &str| text().matches(&format!("\"type\":\"{kind}\"")).count();
             (Some(of("dispatch")), Some(of("call")))
@@ -114,15 +114,20 @@ fn exported(way: &[&str], run: &Run) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// What a file with one damaged byte has to lead to.
-fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
-    let what = || format!("byte {at}, {way:?}, status {}:\n{}", run.status, run.said);
-    let records = (whole.len() - HEADER_SIZE) / RECORD_SIZE;
+/// Checks the results for a file with one damaged byte.
+fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
+    let what = || {
+        format!(
+            "byte {at}, {command:?}, status {}:\n{}",
+            run.status, run.stderr
+        )
+    };
+    let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
     let counters = COUNTERS..COUNTERS + Count::ALL.len() * size_of::<Counter>();
-    // The place that is told, and the records that are lost.
-    let (status, place, lost) = match at {
+    // The exit status, the reported offset, and the record that is lost.
+    let (status, message, lost) = match at {
         0..8 => (1, "it does not begin with \"DEVPROFT\"".to_owned(), None),
-        8..12 => (1, "a trace file of version ".to_owned(), None),
+        8..12 => (1, "trace version ".to_owned(), None),
         12..COUNTERS => (1, format!("(bytes 0 to {COUNTERS})"), None),
         _ if counters.contains(&at) => {
             let counter = at - (at - COUNTERS) % size_of::<Counter>();
@@ -131,29 +136,29 @@ fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
         COUNTERS..HEADER_SIZE => (0, String::new(), None),
         _ => {
             let record = (at - HEADER_SIZE) / RECORD_SIZE;
-            let place = format!(
+            let message = format!(
                 "byte {}: a damaged record",
                 HEADER_SIZE + record * RECORD_SIZE
             );
-            (3, place, Some(record))
+            (3, message, Some(record))
         }
     };
     assert_eq!(run.status, status, "{}", what());
-    assert!(run.said.contains(&place), "{}", what());
+    assert!(run.stderr.contains(&message), "{}", what());
     if status == 0 {
-        assert_eq!(run.said, "", "{}", what());
+        assert_eq!(run.stderr, "", "{}", what());
     } else {
-        let lines = run.said.lines();
+        let lines = run.stderr.lines();
         assert!(
             lines.clone().all(|line| line.contains("a.trace: ")),
             "{}",
             what()
         );
-        // One thing is damaged, and is told first. With a piece of a name those behind it are lost.
-        let places: Vec<_> = lines.filter(|line| line.contains(": byte ")).collect();
-        assert!(places.len() <= 3, "{}", what());
+        // The damage is reported first. If it is in a part of a name, the parts that follow are lost, too.
+        let offsets: Vec<_> = lines.filter(|line| line.contains(": byte ")).collect();
+        assert!(offsets.len() <= 3, "{}", what());
         assert!(
-            places.iter().take(1).all(|first| first.contains(&place)),
+            offsets.iter().take(1).all(|first| first.contains(&message)),
             "{}",
             what()
         );
@@ -165,7 +170,7 @@ fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
     let kept = |all: usize, first: usize| {
         all - usize::from(lost.is_some_and(|lost| (first..first + all).contains(&lost)))
     };
-    let (dispatches, calls) = exported(way, run);
+    let (dispatches, calls) = exported(command, run);
     if let Some(dispatches) = dispatches {
         assert_eq!(
             dispatches,
@@ -178,50 +183,50 @@ fn check(whole: &[u8], at: usize, way: &[&str], run: &Run) {
         let first = records - DISPATCHES - CALLS;
         assert_eq!(calls, kept(CALLS, first), "{}", what());
     }
-    if way.contains(&"perfetto") {
+    if command.contains(&"perfetto") {
         assert!(packets(&run.output) > 1, "{}", what());
     }
 }
 
 #[test]
-fn each_damaged_byte_is_told_with_its_place_and_the_rest_is_exported() {
-    let dir = memory("damage");
-    let whole = small();
-    for way in TEXT {
-        let run = run(way, &whole, &dir);
-        assert_eq!((run.status, &*run.said), (0, ""), "{way:?}");
+fn each_damaged_byte_is_reported_with_its_offset_and_the_rest_is_exported() {
+    let dir = memory_directory("damage");
+    let valid = small();
+    for command in FAST {
+        let run = run(command, &valid, &dir);
+        assert_eq!((run.status, &*run.stderr), (0, ""), "{command:?}");
     }
-    for at in 0..whole.len() {
-        for (n, way) in TEXT.into_iter().enumerate() {
-            // Most of the header's page has no meaning: one way to read each of its bytes does.
-            if (COUNTERS + 128..HEADER_SIZE).contains(&at) && at % TEXT.len() != n {
+    for at in 0..valid.len() {
+        for (n, command) in FAST.into_iter().enumerate() {
+            // Most of the header's page is unused: one command is enough for each of its bytes.
+            if (COUNTERS + 128..HEADER_SIZE).contains(&at) && at % FAST.len() != n {
                 continue;
             }
-            // Each byte is damaged in each of these ways.
+            // Different commands get different damage.
             let damage = [0x01, 0x80, 0xff][(at + n) % 3];
-            let mut bytes = whole.clone();
+            let mut bytes = valid.clone();
             bytes[at] ^= damage;
-            check(&whole, at, way, &run(way, &bytes, &dir));
+            check(&valid, at, command, &run(command, &bytes, &dir));
         }
     }
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn each_damaged_byte_is_told_by_the_database_too() {
-    let dir = memory("damage-db");
-    let whole = small();
-    // A database takes its time: each tenth byte of what the header uses, each eleventh of the records.
+fn damage_is_reported_when_exporting_to_a_database() {
+    let dir = memory_directory("damage-db");
+    let valid = small();
+    // Databases take longer, so only every tenth byte of the header and every eleventh of the records is tested.
     let header = (0..COUNTERS + 128).step_by(10);
-    for at in header.chain((HEADER_SIZE..whole.len()).step_by(11)) {
-        let mut bytes = whole.clone();
+    for at in header.chain((HEADER_SIZE..valid.len()).step_by(11)) {
+        let mut bytes = valid.clone();
         bytes[at] ^= 0x40;
-        check(&whole, at, DATABASE, &run(DATABASE, &bytes, &dir));
+        check(&valid, at, DATABASE, &run(DATABASE, &bytes, &dir));
     }
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// Makes the checksums of a file right again.
+/// Corrects the checksums of a file.
 fn seal(bytes: &mut [u8]) {
     let crc = crc32fast::hash(&bytes[..COUNTERS - 4]).to_le_bytes();
     bytes[COUNTERS - 4..COUNTERS].copy_from_slice(&crc);
@@ -232,29 +237,32 @@ fn seal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn any_value_in_a_whole_record_is_exported_without_harm() {
-    let dir = memory("values");
-    let whole = small();
+fn any_value_in_a_valid_record_can_be_exported() {
+    let dir = memory_directory("values");
+    let valid = small();
     let header = 12..COUNTERS;
-    for at in header.chain(HEADER_SIZE..whole.len()) {
-        let mut ways: Vec<_> = TEXT.into_iter().enumerate().collect();
+    for at in header.chain(HEADER_SIZE..valid.len()) {
+        let mut commands: Vec<_> = FAST.into_iter().enumerate().collect();
         if at % 11 == 0 {
-            ways.push((ways.len(), DATABASE));
+            commands.push((commands.len(), DATABASE));
         }
-        for (n, way) in ways {
-            let mut bytes = whole.clone();
+        for (n, command) in commands {
+            let mut bytes = valid.clone();
             bytes[at] ^= [0x01, 0x80, 0xff][(at + n) % 3];
             seal(&mut bytes);
-            let run = run(way, &bytes, &dir);
-            let what = format!("byte {at}, {way:?}, status {}:\n{}", run.status, run.said);
-            // The sizes in the header, and a clock of 0 ticks, leave nothing to be read.
+            let run = run(command, &bytes, &dir);
+            let what = format!(
+                "byte {at}, {command:?}, status {}:\n{}",
+                run.status, run.stderr
+            );
+            // With other sizes in the header, or a clock frequency of 0, the file cannot be read.
             let refused = at < COUNTERS && run.status == 1;
             assert!(matches!(run.status, 0 | 3) || refused, "{what}");
             assert!(
-                run.said.lines().all(|line| line.contains("a.trace: ")),
+                run.stderr.lines().all(|line| line.contains("a.trace: ")),
                 "{what}"
             );
-            if way.contains(&"perfetto") && !refused {
+            if command.contains(&"perfetto") && !refused {
                 assert!(packets(&run.output) > 1, "{what}");
             }
         }
@@ -263,39 +271,39 @@ fn any_value_in_a_whole_record_is_exported_without_harm() {
 }
 
 #[test]
-fn a_file_cut_off_anywhere_is_told_with_its_place_and_exported() {
-    let dir = memory("cut");
-    let whole = small();
-    let records = (whole.len() - HEADER_SIZE) / RECORD_SIZE;
-    for length in 0..whole.len() {
-        let way = TEXT[length % TEXT.len()];
-        let run = run(way, &whole[..length], &dir);
+fn truncation_is_reported_with_its_offset_and_the_rest_is_exported() {
+    let dir = memory_directory("cut");
+    let valid = small();
+    let records = (valid.len() - HEADER_SIZE) / RECORD_SIZE;
+    for length in 0..valid.len() {
+        let command = FAST[length % FAST.len()];
+        let run = run(command, &valid[..length], &dir);
         let what = || {
             format!(
-                "{length} bytes, {way:?}, status {}:\n{}",
-                run.status, run.said
+                "{length} bytes, {command:?}, status {}:\n{}",
+                run.status, run.stderr
             )
         };
         if length < HEADER_SIZE {
             assert_eq!(run.status, 1, "{}", what());
-            let place = match length {
+            let message = match length {
                 0..8 => "it does not begin with \"DEVPROFT\"".to_owned(),
-                _ => format!("the file is cut off after {length} bytes, inside of its header"),
+                _ => format!("the file is truncated after {length} bytes, inside its header"),
             };
-            assert!(run.said.contains(&place), "{}", what());
+            assert!(run.stderr.contains(&message), "{}", what());
             assert!(run.output.is_empty(), "{}", what());
             continue;
         }
         let left = (length - HEADER_SIZE) / RECORD_SIZE;
-        let place = format!(
+        let message = format!(
             "byte {}: the file is truncated: {} of {records} records are missing",
             HEADER_SIZE + left * RECORD_SIZE,
             records - left
         );
         assert_eq!(run.status, 3, "{}", what());
-        assert!(run.said.contains(&place), "{}", what());
+        assert!(run.stderr.contains(&message), "{}", what());
         let first = records - DISPATCHES;
-        if let (Some(dispatches), _) = exported(way, &run) {
+        if let (Some(dispatches), _) = exported(command, &run) {
             assert_eq!(dispatches, left.saturating_sub(first), "{}", what());
         }
     }

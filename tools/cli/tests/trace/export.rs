@@ -1,4 +1,4 @@
-//! Traces exported and read back.
+//! `devprof export`: the outputs are read back and compared with the trace.
 
 use crate::files::*;
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tracefile::format::{Count, HEADER_SIZE, Kernel, RECORD_SIZE, Record, flag, pieces};
 
-/// Exports to a file with this ending. Its path, the exit status, and what was said.
-fn export(trace: &[u8], dir: &Path, ending: &str) -> (PathBuf, Option<i32>, String) {
+/// Exports to a file with this extension. Returns its path, the exit status and stderr.
+fn export(trace: &[u8], dir: &Path, extension: &str) -> (PathBuf, Option<i32>, String) {
     let file = dir.join("a.trace");
     fs::write(&file, trace).unwrap();
-    let out = dir.join(format!("out.{ending}"));
+    let out = dir.join(format!("out.{extension}"));
     let output = devprof(&[&"export", &file, &"-o", &out]);
-    (out, output.status.code(), said(&output))
+    (out, output.status.code(), stderr(&output))
 }
 
 fn json(path: &Path) -> Vec<Value> {
@@ -30,16 +30,16 @@ fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn csv_has_rocprofv3s_columns_and_a_line_for_each_dispatch() {
-    let (out, status, said) = export(&trace(), &directory("csv"), "csv");
-    assert_eq!(status, Some(0), "{said}");
+fn csv_has_rocprofv3s_columns_and_one_line_per_dispatch() {
+    let (out, status, stderr) = export(&trace(), &directory("csv"), "csv");
+    assert_eq!(status, Some(0), "{stderr}");
     let text = fs::read_to_string(&out).unwrap();
-    let head = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\",\
+    let header = "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Thread_Id\",\"Dispatch_Id\",\
         \"Kernel_Id\",\"Kernel_Name\",\"Correlation_Id\",\"Start_Timestamp\",\"End_Timestamp\",\
         \"LDS_Block_Size\",\"Scratch_Size\",\"VGPR_Count\",\"Accum_VGPR_Count\",\"SGPR_Count\",\
         \"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\",\
         \"Grid_Size_Y\",\"Grid_Size_Z\"\n";
-    assert!(text.starts_with(head), "{text}");
+    assert!(text.starts_with(header), "{text}");
     let first = "\"KERNEL_DISPATCH\",\"Agent 1\",1,0,10,1,1,\"halved(unsigned int)\",1,2000,3000,\
         512,16,24,0,106,256,2,1,1024,2,1\n";
     assert_eq!(text.lines().nth(1), first.lines().next());
@@ -50,20 +50,20 @@ fn csv_has_rocprofv3s_columns_and_a_line_for_each_dispatch() {
         .collect();
     assert_eq!(rows.len() as u64, 8 + GRAPH);
     let times = |row: usize| (rows[row][9].to_owned(), rows[row][10].to_owned());
-    // Of the agent's clock: 400 ticks of 10 ns, seen to be complete at 10,000.
+    // Times of the agent's clock: 400 ticks of 10 ns. Completion was observed at 10,000.
     assert_eq!(times(3), ("6000".into(), "10000".into()));
     assert_eq!(&rows[3][1], "Agent 2");
     assert_eq!(rows[3][7], *long_name());
     assert_eq!(&rows[4][7], "says \"a, b\"");
-    // The unfinished one stands where it was submitted.
+    // Start and end of the unfinished dispatch are the time of its submission.
     assert_eq!(times(5), ("9000".into(), "9000".into()));
     assert!(rows[8..].iter().all(|row| &row[8] == "5"));
 }
 
 #[test]
-fn json_has_an_object_for_each_record() {
-    let (out, status, said) = export(&trace(), &directory("json"), "jsonl");
-    assert_eq!(status, Some(0), "{said}");
+fn json_has_one_object_per_record() {
+    let (out, status, stderr) = export(&trace(), &directory("json"), "jsonl");
+    assert_eq!(status, Some(0), "{stderr}");
     let lines = json(&out);
     assert_eq!(lines[0]["type"], "trace");
     assert_eq!(lines[0]["started_unix"], STARTED_UNIX);
@@ -108,9 +108,9 @@ fn json_has_an_object_for_each_record() {
 }
 
 #[test]
-fn the_database_has_rocpds_views_and_references_that_hold() {
-    let (out, status, said) = export(&trace(), &directory("rocpd"), "db");
-    assert_eq!(status, Some(0), "{said}");
+fn the_database_has_rocpds_views_and_valid_references() {
+    let (out, status, stderr) = export(&trace(), &directory("rocpd"), "db");
+    assert_eq!(status, Some(0), "{stderr}");
     let db = rusqlite::Connection::open(out).unwrap();
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
     let text = |sql: &str| {
@@ -136,7 +136,7 @@ fn the_database_has_rocpds_views_and_references_that_hold() {
             2,
         ),
         ("SELECT start FROM kernels WHERE dispatch_id = 6", 9000),
-        // Each call's dispatches are joined to it.
+        // A call can be joined with its dispatches.
         (
             "SELECT count(*) FROM kernels k JOIN regions r USING (stack_id)
             WHERE r.name = 'hipGraphLaunch'",
@@ -178,13 +178,13 @@ fn the_database_has_rocpds_views_and_references_that_hold() {
 }
 
 #[test]
-#[ignore = "wants Perfetto's protobuf classes from PyPI; tools/test runs it"]
+#[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
 fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
-    let (out, status, said) = export(&trace(), &directory("perfetto"), "pftrace");
-    assert_eq!(status, Some(0), "{said}");
+    let (out, status, stderr) = export(&trace(), &directory("perfetto"), "pftrace");
+    assert_eq!(status, Some(0), "{stderr}");
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
     let output = Command::new(check).arg(&out).output().unwrap();
-    assert!(output.status.success(), "{}", crate::files::said(&output));
+    assert!(output.status.success(), "{}", crate::files::stderr(&output));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     // BUILTIN_CLOCK_BOOTTIME and BUILTIN_CLOCK_REALTIME.
     assert_eq!(found["clocks"], json!({"6": 1000, "1": STARTED_UNIX}));
@@ -195,7 +195,7 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
     };
     let (kernels, calls) = (of("kernel"), of("api"));
     assert_eq!(kernels.len() as u64, 8 + GRAPH);
-    // Nothing is inside of another kernel: the importer would end it with that.
+    // Kernels must not nest: the importer would end the inner one with the outer one.
     assert!(kernels.iter().all(|kernel| kernel["depth"] == 0));
     let kernel = |id: u64| {
         let found = kernels
@@ -225,7 +225,7 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
         assert_eq!(kernel(id)[field], expected, "dispatch {id}, {field}");
     }
     assert_ne!(kernel(1)["track"], kernel(2)["track"]);
-    // The lane that ended first is taken again.
+    // The track whose last slice ended first is used again.
     assert_eq!(kernel(1)["track"], kernel(6)["track"]);
     assert_eq!(kernel(2)["track"], kernel(7)["track"]);
     for (id, argument, expected) in [
@@ -254,7 +254,7 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
         .unwrap();
     assert_eq!(graph["tid"], 11);
     assert_eq!(graph["args"]["dispatches"], GRAPH);
-    // From the call one to each of its dispatches.
+    // One flow from the call to each of its dispatches.
     let flows = found["flows"].as_object().unwrap();
     let of_graph: Vec<_> = flows
         .values()
@@ -273,7 +273,8 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
     );
 }
 
-/// Of [`trace`]: when the number of dispatches in flight changes. What has no times is in flight until it was seen.
+/// When the number of dispatches in flight changes in queue 1 of [`trace`]. A dispatch without times is in flight until
+/// its completion is observed.
 fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
     vec![
         (1600, 1),
@@ -288,10 +289,10 @@ fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
 }
 
 #[test]
-#[ignore = "wants node and an npm package; tools/test runs it"]
+#[ignore = "needs node and an npm package; tools/test runs it"]
 fn perfettos_own_trace_processor_loses_nothing() {
-    let (out, status, said) = export(&trace(), &directory("perfetto-query"), "pftrace");
-    assert_eq!(status, Some(0), "{said}");
+    let (out, status, stderr) = export(&trace(), &directory("perfetto-query"), "pftrace");
+    assert_eq!(status, Some(0), "{stderr}");
     let of_kernels = "FROM slice s JOIN process_track t ON s.track_id = t.id \
         JOIN process p USING (upid) WHERE s.category = 'kernel'";
     let queries = [
@@ -320,7 +321,7 @@ fn perfettos_own_trace_processor_loses_nothing() {
             ]),
         ),
         (
-            // From each API call one to each of its dispatches, and to no other kernel.
+            // One flow from each API call to each of its dispatches, and no others.
             "SELECT c.name, c.ts, count(*), count(DISTINCT k.id) FROM flow JOIN slice c ON slice_out = c.id \
              JOIN slice k ON slice_in = k.id WHERE c.category = 'api' AND k.category = 'kernel' GROUP BY c.id ORDER BY c.ts"
                 .into(),
@@ -371,7 +372,7 @@ fn perfettos_own_trace_processor_loses_nothing() {
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-query");
     let sql = queries.iter().map(|(sql, _)| sql);
     let output = Command::new(check).arg(&out).args(sql).output().unwrap();
-    assert!(output.status.success(), "{}", crate::files::said(&output));
+    assert!(output.status.success(), "{}", crate::files::stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<Value> = text
         .lines()
@@ -384,18 +385,18 @@ fn perfettos_own_trace_processor_loses_nothing() {
 }
 
 #[test]
-fn stdout_gets_the_export_alone_behind_what_it_has() {
+fn only_the_export_is_written_to_stdout() {
     let dir = directory("stdout");
     let (out, _, _) = export(&trace(), &dir, "csv");
-    let whole = fs::read(out).unwrap();
+    let expected = fs::read(out).unwrap();
     let file = dir.join("a.trace");
     for name in ["-", "/dev/stdout"] {
         let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &name]);
-        assert!(output.stdout == whole, "{name}: not the export alone");
+        assert!(output.stdout == expected, "{name}: not only the export");
         assert!(
-            said(&output).ends_with(&format!("{name}: 1,008 dispatches, 4 API calls\n")),
+            stderr(&output).ends_with(&format!("{name}: 1,008 dispatches, 4 API calls\n")),
             "{}",
-            said(&output)
+            stderr(&output)
         );
         let mut shared = File::create(dir.join("shared")).unwrap();
         shared.write_all(b"before\n").unwrap();
@@ -407,18 +408,18 @@ fn stdout_gets_the_export_alone_behind_what_it_has() {
             .status()
             .unwrap();
         assert!(status.success());
-        let expected = [b"before\n", whole.as_slice()].concat();
+        let expected = [b"before\n", expected.as_slice()].concat();
         let shared = fs::read(dir.join("shared")).unwrap();
         assert!(
             shared == expected,
-            "{name}: not what stood there and the export"
+            "{name}: not the previous contents and the export"
         );
     }
     assert!(!dir.join("-").exists());
 }
 
 #[test]
-fn a_trace_may_have_the_name_that_stdout_has_as_an_output() {
+fn as_an_input_a_dash_is_a_file_name() {
     let dir = directory("dash");
     fs::write(dir.join("-"), trace()).unwrap();
     let status = Command::new(env!("CARGO_BIN_EXE_devprof"))
@@ -431,13 +432,13 @@ fn a_trace_may_have_the_name_that_stdout_has_as_an_output() {
 }
 
 #[test]
-fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
+fn a_trace_can_be_a_pipe_unless_it_is_read_twice() {
     let dir = directory("from-pipe");
-    let (whole, _, _) = export(&trace(), &dir, "jsonl");
+    let (expected, _, _) = export(&trace(), &dir, "jsonl");
     let out = dir.join("from-pipe");
     for (format, status, expected) in [
         ("json", 0, "from-pipe: 1,008 dispatches"),
-        ("perfetto", 1, "cannot read /dev/stdin twice"),
+        ("perfetto", 2, "requires reading it twice"),
     ] {
         let mut piped = Command::new(env!("CARGO_BIN_EXE_devprof"))
             .args(["export", "/dev/stdin", "-f", format, "-o"])
@@ -447,24 +448,24 @@ fn a_trace_is_read_from_a_pipe_unless_it_is_read_twice() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // One that reads nothing is gone.
+        // Fails if devprof exits without reading its input.
         let _ = piped.stdin.take().unwrap().write_all(&trace());
         let output = piped.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{format}");
-        let shown = String::from_utf8(output.stdout.clone()).unwrap() + &said(&output);
+        let shown = String::from_utf8(output.stdout.clone()).unwrap() + &stderr(&output);
         assert!(shown.contains(expected), "{shown}");
     }
-    assert_eq!(fs::read(out).unwrap(), fs::read(whole).unwrap());
+    assert_eq!(fs::read(out).unwrap(), fs::read(expected).unwrap());
 }
 
 #[test]
-fn progress_is_shown_on_a_terminal_only() {
-    let mut records = named();
+fn progress_is_shown_only_on_a_terminal() {
+    let mut records = definitions();
     records.push(call(1, 7, 10, 1500, 1700).seal());
     records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
     let dir = directory("progress");
-    let (_, status, said) = export(&file(&records), &dir, "csv");
-    assert_eq!((status, &*said), (Some(0), ""));
+    let (_, status, stderr) = export(&file(&records), &dir, "csv");
+    assert_eq!((status, &*stderr), (Some(0), ""));
 
     let (mut main, mut terminal) = (-1, -1);
     let (name, modes) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -474,10 +475,10 @@ fn progress_is_shown_on_a_terminal_only() {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the places for the two descriptors and the size live; the name and the modes may be null.
-    let made = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &size) };
-    assert_eq!(made, 0);
-    // SAFETY: nobody else has these descriptors.
+    // SAFETY: the pointers to the descriptors and the size are valid; those to the name and the modes may be null.
+    let status = unsafe { libc::openpty(&mut main, &mut terminal, name, modes, &size) };
+    assert_eq!(status, 0);
+    // SAFETY: the descriptors are not owned by anything else.
     let (mut main, terminal) = unsafe { (File::from_raw_fd(main), File::from_raw_fd(terminal)) };
     let exported = Command::new(env!("CARGO_BIN_EXE_devprof"))
         .arg("export")
@@ -486,15 +487,15 @@ fn progress_is_shown_on_a_terminal_only() {
         .stderr(terminal)
         .status();
     assert!(exported.unwrap().success());
-    // A terminal that nobody has open any more ends with an error, behind what was written.
+    // Reading a terminal that no process has open returns what was written, and then an error.
     let mut shown = Vec::new();
     let _ = main.read_to_end(&mut shown);
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("4.00 KiB of 6.62 KiB, "), "{shown:?}");
 }
 
-/// Names that would break a format that does not expect them, each with a dispatch.
-fn strange() -> (Vec<String>, Vec<u8>) {
+/// Names with special characters, and a trace with one dispatch for each.
+fn special_names() -> (Vec<String>, Vec<u8>) {
     let names = [
         "a,b",
         "\"quoted\"",
@@ -506,7 +507,7 @@ fn strange() -> (Vec<String>, Vec<u8>) {
         "=cmd()",
         &"k".repeat(10_240),
     ];
-    let mut records = named();
+    let mut records = definitions();
     for (id, name) in (10..).zip(names) {
         records.extend(pieces(id, name).map(Record::seal));
         let mut kernel = Kernel::new(id.into(), 0);
@@ -521,11 +522,11 @@ fn strange() -> (Vec<String>, Vec<u8>) {
 }
 
 #[test]
-fn strange_names_are_whole_in_every_format() {
-    let (names, trace) = strange();
-    let dir = directory("strange");
-    let (out, status, said) = export(&trace, &dir, "csv");
-    assert_eq!(status, Some(0), "{said}");
+fn special_characters_in_names_are_preserved_in_every_format() {
+    let (names, trace) = special_names();
+    let dir = directory("special");
+    let (out, status, stderr) = export(&trace, &dir, "csv");
+    assert_eq!(status, Some(0), "{stderr}");
     let rows = csv::Reader::from_path(out).unwrap().into_records();
     let column: Vec<_> = rows.map(|row| row.unwrap()[7].to_owned()).collect();
     assert_eq!(column, names);
@@ -554,8 +555,8 @@ fn strange_names_are_whole_in_every_format() {
 }
 
 #[test]
-fn a_name_that_is_not_utf_8_is_told_with_its_place() {
-    let mut records = named();
+fn a_name_that_is_not_utf_8_is_reported_with_its_offset() {
+    let mut records = definitions();
     let mut text = pieces(4, "x").next().unwrap();
     text.bytes[0] = 0xff;
     let at = records
@@ -564,62 +565,65 @@ fn a_name_that_is_not_utf_8_is_told_with_its_place() {
     let at = at.unwrap();
     records[at] = text.seal();
     records.push(timed(dispatch(1, flag::NO_CALL, 1, 1, 0), 1, 2, 3).seal());
-    let (out, status, said) = export(&file(&records), &directory("not-utf-8"), "csv");
+    let (out, status, stderr) = export(&file(&records), &directory("not-utf-8"), "csv");
     assert_eq!(status, Some(3));
-    let place = HEADER_SIZE + at * RECORD_SIZE;
-    let expected = format!("a.trace: byte {place}: text 4 is not UTF-8\n");
-    assert!(said.contains(&expected), "{said}");
+    let offset = HEADER_SIZE + at * RECORD_SIZE;
+    let expected = format!("a.trace: byte {offset}: text 4 is not UTF-8\n");
+    assert!(stderr.contains(&expected), "{stderr}");
     assert!(fs::read_to_string(out).unwrap().contains("\"(kernel 1)\""));
 }
 
 #[test]
-fn symbols_are_kept_on_request() {
+fn names_are_not_demangled_with_no_demangle() {
     let file = directory("symbols").join("a.trace");
     fs::write(&file, trace()).unwrap();
     let output = devprof(&[&"export", &file, &"--format", &"csv", &"--no-demangle"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let text = fs::read_to_string(file.with_extension("csv")).unwrap();
     assert!(text.contains("\"_Z6halvedj\""), "{text}");
 }
 
 #[test]
-fn what_a_dispatch_lacks_is_said_once() {
+fn missing_data_is_reported_once() {
     let mut bytes = trace();
     set(&mut bytes, Count::DroppedDispatches, 12);
     set(&mut bytes, Count::UnknownPackets, 3);
     set(&mut bytes, Count::Closed, 0);
-    let (_, status, said) = export(&bytes, &directory("lacks"), "jsonl");
+    let (_, status, stderr) = export(&bytes, &directory("missing-data"), "jsonl");
     assert_eq!(status, Some(0));
     for line in [
-        "12 dispatches dropped: there was no room",
-        "3 packets of a type that devprof did not know, and not recorded",
-        "its writer has not ended in order: the program still runs, or was killed",
-        "2 dispatches came from no API call that was watched",
-        "there is no record of the API call with correlation id 4",
-        "1 dispatch never seen to end",
+        "12 dispatches dropped for lack of space",
+        "3 packets not recorded because devprof does not know their type",
+        "not closed: the program is still running or was killed",
+        "2 dispatches without a recorded API call",
+        "no record of the API call with correlation ID 4",
+        "1 dispatch without an observed end",
         "1 dispatch without times",
         "1 dispatch with an end before the start",
     ] {
-        assert_eq!(said.matches(line).count(), 1, "{line} in:\n{said}");
+        assert_eq!(stderr.matches(line).count(), 1, "{line} in:\n{stderr}");
     }
-    assert_eq!(said.lines().count(), 8, "{said}");
+    assert_eq!(stderr.lines().count(), 8, "{stderr}");
 }
 
 #[test]
-fn of_many_lacking_calls_ten_are_named() {
-    let mut records = named();
+fn at_most_ten_missing_calls_are_listed() {
+    let mut records = definitions();
     records.extend((1..=50).map(|id| timed(dispatch(id, 0, 1, 1, 3 * id), 1, 2, 3).seal()));
-    let (_, _, said) = export(&file(&records), &directory("lacking"), "csv");
-    assert!(said.contains("correlation id 30\n"), "{said}");
-    assert!(!said.contains("correlation id 33\n"), "{said}");
-    assert!(said.contains("nor of 40 more"), "{said}");
+    let (_, _, stderr) = export(&file(&records), &directory("missing-calls"), "csv");
+    assert!(stderr.contains("correlation ID 30\n"), "{stderr}");
+    assert!(!stderr.contains("correlation ID 33\n"), "{stderr}");
+    assert!(
+        stderr.contains("no record of 40 more API calls"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_leaves_no_file() {
+fn failed_exports_report_an_error_and_leave_no_file() {
     let dir = directory("refused");
-    let whole = dir.join("whole.trace");
-    fs::write(&whole, trace()).unwrap();
+    let valid = dir.join("valid.trace");
+    fs::write(&valid, trace()).unwrap();
     let mut later = trace();
     later[8] = 2;
     fs::write(dir.join("later.trace"), later).unwrap();
@@ -629,67 +633,74 @@ fn what_cannot_be_done_is_said_and_leaves_no_file() {
         (
             "later.trace",
             "out.csv",
-            "later.trace: a trace file of version 2",
+            "later.trace: trace version 2 is not supported",
         ),
         (
             "other.trace",
             "out.csv",
-            "other.trace: no trace file of devprof",
+            "other.trace: not a trace of devprof",
         ),
         (
             "short.trace",
             "out.csv",
-            "short.trace: the file is cut off after 100 bytes",
+            "short.trace: the file is truncated after 100 bytes",
         ),
         ("missing.trace", "out.csv", "missing.trace: No such file"),
-        ("whole.trace", "out.txt", "does not end in one of"),
-        ("whole.trace", "no/such/out.csv", "cannot write "),
-        ("whole.trace", "whole.trace", "does not end in one of"),
+        ("valid.trace", "no/such/out.csv", "cannot write "),
     ] {
         let output = devprof(&[&"export", &dir.join(file), &"-o", &dir.join(out)]);
         assert_eq!(output.status.code(), Some(1), "{file} to {out}");
-        assert!(said(&output).contains(expected), "{}", said(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
-    let onto_itself = devprof(&[&"export", &whole, &"-f", &"csv", &"-o", &whole]);
-    assert!(said(&onto_itself).contains("is the trace itself"));
-    assert_eq!(fs::read(&whole).unwrap(), trace());
+    let overwriting = devprof(&[&"export", &valid, &"-f", &"csv", &"-o", &valid]);
+    assert!(stderr(&overwriting).contains("is the trace itself"));
+    for out in ["out.txt", "valid.trace"] {
+        let output = devprof(&[&"export", &valid, &"-o", &dir.join(out)]);
+        assert_eq!(output.status.code(), Some(2), "{out}");
+        let message = "has none of the extensions";
+        assert!(stderr(&output).contains(message), "{out}");
+    }
+    assert_eq!(fs::read(&valid).unwrap(), trace());
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 4);
 }
 
 #[test]
-fn each_damaged_record_is_told_with_its_place_and_the_rest_is_exported() {
-    let mut records = named();
+fn each_damaged_record_is_reported_with_its_offset_and_the_rest_is_exported() {
+    let mut records = definitions();
     let first = records.len();
     records.extend((1..=30).map(|id| timed(dispatch(id, 0, 1, 1, 0), 1, 2, 3).seal()));
-    let whole = file(&records);
+    let valid = file(&records);
     let dir = directory("damaged");
     let offset = |record: usize| HEADER_SIZE + record * RECORD_SIZE;
 
-    let mut one = whole.clone();
+    let mut one = valid.clone();
     one[offset(first + 4) + 50] ^= 1;
-    let (out, status, said) = export(&one, &dir, "jsonl");
+    let (out, status, stderr) = export(&one, &dir, "jsonl");
     assert_eq!(status, Some(3));
     let line = format!("a.trace: byte {}: a damaged record", offset(first + 4));
-    assert!(said.contains(&line), "{said}");
+    assert!(stderr.contains(&line), "{stderr}");
     assert_eq!(of_type(&json(&out), "dispatch").len(), 29);
 
-    let mut many = whole.clone();
+    let mut many = valid.clone();
     (first..first + 25).for_each(|record| many[offset(record) + 50] ^= 1);
-    let (out, status, said) = export(&many, &dir, "jsonl");
+    let (out, status, stderr) = export(&many, &dir, "jsonl");
     assert_eq!(status, Some(3));
-    assert_eq!(said.matches(": a damaged record").count(), 11, "{said}");
-    let rest = format!("15 more of these up to byte {}", offset(first + 24));
-    assert!(said.contains(&rest), "{said}");
+    assert_eq!(stderr.matches(": a damaged record").count(), 11, "{stderr}");
+    let rest = format!(
+        "15 more of this kind, the last at byte {}",
+        offset(first + 24)
+    );
+    assert!(stderr.contains(&rest), "{stderr}");
     assert_eq!(of_type(&json(&out), "dispatch").len(), 5);
 
-    // The kernel's record is lost: its dispatches are not.
-    let mut nameless = whole.clone();
+    // Without the kernel's record its dispatches are still exported.
+    let mut nameless = valid.clone();
     nameless[offset(first - 3) + 50] ^= 1;
-    let (out, status, said) = export(&nameless, &dir, "jsonl");
+    let (out, status, stderr) = export(&nameless, &dir, "jsonl");
     assert_eq!(status, Some(3));
     assert!(
-        said.contains("30 dispatches of kernel 1, of which there is no whole record"),
-        "{said}"
+        stderr.contains("30 dispatches of kernel 1, which has no valid record"),
+        "{stderr}"
     );
     let lines = json(&out);
     assert_eq!(of_type(&lines, "dispatch").len(), 30);

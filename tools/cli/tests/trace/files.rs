@@ -1,4 +1,4 @@
-//! Trace files for the tests, made record by record.
+//! Creates trace files record by record.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,16 +8,16 @@ use tracefile::format::{
 };
 use zerocopy::IntoBytes;
 
-/// When the traces begin, nanoseconds since 1970.
+/// The start time of the traces, in nanoseconds since 1970.
 pub const STARTED_UNIX: u64 = 1_700_000_000_000_000_000;
-/// Dispatches of [`trace`]'s graph launch, which has correlation id 5.
+/// Dispatches of [`trace`]'s graph launch, which has correlation ID 5.
 pub const GRAPH: u64 = 1000;
-/// The name that takes more than one record.
+/// A name that needs more than one record.
 pub fn long_name() -> String {
     format!("kernel_{}", "0123456789".repeat(25))
 }
 
-/// A whole file of these records.
+/// A complete trace file with these records.
 pub fn file(records: &[[u8; RECORD_SIZE]]) -> Vec<u8> {
     let header = Header::new(4242, 1_000_000_000, 1000, STARTED_UNIX);
     let mut bytes = header.page().to_vec();
@@ -34,8 +34,9 @@ pub fn set(file: &mut [u8], count: Count, value: u64) {
     file[at..at + size_of::<Counter>()].copy_from_slice(Counter::new(value).as_bytes());
 }
 
-/// What all traces here name: two GPUs of nodes 1 and 2, two queues on the first and one on the second, three kernels.
-pub fn named() -> Vec<[u8; RECORD_SIZE]> {
+/// The records that others refer to: two GPUs (nodes 1 and 2), two queues on the first GPU and one on the second, and
+/// three kernels.
+pub fn definitions() -> Vec<[u8; RECORD_SIZE]> {
     let mut records = Vec::new();
     for (id, text) in [
         (1, "gfx1100"),
@@ -81,13 +82,13 @@ pub fn named() -> Vec<[u8; RECORD_SIZE]> {
     records
 }
 
-/// A dispatch of a queue that [`named`] has.
+/// A dispatch on one of the queues of [`definitions`].
 pub fn dispatch(id: u64, flags: u16, queue: u32, kernel: u32, correlation: u64) -> Dispatch {
     let mut dispatch = Dispatch::new(id, flags);
     dispatch.correlation = correlation.into();
     dispatch.agent = if queue == 3 { 2 } else { 1 }.into();
     dispatch.queue = queue.into();
-    // That of the call in [`trace`].
+    // The thread of the call in [`trace`].
     dispatch.thread = match correlation {
         1 | 3 => 10,
         2 | 5 => 11,
@@ -121,10 +122,10 @@ pub fn call(id: u64, name: u32, thread: u32, start: u64, end: u64) -> Call {
     call
 }
 
-/// A trace with something of everything. Of its dispatches 1 and 2 overlap in queue 1, 4 has the agent's clock, 5 none,
-/// 6 did not end, 7 is of no known kernel, 8 ends before it starts; ids 100 and up are a graph's.
+/// A trace with all kinds of records. Dispatches 1 and 2 overlap in queue 1, 4 has times of the agent's clock, 5 has no
+/// times, 6 did not end, 7 has an unknown kernel, and 8 ends before it starts. IDs from 100 on are those of a graph.
 pub fn trace() -> Vec<u8> {
-    let mut records = named();
+    let mut records = definitions();
     let mut agents_clock = timed(dispatch(4, flag::CLOCK_AGENT, 3, 2, 3), 3500, 500, 900);
     agents_clock.observed = 10_000.into();
     let mut unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 4);
@@ -159,7 +160,7 @@ pub fn trace() -> Vec<u8> {
     file(&records)
 }
 
-/// A directory of the test's own, empty.
+/// An empty directory for a test.
 pub fn directory(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -175,7 +176,7 @@ pub fn devprof(arguments: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
         .unwrap()
 }
 
-/// What a run said on stderr.
-pub fn said(output: &Output) -> String {
+/// What a run wrote to stderr.
+pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! `devprof export` and `devprof stats`, on trace files that are made record by record.
+//! `devprof export` and `devprof stats`, on trace files that the tests create record by record.
 
 mod damage;
 mod export;

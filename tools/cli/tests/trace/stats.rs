@@ -1,22 +1,25 @@
-//! What the statistics count, and what they leave out.
+//! `devprof stats`: what is counted and what is left out.
 
 use crate::files::*;
 use serde_json::Value;
 use std::fs;
 
 #[test]
-fn kernels_stand_by_total_time_and_what_has_no_duration_is_apart() {
+fn kernels_are_sorted_by_total_time_without_dispatches_that_have_no_duration() {
     let file = directory("stats").join("a.trace");
     fs::write(&file, trace()).unwrap();
     let output = devprof(&[&"stats", &"--json", &file]);
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("1 dispatch never seen to end"), "{said}");
+    let stderr = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("1 dispatch without an observed end"),
+        "{stderr}"
+    );
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let all = 10_000 + 4500 + 3000 + 100;
     let expected = [
         ("says \"a, b\"", GRAPH, 10 * GRAPH, 10, 10, 10),
-        // One in the agent's clock, 400 ticks of 10 ns.
+        // One has times of the agent's clock: 400 ticks of 10 ns.
         (&*long_name(), 2, 4500, 2250, 500, 4000),
         ("halved(unsigned int)", 2, 3000, 1500, 1000, 2000),
         ("(unknown kernel)", 1, 100, 100, 100, 100),
@@ -47,11 +50,11 @@ fn kernels_stand_by_total_time_and_what_has_no_duration_is_apart() {
 }
 
 #[test]
-fn the_table_is_aligned_and_the_csv_is_read_back() {
+fn the_table_is_aligned_and_the_csv_is_valid() {
     let file = directory("stats-table").join("a.trace");
     fs::write(&file, trace()).unwrap();
-    let shown = String::from_utf8(devprof(&[&"stats", &file]).stdout).unwrap();
-    let lines: Vec<&str> = shown.lines().collect();
+    let plain = String::from_utf8(devprof(&[&"stats", &file]).stdout).unwrap();
+    let lines: Vec<&str> = plain.lines().collect();
     assert_eq!(lines.len(), 5);
     assert_eq!(
         lines[1].trim_start(),
@@ -61,7 +64,7 @@ fn the_table_is_aligned_and_the_csv_is_read_back() {
     let colored = String::from_utf8(colored.stdout).unwrap();
     assert_eq!(
         colored,
-        shown.replacen(lines[0], &format!("\x1b[1m{}\x1b[0m", lines[0]), 1)
+        plain.replacen(lines[0], &format!("\x1b[1m{}\x1b[0m", lines[0]), 1)
     );
     let column = |line: &str, text| line.find(text).map(|at| line[..at].chars().count());
     assert_eq!(column(lines[0], "Kernel"), column(lines[3], "halved"));

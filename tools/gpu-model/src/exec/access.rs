@@ -1,13 +1,12 @@
-//! One lane's access to memory, the same for global memory, LDS and the private segment: what moves between
-//! registers and bytes.
+//! One lane's access to global memory, LDS or private memory.
 
-use super::Fault;
 use super::atomic::{Atomic, apply32, apply64};
+use crate::fault::Fault;
 use crate::memory::View;
 use crate::wave::VReg;
 
-/// Where bytes are.
-pub trait Place {
+/// Memory that a lane can access. Addresses of [`Local`] memory are offsets.
+pub trait Storage {
     fn load_u8(&mut self, address: u64) -> Result<u8, Fault>;
     fn load_u16(&mut self, address: u64) -> Result<u16, Fault>;
     fn load_u32(&mut self, address: u64) -> Result<u32, Fault>;
@@ -20,7 +19,7 @@ pub trait Place {
     fn update_u64(&mut self, address: u64, change: impl FnMut(u64) -> u64) -> Result<u64, Fault>;
 }
 
-impl Place for View {
+impl Storage for View {
     fn load_u8(&mut self, address: u64) -> Result<u8, Fault> {
         View::load_u8(self, address)
     }
@@ -55,14 +54,37 @@ impl Place for View {
     }
 }
 
-/// Bytes that only this thread uses: a workgroup's LDS, a lane's private segment.
+/// Bytes that only this host thread uses: a workgroup's LDS or a lane's private segment.
 pub struct Local<'a> {
-    pub bytes: &'a mut [u8],
-    /// Which fault an access outside is, from offset, size and limit.
-    pub fault: fn(u64, usize, usize) -> Fault,
+    bytes: &'a mut [u8],
+    /// Makes the fault for an access outside of the bytes. The arguments are the access's offset and size, and the number of
+    /// bytes.
+    fault: fn(u64, usize, usize) -> Fault,
 }
 
-impl Local<'_> {
+impl<'a> Local<'a> {
+    pub fn lds(bytes: &'a mut [u8]) -> Self {
+        Local {
+            bytes,
+            fault: |offset, size, limit| Fault::Lds {
+                offset,
+                size,
+                limit,
+                lane: None,
+            },
+        }
+    }
+    pub fn private(bytes: &'a mut [u8]) -> Self {
+        Local {
+            bytes,
+            fault: |offset, size, limit| Fault::Scratch {
+                offset,
+                size,
+                limit,
+                lane: None,
+            },
+        }
+    }
     fn at(&mut self, offset: u64, size: usize) -> Result<&mut [u8], Fault> {
         let limit = self.bytes.len();
         usize::try_from(offset)
@@ -74,11 +96,11 @@ impl Local<'_> {
         let bytes = self.at(offset, N)?;
         Ok(bytes
             .try_into()
-            .expect("`at` gives as many bytes as asked for"))
+            .expect("`at` gives the requested number of bytes"))
     }
 }
 
-impl Place for Local<'_> {
+impl Storage for Local<'_> {
     fn load_u8(&mut self, offset: u64) -> Result<u8, Fault> {
         Ok(self.array::<1>(offset)?[0])
     }
@@ -152,44 +174,35 @@ impl Place for Local<'_> {
     }
 }
 
-/// Which part of the destination a load of less than a dword writes.
+/// The part of the destination register that a load of one or two bytes writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// All of it.
-    Whole,
-    /// D16: the low half; the high one keeps its value.
+    /// All 32 bits: the value is extended.
+    Full,
+    /// D16: the low half. The high half keeps its value.
     Low,
     High,
 }
 
-/// What an instruction does with one lane's address.
+/// What an instruction does at the address of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A byte or two.
-    LoadNarrow {
-        size: u8,
-        signed: bool,
-        half: Half,
-    },
-    /// So many dwords.
+    /// Loads one or two bytes.
+    LoadNarrow { size: u8, signed: bool, half: Half },
+    /// Loads this number of dwords.
     Load(usize),
-    /// A byte or two, from the high half of the register if `high`.
-    StoreNarrow {
-        size: u8,
-        high: bool,
-    },
+    /// Stores one or two bytes, from the high half of the register if `high`.
+    StoreNarrow { size: u8, high: bool },
+    /// Stores this number of dwords.
     Store(usize),
-    /// On 64 bits if `wide`.
-    Atomic {
-        op: Atomic,
-        wide: bool,
-    },
+    /// An atomic operation on 32 bits, or on 64 if `wide`.
+    Atomic { op: Atomic, wide: bool },
 }
 
-/// The vector registers of an access, by number.
+/// The numbers of the vector registers of an access.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
-    /// `None`: an atomic operation without return.
+    /// `None` for stores and for atomic operations that do not return the old value.
     pub dst: Option<usize>,
     pub data: usize,
     /// The second data operand of an atomic operation that has one.
@@ -200,10 +213,10 @@ fn pair(vgpr: &[VReg], first: usize, lane: usize) -> u64 {
     u64::from(vgpr[first][lane]) | u64::from(vgpr[first + 1][lane]) << 32
 }
 
-/// Does one lane's access. The registers have been checked to exist.
+/// Performs one lane's access. The caller has checked that the registers exist.
 #[inline]
 pub fn perform(
-    place: &mut impl Place,
+    storage: &mut impl Storage,
     access: Access,
     address: u64,
     vgpr: &mut [VReg],
@@ -216,14 +229,14 @@ pub fn perform(
                 return Err(Fault::Unknown);
             };
             let value = match (size, signed) {
-                (1, false) => u32::from(place.load_u8(address)?),
-                (1, true) => place.load_u8(address)? as i8 as u32,
-                (_, false) => u32::from(place.load_u16(address)?),
-                (_, true) => place.load_u16(address)? as i16 as u32,
+                (1, false) => u32::from(storage.load_u8(address)?),
+                (1, true) => storage.load_u8(address)? as i8 as u32,
+                (_, false) => u32::from(storage.load_u16(address)?),
+                (_, true) => storage.load_u16(address)? as i16 as u32,
             };
             let to = &mut vgpr[dst][lane];
             *to = match half {
-                Half::Whole => value,
+                Half::Full => value,
                 Half::Low => *to & 0xffff_0000 | value & 0xffff,
                 Half::High => *to & 0xffff | value << 16,
             };
@@ -232,14 +245,14 @@ pub fn perform(
             let Some(dst) = regs.dst else {
                 return Err(Fault::Unknown);
             };
-            vgpr[dst][lane] = place.load_u32(address)?;
+            vgpr[dst][lane] = storage.load_u32(address)?;
         }
         Access::Load(dwords) => {
             let Some(dst) = regs.dst else {
                 return Err(Fault::Unknown);
             };
             let mut data = [0; 4];
-            place.load_dwords(address, &mut data[..dwords])?;
+            storage.load_dwords(address, &mut data[..dwords])?;
             for (n, dword) in data[..dwords].iter().enumerate() {
                 vgpr[dst + n][lane] = *dword;
             }
@@ -247,17 +260,17 @@ pub fn perform(
         Access::StoreNarrow { size, high } => {
             let value = vgpr[regs.data][lane] >> if high { 16 } else { 0 };
             match size {
-                1 => place.store_u8(address, value as u8)?,
-                _ => place.store_u16(address, value as u16)?,
+                1 => storage.store_u8(address, value as u8)?,
+                _ => storage.store_u16(address, value as u16)?,
             }
         }
-        Access::Store(1) => place.store_u32(address, vgpr[regs.data][lane])?,
+        Access::Store(1) => storage.store_u32(address, vgpr[regs.data][lane])?,
         Access::Store(dwords) => {
             let mut data = [0; 4];
             for (n, dword) in data[..dwords].iter_mut().enumerate() {
                 *dword = vgpr[regs.data + n][lane];
             }
-            place.store_dwords(address, &data[..dwords])?;
+            storage.store_dwords(address, &data[..dwords])?;
         }
         Access::Atomic { op, wide: false } => {
             let data = vgpr[regs.data][lane];
@@ -266,7 +279,7 @@ pub fn perform(
             } else {
                 0
             };
-            let old = place.update_u32(address, |old| apply32(op, old, data, second))?;
+            let old = storage.update_u32(address, |old| apply32(op, old, data, second))?;
             if let Some(dst) = regs.dst {
                 vgpr[dst][lane] = old;
             }
@@ -278,7 +291,7 @@ pub fn perform(
             } else {
                 0
             };
-            let old = place.update_u64(address, |old| apply64(op, old, data, second))?;
+            let old = storage.update_u64(address, |old| apply64(op, old, data, second))?;
             if let Some(dst) = regs.dst {
                 vgpr[dst][lane] = old as u32;
                 vgpr[dst + 1][lane] = (old >> 32) as u32;

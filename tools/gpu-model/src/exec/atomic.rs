@@ -1,11 +1,11 @@
-//! What the atomic operations of LDS and of global memory make of an old value.
+//! The atomic operations of LDS and global memory: compute the new value from the old value.
 
-/// An atomic operation; the widths and the places are the callers' affair.
+/// An atomic operation on 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
     Add,
     Sub,
-    /// Subtract, but not below zero.
+    /// Subtracts, clamped at zero.
     ClampedSub,
     ReverseSub,
     Inc,
@@ -20,17 +20,17 @@ pub enum Atomic {
     /// `(old & !data) | second`
     MaskOr,
     Swap,
-    /// The data if the old value equals the second operand.
+    /// Writes the data if the old value equals the second operand.
     CompareSwap,
-    /// The same, compared as floats.
+    /// Like `CompareSwap`, but compares floats.
     CompareSwapFloat,
-    /// `flush`: denormals, going in and coming out, are zeros.
+    /// `flush`: denormal operands and results become zeros.
     AddFloat {
         flush: bool,
     },
     MinFloat,
     MaxFloat,
-    /// `old - data` where that is not below zero, else `old + second`.
+    /// `old - data` if that is not negative, otherwise `old + second`.
     Wrap,
 }
 

@@ -1,23 +1,25 @@
-//! FLAT, GLOBAL and SCRATCH: vector memory. A flat address names global memory, or through an aperture the
-//! workgroup's LDS or the lane's own private segment; the three formats share their opcodes.
+//! FLAT, GLOBAL and SCRATCH: vector memory. A flat address is in global memory, or in one of the two apertures: the
+//! workgroup's LDS and the lane's private segment. The three formats share their opcodes.
 
 use super::access::{Access, Half, Local, Registers, perform};
+use super::address_spaces::AddressSpaces;
 use super::atomic::Atomic;
-use super::{Fault, Surroundings, lanes, scalar32, scalar64, vgprs};
+use super::operand::{lanes, scalar32, scalar64, vgprs};
+use crate::fault::Fault;
 use crate::isa::{Encoding, Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// What an opcode does (guide, "FLAT, scratch and global instructions").
+/// The access of an opcode (guide, "FLAT, scratch and global instructions").
 fn access(opcode: u16) -> Result<Access, Fault> {
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };
     let atomic = |op| Access::Atomic { op, wide: false };
     let wide = |op| Access::Atomic { op, wide: true };
     Ok(match opcode {
-        0x10 => narrow(1, false, Half::Whole),
-        0x11 => narrow(1, true, Half::Whole),
-        0x12 => narrow(2, false, Half::Whole),
-        0x13 => narrow(2, true, Half::Whole),
+        0x10 => narrow(1, false, Half::Full),
+        0x11 => narrow(1, true, Half::Full),
+        0x12 => narrow(2, false, Half::Full),
+        0x13 => narrow(2, true, Half::Full),
         0x14..=0x17 => Access::Load(usize::from(opcode) - 0x13),
         0x18 => Access::StoreNarrow {
             size: 1,
@@ -75,13 +77,13 @@ fn access(opcode: u16) -> Result<Access, Fault> {
         0x50 => atomic(Atomic::CompareSwapFloat),
         0x51 => atomic(Atomic::MinFloat),
         0x52 => atomic(Atomic::MaxFloat),
-        // The L2's adder knows no denormals.
+        // The adder in the L2 cache flushes denormals.
         0x56 => atomic(Atomic::AddFloat { flush: true }),
         _ => return Err(Fault::Unknown),
     })
 }
 
-/// The number of VGPRs that an access reads data from, and that it writes.
+/// The number of VGPRs that an access reads as data, and the number that it can write.
 fn widths(access: Access) -> (usize, usize) {
     match access {
         Access::LoadNarrow { .. } => (0, 1),
@@ -141,25 +143,7 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
     Ok(out)
 }
 
-fn outside_scratch(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Scratch {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub(super) fn outside_lds(offset: u64, size: usize, limit: usize) -> Fault {
-    Fault::Lds {
-        offset,
-        size,
-        limit,
-        lane: None,
-    }
-}
-
-pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> Result<(), Fault> {
+pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
     let access = access(inst.op.operands().code)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
@@ -169,7 +153,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
     } else {
         0
     };
-    // GLC of an atomic operation asks for the old value.
+    // An atomic operation returns the old value if GLC is set.
     let returns = writes > 0 && (inst.glc || !matches!(access, Access::Atomic { .. }));
     let regs = Registers {
         dst: if returns {
@@ -189,23 +173,17 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
             _ => false,
         };
         if in_scratch {
-            let mut local = Local {
-                bytes: around.scratch.lane(lane),
-                fault: outside_scratch,
-            };
+            let mut private = Local::private(spaces.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut private, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
-            let mut local = Local {
-                bytes: around.lds,
-                fault: outside_lds,
-            };
+            let mut lds = Local::lds(spaces.lds);
             let offset = address & 0xffff_ffff;
-            perform(&mut local, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut lds, access, offset, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(around.memory, access, address, &mut wave.vgpr, regs, lane)
+            perform(spaces.global, access, address, &mut wave.vgpr, regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         }
     }
@@ -214,14 +192,14 @@ pub fn execute(wave: &mut Wave, inst: &Inst, around: &mut Surroundings<'_>) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scratch;
+    use super::super::address_spaces::Scratch;
     use super::super::testing::{inst, wave};
     use super::*;
     use crate::isa::Op;
     use crate::memory::{Memory, View};
 
-    /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 private bytes a lane.
-    struct Bench {
+    /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 bytes of private memory per lane.
+    struct Fixture {
         bytes: Box<[u32; 64]>,
         memory: View,
         lds: Vec<u8>,
@@ -229,13 +207,13 @@ mod tests {
         wave: Wave,
     }
 
-    impl Bench {
-        fn new(lanes: usize) -> Bench {
+    impl Fixture {
+        fn new(lanes: usize) -> Fixture {
             let bytes = Box::new([0u32; 64]);
             let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(0x1_0000));
-            // SAFETY: the bytes live as long as the memory.
+            // SAFETY: the bytes outlive the memory.
             unsafe { memory.allocated(0x1_0000, 256, true) };
-            Bench {
+            Fixture {
                 bytes,
                 memory: View::new(memory),
                 lds: vec![0; 64],
@@ -244,12 +222,12 @@ mod tests {
             }
         }
         fn run(&mut self, inst: &Inst) -> Result<(), Fault> {
-            let mut around = Surroundings {
-                memory: &mut self.memory,
+            let mut spaces = AddressSpaces {
+                global: &mut self.memory,
                 lds: &mut self.lds,
                 scratch: &mut self.scratch,
             };
-            execute(&mut self.wave, inst, &mut around)
+            execute(&mut self.wave, inst, &mut spaces)
         }
         fn address(&mut self, lane: usize, address: u64) {
             self.wave.vgpr[0][lane] = address as u32;
@@ -269,10 +247,10 @@ mod tests {
     #[test]
     fn loads_of_every_width() {
         use Op::*;
-        let mut bench = Bench::new(32);
-        bench.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
-        bench.wave.set_exec(2);
-        bench.address(1, 0x1_0020);
+        let mut fixture = Fixture::new(32);
+        fixture.bytes[4..8].copy_from_slice(&[0x8899_aabb, 2, 3, 4]);
+        fixture.wave.set_exec(2);
+        fixture.address(1, 0x1_0020);
         for (op, offset, count, expected) in [
             (GLOBAL_LOAD_U8, -16, 1, [0xbb, 0, 0, 0]),
             (GLOBAL_LOAD_I8, -16, 1, [0xffff_ffbb, 0, 0, 0]),
@@ -286,9 +264,9 @@ mod tests {
             (GLOBAL_LOAD_D16_I8, -16, 1, [0x7777_ffbb, 0, 0, 0]),
             (GLOBAL_LOAD_D16_B16, -16, 1, [0x7777_aabb, 0, 0, 0]),
         ] {
-            bench.wave.vgpr[8][1] = 0x7777_7777;
-            bench.run(&memory(op, Encoding::Global, offset)).unwrap();
-            let loaded: Vec<u32> = (8..8 + count).map(|n| bench.wave.vgpr[n][1]).collect();
+            fixture.wave.vgpr[8][1] = 0x7777_7777;
+            fixture.run(&memory(op, Encoding::Global, offset)).unwrap();
+            let loaded: Vec<u32> = (8..8 + count).map(|n| fixture.wave.vgpr[n][1]).collect();
             assert_eq!(loaded, expected[..count], "{op:?}");
         }
     }
@@ -296,11 +274,11 @@ mod tests {
     #[test]
     fn stores_of_every_width() {
         use Op::*;
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(1);
-        bench.address(0, 0x1_0000);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(1);
+        fixture.address(0, 0x1_0000);
         for (n, value) in [0x1122_3344, 6, 7, 8].into_iter().enumerate() {
-            bench.wave.vgpr[2 + n][0] = value;
+            fixture.wave.vgpr[2 + n][0] = value;
         }
         for (op, expected) in [
             (GLOBAL_STORE_B8, [0x44, 0, 0, 0]),
@@ -312,62 +290,62 @@ mod tests {
             (GLOBAL_STORE_D16_HI_B8, [0x22, 0, 0, 0]),
             (GLOBAL_STORE_D16_HI_B16, [0x1122, 0, 0, 0]),
         ] {
-            bench.bytes.fill(0);
-            bench.run(&memory(op, Encoding::Global, 16)).unwrap();
-            assert_eq!(bench.bytes[4..8], expected, "{op:?}");
-            assert_eq!(bench.bytes[8], 0, "{op:?}");
+            fixture.bytes.fill(0);
+            fixture.run(&memory(op, Encoding::Global, 16)).unwrap();
+            assert_eq!(fixture.bytes[4..8], expected, "{op:?}");
+            assert_eq!(fixture.bytes[8], 0, "{op:?}");
         }
     }
 
     #[test]
     fn a_scalar_base_takes_a_32_bit_offset() {
-        let mut bench = Bench::new(64);
-        bench.bytes[9] = 77;
-        bench.wave.set_exec(1 << 40);
-        bench
+        let mut fixture = Fixture::new(64);
+        fixture.bytes[9] = 77;
+        fixture.wave.set_exec(1 << 40);
+        fixture
             .wave
             .set_sgpr64(Operand(4), 0x1_0024_u64.wrapping_sub(0xffff_fff0));
-        bench.wave.vgpr[0][40] = 0xffff_ffe8;
+        fixture.wave.vgpr[0][40] = 0xffff_ffe8;
         let mut inst = memory(Op::GLOBAL_LOAD_B32, Encoding::Global, 8);
         inst.src[2] = Operand(4);
-        bench.run(&inst).unwrap();
-        assert_eq!(bench.wave.vgpr[8][40], 77);
+        fixture.run(&inst).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][40], 77);
     }
 
     #[test]
-    fn flat_addresses_reach_lds_and_private_memory_through_their_apertures() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b111);
-        bench.address(0, 0x1_0040);
-        bench.address(1, 0x4000_0000_0000_0008);
-        bench.address(2, 0x5000_0000_0000_000c);
-        bench.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
+    fn flat_addresses_in_apertures_access_lds_and_private_memory() {
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b111);
+        fixture.address(0, 0x1_0040);
+        fixture.address(1, 0x4000_0000_0000_0008);
+        fixture.address(2, 0x5000_0000_0000_000c);
+        fixture.wave.vgpr[2][..3].copy_from_slice(&[5, 6, 7]);
         let store = memory(Op::FLAT_STORE_B32, Encoding::Flat, 4);
-        bench.run(&store).unwrap();
-        assert_eq!(bench.bytes[17], 5);
-        assert_eq!(bench.lds[12], 6);
-        bench
+        fixture.run(&store).unwrap();
+        assert_eq!(fixture.bytes[17], 5);
+        assert_eq!(fixture.lds[12], 6);
+        fixture
             .run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 4))
             .unwrap();
-        assert_eq!(bench.wave.vgpr[8][..3], [5, 6, 7]);
-        // The same private dword by a scratch instruction, from a scalar and a vector offset.
+        assert_eq!(fixture.wave.vgpr[8][..3], [5, 6, 7]);
+        // The same private dword with a scratch instruction that has a scalar and a vector offset.
         let mut scratch = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 4);
         scratch.src[2] = Operand(4);
         scratch.flag = true;
-        bench.wave.sgpr[4] = 8;
-        bench.wave.vgpr[0][2] = 4;
-        bench.wave.set_exec(0b100);
-        bench.run(&scratch).unwrap();
-        assert_eq!(bench.wave.vgpr[8][2], 7);
-        // Without SVE the vector offset does not count; the other lane has memory of its own.
+        fixture.wave.sgpr[4] = 8;
+        fixture.wave.vgpr[0][2] = 4;
+        fixture.wave.set_exec(0b100);
+        fixture.run(&scratch).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][2], 7);
+        // Without SVE the vector offset is ignored. The other lane has its own memory.
         scratch.flag = false;
         scratch.imm = 8;
-        bench.wave.set_exec(0b110);
-        bench.run(&scratch).unwrap();
-        assert_eq!(bench.wave.vgpr[8][1..3], [0, 7]);
+        fixture.wave.set_exec(0b110);
+        fixture.run(&scratch).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][1..3], [0, 7]);
         scratch.imm = 24;
         assert_eq!(
-            bench.run(&scratch),
+            fixture.run(&scratch),
             Err(Fault::Scratch {
                 offset: 32,
                 size: 4,
@@ -379,37 +357,37 @@ mod tests {
 
     #[test]
     fn atomics_return_the_old_value_only_with_glc() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b11);
-        bench.address(0, 0x1_0000);
-        bench.address(1, 0x1_0000);
-        bench.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b11);
+        fixture.address(0, 0x1_0000);
+        fixture.address(1, 0x1_0000);
+        fixture.wave.vgpr[2][..2].copy_from_slice(&[5, 6]);
         let mut add = memory(Op::GLOBAL_ATOMIC_ADD_U32, Encoding::Global, 0);
         add.dst = Operand::NONE;
-        bench.run(&add).unwrap();
-        assert_eq!(bench.bytes[0], 11);
+        fixture.run(&add).unwrap();
+        assert_eq!(fixture.bytes[0], 11);
         add.glc = true;
         add.dst = Operand::vgpr(8);
-        bench.run(&add).unwrap();
-        assert_eq!(bench.bytes[0], 22);
-        assert_eq!(bench.wave.vgpr[8][..2], [11, 16]);
-        // Compare and swap: data, then the value to compare with.
+        fixture.run(&add).unwrap();
+        assert_eq!(fixture.bytes[0], 22);
+        assert_eq!(fixture.wave.vgpr[8][..2], [11, 16]);
+        // The operands of compare and swap are the data, then the value to compare with.
         let mut swap = memory(Op::GLOBAL_ATOMIC_CMPSWAP_B64, Encoding::Global, 8);
         swap.glc = true;
-        bench.wave.set_exec(1);
-        bench.bytes[2..4].copy_from_slice(&[1, 2]);
+        fixture.wave.set_exec(1);
+        fixture.bytes[2..4].copy_from_slice(&[1, 2]);
         for (n, value) in [7, 8, 1, 2].into_iter().enumerate() {
-            bench.wave.vgpr[2 + n][0] = value;
+            fixture.wave.vgpr[2 + n][0] = value;
         }
-        bench.run(&swap).unwrap();
-        assert_eq!(bench.bytes[2..4], [7, 8]);
-        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (1, 2));
-        bench.run(&swap).unwrap();
-        assert_eq!(bench.bytes[2..4], [7, 8]);
-        assert_eq!((bench.wave.vgpr[8][0], bench.wave.vgpr[9][0]), (7, 8));
-        bench.address(0, 0x1_0002);
+        fixture.run(&swap).unwrap();
+        assert_eq!(fixture.bytes[2..4], [7, 8]);
+        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (1, 2));
+        fixture.run(&swap).unwrap();
+        assert_eq!(fixture.bytes[2..4], [7, 8]);
+        assert_eq!((fixture.wave.vgpr[8][0], fixture.wave.vgpr[9][0]), (7, 8));
+        fixture.address(0, 0x1_0002);
         assert_eq!(
-            bench.run(&add),
+            fixture.run(&add),
             Err(Fault::Alignment {
                 address: 0x1_0002,
                 size: 4,
@@ -419,13 +397,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_the_first_lane_that_is_outside() {
-        let mut bench = Bench::new(32);
-        bench.wave.set_exec(0b1010);
-        bench.address(1, 0x1_00fc);
-        bench.address(3, 0x1_00fd);
+    fn a_fault_names_the_first_lane_that_is_out_of_bounds() {
+        let mut fixture = Fixture::new(32);
+        fixture.wave.set_exec(0b1010);
+        fixture.address(1, 0x1_00fc);
+        fixture.address(3, 0x1_00fd);
         assert_eq!(
-            bench.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
+            fixture.run(&memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0)),
             Err(Fault::Memory {
                 address: 0x1_00fd,
                 size: 4,
@@ -433,9 +411,9 @@ mod tests {
                 lane: Some(3)
             })
         );
-        // A register that the kernel was not granted.
+        // A register that is not allocated.
         let mut wide = memory(Op::GLOBAL_LOAD_B128, Encoding::Global, 0);
         wide.dst = Operand::vgpr(30);
-        assert_eq!(bench.run(&wide), Err(Fault::Vgpr(33)));
+        assert_eq!(fixture.run(&wide), Err(Fault::Vgpr(33)));
     }
 }

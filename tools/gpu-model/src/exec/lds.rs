@@ -1,30 +1,30 @@
-//! DS: the workgroup's local data share, and the lane permutations that go through its crossbar.
+//! DS: the workgroup's local data share (LDS), and the lane permutations that use its crossbar.
 
-use super::access::{Access, Half, Local, Place, Registers, perform};
+use super::access::{Access, Half, Local, Registers, Storage, perform};
 use super::atomic::Atomic;
-use super::flat::outside_lds;
-use super::{Fault, lanes, vgprs};
+use super::operand::{lanes, vgprs};
+use crate::fault::Fault;
 use crate::isa::{Inst, Op};
 use crate::wave::{VReg, Wave};
 
-/// Where a lane's address comes from.
+/// How a lane's address is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Address {
-    /// The address register and the offset.
+    /// The sum of the address register and the offset.
     Register,
-    /// M0, the offset and the lane's number.
+    /// The sum of M0, the offset, and the lane number times four.
     Lane,
 }
 
-/// How often a two-address form counts its offsets' unit.
+/// The factor of the offsets in the STRIDE64 forms of two-address instructions.
 const STRIDE: u64 = 64;
 
-enum Does {
-    /// One access a lane.
+enum Action {
+    /// One access per lane.
     One(Access, Address),
-    /// Two accesses a lane, each with an offset of its own that counts elements, times this.
+    /// Two accesses per lane. Each has its own offset, in elements times this factor.
     Two(Pair, u64),
-    /// Adds (or subtracts) the number of active lanes, once a wave.
+    /// Adds the number of active lanes once per wave, or subtracts it if `up` is false.
     Count {
         up: bool,
     },
@@ -39,16 +39,16 @@ enum Pair {
     Exchange,
 }
 
-fn does(wave: &Wave, op: Op) -> Result<Does, Fault> {
+fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
     use Op::*;
     let narrow = |size, signed, half| {
-        Does::One(Access::LoadNarrow { size, signed, half }, Address::Register)
+        Action::One(Access::LoadNarrow { size, signed, half }, Address::Register)
     };
-    let store = |size, high| Does::One(Access::StoreNarrow { size, high }, Address::Register);
-    // The width of an atomic operation, or of a load or store, is that of its data.
+    let store = |size, high| Action::One(Access::StoreNarrow { size, high }, Address::Register);
+    // The width of an atomic operation or a store is that of its data.
     let bits = op.operands().src[1].bits(32);
     let atomic = |op| {
-        Does::One(
+        Action::One(
             Access::Atomic {
                 op,
                 wide: bits == 64,
@@ -57,36 +57,38 @@ fn does(wave: &Wave, op: Op) -> Result<Does, Fault> {
         )
     };
     Ok(match op {
-        DS_LOAD_U8 => narrow(1, false, Half::Whole),
-        DS_LOAD_I8 => narrow(1, true, Half::Whole),
-        DS_LOAD_U16 => narrow(2, false, Half::Whole),
-        DS_LOAD_I16 => narrow(2, true, Half::Whole),
+        DS_LOAD_U8 => narrow(1, false, Half::Full),
+        DS_LOAD_I8 => narrow(1, true, Half::Full),
+        DS_LOAD_U16 => narrow(2, false, Half::Full),
+        DS_LOAD_I16 => narrow(2, true, Half::Full),
         DS_LOAD_U8_D16 => narrow(1, false, Half::Low),
         DS_LOAD_I8_D16 => narrow(1, true, Half::Low),
         DS_LOAD_U16_D16 => narrow(2, false, Half::Low),
         DS_LOAD_U8_D16_HI => narrow(1, false, Half::High),
         DS_LOAD_I8_D16_HI => narrow(1, true, Half::High),
         DS_LOAD_U16_D16_HI => narrow(2, false, Half::High),
-        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => Does::One(
+        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => Action::One(
             Access::Load(op.operands().dst[0].bits(32) / 32),
             Address::Register,
         ),
-        DS_LOAD_ADDTID_B32 => Does::One(Access::Load(1), Address::Lane),
+        DS_LOAD_ADDTID_B32 => Action::One(Access::Load(1), Address::Lane),
         DS_STORE_B8 => store(1, false),
         DS_STORE_B16 => store(2, false),
         DS_STORE_B8_D16_HI => store(1, true),
         DS_STORE_B16_D16_HI => store(2, true),
         DS_STORE_B32 | DS_STORE_B64 | DS_STORE_B96 | DS_STORE_B128 => {
-            Does::One(Access::Store(bits / 32), Address::Register)
+            Action::One(Access::Store(bits / 32), Address::Register)
         }
-        DS_STORE_ADDTID_B32 => Does::One(Access::Store(1), Address::Lane),
-        DS_LOAD_2ADDR_B32 | DS_LOAD_2ADDR_B64 => Does::Two(Pair::Load, 1),
-        DS_LOAD_2ADDR_STRIDE64_B32 | DS_LOAD_2ADDR_STRIDE64_B64 => Does::Two(Pair::Load, STRIDE),
-        DS_STORE_2ADDR_B32 | DS_STORE_2ADDR_B64 => Does::Two(Pair::Store, 1),
-        DS_STORE_2ADDR_STRIDE64_B32 | DS_STORE_2ADDR_STRIDE64_B64 => Does::Two(Pair::Store, STRIDE),
-        DS_STOREXCHG_2ADDR_RTN_B32 | DS_STOREXCHG_2ADDR_RTN_B64 => Does::Two(Pair::Exchange, 1),
+        DS_STORE_ADDTID_B32 => Action::One(Access::Store(1), Address::Lane),
+        DS_LOAD_2ADDR_B32 | DS_LOAD_2ADDR_B64 => Action::Two(Pair::Load, 1),
+        DS_LOAD_2ADDR_STRIDE64_B32 | DS_LOAD_2ADDR_STRIDE64_B64 => Action::Two(Pair::Load, STRIDE),
+        DS_STORE_2ADDR_B32 | DS_STORE_2ADDR_B64 => Action::Two(Pair::Store, 1),
+        DS_STORE_2ADDR_STRIDE64_B32 | DS_STORE_2ADDR_STRIDE64_B64 => {
+            Action::Two(Pair::Store, STRIDE)
+        }
+        DS_STOREXCHG_2ADDR_RTN_B32 | DS_STOREXCHG_2ADDR_RTN_B64 => Action::Two(Pair::Exchange, 1),
         DS_STOREXCHG_2ADDR_STRIDE64_RTN_B32 | DS_STOREXCHG_2ADDR_STRIDE64_RTN_B64 => {
-            Does::Two(Pair::Exchange, STRIDE)
+            Action::Two(Pair::Exchange, STRIDE)
         }
         DS_ADD_U32 | DS_ADD_RTN_U32 | DS_ADD_U64 | DS_ADD_RTN_U64 => atomic(Atomic::Add),
         DS_SUB_U32 | DS_SUB_RTN_U32 | DS_SUB_U64 | DS_SUB_RTN_U64 => atomic(Atomic::Sub),
@@ -111,21 +113,21 @@ fn does(wave: &Wave, op: Op) -> Result<Does, Fault> {
         DS_MIN_F32 | DS_MIN_RTN_F32 | DS_MIN_F64 | DS_MIN_RTN_F64 => atomic(Atomic::MinFloat),
         DS_MAX_F32 | DS_MAX_RTN_F32 | DS_MAX_F64 | DS_MAX_RTN_F64 => atomic(Atomic::MaxFloat),
         DS_ADD_F32 | DS_ADD_RTN_F32 => atomic(Atomic::AddFloat {
-            // FP_DENORM of MODE, the bits for f32.
+            // FP_DENORM of MODE for f32.
             flush: wave.mode >> 4 & 3 == 0,
         }),
         DS_WRAP_RTN_B32 => atomic(Atomic::Wrap),
-        DS_APPEND => Does::Count { up: true },
-        DS_CONSUME => Does::Count { up: false },
-        DS_PERMUTE_B32 => Does::Permute(permute),
-        DS_BPERMUTE_B32 => Does::Permute(bpermute),
-        DS_SWIZZLE_B32 => Does::Swizzle,
+        DS_APPEND => Action::Count { up: true },
+        DS_CONSUME => Action::Count { up: false },
+        DS_PERMUTE_B32 => Action::Permute(permute),
+        DS_BPERMUTE_B32 => Action::Permute(bpermute),
+        DS_SWIZZLE_B32 => Action::Swizzle,
         _ => return Err(Fault::Unknown),
     })
 }
 
-/// Each active lane sends its data to the lane that `to` names, in units of bytes. A wave64 is two times 32 lanes
-/// here: a lane reaches only its own half.
+/// Each active lane sends its data to another lane. `to` plus `offset` is the number of that lane times four. A wave64 has
+/// two halves of 32 lanes, and a lane only sends to its own half.
 fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
@@ -135,7 +137,7 @@ fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     out
 }
 
-/// Each active lane fetches from the lane that `from` names, in the same half.
+/// Each active lane reads the data of a lane in its own half. `from` plus `offset` is the number of that lane times four.
 fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
@@ -152,19 +154,19 @@ fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
 fn swizzle_source(lane: usize, pattern: usize) -> usize {
     let within = lane & 31;
     let source = if pattern >= 0xe000 {
-        // FFT: bits reversed above those that the mask keeps.
+        // FFT: keeps the high bits of the lane number that the mask selects, and reverses the order of the other bits.
         let mask = pattern & 31;
         let reversed = usize::from((within as u8).reverse_bits() >> 3);
         reversed >> mask.count_ones() | within & mask
     } else if pattern >= 0xc000 {
-        // Rotate those bits of the number that the mask leaves.
+        // Rotates the bits of the lane number that the mask does not keep.
         let (mask, by) = (pattern & 31, pattern >> 5 & 31);
-        let turned = if pattern >> 10 & 1 == 0 {
+        let rotated = if pattern >> 10 & 1 == 0 {
             within + by
         } else {
             within.wrapping_sub(by)
         };
-        within & mask | turned & 31 & !mask
+        within & mask | rotated & 31 & !mask
     } else if pattern >> 15 == 1 {
         within & !3 | pattern >> (2 * (within & 3)) & 3
     } else {
@@ -196,13 +198,10 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
     } else {
         0
     };
-    let mut local = Local {
-        bytes: lds,
-        fault: outside_lds,
-    };
+    let mut local = Local::lds(lds);
     let offset = inst.imm as u32 & 0xffff;
-    match does(wave, inst.op)? {
-        Does::One(access, Address::Register) => {
+    match action(wave, inst.op)? {
+        Action::One(access, Address::Register) => {
             let address = vgprs(wave, inst.src[0], 1)?;
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
@@ -218,7 +217,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 .map_err(|fault| fault.in_lane(lane))?;
             }
         }
-        Does::One(access, Address::Lane) => {
+        Action::One(access, Address::Lane) => {
             let base = (wave.sgpr[125] & 0xffff) + offset;
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
@@ -227,7 +226,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                     .map_err(|fault| fault.in_lane(lane))?;
             }
         }
-        Does::Two(pair, stride) => {
+        Action::Two(pair, stride) => {
             let address = vgprs(wave, inst.src[0], 1)?;
             let dwords = if pair == Pair::Load {
                 dst_dwords / 2
@@ -235,7 +234,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 data_dwords
             };
             let unit = 4 * dwords as u64 * stride;
-            let places = [
+            let offsets = [
                 unit * u64::from(inst.imm as u8),
                 unit * u64::from(inst.imm2),
             ];
@@ -243,20 +242,20 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 let base = u64::from(wave.vgpr[address][lane]);
                 let mut old = [0; 4];
                 if pair != Pair::Store {
-                    for (n, place) in places.iter().enumerate() {
+                    for (n, offset) in offsets.iter().enumerate() {
                         local
-                            .load_dwords(base + place, &mut old[n * dwords..][..dwords])
+                            .load_dwords(base + offset, &mut old[n * dwords..][..dwords])
                             .map_err(|fault| fault.in_lane(lane))?;
                     }
                 }
                 if pair != Pair::Load {
-                    for (from, place) in [data, second].into_iter().zip(places) {
+                    for (from, offset) in [data, second].into_iter().zip(offsets) {
                         let mut new = [0; 2];
                         for (n, dword) in new[..dwords].iter_mut().enumerate() {
                             *dword = wave.vgpr[from + n][lane];
                         }
                         local
-                            .store_dwords(base + place, &new[..dwords])
+                            .store_dwords(base + offset, &new[..dwords])
                             .map_err(|fault| fault.in_lane(lane))?;
                     }
                 }
@@ -267,7 +266,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 }
             }
         }
-        Does::Count { up } => {
+        Action::Count { up } => {
             let address = u64::from((wave.sgpr[125] & 0xffff) + offset);
             let count = exec.count_ones();
             if count == 0 {
@@ -285,7 +284,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 wave.vgpr[dst][lane] = old;
             }
         }
-        Does::Permute(permute) => {
+        Action::Permute(permute) => {
             let address = vgprs(wave, inst.src[0], 1)?;
             let out = permute(&wave.vgpr[address], &wave.vgpr[data], exec, offset as usize);
             let dst = dst.ok_or(Fault::Unknown)?;
@@ -293,8 +292,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 wave.vgpr[dst][lane] = out[lane];
             }
         }
-        Does::Swizzle => {
-            // The data is in the first source field.
+        Action::Swizzle => {
+            // The data is the first source.
             let source = wave.vgpr[vgprs(wave, inst.src[0], 1)?];
             let dst = dst.ok_or(Fault::Unknown)?;
             for lane in lanes(exec) {
@@ -389,9 +388,9 @@ mod tests {
     }
 
     #[test]
-    fn atomic_operations_go_lane_by_lane() {
+    fn atomic_operations_execute_lane_by_lane() {
         use Op::*;
-        // operation, old value, data, second operand; new value. Two lanes do it on one place.
+        // Operation, old value, data, second operand, new value. Two lanes access one address.
         #[rustfmt::skip]
         let cases: &[(Op, u32, [u32; 2], u32, u32)] = &[
             (DS_ADD_RTN_U32, 5, [1, 2], 0, 8),
@@ -450,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn permutations_stay_in_their_half() {
+    fn permutations_stay_within_a_half() {
         let mut wave = wave(64);
         for lane in 0..64 {
             wave.vgpr[0][lane] = 4 * ((lane as u32 + 1) % 64);
@@ -466,15 +465,15 @@ mod tests {
             [1, 31, 0, 33, 32].map(|n| wave.vgpr[8][n]),
             [100, 130, 131, 132, 163]
         );
-        // An inactive lane is read as 0.
+        // The value of an inactive lane is 0.
         wave.set_exec(!2);
         execute(&mut wave, &ds(Op::DS_BPERMUTE_B32, 0, 0), &mut []).unwrap();
         assert_eq!(wave.vgpr[8][0], 0);
     }
 
     #[test]
-    fn swizzles_as_the_assembler_names_them() {
-        // pattern, lane, the lane that it reads
+    fn swizzle_patterns_of_the_assembler() {
+        // Pattern, lane, the lane that it reads.
         for (pattern, lane, source) in [
             // swizzle(QUAD_PERM, 3, 2, 1, 0)
             (0x801b, 5, 6),
@@ -498,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_the_workgroups_bytes_is_a_fault() {
+    fn an_access_outside_of_the_lds_is_a_fault() {
         let mut lds = [0u8; 16];
         let mut wave = wave(32);
         wave.set_exec(1);

@@ -1,6 +1,9 @@
 //! Scalar arithmetic and control flow: SOP1, SOP2, SOPC, SOPK, SOPP.
 
-use super::{Fault, Flow, clock_ticks, scalar32, scalar64};
+use super::flow::Flow;
+use super::operand::{scalar32, scalar64};
+use crate::clock::clock_ticks;
+use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::wave::Wave;
 
@@ -28,7 +31,7 @@ fn signed64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<i64, Fault> {
     Ok(scalar64(wave, inst, operand)? as i64)
 }
 
-/// The SGPR that `m0` more than `reg` names.
+/// The SGPR `reg` plus `m0`. Fails if one of the `count` SGPRs that start there does not exist.
 fn indexed(reg: Operand, m0: u32, count: usize) -> Result<Operand, Fault> {
     let n = reg.as_sgpr().ok_or(Fault::Unknown)? as u64 + u64::from(m0);
     if n + count as u64 > 106 {
@@ -41,41 +44,43 @@ fn branch(wave: &mut Wave, imm: i32) {
     wave.pc = wave.pc.wrapping_add_signed(i64::from(imm) * 4);
 }
 
+/// Repeats each bit once.
 fn replicate(value: u32) -> u64 {
     (0..32).fold(0, |wide, bit| {
         wide | (u64::from(value >> bit & 1) * 3) << (2 * bit)
     })
 }
 
-/// One bit for each quad of lanes: whether any of the four is set.
+/// One bit per quad of lanes: whether any of its four bits is set.
 fn quads(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| {
         mask | u64::from(value >> (4 * quad) & 15 != 0) << quad
     })
 }
 
-/// The whole quad wherever any of its lanes is set.
+/// Sets all four bits of each quad that has any bit set.
 fn whole_quads(value: u64) -> u64 {
     (0..16).fold(0, |mask, quad| {
         mask | (u64::from(value >> (4 * quad) & 15 != 0) * 15) << (4 * quad)
     })
 }
 
-fn first_bit(count: u32, width: u32) -> u32 {
+/// `count`, or -1 if it is the number of all bits.
+fn count_or_minus_one(count: u32, width: u32) -> u32 {
     if count == width { u32::MAX } else { count }
 }
 
-/// Leading bits that equal the sign bit.
+/// The number of leading bits that equal the sign bit; -1 if all do.
 fn sign_bits(value: i64, width: u32) -> u32 {
     let wide = (value ^ (value >> 63)) as u64;
-    first_bit(wide.leading_zeros() - (64 - width), width)
+    count_or_minus_one(wide.leading_zeros() - (64 - width), width)
 }
 
-/// An operation on the exec mask.
+/// An operation on EXEC.
 struct ExecMask {
     /// The new mask, from the source and EXEC.
     combine: fn(u64, u64) -> u64,
-    /// Whether the destination gets the old mask; otherwise the new one.
+    /// Whether the destination gets the old mask. Otherwise it gets the new one.
     saves: bool,
 }
 
@@ -163,19 +168,19 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             set64(wave, dst, value)
         }
         S_CTZ_I32_B32 => {
-            let value = first_bit(get32(wave)?.trailing_zeros(), 32);
+            let value = count_or_minus_one(get32(wave)?.trailing_zeros(), 32);
             set32(wave, dst, value)
         }
         S_CTZ_I32_B64 => {
-            let value = first_bit(get64(wave)?.trailing_zeros(), 64);
+            let value = count_or_minus_one(get64(wave)?.trailing_zeros(), 64);
             set32(wave, dst, value)
         }
         S_CLZ_I32_U32 => {
-            let value = first_bit(get32(wave)?.leading_zeros(), 32);
+            let value = count_or_minus_one(get32(wave)?.leading_zeros(), 32);
             set32(wave, dst, value)
         }
         S_CLZ_I32_U64 => {
-            let value = first_bit(get64(wave)?.leading_zeros(), 64);
+            let value = count_or_minus_one(get64(wave)?.leading_zeros(), 64);
             set32(wave, dst, value)
         }
         S_CLS_I32 => {
@@ -287,8 +292,8 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         }
         S_SWAPPC_B64 => {
             let target = get64(wave)?;
-            let back = wave.pc;
-            set64(wave, dst, back)?;
+            let return_address = wave.pc;
+            set64(wave, dst, return_address)?;
             wave.pc = target;
             Ok(())
         }
@@ -491,7 +496,7 @@ mod hwreg {
     pub const SHADER_CYCLES: u32 = 29;
 }
 
-/// The bits of MODE that the model keeps: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
+/// The bits of MODE that the model supports: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
 const MODE_BITS: u32 = 0x80_03ff;
 
 fn hwreg_fields(imm: i32) -> (u32, u32, u32) {
@@ -530,7 +535,7 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             let (register, offset, mask) = hwreg_fields(imm);
             let value = match register {
                 hwreg::MODE => wave.mode,
-                // Which compute unit: the model's waves all run on the first.
+                // Which compute unit executes the wave: always the first one.
                 hwreg::HW_ID1 | hwreg::HW_ID2 => 0,
                 hwreg::SHADER_CYCLES => clock_ticks() as u32 & 0xf_ffff,
                 _ => return Err(Fault::Unknown),
@@ -539,14 +544,14 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         }
         S_SETREG_IMM32_B32 => return set_hwreg(wave, imm, inst.literal),
         S_CALL_B64 => {
-            let back = wave.pc;
-            set64(wave, dst, back)?;
+            let return_address = wave.pc;
+            set64(wave, dst, return_address)?;
             branch(wave, imm);
             return Ok(());
         }
         _ => {}
     }
-    // The register is read, wherever the assembler writes it.
+    // The SDST field can be a source.
     let register = if inst.src[0] == Operand::NONE {
         dst
     } else {
@@ -589,7 +594,7 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
         S_CBRANCH_VCCNZ => wave.mask(Operand::VCC_LO) != 0,
         S_CBRANCH_EXECZ => wave.exec() == 0,
         S_CBRANCH_EXECNZ => wave.exec() != 0,
-        // No debugger.
+        // There is no debugger.
         S_CBRANCH_CDBGSYS
         | S_CBRANCH_CDBGUSER
         | S_CBRANCH_CDBGSYS_OR_USER
@@ -615,9 +620,9 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
             wave.mode = wave.mode & !0xf0 | (inst.imm as u32 & 0xf) << 4;
             false
         }
-        // Deallocating registers early (3) is a hint at the end of a kernel.
+        // MSG_DEALLOC_VGPRS is a hint at the end of a kernel.
         S_SENDMSG if inst.imm as u16 == 3 => false,
-        // llvm.debugtrap; with no debugger attached AMD's trap handler goes on behind it.
+        // llvm.debugtrap: without a debugger, AMD's trap handler continues after it.
         S_TRAP if inst.imm as u8 == 3 => false,
         S_TRAP => return Err(Fault::Trap(inst.imm as u8)),
         _ => return Err(Fault::Unknown),
@@ -658,7 +663,7 @@ mod tests {
     #[test]
     fn operations_on_two_sources() {
         use Op::*;
-        // operation, sources, SCC before, destination, SCC after
+        // Operation, sources, SCC before, destination, SCC after.
         #[rustfmt::skip]
         let cases: &[(Op, u64, u64, bool, u64, bool)] = &[
             (S_ADD_U32, 0xffff_ffff, 1, false, 0, true),
@@ -725,7 +730,7 @@ mod tests {
             (S_CLZ_I32_U32, 1, 31, false),
             (S_CLZ_I32_U64, 1, 63, false),
             (S_CLZ_I32_U64, 0, 0xffff_ffff, false),
-            // The guide's own examples.
+            // Examples of the guide.
             (S_CLS_I32, 0x0000_cccc, 16, false),
             (S_CLS_I32, 0xffff_3333, 16, false),
             (S_CLS_I32, 0x7fff_ffff, 1, false),
@@ -749,7 +754,7 @@ mod tests {
     }
 
     #[test]
-    fn saveexec_keeps_the_old_mask_and_wrexec_the_new_one() {
+    fn saveexec_saves_the_old_mask_and_wrexec_the_new_one() {
         let mut wave = wave(32);
         wave.set_exec(0b1100);
         wave.sgpr[0] = 0b1010;
@@ -792,7 +797,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave32_looks_at_the_low_half_of_vcc_and_exec() {
+    fn a_wave32_reads_the_low_half_of_vcc_and_exec() {
         for (lanes, taken) in [(32, true), (64, false)] {
             let mut wave = wave(lanes);
             wave.set_sgpr64(Operand::VCC_LO, 1 << 32);
@@ -805,7 +810,7 @@ mod tests {
     }
 
     #[test]
-    fn setreg_changes_the_named_bits_of_mode_and_getreg_reads_them() {
+    fn setreg_writes_a_field_of_mode_and_getreg_reads_it() {
         let mut wave = wave(32);
         wave.mode = 0x0f;
         let mut inst = inst(Op::S_SETREG_IMM32_B32, Encoding::Sopk);

@@ -1,6 +1,7 @@
-//! Scalar memory: loads through the constant cache.
+//! SMEM: scalar loads.
 
-use super::{Fault, scalar32, scalar64};
+use super::operand::{scalar32, scalar64};
+use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::memory::View;
 use crate::wave::Wave;

@@ -1,4 +1,4 @@
-//! What the unit tests of the executors share.
+//! Helpers for the unit tests of the executors.
 
 use crate::isa::{Encoding, Inst, Op, blank};
 use crate::wave::Wave;

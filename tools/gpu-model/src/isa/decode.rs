@@ -1,18 +1,20 @@
-//! Instruction words to [`Inst`], by the tables.
+//! Decodes instruction words to [`Inst`], using the tables.
 //!
-//! Only what an assembler would write is accepted: a modifier that the operation does not have, a register range
-//! that is not aligned or leaves the file, a field that must be zero and is not are all [`DecodeError::Unknown`],
-//! for what the hardware makes of them is not documented.
+//! The decoder accepts only what an assembler would write. Everything else is [`DecodeError::Unknown`], because the
+//! hardware's behaviour is not documented: a modifier that the operation does not have, a register range that is not
+//! aligned or exceeds the register file, a nonzero field that must be zero.
 
-use super::tables::{Spec, flag, lookup};
-use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+use super::encoding::Encoding;
+use super::inst::{Dpp, Dual, Inst, blank};
+use super::operand::Operand;
+use super::tables::{Kind, Op, Spec, flag, lookup};
 
-/// Why words are no instruction.
+/// Why words do not decode to an instruction.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DecodeError {
-    #[error("no instruction of gfx1100 that the model knows")]
+    #[error("not a supported gfx1100 instruction")]
     Unknown,
-    #[error("the instruction is cut off")]
+    #[error("the instruction is truncated")]
     Short,
 }
 
@@ -62,19 +64,19 @@ fn sign_extend(value: u32, width: u32) -> i32 {
     (value << (32 - width)) as i32 >> (32 - width)
 }
 
-/// `Ok` if the fields, which the operation does not use, are zero.
+/// Checks that the fields that the operation does not use are zero.
 fn unused(fields: u32) -> Result<(), DecodeError> {
     if fields == 0 { Ok(()) } else { Err(Unknown) }
 }
 
-/// Where an operand field may point.
+/// Which registers an operand field can name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum File {
     Scalar,
     Any,
 }
 
-/// Whether `code` may stand for an operand of this kind.
+/// The operand `code`, if it is valid for this kind.
 fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
     use Kind::*;
     let operand = Operand(code as u16);
@@ -97,11 +99,11 @@ fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
     if ok { Ok(operand) } else { Err(Unknown) }
 }
 
-/// Whether an operand of this kind may start at this scalar register: pairs are even, wider ones multiples of
-/// four, and none leaves its file.
+/// Whether an operand of this kind may start at this scalar register: pairs start at even numbers, larger ranges at
+/// multiples of four, and no range exceeds its register file.
 fn scalar_range(kind: Kind, code: u32) -> bool {
     let registers = match kind {
-        // One or two, by the wave's size.
+        // One or two registers, depending on the wave size.
         Kind::MASK => return code != 125,
         kind => kind.bits(64).div_ceil(32) as u32,
     };
@@ -121,7 +123,7 @@ fn scalar_range(kind: Kind, code: u32) -> bool {
 /// An instruction that is being decoded.
 struct Decoder<'a> {
     words: &'a [u32],
-    /// How many words were used.
+    /// Words decoded so far.
     used: usize,
     spec: &'static Spec,
     inst: Inst,
@@ -129,7 +131,7 @@ struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// `size`: how many words there are without literal and DPP control.
+    /// `size`: the number of words without literal and DPP control.
     fn new(
         words: &'a [u32],
         size: usize,
@@ -160,7 +162,7 @@ impl<'a> Decoder<'a> {
         Ok(word)
     }
 
-    /// Several operands may name the literal; it is there once.
+    /// Reads the literal, which several operands may share.
     fn literal(&mut self) -> Result<Operand, DecodeError> {
         if !self.has_literal {
             self.inst.literal = self.next()?;
@@ -182,7 +184,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// A scalar destination of seven bits, or nothing if the operation has none.
+    /// Sets the scalar destination from a seven-bit field, if the operation has one.
     fn scalar_dst(&mut self, code: u32) -> Result<(), DecodeError> {
         if self.spec.dst[0] == Kind::NONE {
             return unused(code);
@@ -191,7 +193,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// A VGPR of a format without true16, where `kind` says how many, or nothing.
+    /// A VGPR operand of a format without true16, or NONE if the operation does not have it.
     fn vgpr(&self, kind: Kind, n: u32) -> Result<Operand, DecodeError> {
         if kind == Kind::NONE {
             return unused(n).map(|()| Operand::NONE);
@@ -199,7 +201,7 @@ impl<'a> Decoder<'a> {
         check(kind, 256 + n, File::Any)
     }
 
-    /// An operand of VOP1, VOP2 or VOPC. A true16 one has the half it means in its number.
+    /// An operand of VOP1, VOP2 or VOPC. The number of a true16 operand includes the half.
     /// `opsel`: the operand's bit in OP_SEL.
     fn half(&mut self, kind: Kind, code: u32, opsel: u8) -> Result<Operand, DecodeError> {
         if kind.is_true16() && code >= 256 + 128 {
@@ -209,7 +211,7 @@ impl<'a> Decoder<'a> {
         self.operand(kind, code, File::Any)
     }
 
-    /// Source 0 of VOP1, VOP2 and VOPC, and the DPP control that may stand behind.
+    /// Source 0 of VOP1, VOP2 and VOPC, and the DPP control that may follow.
     fn source0_e32(&mut self, code: u32) -> Result<(), DecodeError> {
         let kind = self.spec.src[0];
         let code = match code {
@@ -251,7 +253,7 @@ impl<'a> Decoder<'a> {
         Ok(word)
     }
 
-    /// The control word of DPP8; gives the number of the VGPR.
+    /// Reads the control word of DPP8. Returns the number of the VGPR.
     fn dpp8(&mut self, fi: bool) -> Result<u32, DecodeError> {
         if !self.spec.has_dpp() {
             return Err(Unknown);
@@ -261,7 +263,7 @@ impl<'a> Decoder<'a> {
         Ok(field(word, 0, 8))
     }
 
-    /// Sets NEG and ABS, which only float sources have.
+    /// Sets NEG and ABS. Only float sources have them.
     fn source_modifiers(&mut self, neg: u8, abs: u8) -> Result<(), DecodeError> {
         for (i, kind) in self.spec.src.iter().enumerate() {
             if (neg | abs) >> i & 1 != 0 && !kind.is_float() {
@@ -273,13 +275,13 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The sources of VOP3, VOP3SD and VOP3P, which all have them in the same fields of the second word.
+    /// The sources of VOP3, VOP3SD and VOP3P, which are in the same fields of the second word.
     fn sources_e64(&mut self, word: u32) -> Result<(), DecodeError> {
         for i in 0..3 {
             let code = field(word, 9 * i as u32, 9);
             let kind = self.spec.src[i];
             if kind == Kind::NONE {
-                // Assemblers of old write SGPR 0 there, those of today the constant 0.
+                // In an unused source field, old assemblers write SGPR 0, and current ones write the constant 0.
                 if code != 0 && code != 128 {
                     return Err(Unknown);
                 }
@@ -309,33 +311,6 @@ impl<'a> Decoder<'a> {
         self.inst.clamp = clamp;
         self.inst.omod = omod as u8;
         Ok(())
-    }
-}
-
-/// An instruction without operands, of no length yet.
-pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
-    Inst {
-        op,
-        enc,
-        len: 0,
-        dst: Operand::NONE,
-        dst2: Operand::NONE,
-        src: [Operand::NONE; 3],
-        literal: 0,
-        neg: 0,
-        abs: 0,
-        opsel: 0,
-        opsel_hi: 0,
-        clamp: false,
-        omod: 0,
-        imm: 0,
-        imm2: 0,
-        glc: false,
-        slc: false,
-        dlc: false,
-        flag: false,
-        dpp: Dpp::None,
-        dual: None,
     }
 }
 
@@ -538,9 +513,9 @@ fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
     d.finish()
 }
 
-/// The bits of OP_SEL that mean something.
+/// The bits of OP_SEL that the instruction uses.
 fn opsel_bits(inst: &Inst, spec: &Spec) -> u8 {
-    // There they are FI and BOUND_CTRL.
+    // OP_SEL is FI and BOUND_CTRL.
     if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
         return 0b11;
     }
@@ -575,13 +550,13 @@ fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    // The first sixteen operations are those that the X half can have.
+    // The X half can only have the first sixteen operations.
     let x = lookup(Encoding::Vopd, field(word, 22, 4));
     let y = lookup(Encoding::Vopd, field(word, 17, 5)).ok_or(Unknown)?;
     let mut d = Decoder::new(words, 2, Encoding::Vopd, x)?;
     let second = words[1];
     let vdstx = field(second, 24, 8);
-    // The destinations are of different banks: Y's lowest bit is the opposite of X's.
+    // The destinations are in different banks: the lowest bit of Y is the inverse of X's.
     let vdsty = field(second, 17, 7) << 1 | !vdstx & 1;
     d.inst.dst = Operand::vgpr(vdstx as u16);
     d.inst.src = dual_sources(
@@ -685,7 +660,7 @@ fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
                     return Err(Unknown);
                 }
                 d.inst.src[2] = check(Kind::R64, saddr.0.into(), File::Scalar)?;
-                // Then the VGPR is a 32-bit offset.
+                // The VGPR is a 32-bit offset.
                 match d.spec.src[0] {
                     Kind::NONE => Kind::NONE,
                     _ => Kind::V32,
@@ -705,7 +680,7 @@ fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.imm = sign_extend(word, 13);
     d.inst.src[0] = d.vgpr(address, addr)?;
     d.inst.src[1] = d.vgpr(d.spec.src[1], data)?;
-    // An atomic gives the old value back only with GLC.
+    // An atomic returns the old value only with GLC.
     let is_atomic = d.spec.src[1] != Kind::NONE;
     let returned = if is_atomic && !d.inst.glc {
         Kind::NONE

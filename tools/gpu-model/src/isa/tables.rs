@@ -1,16 +1,16 @@
-//! All operations of the formats that the model decodes, with their operands: the one place that the decoder,
-//! the text output and the executors share. Opcodes are those of the RDNA3 guide, chapter 15; an operation that
-//! LLVM's gfx11 does not have is not here.
+//! All operations that the model decodes, with their operands. Decoder, assembly text and executors use these tables.
+//! Opcodes are those of the RDNA3 guide, chapter 15. Operations that LLVM's gfx11 does not have are not included.
 //!
-//! A row reads `opcode NAME: destinations = sources | flags;`, operands in the assembler's order. The `_e64` forms
-//! of VOP1, VOP2 and VOPC have no rows of their own: in VOP3 their opcodes are 0x180, 0x100 and 0 further up.
+//! The syntax of a row is `opcode NAME: destinations = sources | flags;`, with operands in the assembler's order. The
+//! `_e64` forms of VOP1, VOP2 and VOPC do not have their own rows: their VOP3 opcodes are the row's opcode plus 0x180, 0x100
+//! and 0.
 
-use super::Encoding;
+use super::encoding::Encoding;
 
-/// What an operand of an operation holds: its width, how its bits are read, and where it may come from.
+/// The kind of an operand: its width, its type, and which registers or constants it can be.
 ///
-/// `B`, `F`, `I`, `U` are plain bits, floats, signed and unsigned integers of the given width. A 16-bit kind is
-/// "true16" in VOP1, VOP2, VOPC and VOP3: half a VGPR, chosen by OP_SEL.
+/// `B`, `F`, `I`, `U` are bits, floats, signed and unsigned integers of the given width. A 16-bit kind is "true16" in VOP1,
+/// VOP2, VOPC and VOP3: half of a VGPR, selected by OP_SEL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     NONE,
@@ -36,33 +36,33 @@ pub enum Kind {
     PKBF16,
     PKI16,
     PKU16,
-    /// 32 bits of a scalar register or constant, where other operands of the operation are vectors.
+    /// A 32-bit scalar register or constant, in an operation whose other operands are vectors.
     S32,
-    /// S32, but no literal: a lane's number.
+    /// S32 without literals: a lane number.
     LANE,
-    /// A scalar register (or a pair), where the field could name constants too.
+    /// A scalar register (or a pair), although the field can also name constants.
     R32,
     R64,
-    /// NULL and nothing else.
+    /// Only NULL.
     NULL,
-    /// A VGPR (or half of one, or several), where the field could name others too.
+    /// A VGPR (or half of one, or several), although the field can also name other operands.
     V16,
     V32,
     V64,
     V128,
     V256,
-    /// A source of `v_fma_mix`: OP_SEL_HI says whether it is an f32 or one of two f16.
+    /// A source of `v_fma_mix`: OP_SEL_HI selects an f32 or one of two f16.
     MIX,
     /// A matrix accumulator: eight VGPRs in wave32, four in wave64.
     ACC,
-    /// A bit for each lane: one scalar register in wave32, a pair in wave64.
+    /// One bit per lane: a scalar register in wave32, a pair in wave64.
     MASK,
-    /// EXEC as the implied destination of `v_cmpx`.
+    /// EXEC, the implicit destination of `v_cmpx`.
     EXEC,
-    /// The 32-bit (or 16-bit) constant behind the instruction.
+    /// The 32-bit (or 16-bit) constant that follows the instruction.
     K32,
     K16,
-    /// SIMM16, by how the assembler writes it.
+    /// SIMM16. The kind determines how the assembler writes it.
     IMM,
     DEC,
     HEX,
@@ -76,7 +76,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The width of a register operand, for a wave of `lanes` lanes; 0 for immediates.
+    /// The width of a register operand in a wave of `lanes` lanes; 0 for immediates.
     pub const fn bits(self, lanes: usize) -> usize {
         use Kind::*;
         match self {
@@ -93,7 +93,7 @@ impl Kind {
             NONE | IMM | DEC | HEX | LABEL | HWREG | MSG | WAITCNT | DELAY | DEPCTR | EVENT => 0,
         }
     }
-    /// Whether the operand is half a VGPR in the VALU formats.
+    /// Whether the operand is half of a VGPR in the VALU formats.
     pub const fn is_true16(self) -> bool {
         use Kind::*;
         matches!(self, B16 | F16 | BF16 | I16 | U16 | V16)
@@ -103,7 +103,7 @@ impl Kind {
         use Kind::*;
         matches!(self, F16 | BF16 | F32 | F64 | PKF16 | PKBF16 | MIX)
     }
-    /// Whether SIMM16 holds it.
+    /// Whether the operand is in SIMM16.
     pub const fn is_immediate(self) -> bool {
         use Kind::*;
         matches!(
@@ -113,22 +113,22 @@ impl Kind {
     }
 }
 
-/// What the operand kinds of a row leave open. Of the output modifiers, a row with none of the first three has
-/// those that follow from its kinds: OMOD and CLAMP for a float result, CLAMP for a comparison of floats and in
-/// VOP3P.
+/// Properties of a row that do not follow from its operand kinds. The output modifiers of a row without `PLAIN`, `CLAMP` and
+/// `OMOD` follow from the kinds: OMOD and CLAMP for a float result, CLAMP for a comparison of floats and in VOP3P.
 pub(super) mod flag {
+    /// Neither CLAMP nor OMOD.
     pub const PLAIN: u16 = 1;
     pub const CLAMP: u16 = 1 << 1;
     pub const OMOD: u16 = 1 << 2;
-    /// There is no VOP3 form.
+    /// No VOP3 form.
     pub const NO_E64: u16 = 1 << 3;
-    /// No DPP, for another reason than an operand of 64 bits or more.
+    /// No DPP, although all operands have less than 64 bits.
     pub const NO_DPP: u16 = 1 << 4;
-    /// DPP in VOP3P, where most have none.
+    /// DPP in VOP3P, where most operations do not have it.
     pub const DPP: u16 = 1 << 9;
-    /// VOP3P: OP_SEL and OP_SEL_HI count although no source is packed.
+    /// VOP3P: has OP_SEL and OP_SEL_HI although no source is packed.
     pub const OP_SEL: u16 = 1 << 5;
-    /// DS: OFFSET0 and OFFSET1 are two offsets, not one of 16 bits.
+    /// DS: OFFSET0 and OFFSET1 are two offsets, not one 16-bit offset.
     pub const TWO_OFFSETS: u16 = 1 << 6;
     /// DS: only with the GDS bit.
     pub const GDS: u16 = 1 << 7;
@@ -139,12 +139,12 @@ pub(super) mod flag {
 /// A row of the tables.
 #[derive(Debug)]
 pub struct Spec {
-    /// The mnemonic in upper case, without encoding suffix.
+    /// The mnemonic in upper case without encoding suffix.
     pub name: &'static str,
-    /// The format whose table has the row.
+    /// The format of the table that contains the row.
     pub format: Encoding,
     pub code: u16,
-    /// VDST or SDST; then VOP3SD's SDST.
+    /// VDST or SDST, then SDST of VOP3SD.
     pub dst: [Kind; 2],
     pub src: [Kind; 3],
     flags: u16,
@@ -154,7 +154,7 @@ impl Spec {
     pub(super) const fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
-    /// Whether VOP1, VOP2 and VOPC operations have a VOP3 form too.
+    /// Whether a VOP1, VOP2 or VOPC operation also has a VOP3 form.
     pub fn has_e64(&self) -> bool {
         !self.has(flag::NO_E64) && self.src[0] != Kind::NONE
     }
@@ -174,7 +174,7 @@ impl Spec {
             matches!(self.dst[0], Kind::MASK | Kind::EXEC) && self.src[0].is_float();
         self.format == Encoding::Vop3p || self.dst[0].is_float() || compares_floats
     }
-    /// Whether source 0 can come through DPP.
+    /// Whether source 0 can have DPP.
     pub fn has_dpp(&self) -> bool {
         let wide = |kinds: &[Kind]| {
             kinds
@@ -190,23 +190,24 @@ impl Spec {
     pub fn has_two_offsets(&self) -> bool {
         self.has(flag::TWO_OFFSETS)
     }
-    /// DS: whether the operation is for the GDS alone.
+    /// DS: whether the operation is only for the GDS.
     pub fn is_gds(&self) -> bool {
         self.has(flag::GDS)
     }
-    /// VOP3P: whether OP_SEL and OP_SEL_HI mean something.
+    /// VOP3P: whether the operation has OP_SEL and OP_SEL_HI.
     pub fn has_op_sel(&self) -> bool {
         use Kind::*;
         self.has(flag::OP_SEL) || matches!(self.src[0], PKF16 | PKBF16 | PKI16 | PKU16 | MIX)
     }
-    /// A bit for each source that the operation has.
+    /// One bit per source that the operation has.
     pub(super) fn present_sources(&self) -> u8 {
         let bit = |i: usize| u8::from(self.src[i] != Kind::NONE) << i;
         bit(0) | bit(1) | bit(2)
     }
 }
 
-const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
+/// The kinds, padded with NONE.
+const fn padded<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
     let mut out = [Kind::NONE; N];
     let mut i = 0;
     while i < kinds.len() {
@@ -218,14 +219,14 @@ const fn first<const N: usize>(kinds: &[Kind]) -> [Kind; N] {
 
 macro_rules! operations {
     ($($format:ident { $($code:literal $name:ident : $($dst:ident)* = $($src:ident)* $(| $($flag:ident)+)? ;)* })*) => {
-        /// An operation, by its mnemonic without encoding suffix.
+        /// An operation: its mnemonic without encoding suffix.
         #[expect(non_camel_case_types)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
         pub enum Op { $($($name,)*)* }
 
         impl Op {
-            /// Every operation, in the order of the tables.
+            /// All operations in the order of the tables.
             pub const ALL: &[Op] = &[$($(Op::$name,)*)*];
         }
 
@@ -233,8 +234,8 @@ macro_rules! operations {
             name: stringify!($name),
             format: Encoding::$format,
             code: $code,
-            dst: first(&[$(Kind::$dst),*]),
-            src: first(&[$(Kind::$src),*]),
+            dst: padded(&[$(Kind::$dst),*]),
+            src: padded(&[$(Kind::$src),*]),
             flags: 0 $($(| flag::$flag)+)?,
         },)*)*];
 
@@ -267,7 +268,7 @@ static BY_CODE: [[u16; 1024]; FORMATS] = {
     table
 };
 
-/// The operation that has this opcode in the format's own table.
+/// The operation with this opcode in the format's table.
 pub(super) fn lookup(format: Encoding, code: u32) -> Option<Op> {
     match BY_CODE[format as usize].get(code as usize) {
         Some(&i) if i != NO_OP => Some(Op::ALL[i as usize]),

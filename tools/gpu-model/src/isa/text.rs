@@ -1,19 +1,21 @@
-//! [`Inst`] as LLVM's assembler writes it for gfx1100: what fault messages show.
+//! [`Inst`] in LLVM's assembly for gfx1100. Fault messages include it.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::tables::Spec;
-use super::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
+use super::encoding::Encoding;
+use super::inst::{Dpp, Dual, Inst};
+use super::operand::Operand;
+use super::tables::{Kind, Op, Spec};
 
 impl Display for Inst {
-    /// As in wave32. A lane mask in wave64 needs [`Inst::text`].
+    /// The text for a wave32. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         write(f, self, 32)
     }
 }
 
 impl Inst {
-    /// The instruction's text in a wave of `lanes` lanes.
+    /// The instruction's text for a wave of `lanes` lanes.
     pub fn text(&self, lanes: usize) -> impl Display {
         struct Text<'a>(&'a Inst, usize);
         impl Display for Text<'_> {
@@ -74,7 +76,7 @@ fn write_mnemonic(f: &mut Formatter, name: &str) -> fmt::Result {
         .try_for_each(|c| f.write_char(c.to_ascii_lowercase()))
 }
 
-/// The ending that tells the encodings of an operation apart.
+/// The encoding suffix of the mnemonic.
 fn suffix(inst: &Inst, spec: &Spec) -> &'static str {
     let dpp = inst.dpp != Dpp::None;
     let has_e64 = spec.has_e64();
@@ -139,7 +141,7 @@ impl List<'_, '_> {
         Ok(())
     }
 
-    /// A register, and which half of it if the operand is true16.
+    /// A register, and its half if the operand is true16.
     fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
         write_operand(self.f, self.inst, kind, operand, self.lanes)?;
         if kind.is_true16() && operand.as_vgpr().is_some() {
@@ -154,7 +156,7 @@ impl List<'_, '_> {
         let packed = inst.enc == Encoding::Vop3p && kind != Kind::MIX;
         let has = |bits: u8| !packed && bits >> i & 1 != 0;
         let (neg, abs) = (has(inst.neg), has(inst.abs));
-        // -1 would be an integer.
+        // `-1` would be another constant.
         let number = matches!(inst.src[i].0, 128..=208 | 240..=248 | 255);
         let call = neg && !abs && number;
         self.f.write_str(match (call, neg) {
@@ -168,7 +170,7 @@ impl List<'_, '_> {
         self.f.write_str(if call { ")" } else { "" })
     }
 
-    /// One half of VOPD; VCC is not written there.
+    /// One half of VOPD, without the implicit VCC.
     fn half(&mut self, spec: &Spec, dst: Operand, src: &[Operand; 3]) -> fmt::Result {
         self.operand(spec.dst[0], dst)?;
         for (&kind, &operand) in spec.src.iter().zip(src) {
@@ -179,7 +181,7 @@ impl List<'_, '_> {
         Ok(())
     }
 
-    /// SOPK's SDST field that is read comes second in `s_setreg`.
+    /// In `s_setreg`, the SDST field is a source and the second operand.
     fn sopk(&mut self, spec: &Spec) -> fmt::Result {
         if spec.src[1] != Kind::HWREG {
             return self.operands(spec);
@@ -211,7 +213,7 @@ impl List<'_, '_> {
         Ok(())
     }
 
-    /// `off` stands for an address part that is not there.
+    /// The assembler writes `off` for a missing part of the address.
     fn flat(&mut self, spec: &Spec) -> fmt::Result {
         let inst = self.inst;
         let [addr, data, saddr] = inst.src;
@@ -267,7 +269,7 @@ fn write_operand(
         248 if kind.bits(lanes) == 64 => f.write_str("0.15915494309189532"),
         248 => f.write_str("0.15915494"),
         253 => f.write_str("src_scc"),
-        // LLVM does not trust inline constants there.
+        // LLVM does not use inline constants in this instruction, so `lit()` is not necessary.
         255 if inst.op == Op::V_PK_FMAC_F16 => write!(f, "{:#x}", inst.literal),
         255 => write_literal(f, kind, inst.literal),
         256.. if operand != Operand::NONE => write_range(f, "v", usize::from(code) - 256, count),
@@ -296,7 +298,7 @@ fn write_scalar(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
         125 => f.write_str("m0"),
         126 => f.write_str("exec_lo"),
         127 => f.write_str("exec_hi"),
-        // SGPRs that go on in VCC.
+        // A range that continues in VCC.
         _ => {
             for n in code..end {
                 f.write_char(if n == code { '[' } else { ',' })?;
@@ -307,11 +309,11 @@ fn write_scalar(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
     }
 }
 
-/// A literal that could have been an inline constant has to be marked.
+/// A literal. `lit()` distinguishes it from an equal inline constant.
 fn write_literal(f: &mut Formatter, kind: Kind, value: u32) -> fmt::Result {
     use Kind::*;
     let small = |v: i32| (-16..=64).contains(&v);
-    // What the low half would be as a constant of its own.
+    // The low half as a constant.
     let low = value & 0xffff;
     let small_low = small(i32::from(value as i16));
     let marked = match kind {
@@ -336,7 +338,7 @@ fn write_literal(f: &mut Formatter, kind: Kind, value: u32) -> fmt::Result {
     }
 }
 
-/// 0.5, 1, 2, 4 and 1/(2 pi), and the first four negated, in their bits.
+/// Whether these are the bits of 0.5, 1, 2, 4, of one of these negated, or of 1/(2 pi).
 fn is_f32_constant(value: u32) -> bool {
     matches!(
         value & 0x7fff_ffff,
@@ -352,7 +354,7 @@ fn is_bf16_constant(value: u32) -> bool {
     matches!(value & !0x8000, 0x3f00 | 0x3f80 | 0x4000 | 0x4080) || value == 0x3e22
 }
 
-/// `high`: the high half; the low one of 1/(2 pi) is not zero.
+/// `high`: the high half. 1/(2 pi) is not one of these, because its low half is not zero.
 fn is_f64_constant(high: u32) -> bool {
     matches!(
         high & 0x7fff_ffff,
@@ -360,7 +362,7 @@ fn is_f64_constant(high: u32) -> bool {
     )
 }
 
-/// Decimal if it would make an inline constant, else hexadecimal.
+/// Decimal in the range of unsigned inline constants, hexadecimal otherwise.
 fn write_small(f: &mut Formatter, value: u32) -> fmt::Result {
     if value <= 64 {
         write!(f, "{value}")
@@ -436,7 +438,7 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
     write!(f, "sendmsg(MSG_{name})")
 }
 
-/// Counters that are waited for; those at their maximum are not written unless all are.
+/// The counters of `s_waitcnt`. Counters at their maximum are omitted, unless all are at their maximum.
 fn waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
     counters(
         f,
@@ -469,10 +471,10 @@ fn depctr(f: &mut Formatter, imm: u16) -> fmt::Result {
 }
 
 fn counters(f: &mut Formatter, prefix: &str, fields: &[(&str, u16, u16)]) -> fmt::Result {
-    let none = fields.iter().all(|(_, value, max)| value == max);
+    let all_at_maximum = fields.iter().all(|(_, value, max)| value == max);
     let mut space = "";
     for (name, value, max) in fields {
-        if none || value != max {
+        if all_at_maximum || value != max {
             write!(f, "{space}{prefix}{name}({value})")?;
             space = " ";
         }
@@ -529,13 +531,14 @@ fn bits(f: &mut Formatter, name: &str, value: u8, count: usize) -> fmt::Result {
 
 fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
     let sources = spec.present_sources().count_ones() as usize;
-    // The names of VGPRs tell their halves; those of other sources do not.
-    let untold = (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
+    // The names of VGPRs include the half. Those of other sources do not.
+    let needs_op_sel =
+        (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
     if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
         if inst.opsel != 0 {
             bits(f, "op_sel", inst.opsel, 2)?;
         }
-    } else if untold {
+    } else if needs_op_sel {
         let destination = (inst.opsel >> 3 & 1) << sources;
         bits(f, "op_sel", inst.opsel & 7 | destination, sources + 1)?;
     }
@@ -591,7 +594,7 @@ fn ds_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
     f.write_str(if inst.flag { " gds" } else { "" })
 }
 
-/// The pattern of `ds_swizzle`, by the name of its purpose where it has one.
+/// The pattern of `ds_swizzle`, by name if it has one.
 fn swizzle(f: &mut Formatter, imm: u16) -> fmt::Result {
     let low = imm & 31;
     match imm >> 13 {
@@ -621,7 +624,7 @@ fn swizzle(f: &mut Formatter, imm: u16) -> fmt::Result {
     f.write_str("swizzle(BITMASK_PERM,\"")?;
     for i in (0..5).rev() {
         let of = |mask: u16| mask >> i & 1;
-        // What the bit of a lane's number becomes, from 0 and from 1.
+        // The new value of a bit of the lane number, for 0 and for 1.
         let result = |lane: u16| (lane & of(and) | of(or)) ^ of(xor);
         f.write_char(match (result(0), result(1)) {
             (0, 0) => '0',

@@ -1,5 +1,5 @@
-// The same functions on the host and on the device, on random arguments: integers and floats of 16, 32 and 64 bits
-// must agree to the bit, transcendental functions to what OpenCL and HIP promise of them.
+// Runs the same functions on the host and on the device, with random arguments. The results for integers and floats of 16,
+// 32 and 64 bits must be equal. The results of transcendental functions must be within the error bounds of OpenCL and HIP.
 #include "check.h"
 #include <cmath>
 
@@ -53,7 +53,7 @@ template <class T> void test_float_operations() {
         T wanted[16];
         float_operations(a[i], b[i], wanted);
         for (int k = 0; k < 16; k++)
-            // frexp of an infinity leaves the exponent open.
+            // The exponent that frexp returns for infinity is not defined.
             if (!same(got[16 * i + k], wanted[k]) && !(k == 15 && !std::isfinite(a[i])))
                 EXPECT_EQ(got[16 * i + k], wanted[k], 100 * i + k);
     }
@@ -76,7 +76,7 @@ template <class T> __global__ void run_transcendental(const T *a, T *out) {
         transcendental(a[i], out + 8 * i);
 }
 
-// The host computes in double, or for doubles in double too; `tolerance` is relative.
+// The host computes in double. `tolerance` is relative, `smallest` is an absolute difference that is always allowed.
 template <class T> void test_transcendental(double tolerance, double smallest) {
     auto a = random_floats<T>();
     Device<T> device_a(a), out(8 * COUNT);

@@ -1,4 +1,4 @@
-// What the test programs share: device arrays, and a count of wrong results.
+// Helpers for the test programs: device arrays, and a count of wrong results.
 #pragma once
 #include <hip/hip_runtime.h>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 static int wrong = 0;
 
-// Prints the first few, counts all.
+// Prints the first ten wrong results and counts all.
 #define EXPECT_EQ(got, wanted, at)                                                                \
     do {                                                                                          \
         auto got_ = (got);                                                                        \
@@ -31,7 +31,7 @@ static int wrong = 0;
 
 static int finish() {
     HIP(hipDeviceSynchronize());
-    printf(wrong ? "%d wrong results\n" : "all right\n", wrong);
+    printf(wrong ? "%d wrong results\n" : "all results are correct\n", wrong);
     return wrong != 0;
 }
 
@@ -55,7 +55,7 @@ template <class T> class Device {
     }
 };
 
-// The same numbers in every run.
+// The seed is fixed: all runs use the same numbers.
 static std::mt19937_64 random_bits(20261121);
 
 template <class T> std::vector<T> random_integers(size_t count) {

@@ -1,5 +1,5 @@
-// Queues that run at the same time: kernels that wait for others, for the host, for other workgroups; many streams;
-// events; graphs; memory that host and device share.
+// Concurrent queues: kernels that wait for other kernels, for the host, or for other workgroups; many streams; events;
+// graphs; memory that host and device share.
 #include "check.h"
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ void test_waiting_kernels() {
     HIP(hipHostFree(shared));
 }
 
-// All workgroups wait until the last one has come.
+// All workgroups wait until the last one has arrived.
 __global__ void meet(int *count, int *out, int groups) {
     if (threadIdx.x == 0) {
         __hip_atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);

@@ -1,4 +1,4 @@
-// Each mode ends the process, or for "none" does not.
+// Each mode ends the process with a fault, except "none".
 #include "check.h"
 #include <cassert>
 

@@ -1,5 +1,5 @@
-// What lanes of a wave do together, and what happens where they part: shuffles, votes, divergent loops, grids of
-// three dimensions with partial workgroups.
+// Operations across lanes, and divergence: shuffles, votes, divergent loops, three-dimensional grids with partial
+// workgroups.
 #include "check.h"
 #include <hip/hip_ext.h>
 
@@ -19,8 +19,8 @@ __global__ void cross(int *out, unsigned long long *ballots, const int *in) {
     ballots[t] = __ballot(value & 1);
 }
 
-// On gfx11 a lane of a wave64 reaches only its own half of 32 lanes; the wanted results are in both sizes those of
-// 32 lanes for the shuffles, and those of the wave for the votes.
+// On gfx11, a lane of a wave64 can only read lanes of its own half. So the expected results of shuffles are those of 32
+// lanes for both wave sizes. The expected results of votes are those of the wave.
 void test_cross(int size) {
     const int threads = 128;
     std::vector<int> in(threads);
@@ -98,7 +98,7 @@ void test_divergence() {
         EXPECT_EQ(got[t], winding(in[t]), t);
 }
 
-// clang makes one atomic operation a wave of these, with mbcnt, readlane, DPP.
+// clang combines these operations into one atomic operation per wave, with mbcnt, readlane and DPP.
 __global__ void combined(int *out) {
     int ticket = atomicAdd(out, 1);
     atomicAdd(out + 8 + ticket, 1);
@@ -144,7 +144,7 @@ void test_grids() {
     auto got = out.host();
     for (int i = 0; i < X * Y * Z; i++)
         EXPECT_EQ(got[i], 1 + i % X + 10 * (i / X % Y) + 100 * (i / X / Y) + 1000 * (4 + 21 + 98), i);
-    // A grid that is no multiple of the workgroup's size.
+    // A grid that is not a multiple of the workgroup's size.
     hipFunction_t function;
     HIP(hipGetFuncBySymbol(&function, (const void *)sizes));
     Device<int> blocks(2 * 2 * 1);

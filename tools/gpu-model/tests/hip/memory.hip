@@ -1,5 +1,5 @@
-// Memory of every kind and width: global, constant, LDS, private (through flat and scratch instructions), atomics,
-// copies and fills, calls and indirect calls that keep their frames in private memory.
+// Memory of all address spaces and widths: global, constant, LDS, private (with flat and scratch instructions); atomics;
+// copies and fills; calls and indirect calls with stack frames in private memory.
 #include "check.h"
 
 struct Fields {
@@ -161,8 +161,8 @@ void test_lds() {
     for (int t = 0; t < 256; t++)
         ints[t] = t * 3;
     for (int t = 0; t < 256; t++) {
-        int &place = ints[(t + 1) & 255];
-        place = std::max(place, t * 7);
+        int &element = ints[(t + 1) & 255];
+        element = std::max(element, t * 7);
         longs[t & 3] += (unsigned long long)t << 30;
     }
     for (int t = 0; t < 256; t++)
@@ -204,13 +204,13 @@ __global__ void indirect(int *out) {
     out[t] = table[t % 3](t);
 }
 
-// A pointer that may be private or global: only flat instructions can follow it.
+// A pointer that may be private or global: only flat instructions can access it.
 __global__ void either(int *out, int which) {
     int array[4] = {1, 2, 3, 4};
-    int *place = which > 2 ? &array[threadIdx.x & 3] : out;
-    atomicAdd(place, 5);
-    *place += 1;
-    out[threadIdx.x + 8] = array[threadIdx.x & 3] + *place;
+    int *target = which > 2 ? &array[threadIdx.x & 3] : out;
+    atomicAdd(target, 5);
+    *target += 1;
+    out[threadIdx.x + 8] = array[threadIdx.x & 3] + *target;
 }
 
 void test_private() {
@@ -255,7 +255,7 @@ void test_symbols() {
     EXPECT_EQ(back[0], 99, 0);
 }
 
-// HIP's own kernels; more than HIP copies through one staging buffer.
+// Copies and fills that HIP implements with its own kernels, with more bytes than one of HIP's staging buffers holds.
 void test_copies() {
     const size_t size = (5 << 20) + 13;
     auto from = random_integers<uint8_t>(size);

@@ -1,11 +1,11 @@
-// Atomic operations of 32 and 64 bits on global memory, on LDS, and through pointers that may be either.
+// 32-bit and 64-bit atomic operations on global memory, on LDS, and through generic pointers.
 #include "check.h"
 
 enum Op { Add, Sub, And, Or, Xor, Min, Max, Exchange, CompareSwap, Load, Store, ops };
 
 const char *const names[] = {"add", "sub", "and", "or", "xor", "min", "max", "exchange", "compare and swap", "load", "store"};
 
-// On memory; the old value comes back.
+// The operation on the device. Returns the old value.
 template <class T> __device__ T perform(int op, T *p, T value, T expected) {
     constexpr int order = __ATOMIC_SEQ_CST, scope = __HIP_MEMORY_SCOPE_AGENT;
     switch (op) {
@@ -32,7 +32,7 @@ template <class T> __device__ T perform(int op, T *p, T value, T expected) {
     return value;
 }
 
-// The same on a variable of the host.
+// The same operation on a host variable.
 template <class T> T simulate(int op, T &variable, T value, T expected) {
     T old = variable;
     switch (op) {
@@ -62,7 +62,7 @@ constexpr int threads = 192;
 
 enum Space { Global, Lds, Either };
 
-// Each lane has a cell of its own.
+// Each lane has its own element.
 template <int op, Space space, class T>
 __global__ void own_cells(T *cells, T *old, const T *values, const T *expected, int which) {
     __shared__ T shared[threads];
@@ -77,7 +77,7 @@ __global__ void own_cells(T *cells, T *old, const T *values, const T *expected, 
         cells[g] = shared[i];
 }
 
-// All lanes have one cell, and nobody wants the old value.
+// All lanes share one element, and the old value is not used.
 template <int op, Space space, class T> __global__ void one_cell(T *cell, const T *values) {
     __shared__ T shared;
     int i = threadIdx.x, g = blockIdx.x * threads + i;
@@ -94,7 +94,7 @@ template <int op, Space space, class T> __global__ void one_cell(T *cell, const 
     }
 }
 
-// Numbers of which every sum is exact, so that the order does not matter.
+// Numbers whose sums are exact, so that the order does not matter.
 template <class T> std::vector<T> values(size_t n) {
     std::vector<T> list(n);
     for (auto &value : list)
@@ -122,7 +122,7 @@ template <class T, int op, Space space> void test_op() {
         if (!same(before, got_old[i]))
             report.differ(i, before, got_old[i], cells[i], operands[i], expected[i]);
     }
-    // Where the order does not matter.
+    // Operations whose order does not matter.
     if (op <= Max) {
         size_t groups = space == Global ? 4 : 1;
         operands[1] = operands[0] == T(0) ? T(1) : T(0);
@@ -158,14 +158,15 @@ template <class T> void test() {
     test_spaces<T, Store>();
 }
 
-// Each ticket is given out once; the last exchange wins; a lock of compare and swap keeps others out.
+// Each ticket is drawn once. Each exchange returns the value of the previous one. A compare-and-swap lock excludes other
+// threads.
 __global__ void tickets(uint32_t *next, uint32_t *seen, uint64_t *chain, uint64_t *before, uint32_t *lock, uint32_t *count,
                         uint32_t *wrapped) {
     uint32_t g = blockIdx.x * blockDim.x + threadIdx.x;
     if (g % 3)
         atomicAdd(&seen[atomicAdd(next, 1u)], 1u);
     before[g] = atomicExch((unsigned long long *)chain, (unsigned long long)(g + 1));
-    // One lane of a workgroup: lanes of one wave that wait for each other need not make progress.
+    // Only one lane per workgroup takes the lock: lanes of one wave that wait for each other may not make progress.
     if (threadIdx.x == 0) {
         while (atomicCAS(lock, 0u, 1u) != 0)
             ;
@@ -188,7 +189,7 @@ void test_tickets() {
     for (uint32_t i = 0; i < n; ++i)
         if (got[i] != (i < taken))
             report.differ(i, uint32_t(i < taken), got[i]);
-    // Who found whom: everybody once, and the last is left.
+    // Each value has been returned once, except the last one, which is still in memory.
     auto found = download(before, n);
     found.push_back(download(chain, 1)[0]);
     std::sort(found.begin(), found.end());

@@ -1,5 +1,5 @@
-// What the programs of the semantics test share: inputs from a seed, device memory, and a comparison of what the
-// device computed with what the host did.
+// Helpers for the programs of the semantics test: inputs from a seed, device memory, and the comparison of the device's
+// results with the host's.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -23,7 +23,7 @@
         }                                                                                              \
     } while (0)
 
-// A function that host and device both run.
+// A function for host and device.
 #define BOTH(arguments, ...) [] __host__ __device__ arguments { return __VA_ARGS__; }
 
 #ifdef __OPTIMIZE__
@@ -67,7 +67,7 @@ template <class T> uint64_t to_bits(T value) {
 }
 
 template <class T> constexpr bool is_float = !std::is_integral_v<T>;
-// Mantissa bits, the hidden one left out.
+// Mantissa bits without the implicit one.
 template <class T> constexpr int mantissa = 0;
 template <> inline constexpr int mantissa<_Float16> = 10;
 template <> inline constexpr int mantissa<__bf16> = 7;
@@ -76,7 +76,7 @@ template <> inline constexpr int mantissa<double> = 52;
 
 template <class T> bool is_nan(T value) { return value != value; }
 
-// The values at which arithmetic goes wrong.
+// Special values: limits, and values next to them.
 template <class T> std::vector<T> special() {
     std::vector<T> list;
     int width = 8 * sizeof(T);
@@ -99,7 +99,7 @@ template <class T> std::vector<T> special() {
     return list;
 }
 
-// Any bits; of floats one half has an exponent near that of 1, so that sums are not trivial.
+// Random bits. Half of the floats have an exponent close to that of 1, so that sums are not trivial.
 template <class T> T any() {
     T value = from_bits<T>(next_random());
     if constexpr (is_float<T>) {
@@ -118,7 +118,7 @@ template <class T> T any() {
 
 constexpr size_t count = 1000;
 
-// `part` of `parts` operands: the special values meet in all combinations, then come random ones.
+// The values of operand `part` of a function with `parts` operands: all combinations of special values, then random values.
 template <class T> std::vector<T> inputs(int part = 0, int parts = 1) {
     std::vector<T> special_values = special<T>(), values(count);
     size_t n = special_values.size(), combinations = 1, stride = 1;
@@ -128,7 +128,7 @@ template <class T> std::vector<T> inputs(int part = 0, int parts = 1) {
         stride *= n;
     size_t fixed = std::min(combinations, count * 2 / 3);
     for (size_t i = 0; i < count; ++i) {
-        // Of too many combinations a random choice.
+        // A random selection if there are too many combinations.
         size_t which = combinations > fixed ? next_random() % n : i / stride % n;
         values[i] = i < fixed ? special_values[which] : any<T>();
     }
@@ -155,7 +155,7 @@ template <class T> void show(const char *name, T value) {
         std::printf(" %s 0x%llx", name, (unsigned long long)to_bits(value));
 }
 
-// One difference is told in full, the others are counted.
+// Prints the first three differences and counts all.
 struct Report {
     const char *name;
     int wrong = 0;
@@ -190,7 +190,7 @@ template <class F, class R, class... A> __global__ void apply(F f, R *out, size_
         out[i] = f(in[i]...);
 }
 
-// The same with one element for all lanes of a wave: clang makes scalar instructions of it.
+// Like `apply`, but all lanes of a wave have the same element, so that clang generates scalar instructions.
 template <class F, class R, class... A> __global__ void apply_to_all(F f, R *out, size_t n, const A *__restrict... in) {
     for (size_t i = blockIdx.x; i < n; i += gridDim.x)
         out[i] = f(in[i]...);
@@ -202,7 +202,7 @@ template <class R, class F, class... A> std::vector<R> on_device(F f, const std:
 #ifdef SCALAR
     apply_to_all<<<50, 1>>>(f, out, count, upload(in)...);
 #else
-    // Workgroups that are no multiple of a wave, the last of them partial.
+    // The size of a workgroup is not a multiple of the wave size, and the last workgroup is partial.
     unsigned block = 160;
     apply<<<(count + block - 1) / block, block>>>(f, out, count, upload(in)...);
 #endif
@@ -210,7 +210,7 @@ template <class R, class F, class... A> std::vector<R> on_device(F f, const std:
     return download(out, count);
 }
 
-// The function gives the same bits on both sides (or NaN on both).
+// Checks that the results are equal in all bits, or that both are NaN.
 template <class F, class... A> void exact(const char *name, F f, const std::vector<A> &...in) {
     using R = decltype(f(in[0]...));
     std::vector<R> device = on_device<R>(f, in...);
@@ -222,7 +222,8 @@ template <class F, class... A> void exact(const char *name, F f, const std::vect
     }
 }
 
-// The function is within so many units in the last place of the reference, which is computed in more precision.
+// Checks that the result differs from the reference by at most `ulps` units in the last place. The reference has more
+// precision.
 template <class F, class G, class... A>
 void within(const char *name, double ulps, F f, G reference, const std::vector<A> &...in) {
     using R = decltype(f(in[0]...));
@@ -241,7 +242,7 @@ void within(const char *name, double ulps, F f, G reference, const std::vector<A
             auto ulp = std::ldexp(decltype(exact)(1), exponent - mantissa<R> - 1);
             close = std::fabs(exact - device[i]) <= ulps * ulp;
         } else if (!is_nan(device[i]) && std::isinf(double(device[i]))) {
-            // Too large by less than the bound.
+            // The exact result is within the bound of infinity.
             auto largest = std::numeric_limits<R>::max();
             close = std::fabs(exact) >= largest * (1 - ulps * std::ldexp(1.0, -mantissa<R>));
             close = close && (exact < 0) == (device[i] < 0);

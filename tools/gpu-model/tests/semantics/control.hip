@@ -1,5 +1,5 @@
-// Control flow that parts the lanes: nested loops, early returns, switches, calls, recursion, function pointers and
-// virtual functions, with arrays in scratch memory that are indexed at run time.
+// Divergent control flow: nested loops, early returns, switches, calls, recursion, function pointers and virtual
+// functions, with arrays in scratch memory that are indexed at run time.
 #include "check.h"
 
 #define FUNCTION __host__ __device__ __attribute__((noinline))
@@ -126,7 +126,7 @@ FUNCTION uint64_t sorted(uint32_t x) {
     return hash;
 }
 
-// Byte, halfword, word, doubleword and quadword arrays.
+// Arrays with elements of 1 to 16 bytes.
 FUNCTION uint64_t arrays(uint32_t x) {
     uint8_t bytes[61];
     uint16_t halves[17];
@@ -231,7 +231,7 @@ FUNCTION uint32_t many(uint32_t a, uint64_t b, uint8_t c, float d, uint32_t e, d
 
 int main(int argc, char **argv) {
     start(argc, argv);
-    // Recursion needs more than the 1 KiB that kernels of unknown depth get.
+    // Recursion needs more than the 1 KiB of stack that kernels of unknown depth get.
     HIP(hipDeviceSetLimit(hipLimitStackSize, 8192));
     auto a = inputs<uint32_t>();
     exact("collatz", BOTH((uint32_t x), collatz(x)), a);

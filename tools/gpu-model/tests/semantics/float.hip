@@ -1,4 +1,4 @@
-// Floating-point arithmetic of every width, where IEEE 754 says what the result is: no result may differ by a bit.
+// Floating-point arithmetic of all widths. IEEE 754 defines the results, so they must be equal in all bits.
 #include "check.h"
 
 template <class T> void arithmetic() {
@@ -32,7 +32,7 @@ template <class T> void functions() {
     exact("absolute", BOTH((T x), T(__builtin_elementwise_abs(x))), a);
     exact("copysign", BOTH((T x, T y), T(__builtin_elementwise_copysign(x, y))), a, b);
     exact("square root", BOTH((T x), T(__builtin_elementwise_sqrt(x))), a);
-    // Only what IEEE defines: not the sign of the smaller of two zeros.
+    // IEEE 754 does not define which of two zeros is the smaller one.
     exact("minimum", BOTH((T x, T y), x == y ? T(0) : T(__builtin_elementwise_minnum(x, y))), a, b);
     exact("maximum", BOTH((T x, T y), x == y ? T(0) : T(__builtin_elementwise_maxnum(x, y))), a, b);
     exact("scale", BOTH((T x, int n), T(__builtin_elementwise_ldexp(x, n % 80))), a, inputs<int>());
@@ -40,7 +40,7 @@ template <class T> void functions() {
                                      (__builtin_signbit(x) != 0) << 3 | __builtin_isfinite(x) << 4), a);
 }
 
-// Floats to integers, only where the value fits: what happens to others, C++ leaves open.
+// Floats to integers, only if the value fits: otherwise C++ does not define the result.
 template <class T, class To> void to_integer() {
     auto a = inputs<T>();
     constexpr double limit = sizeof(To) == 8 ? 9.2e18 : double(std::numeric_limits<To>::max());
@@ -72,7 +72,7 @@ typedef uint16_t ushort2v __attribute__((ext_vector_type(2)));
 template <class V> __host__ __device__ uint32_t pack(V value) { return __builtin_bit_cast(uint32_t, value); }
 template <class V> __host__ __device__ V unpack(uint32_t bits) { return __builtin_bit_cast(V, bits); }
 
-// NaNs of packed halves have any payload.
+// The payload of a NaN in packed halves is not defined.
 __host__ __device__ inline uint32_t canonical(half2 v) {
     uint32_t bits = pack(v);
     if (v.x != v.x)

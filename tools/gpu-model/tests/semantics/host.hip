@@ -1,8 +1,8 @@
-// What HIP does with kernels of its own: copies and fills of odd sizes at odd places; and launches: grids of three
-// dimensions with partial workgroups, and several streams at once.
+// Operations that HIP implements with its own kernels: copies and fills with odd sizes and offsets. Launches:
+// three-dimensional grids with partial workgroups, and several streams at once.
 //
-// ROCr's model mode has no user pointers: copies for which HIP would pin the program's own memory (asynchronous ones,
-// rectangles) need memory of hipHostMalloc, or stay on the device.
+// ROCr's model mode cannot pin user memory. So copies for which HIP would pin it (asynchronous ones and rectangles) use
+// memory of hipHostMalloc, or are between device addresses.
 #include "check.h"
 
 std::vector<uint8_t> random_bytes(size_t n) {
@@ -73,8 +73,8 @@ void test_fills() {
     expect(report, a, x);
 }
 
-// Everything that a lane can know about its place.
-__global__ void place(uint64_t *out, dim3 limit) {
+// Stores a hash of all ids and sizes that a work-item can read.
+__global__ void hash_ids(uint64_t *out, dim3 limit) {
     uint32_t x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y,
              z = blockIdx.z * blockDim.z + threadIdx.z;
     if (x >= limit.x || y >= limit.y || z >= limit.z)
@@ -93,7 +93,7 @@ void test_grid(dim3 limit, dim3 block) {
     dim3 grid((limit.x + block.x - 1) / block.x, (limit.y + block.y - 1) / block.y, (limit.z + block.z - 1) / block.z);
     std::vector<uint64_t> zero(limit.x * limit.y * limit.z);
     uint64_t *out = upload(zero);
-    place<<<grid, block>>>(out, limit);
+    hash_ids<<<grid, block>>>(out, limit);
     HIP(hipGetLastError());
     auto got = download(out, zero.size());
     for (uint32_t z = 0; z < limit.z; ++z)
@@ -114,7 +114,7 @@ __global__ void step(uint32_t *values, int n, uint32_t factor, uint32_t term) {
         values[i] = values[i] * factor + term;
 }
 
-// Each stream has its own chain of kernels and copies, in order; between the streams there is none.
+// Each stream has its own sequence of kernels and copies. Different streams are not ordered.
 void test_streams() {
     Report report("streams");
     constexpr int streams = 6, n = 1500;

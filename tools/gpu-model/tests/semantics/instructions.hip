@@ -1,8 +1,8 @@
-// Instructions that clang has a builtin for and C++ has no operator: the host computes what the guide's chapter 16
-// says of them.
+// Instructions for which clang has a builtin but C++ has no operator. The host computes the result as the guide's chapter
+// 16 specifies.
 #include "check.h"
 
-// The builtin on the device, what it means on the host.
+// The builtin on the device, and its result on the host.
 #ifdef __HIP_DEVICE_COMPILE__
 #define INSTRUCTION(arguments, builtin, ...) [] __host__ __device__ arguments { return builtin; }
 #else
@@ -55,7 +55,7 @@ __host__ __device__ uint32_t lerp(uint32_t x, uint32_t y, uint32_t round) {
     return result;
 }
 
-// With no NaN among them; the first of equal values.
+// The median. The arguments are not NaN.
 template <class T> __host__ __device__ T middle(T x, T y, T z) {
     return x < y ? (z < x ? x : z < y ? z : y) : (z < y ? y : z < x ? z : x);
 }
@@ -63,7 +63,7 @@ template <class T> __host__ __device__ T middle(T x, T y, T z) {
 template <class T> std::vector<T> numbers(int part) {
     auto values = inputs<T>(part, 3);
     for (auto &value : values)
-        // Of two zeros either may be the smaller one.
+        // Either of two zeros may be the smaller one.
         if (is_nan(value) || value == T(0))
             value = T(1.5);
     return values;
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
     exact("v_fract_f64",
           INSTRUCTION((double x), __builtin_amdgcn_fract(x),
                       std::isinf(x) ? NAN : std::fmin(x - std::floor(x), 0x1.fffffffffffffp-1)), numbers<double>(0));
-    // A bit for each kind: signalling and quiet NaN, -infinity, normal, denormal, zero, and the same from zero up.
+    // One bit per class: signaling and quiet NaN, then -infinity, -normal, -denormal, -0, +0, +denormal, +normal, +infinity.
     exact("v_cmp_class_f32",
           INSTRUCTION((float x, U mask), U(__builtin_amdgcn_classf(x, mask & 1020)),
                       U((mask >> (std::isinf(x) ? (x < 0 ? 2 : 9) : x == 0 ? (std::signbit(x) ? 5 : 6)

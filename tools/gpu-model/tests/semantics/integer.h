@@ -29,8 +29,8 @@ template <class T> void arithmetic() {
     exact("minimum", BOTH((T x, T y), x < y ? x : y), a, b);
     exact("maximum", BOTH((T x, T y), x > y ? x : y), a, b);
     exact("middle", BOTH((T x, T y, T z), x < y ? (z < x ? x : z < y ? z : y) : (z < y ? y : z < x ? z : x)), a, b, c);
-    exact("least of three", BOTH((T x, T y, T z), std::min(std::min(x, y), z)), a, b, c);
-    exact("greatest of three", BOTH((T x, T y, T z), std::max(std::max(x, y), z)), a, b, c);
+    exact("minimum of three", BOTH((T x, T y, T z), std::min(std::min(x, y), z)), a, b, c);
+    exact("maximum of three", BOTH((T x, T y, T z), std::max(std::max(x, y), z)), a, b, c);
     exact("within limits", BOTH((T x, T y, T z), std::max(std::min(x, y), z)), a, b, c);
     exact("within limits", BOTH((T x, T y, T z), std::min(std::max(x, y), z)), a, b, c);
     exact("compare", BOTH((T x, T y), int(x < y) | int(x <= y) << 1 | int(x > y) << 2 | int(x >= y) << 3 |
@@ -39,17 +39,17 @@ template <class T> void arithmetic() {
     exact("subtract with saturation", BOTH((T x, T y), T(__builtin_elementwise_sub_sat(x, y))), a, b);
     exact("overflow of a sum", BOTH((T x, T y), [&] { T r; return int(__builtin_add_overflow(x, y, &r)); }()), a, b);
     exact("overflow of a difference", BOTH((T x, T y), [&] { T r; return int(__builtin_sub_overflow(x, y, &r)); }()), a, b);
-    // clang 23 at -O0 multiplies with what happens to be in the high halves of the registers that hold 8 or 16 bits
-    // (v_and_b16 v4.l, v3.h, v4.l; v_mad_u64_u32 v[5:6], s4, v3, v4, 0).
+    // Excluded at -O0: for 8 and 16 bits, clang 23 multiplies registers whose high halves are undefined (v_and_b16 v4.l,
+    // v3.h, v4.l; v_mad_u64_u32 v[5:6], s4, v3, v4, 0).
     if (optimized || sizeof(T) > 2)
         exact("overflow of a product", BOTH((T x, T y), [&] { T r; return int(__builtin_mul_overflow(x, y, &r)); }()), a, b);
     exact("bits set", BOTH((T x), __builtin_popcountg(U(x))), a);
-    exact("zeros in front", BOTH((T x), __builtin_clzg(U(x), 99)), a);
-    exact("zeros behind", BOTH((T x), __builtin_ctzg(U(x), 99)), a);
+    exact("leading zeros", BOTH((T x), __builtin_clzg(U(x), 99)), a);
+    exact("trailing zeros", BOTH((T x), __builtin_ctzg(U(x), 99)), a);
     exact("reverse bits", BOTH((T x), T(__builtin_elementwise_bitreverse(x))), a);
     exact("a bit", BOTH((T x, T y), x >> (y & (8 * sizeof(T) - 1)) & 1 ? 5 : 7), a, b);
     exact("a mask", BOTH((T x, T y), T(((U(1) << (x & 7)) - 1) << (y & 7))), a, b);
-    exact("a field of any place", BOTH((T x, T y), T(U(x) >> (y & 7) & 15)), a, b);
+    exact("a field at any offset", BOTH((T x, T y), T(U(x) >> (y & 7) & 15)), a, b);
     exact("not and", BOTH((T x, T y), T(~(x & y))), a, b);
     exact("not or", BOTH((T x, T y), T(~(x | y))), a, b);
     exact("or not", BOTH((T x, T y), T(x | ~y)), a, b);
@@ -65,7 +65,7 @@ template <class T> void arithmetic() {
         exact("absolute", BOTH((T x), T(x < 0 ? -U(x) : U(x))), a);
 }
 
-// The bits of the wide product that `multiply` drops.
+// The bits of the wide product that `multiply` discards.
 template <class T, class Wide> void high_product() {
     auto a = inputs<T>(0, 2), b = inputs<T>(1, 2);
     exact("high product", BOTH((T x, T y), T(Wide(x) * Wide(y) >> 8 * sizeof(T))), a, b);

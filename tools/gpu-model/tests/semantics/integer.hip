@@ -1,4 +1,4 @@
-// Integer arithmetic of every width, and the conversions between integers.
+// Integer arithmetic of all widths, and conversions between integers.
 #include "integer.h"
 
 template <class T, class... To> void conversions() {
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     auto a = inputs<uint32_t>(0, 2), b = inputs<uint32_t>(1, 2);
     auto c = inputs<uint64_t>(0, 2), d = inputs<uint64_t>(1, 2);
     exact("swap bytes", BOTH((uint32_t x), __builtin_bswap32(x)), a);
-    // clang 23 at -O0 copies half of the word that it swaps (v_mov_b16 v3.l, v1.l; v_perm_b32 v3, 0, v3, s4).
+    // Excluded at -O0: clang 23 copies only half of the word before it swaps the bytes (v_mov_b16 v3.l, v1.l; v_perm_b32 v3, 0, v3, s4).
     if (optimized)
         exact("swap bytes", BOTH((uint64_t x), __builtin_bswap64(x)), c);
     exact("rotate", BOTH((uint32_t x, uint32_t y), __builtin_rotateleft32(x, y)), a, b);

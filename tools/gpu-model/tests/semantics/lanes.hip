@@ -1,15 +1,15 @@
-// What lanes read of other lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with some.
-// The host does it again lane by lane, as the guide's chapters on DPP and on LDS permutes tell.
+// Operations across lanes: DPP, permutes, swizzles, votes and lane numbers, with all lanes active and with only some lanes
+// active. The host computes the results lane by lane, as the guide's chapters on DPP and LDS permutes specify.
 #include "check.h"
 
 #include <utility>
 
 constexpr int threads = 256;
 constexpr uint32_t none = 0xdeadbeef;
-// Not known: the compiler does not care what a lane holds that is not active.
-constexpr uint64_t open = 1ull << 32;
+// The expected result is undefined: the compiler may leave any value in a lane that is not active.
+constexpr uint64_t undefined = 1ull << 32;
 
-// A function of a lane's value and another number, for the device; the host only needs its type.
+// A function of a lane's value and another number, for the device. The host only uses its type.
 #ifdef __HIP_DEVICE_COMPILE__
 #define LANE(...) [](uint32_t x, uint32_t y) __device__ __host__ -> uint32_t { __VA_ARGS__; }
 #else
@@ -18,7 +18,7 @@ constexpr uint64_t open = 1ull << 32;
 
 int lanes;
 
-// A wave as the host sees it.
+// A wave, on the host.
 struct Wave {
     uint32_t in[64], index[64];
     bool active[64];
@@ -33,7 +33,7 @@ template <class F> __global__ void run(F f, uint32_t *out, const uint32_t *in, c
     out[i] = result;
 }
 
-// `f` on the device against `wanted(wave, lane)` on the host, under several masks of active lanes.
+// Compares `f` on the device with `wanted(wave, lane)` on the host, with several masks of active lanes.
 template <class F, class G> void check(const char *name, F f, G wanted) {
     std::vector<uint32_t> in(threads), index(threads);
     for (int i = 0; i < threads; ++i) {
@@ -55,14 +55,14 @@ template <class F, class G> void check(const char *name, F f, G wanted) {
             }
             for (int i = 0; i < lanes; ++i) {
                 uint64_t expected = wave.active[i] ? wanted(wave, i) : none;
-                if (expected != open && got[base + i] != expected)
+                if (expected != undefined && got[base + i] != expected)
                     report.differ(base + i, uint32_t(expected), got[base + i], in[base + i], index[base + i], mask);
             }
         }
     }
 }
 
-// Where DPP16 fetches from, or -1.
+// The lane that DPP16 reads, or -1.
 int dpp_source(int control, int lane) {
     int row = lane & ~15, l = lane & 15, n = control & 15;
     switch (control >> 4) {
@@ -121,7 +121,7 @@ template <int pattern> void swizzle() {
           });
 }
 
-// v_permlane16 and v_permlanex16: a lane of a row picks one of the row, or of the other row of its half.
+// v_permlane16 and v_permlanex16: a lane reads a lane of its row, or of the other row of its half.
 template <bool other_row, bool fetch_inactive, bool bound_control> void permlane() {
     constexpr uint32_t low = 0x76543210 ^ 0x31265075, high = 0xfedcba98 ^ 0x02040608;
     check(
@@ -133,7 +133,7 @@ template <bool other_row, bool fetch_inactive, bool bound_control> void permlane
             int from = (lane & ~15 ^ (other_row ? 16 : 0)) + int(select >> 4 * (lane & 15) & 15);
             if (wave.valid(from))
                 return wave.in[from];
-            return fetch_inactive ? open : bound_control ? 0 : wave.index[lane];
+            return fetch_inactive ? undefined : bound_control ? 0 : wave.index[lane];
         });
 }
 
@@ -177,22 +177,22 @@ void votes() {
     check("first lane", LANE(return uint32_t(__builtin_amdgcn_readfirstlane(int(x)))),
           [](const Wave &wave, int) { return wave.in[first_of(wave)]; });
     check("read a lane", LANE(return uint32_t(__builtin_amdgcn_readlane(int(x), 6))),
-          [](const Wave &wave, int) { return wave.active[6] ? wave.in[6] : open; });
+          [](const Wave &wave, int) { return wave.active[6] ? wave.in[6] : undefined; });
     check("read a lane that is computed", LANE(return uint32_t(__builtin_amdgcn_readlane(int(x), __builtin_amdgcn_readfirstlane(int(y & 31))))),
           [](const Wave &wave, int) {
               int from = int(wave.index[first_of(wave)] & 31);
-              return wave.active[from] ? wave.in[from] : open;
+              return wave.active[from] ? wave.in[from] : undefined;
           });
 }
 
 void permutes() {
-    // In wave64 each half is by itself.
+    // In wave64, each half is independent.
     check("bpermute", LANE(return uint32_t(__builtin_amdgcn_ds_bpermute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               int from = (lane & 32) + (wave.index[lane] & 31);
               return wave.valid(from) ? wave.in[from] : 0;
           });
-    // Of several lanes that send to one, the last wins.
+    // If several lanes send to one lane, it receives the value of the last one.
     check("permute", LANE(return uint32_t(__builtin_amdgcn_ds_permute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               uint32_t value = 0;
@@ -203,7 +203,7 @@ void permutes() {
           });
     if (lanes == 64)
         check("permlane64", LANE(return __builtin_amdgcn_permlane64(x)),
-              [](const Wave &wave, int lane) { return wave.active[lane ^ 32] ? wave.in[lane ^ 32] : open; });
+              [](const Wave &wave, int lane) { return wave.active[lane ^ 32] ? wave.in[lane ^ 32] : undefined; });
 }
 
 __global__ void wave_size(int *out) { *out = warpSize; }

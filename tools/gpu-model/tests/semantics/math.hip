@@ -1,5 +1,5 @@
-// Functions of the device library and of the hardware, within the bounds that the OpenCL C specification sets for
-// them (table of relative errors as ULP values); the reference has at least twice the digits.
+// Functions of the device library and of the hardware, within the error bounds of the OpenCL C specification (table
+// "relative error as ULP values"). The reference is computed in a wider type.
 #include "check.h"
 
 #define WITHIN(ulps, function, values)                                                                 \
@@ -43,8 +43,8 @@ template <class T, class Wide> void functions() {
     exact("frexp", BOTH((T x), [&] { int n; T m = std::frexp(x, &n); return m + (x - x == x - x ? T(n) : T(0)); }()), a);
 }
 
-// The instructions themselves: one unit in the last place (guide, chapter 7), where neither argument nor result is
-// denormal, for they flush those.
+// The instructions themselves: one unit in the last place (guide, chapter 7). Arguments and results are not denormal,
+// because the instructions flush denormals.
 template <class F, class G> void hardware(const char *name, F f, G reference, bool positive) {
     std::vector<float> values(count);
     for (auto &value : values) {

@@ -1,5 +1,5 @@
-// Memory of every width and alignment, in global memory, LDS and scratch, and through pointers that may be any of
-// them; workgroups that work together in LDS.
+// Accesses of all widths and alignments in global memory, LDS and scratch, and through generic pointers. Workgroups that
+// cooperate in LDS.
 #include "check.h"
 
 constexpr int threads = 96;
@@ -11,21 +11,21 @@ template <int N> __device__ __attribute__((noinline)) void copy_anywhere(uint8_t
     __builtin_memcpy(to, from, N);
 }
 
-// Each lane copies N bytes from an odd place in its part of `from` into an odd place of its part of `to`, by the way of
-// the memory space.
+// Each lane copies N bytes from an odd offset in its part of `from` to an odd offset in its part of `to`, through the
+// address space.
 template <int N, Space space> __global__ void copies(uint8_t *to, const uint8_t *from, int shift) {
     __shared__ uint8_t shared[threads * stride];
     uint8_t local[stride];
     int i = threadIdx.x, g = blockIdx.x * threads + i;
     const uint8_t *source = from + g * stride + (g * 7 + shift) % 16;
     uint8_t *target = to + g * stride + (g * 3 + shift) % 16;
-    uint8_t *way = space == Lds ? shared + i * stride : space == Scratch ? local : i % 3 == 0 ? shared + i * stride : i % 3 == 1 ? local : target;
+    uint8_t *buffer = space == Lds ? shared + i * stride : space == Scratch ? local : i % 3 == 0 ? shared + i * stride : i % 3 == 1 ? local : target;
     int offset = space == Flat && i % 3 == 2 ? 0 : (g * 5 + shift) % 16;
     if constexpr (space == Global) {
         __builtin_memcpy(target, source, N);
     } else if constexpr (space == Flat) {
-        copy_anywhere<N>(way + offset, source);
-        copy_anywhere<N>(target, way + offset);
+        copy_anywhere<N>(buffer + offset, source);
+        copy_anywhere<N>(target, buffer + offset);
     } else if constexpr (space == Lds) {
         __builtin_memcpy(shared + i * stride + offset, source, N);
         __builtin_memcpy(target, shared + i * stride + offset, N);
@@ -34,7 +34,7 @@ template <int N, Space space> __global__ void copies(uint8_t *to, const uint8_t 
             local[k] = uint8_t(k);
         __builtin_memcpy(local + offset, source, N);
         __builtin_memcpy(target, local + offset, N);
-        // What is beside it is as it was.
+        // The byte after the copied bytes must not change.
         to[g * stride + stride - 1] = local[offset + N];
     }
 }
@@ -70,7 +70,7 @@ template <int... N> void test_copies() {
     (test_copy<N, Flat>(), ...);
 }
 
-// Aligned accesses by type: signed and unsigned bytes and halves extend, vectors go at once.
+// Aligned accesses by type: signed and unsigned bytes and halves are extended, vectors are one access.
 template <class T> __global__ void elements(T *out, const T *in, int n, int step) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
@@ -132,7 +132,7 @@ void test_narrow() {
     }
 }
 
-// A transposition with a border, as everybody writes it.
+// The usual transposition with padding.
 template <class T> __global__ void transpose(T *out, const T *in, int width, int height) {
     __shared__ T tile[16][17];
     int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
@@ -159,7 +159,7 @@ template <class T> void test_transpose() {
                 report.differ(y * width + x, in[y * width + x], got[x * height + y]);
 }
 
-// Sums by halving, and a bitonic sort with a barrier for each step; the memory's size comes with the launch.
+// A tree reduction, and a bitonic sort with a barrier per step. The size of the LDS is set at launch.
 __global__ void sum_and_sort(uint32_t *sums, uint32_t *values, int n) {
     extern __shared__ uint32_t shared[];
     int i = threadIdx.x;
@@ -218,7 +218,7 @@ void test_sum_and_sort() {
         }
 }
 
-// Two elements of LDS at once, near to each other and 64 elements apart.
+// Two LDS elements in one instruction: close together, and 64 elements apart.
 template <class T> __global__ void pairs(T *out, const T *in) {
     __shared__ T shared[1024];
     int i = threadIdx.x;
@@ -264,7 +264,7 @@ struct Mixed {
     uint8_t e[5];
 };
 
-// Structures by value in the kernel's arguments, on the stack, in LDS.
+// Structures by value: in kernel arguments, on the stack, in LDS.
 __global__ void structures(Mixed *out, Mixed argument, int n) {
     __shared__ Mixed shared[64];
     int i = threadIdx.x;

@@ -1,4 +1,4 @@
-// Integer arithmetic on values that all lanes share: clang uses scalar instructions, which have 32 and 64 bits.
+// Integer arithmetic on uniform values. clang uses scalar instructions, which have 32 and 64 bits.
 #define SCALAR
 #include "integer.h"
 

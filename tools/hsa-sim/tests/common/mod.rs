@@ -1,10 +1,9 @@
-//! A process with the simulator as its HSA and devprof beside it, both loaded as a program would have them. The
-//! settings of both are read once a process, so each test file is one process with one test.
+//! A process with the simulator as its HSA runtime and with devprof, both loaded as in a program. devprof reads its settings
+//! once per process, so each test file has one test.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use hsa_sim::abi::*;
-use hsa_sim::queue_create::QueueCreateDesc;
+use hsa_abi::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs::File;
@@ -12,36 +11,39 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// clang 22's and clang 23's code object of fixtures/counted.hip.
+/// clang 22's code object of fixtures/counted.hip.
 pub const RAW10: &[u8] = include_bytes!("../../../../fixtures/counted.raw10.co");
+/// clang 23's code object of fixtures/counted.hip.
 pub const RAW11: &[u8] = include_bytes!("../../../../fixtures/counted.raw11.co");
 
-/// Its counters after both kernels ran with 64 work-items: of `halved`, `branch` and `loop`.
+/// The fixture's counters after both kernels ran with 64 work-items: of `halved`, `branch` and `loop`.
 pub const COUNTS: [[u64; 2]; 3] = [[16, 16], [64, 16], [64, 63]];
 
-/// The shared library of a crate that cargo has built for this test.
+/// The path of a shared library that cargo has built for this test.
 pub fn library(name: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("the test has a path");
-    let deps = exe.parent().expect("the test lies in a directory");
+    let deps = exe.parent().expect("the test is in a directory");
     let file = deps.join(format!("lib{name}.so"));
     assert!(file.exists(), "{} is not built", file.display());
     file
 }
 
 macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+    ($($hsa:ident)*; $($name:ident: fn($($arg:ty),*) -> $ret:ty,)*) => {
         /// The functions of the simulator that tests call.
         pub struct Hsa {
             library: Library,
+            $(pub $hsa: hsa_abi::function::$hsa,)*
             $(pub $name: unsafe extern "C" fn($($arg),*) -> $ret,)*
         }
 
         impl Hsa {
             fn load(path: &Path) -> Hsa {
-                // SAFETY: our own library; the signatures are those of its exports.
+                // SAFETY: the simulator; the signatures are those of its exports.
                 unsafe {
                     let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).expect("the simulator loads");
                     Hsa {
+                        $($hsa: *library.get(concat!(stringify!($hsa), "\0").as_bytes()).expect(stringify!($hsa)),)*
                         $($name: *library.get(concat!(stringify!($name), "\0").as_bytes()).expect(stringify!($name)),)*
                         library,
                     }
@@ -52,68 +54,68 @@ macro_rules! functions {
 }
 
 functions! {
-    hsa_init: fn() -> Status,
-    hsa_shut_down: fn() -> Status,
-    hsa_iterate_agents: fn(Visit, *mut c_void) -> Status,
-    hsa_agent_get_info: fn(Agent, u32, *mut c_void) -> Status,
-    hsa_amd_agent_iterate_memory_pools: fn(Agent, Visit, *mut c_void) -> Status,
-    hsa_amd_memory_pool_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_memory_pool_allocate: fn(Pool, usize, u32, *mut *mut c_void) -> Status,
-    hsa_amd_memory_pool_free: fn(*mut c_void) -> Status,
-    hsa_amd_agents_allow_access: fn(u32, *const Agent, *const u32, *const c_void) -> Status,
-    hsa_amd_agent_memory_pool_get_info: fn(Agent, Pool, u32, *mut c_void) -> Status,
-    hsa_region_get_info: fn(Pool, u32, *mut c_void) -> Status,
-    hsa_amd_pointer_info: fn(*const c_void, *mut PointerInfo, Option<unsafe extern "C" fn(usize) -> *mut c_void>, *mut u32, *mut *mut Agent) -> Status,
-    hsa_amd_memory_fill: fn(*mut c_void, u32, usize) -> Status,
-    hsa_memory_copy: fn(*mut c_void, *const c_void, usize) -> Status,
-    hsa_amd_memory_async_copy: fn(*mut c_void, Agent, *const c_void, Agent, usize, u32, *const Signal, Signal) -> Status,
-    hsa_code_object_reader_create_from_memory: fn(*const c_void, usize, *mut Reader) -> Status,
-    hsa_code_object_reader_destroy: fn(Reader) -> Status,
-    hsa_executable_create_alt: fn(u32, u32, *const c_char, *mut Executable) -> Status,
-    hsa_executable_load_agent_code_object: fn(Executable, Agent, Reader, *const c_char, *mut LoadedCodeObject) -> Status,
-    hsa_executable_freeze: fn(Executable, *const c_char) -> Status,
-    hsa_executable_destroy: fn(Executable) -> Status,
-    hsa_executable_get_symbol_by_name: fn(Executable, *const c_char, *const Agent, *mut Symbol) -> Status,
-    hsa_executable_symbol_get_info: fn(Symbol, u32, *mut c_void) -> Status,
-    hsa_queue_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_queue_destroy: fn(*mut Queue) -> Status,
-    hsa_amd_queue_intercept_create: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u32, u32, *mut *mut Queue) -> Status,
-    hsa_amd_queue_intercept_register: fn(*mut Queue, PacketHandler, *mut c_void) -> Status,
-    hsa_amd_queue_create: fn(Agent, *mut QueueCreateDesc, u32) -> Status,
-    hsa_amd_counted_queue_acquire: fn(Agent, u32, u32, Option<QueueError>, *mut c_void, u64, *mut *mut Queue) -> Status,
-    hsa_amd_counted_queue_release: fn(*mut Queue) -> Status,
-    hsa_amd_queue_set_priority: fn(*mut Queue, u32) -> Status,
-    hsa_amd_queue_cu_set_mask: fn(*mut Queue, u32, *const u32) -> Status,
-    hsa_amd_queue_cu_get_mask: fn(*mut Queue, u32, *mut u32) -> Status,
-    hsa_queue_load_write_index_relaxed: fn(*const Queue) -> u64,
-    hsa_queue_add_write_index_relaxed: fn(*const Queue, u64) -> u64,
-    hsa_signal_create: fn(SignalValue, u32, *const Agent, *mut Signal) -> Status,
-    hsa_signal_destroy: fn(Signal) -> Status,
-    hsa_signal_load_scacquire: fn(Signal) -> SignalValue,
-    hsa_signal_store_screlease: fn(Signal, SignalValue) -> (),
-    hsa_signal_wait_scacquire: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
-    hsa_signal_wait_relaxed: fn(Signal, u32, SignalValue, u64, u32) -> SignalValue,
-    hsa_amd_signal_create: fn(SignalValue, u32, *const Agent, u64, *mut Signal) -> Status,
-    hsa_amd_profiling_set_profiler_enabled: fn(*mut Queue, c_int) -> Status,
-    hsa_amd_profiling_get_dispatch_time: fn(Agent, Signal, *mut Times) -> Status,
-    hsa_system_get_info: fn(u32, *mut c_void) -> Status,
-    hsa_system_get_major_extension_table: fn(u16, u16, usize, *mut c_void) -> Status,
+    hsa_init
+    hsa_shut_down
+    hsa_iterate_agents
+    hsa_agent_get_info
+    hsa_amd_agent_iterate_memory_pools
+    hsa_amd_memory_pool_get_info
+    hsa_amd_memory_pool_allocate
+    hsa_amd_memory_pool_free
+    hsa_amd_agents_allow_access
+    hsa_amd_agent_memory_pool_get_info
+    hsa_region_get_info
+    hsa_amd_pointer_info
+    hsa_amd_memory_fill
+    hsa_memory_copy
+    hsa_amd_memory_async_copy
+    hsa_code_object_reader_create_from_memory
+    hsa_code_object_reader_destroy
+    hsa_executable_create_alt
+    hsa_executable_load_agent_code_object
+    hsa_executable_freeze
+    hsa_executable_destroy
+    hsa_executable_get_symbol_by_name
+    hsa_executable_symbol_get_info
+    hsa_queue_create
+    hsa_queue_destroy
+    hsa_amd_queue_intercept_create
+    hsa_amd_queue_intercept_register
+    hsa_amd_queue_create
+    hsa_amd_counted_queue_acquire
+    hsa_amd_counted_queue_release
+    hsa_amd_queue_set_priority
+    hsa_amd_queue_cu_set_mask
+    hsa_amd_queue_cu_get_mask
+    hsa_queue_load_write_index_relaxed
+    hsa_queue_add_write_index_relaxed
+    hsa_signal_create
+    hsa_signal_destroy
+    hsa_signal_load_scacquire
+    hsa_signal_store_screlease
+    hsa_signal_wait_scacquire
+    hsa_signal_wait_relaxed
+    hsa_amd_signal_create
+    hsa_amd_profiling_set_profiler_enabled
+    hsa_amd_profiling_get_dispatch_time
+    hsa_system_get_info
+    hsa_system_get_major_extension_table;
     hsa_sim_plan: fn(*const c_char) -> c_int,
     hsa_sim_calls: fn(*const c_char) -> u64,
     hsa_sim_live: fn(u32) -> u64,
     hsa_sim_on_load_calls: fn() -> u64,
 }
 
-/// Asserts a status.
+/// Asserts success.
 #[track_caller]
 pub fn ok(status: Status) {
-    assert_eq!(status, HSA_STATUS_SUCCESS, "status {status:#x}");
+    assert_eq!(status, Status::SUCCESS, "{status:?}");
 }
 
-unsafe extern "C" fn push(handle: u64, data: *mut c_void) -> Status {
+unsafe extern "C" fn push<H>(handle: H, data: *mut c_void) -> Status {
     // SAFETY: every caller passes a vector.
-    unsafe { (*data.cast::<Vec<u64>>()).push(handle) };
-    HSA_STATUS_SUCCESS
+    unsafe { (*data.cast::<Vec<H>>()).push(handle) };
+    Status::SUCCESS
 }
 
 /// A process with both libraries.
@@ -122,22 +124,22 @@ pub struct Session {
     devprof: Library,
     collect: unsafe extern "C" fn() -> c_int,
     reset: unsafe extern "C" fn() -> c_int,
-    /// Where the profiles go.
+    /// The directory of the profiles.
     pub out: PathBuf,
-    pub cpu: Agent,
-    pub gpus: Vec<Agent>,
-    kernargs: Pool,
+    pub cpu: AgentHandle,
+    pub gpus: Vec<AgentHandle>,
+    kernargs: PoolHandle,
 }
 
 impl Session {
-    /// Starts both in this process. `environment` is set first.
+    /// Loads both libraries with these environment variables.
     pub fn start(test: &str, environment: &[(&str, &str)]) -> Session {
         Session::start_in(Path::new(env!("CARGO_TARGET_TMPDIR")), test, environment)
     }
 
-    /// As [`Session::start`], with the profiles in a directory of `place`.
-    pub fn start_in(place: &Path, test: &str, environment: &[(&str, &str)]) -> Session {
-        let dir = place.join(test);
+    /// Like [`Session::start`], with the profiles in `parent`.
+    pub fn start_in(parent: &Path, test: &str, environment: &[(&str, &str)]) -> Session {
+        let dir = parent.join(test);
         let _ = std::fs::remove_dir_all(&dir);
         let out = dir.join("out");
         std::fs::create_dir_all(&out).expect("a directory for the test");
@@ -151,11 +153,11 @@ impl Session {
                 .map(|&(name, value)| (name, value.to_string())),
         );
         for (name, value) in variables {
-            // SAFETY: the only test of this process has just begun.
+            // SAFETY: this is the only test of the process, and it has no other threads yet.
             unsafe { std::env::set_var(name, value) };
         }
         let hsa = Hsa::load(&library("hsa_sim"));
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         ok(unsafe { (hsa.hsa_init)() });
         let (devprof, collect, reset) = Session::load_devprof();
         let mut session = Session {
@@ -164,41 +166,41 @@ impl Session {
             collect,
             reset,
             out,
-            cpu: 0,
+            cpu: AgentHandle(0),
             gpus: Vec::new(),
-            kernargs: 0,
+            kernargs: PoolHandle(0),
         };
-        session.look_around();
+        session.find_agents();
         session
     }
 
-    /// Shuts the simulator down, which has to be the last reference, and starts it anew.
+    /// Shuts the simulator down and initialises it again. The session must have the last reference.
     pub fn restart(&mut self) {
-        // SAFETY: nothing of HSA is in use.
+        // SAFETY: no object of HSA is in use.
         unsafe {
             ok((self.hsa.hsa_shut_down)());
             let mut ticks = 0u64;
-            let gone =
+            let status =
                 (self.hsa.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
-            assert_eq!(gone, HSA_STATUS_ERROR_NOT_INITIALIZED, "somebody holds HSA");
+            assert_eq!(status, Status::NOT_INITIALIZED, "HSA has another reference");
             ok((self.hsa.hsa_init)());
         }
-        self.look_around();
+        self.find_agents();
         self.forget();
     }
 
-    /// Has devprof forget what it has counted: nothing from before is added to what is loaded from now on.
+    /// Resets devprof's counts, so that later profiles start at 0.
     pub fn forget(&self) {
         // SAFETY: takes no arguments.
         assert_eq!(unsafe { (self.reset)() }, 0);
-        // The files say so at the next drain.
+        // The next drain updates the files.
         assert_eq!(self.collect(), (0, String::new()));
         self.take_profiles();
     }
 
-    fn look_around(&mut self) {
+    fn find_agents(&mut self) {
         let hsa = &self.hsa;
-        let mut agents = Vec::<Agent>::new();
+        let mut agents = Vec::<AgentHandle>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe { (hsa.hsa_iterate_agents)(push, (&raw mut agents).cast()) });
         self.cpu = agents[0];
@@ -207,9 +209,9 @@ impl Session {
     }
 
     /// An agent's first pool of global memory that has one of the flags.
-    pub fn pool(&self, agent: Agent, flags: u32) -> Pool {
+    pub fn pool(&self, agent: AgentHandle, flags: u32) -> PoolHandle {
         let hsa = &self.hsa;
-        let mut pools = Vec::<Pool>::new();
+        let mut pools = Vec::<PoolHandle>::new();
         // SAFETY: `push` gets the vector.
         ok(unsafe {
             (hsa.hsa_amd_agent_iterate_memory_pools)(agent, push, (&raw mut pools).cast())
@@ -229,15 +231,15 @@ impl Session {
         found.expect("a pool with the flags")
     }
 
-    /// Memory of a pool.
-    pub fn allocate(&self, pool: Pool, size: usize) -> *mut c_void {
+    /// Allocates memory from a pool.
+    pub fn allocate(&self, pool: PoolHandle, size: usize) -> *mut c_void {
         let mut memory = std::ptr::null_mut();
         // SAFETY: a plain allocation.
         ok(unsafe { (self.hsa.hsa_amd_memory_pool_allocate)(pool, size, 0, &mut memory) });
         memory
     }
 
-    /// Makes the simulator read its settings again, with this one changed.
+    /// Restarts the simulator with one changed setting.
     pub fn restart_with(&mut self, name: &str, value: &str) {
         // SAFETY: the only test of this process; no other thread reads the environment now.
         unsafe { std::env::set_var(name, value) };
@@ -249,7 +251,7 @@ impl Session {
         unsafe extern "C" fn() -> c_int,
         unsafe extern "C" fn() -> c_int,
     ) {
-        // SAFETY: the library that is tested, and its exported function.
+        // SAFETY: the library that is tested, and its exported functions.
         unsafe {
             let library = Library::open(Some(library("devprof")), RTLD_NOW | RTLD_LOCAL)
                 .expect("devprof loads");
@@ -263,29 +265,29 @@ impl Session {
         }
     }
 
-    /// The collect call: what it returned, and what was said on stderr.
+    /// Calls the collect function. Returns its result and what it has written to stderr.
     pub fn collect(&self) -> (c_int, String) {
-        let mut said = tempfile();
-        // SAFETY: descriptors of this process; the first is given back. The function takes no arguments.
+        let mut stderr = tempfile();
+        // SAFETY: descriptors of this process; that of stderr is restored. The function takes no arguments.
         let result = unsafe {
             let before = libc::dup(2);
-            libc::dup2(said.as_raw_fd(), 2);
+            libc::dup2(stderr.as_raw_fd(), 2);
             let result = (self.collect)();
             libc::dup2(before, 2);
             libc::close(before);
             result
         };
         let mut text = String::new();
-        said.seek(SeekFrom::Start(0)).expect("a file");
-        said.read_to_string(&mut text).expect("text");
-        // True of a session in which devprof was loaded after HSA had come up, and reported once.
+        stderr.seek(SeekFrom::Start(0)).expect("a file");
+        stderr.read_to_string(&mut text).expect("text");
+        // Printed once, if devprof was loaded after the initialisation of HSA.
         let unobserved = "devprof: cannot observe when code objects are unloaded";
         let lines = text.split_inclusive('\n');
         let rest = lines.filter(|line| !line.starts_with(unobserved)).collect();
         (result, rest)
     }
 
-    /// Sets the fault plan, and the counts of calls to 0.
+    /// Sets the fault plan and resets the counts of calls.
     #[track_caller]
     pub fn plan(&self, text: &str) {
         let text = CString::new(text).expect("a plan");
@@ -293,17 +295,17 @@ impl Session {
         assert_eq!(unsafe { (self.hsa.hsa_sim_plan)(text.as_ptr()) }, 0);
     }
 
-    /// How often a function was called since the plan was set.
+    /// The number of calls of a function since the plan was set.
     pub fn calls(&self, function: &str) -> u64 {
         let function = CString::new(function).expect("a name");
         // SAFETY: a C string.
         unsafe { (self.hsa.hsa_sim_calls)(function.as_ptr()) }
     }
 
-    /// Loads a code object and freezes it: the executable, or the status.
-    pub fn try_load(&self, agent: Agent, file: &[u8]) -> Result<Executable, Status> {
-        let (mut reader, mut executable) = (0, 0);
-        // SAFETY: `file` outlives the reader, and the executable as far as anybody reads it.
+    /// Loads a code object and freezes its executable.
+    pub fn try_load(&self, agent: AgentHandle, file: &[u8]) -> Result<ExecutableHandle, Status> {
+        let (mut reader, mut executable) = Default::default();
+        // SAFETY: `file` outlives the reader, and callers keep it until the executable is unloaded.
         unsafe {
             ok((self.hsa.hsa_code_object_reader_create_from_memory)(
                 file.as_ptr().cast(),
@@ -324,7 +326,7 @@ impl Session {
                 std::ptr::null_mut(),
             );
             ok((self.hsa.hsa_code_object_reader_destroy)(reader));
-            if status != HSA_STATUS_SUCCESS {
+            if status != Status::SUCCESS {
                 ok((self.hsa.hsa_executable_destroy)(executable));
                 return Err(status);
             }
@@ -336,27 +338,27 @@ impl Session {
         Ok(executable)
     }
 
-    /// As [`Session::try_load`], where it must work.
+    /// Like [`Session::try_load`], but panics on an error.
     #[track_caller]
-    pub fn load(&self, agent: Agent, file: &'static [u8]) -> Executable {
+    pub fn load(&self, agent: AgentHandle, file: &'static [u8]) -> ExecutableHandle {
         self.try_load(agent, file).expect("the code object loads")
     }
 
-    pub fn unload(&self, executable: Executable) {
-        // SAFETY: none of its kernels runs.
+    pub fn unload(&self, executable: ExecutableHandle) {
+        // SAFETY: no kernel of the executable is running.
         ok(unsafe { (self.hsa.hsa_executable_destroy)(executable) });
     }
 
     /// An attribute of a symbol.
     pub fn symbol<T: Default>(
         &self,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         name: &str,
         attribute: u32,
     ) -> T {
         let name = CString::new(name).expect("a name");
-        let (mut symbol, mut value) = (0, T::default());
+        let (mut symbol, mut value) = (SymbolHandle::default(), T::default());
         // SAFETY: the test asks for attributes of type T.
         unsafe {
             ok((self.hsa.hsa_executable_get_symbol_by_name)(
@@ -375,12 +377,17 @@ impl Session {
     }
 
     /// Runs both kernels of a fixture with 64 work-items and waits for them. Returns the dispatches' times.
-    pub fn run(&self, executable: Executable, agent: Agent) -> Vec<Times> {
+    pub fn run(&self, executable: ExecutableHandle, agent: AgentHandle) -> Vec<DispatchTime> {
         self.run_for(executable, agent, 60_000_000_000)
     }
 
-    /// As [`Session::run`], waiting at most so many nanoseconds for each.
-    pub fn run_for(&self, executable: Executable, agent: Agent, limit: u64) -> Vec<Times> {
+    /// Like [`Session::run`], but waits at most `limit` nanoseconds for each kernel.
+    pub fn run_for(
+        &self,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
+        limit: u64,
+    ) -> Vec<DispatchTime> {
         let queue = self.queue(agent, HSA_QUEUE_TYPE_MULTI);
         let times = self.run_on(queue, executable, agent, limit);
         // SAFETY: its packets are done.
@@ -388,10 +395,10 @@ impl Session {
         times
     }
 
-    /// A queue of 64 packets, if its kind does not have another size.
-    pub fn queue(&self, agent: Agent, kind: u32) -> *mut Queue {
+    /// Creates a queue of 64 packets, unless queues of this type have a fixed size.
+    pub fn queue(&self, agent: AgentHandle, kind: u32) -> *mut Queue {
         let mut queue = std::ptr::null_mut();
-        // SAFETY: as HSA's specification says.
+        // SAFETY: as specified by HSA.
         ok(unsafe {
             (self.hsa.hsa_queue_create)(
                 agent,
@@ -407,14 +414,14 @@ impl Session {
         queue
     }
 
-    /// As [`Session::run_for`], on a queue of the caller's.
+    /// Like [`Session::run_for`], on an existing queue.
     pub fn run_on(
         &self,
         queue: *mut Queue,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         limit: u64,
-    ) -> Vec<Times> {
+    ) -> Vec<DispatchTime> {
         // SAFETY: the queue is the caller's.
         ok(unsafe { (self.hsa.hsa_amd_profiling_set_profiler_enabled)(queue, 1) });
         let arguments = self.arguments(agent);
@@ -427,25 +434,25 @@ impl Session {
         times.into()
     }
 
-    /// Arguments for the fixtures' kernels: where to write, which is after them. Memory of the host.
-    pub fn arguments(&self, agent: Agent) -> *mut u64 {
+    /// Arguments for the fixtures' kernels, in memory of the host: the address that they write to, which follows them.
+    pub fn arguments(&self, agent: AgentHandle) -> *mut u64 {
         let arguments = self.allocate(self.kernargs, 8192);
-        let nothing = std::ptr::null();
+        let no_flags = std::ptr::null();
         // SAFETY: one agent, and memory of that size.
         unsafe {
             ok((self.hsa.hsa_amd_agents_allow_access)(
-                1, &agent, nothing, arguments,
+                1, &agent, no_flags, arguments,
             ));
             *arguments.cast::<u64>() = arguments as u64 + 4096;
         }
         arguments.cast()
     }
 
-    /// A dispatch packet for 64 work-items in one workgroup. Its header asks for no fence.
+    /// A dispatch packet for 64 work-items in one workgroup. Its header has no fences.
     pub fn kernel(
         &self,
-        executable: Executable,
-        agent: Agent,
+        executable: ExecutableHandle,
+        agent: AgentHandle,
         kernel: &str,
         arguments: *const u64,
     ) -> [u64; 8] {
@@ -464,22 +471,22 @@ impl Session {
         ]
     }
 
-    /// Writes a packet, waits at most so many nanoseconds until it is done, and gives its times.
+    /// Submits a packet, waits at most `limit` nanoseconds for its completion, and returns its times.
     pub fn submit(
         &self,
         queue: *mut Queue,
-        agent: Agent,
+        agent: AgentHandle,
         mut words: [u64; 8],
         limit: u64,
-    ) -> Times {
+    ) -> DispatchTime {
         let hsa = &self.hsa;
-        let mut time = Times { start: 0, end: 0 };
-        // SAFETY: as HSA's specification says; the packet's slot is this call's, and it becomes valid with the store of
-        // its header, which is last.
+        let mut time = DispatchTime { start: 0, end: 0 };
+        // SAFETY: as specified by HSA; this call has reserved the packet's slot. The packet becomes valid with
+        // the store of its header, which is the last one.
         unsafe {
-            let mut signal = 0;
+            let mut signal = SignalHandle::default();
             ok((hsa.hsa_signal_create)(1, 0, std::ptr::null(), &mut signal));
-            words[7] = signal;
+            words[7] = signal.0;
             let index = (hsa.hsa_queue_add_write_index_relaxed)(queue, 1);
             let ring = (*queue).base_address.cast::<[u64; 8]>();
             let packet = &mut *ring.add(index as usize % (*queue).size as usize);
@@ -504,7 +511,7 @@ impl Session {
     }
 
     /// Loads both fixtures on every GPU and runs their kernels.
-    pub fn load_all(&self) -> Vec<Executable> {
+    pub fn load_all(&self) -> Vec<ExecutableHandle> {
         let mut loaded = Vec::new();
         for &gpu in &self.gpus {
             for file in [RAW10, RAW11] {
@@ -516,7 +523,7 @@ impl Session {
         loaded
     }
 
-    /// The profiles that are there, by file name; and removes them. Each must be a whole one.
+    /// Reads and removes all profiles, sorted by file name. All must be complete.
     pub fn take_profiles(&self) -> Vec<(String, Profile)> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.out).expect("the directory") {
@@ -529,7 +536,7 @@ impl Session {
                 .into_owned();
             found.push((
                 name.clone(),
-                Profile::read(&bytes).unwrap_or_else(|| panic!("{name} is no profile")),
+                Profile::read(&bytes).unwrap_or_else(|| panic!("{name} is not a profile")),
             ));
             std::fs::remove_file(path).expect("removable");
         }
@@ -537,13 +544,13 @@ impl Session {
         found
     }
 
-    /// How often the `OnLoad` of a tool was called in this process.
+    /// The number of calls of a tool's `OnLoad` in this process.
     pub fn on_load_calls(&self) -> u64 {
-        // SAFETY: takes nothing.
+        // SAFETY: takes no arguments.
         unsafe { (self.hsa.hsa_sim_on_load_calls)() }
     }
 
-    /// What the program has not given back: signals, allocations, executables, queues, readers.
+    /// The numbers of objects that are not destroyed: signals, allocations, executables, queues, readers.
     pub fn live(&self) -> [u64; 5] {
         // SAFETY: takes a number.
         std::array::from_fn(|n| unsafe { (self.hsa.hsa_sim_live)(n as u32) })
@@ -551,28 +558,28 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Whoever holds HSA lets it go, so that nothing is drained into the test's directory at exit.
+    /// Shuts HSA down, so that no drain at exit writes to the directory of the test.
     fn drop(&mut self) {
-        // SAFETY: nothing of HSA is in use.
-        while unsafe { (self.hsa.hsa_shut_down)() } == HSA_STATUS_SUCCESS {}
+        // SAFETY: no object of HSA is in use.
+        while unsafe { (self.hsa.hsa_shut_down)() } == Status::SUCCESS {}
     }
 }
 
 /// A file without a name.
 fn tempfile() -> File {
-    // SAFETY: memfd_create takes a C string and gives a descriptor that is ours.
+    // SAFETY: memfd_create takes a C string and returns a new descriptor.
     unsafe {
-        let fd = libc::memfd_create(c"said".as_ptr(), 0);
+        let fd = libc::memfd_create(c"stderr".as_ptr(), 0);
         assert!(fd >= 0);
         std::os::fd::FromRawFd::from_raw_fd(fd)
     }
 }
 
-/// What a raw profile of one image says.
+/// The contents of a raw profile of one image.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Profile {
     pub version: u64,
-    /// Of each record, in order.
+    /// The counters of each record, in the order of the records.
     pub counts: Vec<Vec<u64>>,
 }
 
@@ -612,7 +619,7 @@ impl Profile {
         Some(Profile { version, counts })
     }
 
-    /// Whether it has the counts of a fixture whose kernels ran so many times.
+    /// Whether it has the counts of a fixture whose kernels have run `runs` times.
     pub fn is_fixture(&self, runs: u64) -> bool {
         let expected: Vec<Vec<u64>> = COUNTS
             .iter()

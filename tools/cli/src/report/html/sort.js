@@ -1,4 +1,4 @@
-// Heads of columns become buttons that sort. Without scripts the tables stay in their first order.
+// Turns the column headings into buttons that sort. Without scripts the tables stay in their initial order.
 for (const table of document.querySelectorAll("table.sorted")) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   if (body.rows.length < 2) continue;

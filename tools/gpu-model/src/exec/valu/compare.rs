@@ -1,15 +1,17 @@
-//! Comparisons: `v_cmp` writes a bit per lane to a scalar register, `v_cmpx` to EXEC.
+//! Comparisons: `v_cmp` writes a lane mask to a scalar register, `v_cmpx` to EXEC.
 
 use half::f16;
 
+use super::alu::Alu;
 use super::float::Float;
-use super::lanes::{Alu, Carried, Value, ballot};
-use crate::exec::Fault;
+use super::map::ballot;
+use super::value::{Moved, Value};
+use crate::fault::Fault;
 
-/// Runs the comparison with the opcode `code` of VOPC. Its bits say what it does (guide, 16.9): bit 7 "writes EXEC",
-/// bits 6 to 4 the type, and the low ones the condition, one bit each for less, equal, greater and unordered.
+/// Executes the comparison with the VOPC opcode `code`. The bits of the opcode define the comparison (guide, 16.9): bit 7 is
+/// set if it writes EXEC, bits 6 to 4 are the type, and the low bits are the condition: less, equal, greater, unordered.
 pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
-    // For floats the clamp bit asks for exceptions, which nobody collects; for others it is ignored.
+    // For floats, CLAMP enables exceptions, which are not modelled. For other types, it is ignored.
     alu.clamp = false;
     let condition = code & 0xf;
     let bits = match code & 0x7f {
@@ -38,8 +40,8 @@ pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
 fn relation<T: Value + PartialOrd>(alu: &mut Alu, condition: u16) -> Result<u64, Fault> {
     let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
     let (a, b) = (T::fetch(alu, 0, &mut a)?, T::fetch(alu, 1, &mut b)?);
-    let asks = |bit: u16| condition >> bit & 1 != 0;
-    let (less, equal, greater, unordered) = (asks(0), asks(1), asks(2), asks(3));
+    let has = |bit: u16| condition >> bit & 1 != 0;
+    let (less, equal, greater, unordered) = (has(0), has(1), has(2), has(3));
     let mut flags = [false; 64];
     for i in 0..alu.lanes() {
         let (a, b) = (T::of(a[i]), T::of(b[i]));
@@ -49,19 +51,19 @@ fn relation<T: Value + PartialOrd>(alu: &mut Alu, condition: u16) -> Result<u64,
     Ok(ballot(&flags))
 }
 
-/// Whether the float is of one of the classes whose bits the second source has.
+/// Whether the float belongs to one of the classes in the mask of the second source.
 fn class<T: Float, M: Value + Into<u32>>(alu: &mut Alu) -> Result<u64, Fault>
 where
-    Carried<T>: Value,
+    Moved<T>: Value,
 {
-    let mut a = [<Carried<T> as Value>::Raw::default(); 64];
+    let mut a = [<Moved<T> as Value>::Raw::default(); 64];
     let mut b = [M::Raw::default(); 64];
-    let a = Carried::<T>::fetch(alu, 0, &mut a)?;
+    let a = Moved::<T>::fetch(alu, 0, &mut a)?;
     let b = M::fetch(alu, 1, &mut b)?;
     let mut flags = [false; 64];
     for i in 0..alu.lanes() {
         let classes: u32 = M::of(b[i]).into();
-        flags[i] = classes >> class_of(Carried::<T>::of(a[i]).0) & 1 != 0;
+        flags[i] = classes >> class_of(Moved::<T>::of(a[i]).0) & 1 != 0;
     }
     Ok(ballot(&flags))
 }

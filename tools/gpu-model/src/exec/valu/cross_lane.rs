@@ -1,7 +1,9 @@
-//! Operations between lanes, and those that choose their registers by M0.
+//! Operations across lanes, and operations that select their registers by M0.
 
-use super::lanes::{Alu, Carried};
-use crate::exec::{Fault, scalar32};
+use super::alu::Alu;
+use super::value::Moved;
+use crate::exec::operand::scalar32;
+use crate::fault::Fault;
 use crate::isa::Operand;
 
 impl Alu<'_> {
@@ -9,7 +11,7 @@ impl Alu<'_> {
         self.wave.sgpr[usize::from(Operand::M0.0)] as usize
     }
 
-    /// Source `i` as a value that all lanes share.
+    /// The scalar source `i`.
     fn scalar_source(&self, i: usize) -> Result<u32, Fault> {
         scalar32(self.wave, self.inst, self.src[i])
     }
@@ -48,9 +50,9 @@ impl Alu<'_> {
         Ok(())
     }
 
-    /// Gathers within each row of 16, or from the row beside it. OP_SEL stands for "fetch inactive" and "bound
-    /// control".
-    pub fn permlane16(&mut self, beside: bool) -> Result<(), Fault> {
+    /// Each lane reads a lane of its row of 16, or, if `other_row`, of the other row in its half. Bits 0 and 1 of OP_SEL are
+    /// FI and BOUND_CTRL.
+    pub fn permlane16(&mut self, other_row: bool) -> Result<(), Fault> {
         let select = u64::from(self.scalar_source(1)?) | u64::from(self.scalar_source(2)?) << 32;
         let (fetch_inactive, zero) = (self.high_half(0), self.high_half(1));
         if self.opsel & !0b11 != 0 || self.clamp {
@@ -60,7 +62,11 @@ impl Alu<'_> {
         let from = *self.vgpr(self.source_register()?)?;
         let mut gathered = [0; 64];
         for (lane, gathered) in gathered.iter_mut().enumerate().take(self.lanes()) {
-            let row = if beside { (lane / 16) ^ 1 } else { lane / 16 };
+            let row = if other_row {
+                (lane / 16) ^ 1
+            } else {
+                lane / 16
+            };
             let source = row * 16 + (select >> (4 * (lane % 16)) & 15) as usize;
             if fetch_inactive || exec >> source & 1 != 0 {
                 *gathered = from[source];
@@ -72,7 +78,7 @@ impl Alu<'_> {
         self.write_register(n, &gathered)
     }
 
-    /// Exchanges the halves of a wave64; does nothing to a wave32.
+    /// Exchanges the halves of a wave64. Does nothing in a wave32.
     pub fn permlane64(&mut self) -> Result<(), Fault> {
         if self.wave.lanes == 32 {
             return Ok(());
@@ -118,8 +124,7 @@ impl Alu<'_> {
         self.swap_registers(a, b)
     }
 
-    /// A move whose registers have offsets. DPP, of which the guide does not say what it would mean here, is not
-    /// modelled.
+    /// A move whose register numbers have offsets. With DPP, it is not modelled, because the guide does not specify it.
     pub fn movrel(&mut self, source_offset: usize, destination_offset: usize) -> Result<(), Fault> {
         if self.has_dpp() {
             return Err(Fault::Unknown);
@@ -137,7 +142,7 @@ impl Alu<'_> {
             }
             *operand = Operand::vgpr(n as u16);
         }
-        self.map1(|a: Carried<f32>| a)
+        self.map1(|a: Moved<f32>| a)
     }
     pub fn movrels(&mut self) -> Result<(), Fault> {
         self.movrel(self.m0(), 0)

@@ -1,10 +1,10 @@
-//! Cube maps: which face a direction meets, and where.
+//! Cube maps: the face that a direction intersects, and the coordinates on it. Also `v_mullit`.
 
+use super::alu::Alu;
 use super::float::product;
-use super::lanes::Alu;
-use crate::exec::Fault;
+use crate::fault::Fault;
 
-/// What the four operations tell of a direction.
+/// The results of the four operations for one direction.
 pub struct Face {
     pub id: u8,
     pub s: f32,
@@ -43,12 +43,12 @@ impl Alu<'_> {
         self.map3(|x: f32, y: f32, z: f32| f(face(x, y, z)))
     }
 
-    /// A product for lighting models, with rules of its own for the exponent of the highlight.
+    /// `v_mullit_f32`: a product for lighting, with special cases for its second and third source.
     pub fn mullit(&mut self) -> Result<(), Fault> {
         let round = self.round::<f32>();
         self.map3(|a: f32, b: f32, c: f32| {
-            let void = b == -f32::MAX || b == f32::NEG_INFINITY || b.is_nan();
-            if void || c <= 0.0 || c.is_nan() {
+            let special = b == -f32::MAX || b == f32::NEG_INFINITY || b.is_nan();
+            if special || c <= 0.0 || c.is_nan() {
                 -f32::MAX
             } else {
                 product(a, b, round)

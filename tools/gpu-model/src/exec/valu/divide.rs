@@ -1,28 +1,29 @@
-//! Division: the steps around the compiler's Newton iteration that keep it clear of overflow and denormals.
+//! Division: the operations around the compiler's Newton iteration that avoid overflow and denormals.
 //!
-//! `v_div_scale` scales numerator and denominator by powers of two and notes in a mask which quotients have to be
-//! scaled back; `v_div_fmas` does that in its last step; `v_div_fixup` puts in what no iteration finds.
+//! `v_div_scale` scales numerator and denominator by powers of two, and sets the mask bits of the quotients that have to be
+//! scaled back. `v_div_fmas` scales them back in the last step of the iteration. `v_div_fixup` handles the special cases.
 //!
-//! The guide's pseudocode can't be meant in three places: `v_div_scale` scales the denominator up where it is already
-//! close to overflow, `v_div_fmas` scales back by the square root of that and in one direction only, and the test for
-//! overflow in `v_div_fixup` asks for an infinite denominator, which an earlier one has caught. Here they are as the
-//! quotients need them.
+//! The guide's pseudocode has three errors: `v_div_scale` scales up a denominator that is already close to overflow;
+//! `v_div_fmas` scales back by the square root of the scale, and only in one direction; `v_div_fixup` tests for overflow
+//! with an infinite denominator, which an earlier test has handled. This implementation makes the quotients correct.
 
 use half::f16;
 
-use super::float::{Float, Round, encode, fma, scale};
-use super::lanes::Alu;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::float::{Float, encode, fma, scale};
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 
-/// What the formats differ in.
-pub trait Divide: Float {
-    /// The power of two that scales.
+/// The constants of a format.
+pub trait Divide: Float + Value {
+    /// The exponent of the scale.
     const STEP: i32;
-    /// Exponents this far apart put the quotient close to overflow.
+    /// If the exponents differ by this much, the quotient is close to overflow.
     const NEAR_MAX: i32;
-    /// A numerator with this stored exponent or less is tiny.
+    /// A numerator with this biased exponent or less is scaled up.
     const TINY: i32;
-    /// Exponents further apart than this make every quotient 0.
+    /// If the exponents differ by more than this, the quotient underflows.
     const UNDERFLOW: i32;
 }
 
@@ -87,7 +88,7 @@ impl Alu<'_> {
 
 fn div_scale<T: Divide>(value: T, denominator: T, numerator: T) -> (T, bool) {
     let scaled = |power| scale(value, power, Round::Nearest);
-    // The guide wants one register twice among the sources: equal bits are that operand.
+    // The first source is the same register as one of the others (guide), so equal bits identify it.
     let is_denominator = value.bits() == denominator.bits();
     let is_numerator = value.bits() == numerator.bits();
     if numerator.is_zero() || denominator.is_zero() {
@@ -127,7 +128,8 @@ fn div_scale<T: Divide>(value: T, denominator: T, numerator: T) -> (T, bool) {
     }
 }
 
-/// The quotient where an operand is no finite number or 0; of all others what `ordinary` says, given the sign.
+/// The quotient if an operand is infinite, NaN or 0. Otherwise the result of `ordinary`, whose argument is whether the
+/// quotient is negative.
 fn fixup<T: Float>(denominator: T, numerator: T, ordinary: impl Fn(bool) -> T) -> T {
     let negative = denominator.is_negative() != numerator.is_negative();
     if numerator.is_nan() {

@@ -1,18 +1,17 @@
-//! Data parallel primitives: which lane each lane takes its source 0 from (guide, 7.7).
+//! Data parallel primitives: the lane from which each lane reads its source 0 (guide, 7.7).
 
-use super::lanes::Lanes;
-use crate::exec::Fault;
+use crate::fault::Fault;
 use crate::isa::Dpp;
 use crate::wave::VReg;
 
-/// For each lane the lane that it reads, or `ZERO`.
+/// For each lane, the lane that it reads, or `ZERO`.
 pub struct Permutation([u8; 64]);
 
 /// The lane reads 0.
 const ZERO: u8 = u8::MAX;
 
 impl Permutation {
-    /// The permutation, and the lanes that may write their result.
+    /// The permutation, and the mask of lanes that write their result.
     pub fn new(dpp: Dpp, exec: u64, lanes: usize) -> Result<(Self, u64), Fault> {
         let mut from = [ZERO; 64];
         let mut written = 0;
@@ -42,7 +41,7 @@ impl Permutation {
                     row_mask >> (lane / 16) & 1 != 0 && bank_mask >> (lane / 4 % 4) & 1 != 0,
                 ),
             };
-            // With FI the guide's text and its table 31 disagree on what a lane out of range reads.
+            // With FI, the guide's text and its table 31 disagree on the value for a lane that is out of range.
             if !in_range && fetch_inactive && enabled && exec >> lane & 1 != 0 {
                 return Err(Fault::Unknown);
             }
@@ -57,14 +56,14 @@ impl Permutation {
         Ok((Permutation(from), written))
     }
 
-    pub fn apply(&self, register: &VReg, out: &mut Lanes<u32>) {
+    pub fn apply(&self, register: &VReg, out: &mut VReg) {
         for (out, &from) in out.iter_mut().zip(&self.0) {
             *out = register.get(usize::from(from)).copied().unwrap_or(0);
         }
     }
 }
 
-/// The lane within a row of 16 that `lane` reads; `None` where that leaves the row.
+/// The lane within a row of 16 that `lane` reads; `None` if it is outside of the row.
 fn row_source(ctrl: u16, lane: usize) -> Result<Option<usize>, Fault> {
     let n = usize::from(ctrl & 15);
     Ok(match ctrl {

@@ -1,13 +1,13 @@
-//! VOPD: two operations in one instruction. Both read the registers as they were before either writes.
+//! VOPD: two operations in one instruction. Both read the registers before either writes.
 
-use super::lanes::Alu;
-use super::operate;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::operations::operate;
+use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::wave::Wave;
 
 pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
-    // A wave64 must not use the format (guide, 7.6).
+    // Only wave32 has this format (guide, 7.6).
     let y = inst.dual.ok_or(Fault::Unknown)?;
     if wave.lanes != 32 {
         return Err(Fault::Unknown);

@@ -1,58 +1,22 @@
-//! Floats of 16, 32 and 64 bits: the MODE register's rounding and denormals, and the exact arithmetic behind every
-//! rounding mode that the host's own instructions do not have.
+//! Floats of 16, 32 and 64 bits, and exact arithmetic for the rounding modes that the host's instructions do not have.
 
 use half::f16;
 
-use super::lanes::{Alu, Carried, Lanes, Value};
-use crate::exec::Fault;
+use super::mode::Round;
 
-/// The MODE register (guide, 3.3).
-#[derive(Clone, Copy)]
-pub struct Mode(pub u32);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Round {
-    Nearest,
-    Up,
-    Down,
-    Zero,
-}
-
-impl Mode {
-    /// `wide` takes the field of doubles and halves.
-    pub fn round(self, wide: bool) -> Round {
-        [Round::Nearest, Round::Up, Round::Down, Round::Zero]
-            [(self.0 >> if wide { 2 } else { 0 } & 3) as usize]
-    }
-    pub fn flushes_input(self, wide: bool) -> bool {
-        self.0 >> if wide { 6 } else { 4 } & 1 == 0
-    }
-    pub fn flushes_output(self, wide: bool) -> bool {
-        self.0 >> if wide { 7 } else { 5 } & 1 == 0
-    }
-    /// Clamping makes 0 of a NaN.
-    pub fn dx10_clamp(self) -> bool {
-        self.0 >> 8 & 1 != 0
-    }
-    /// Minimum and maximum quiet and return a signaling NaN.
-    pub fn ieee(self) -> bool {
-        self.0 >> 9 & 1 != 0
-    }
-}
-
-/// An IEEE format.
-pub trait Float: Value + PartialOrd {
-    /// Whether MODE's field for doubles and halves counts, not the one for singles.
+/// A float of an IEEE format.
+pub trait Float: Copy + PartialOrd {
+    /// Whether the fields of MODE for f64 and f16 apply, not those for f32.
     const WIDE_MODE: bool;
     const WIDTH: u32;
-    /// Mantissa bits that are stored.
+    /// The number of stored mantissa bits.
     const MANTISSA: u32;
     /// The exponent of the smallest normal number.
     const MIN_EXPONENT: i32;
     fn bits(self) -> u64;
     fn from_bits64(bits: u64) -> Self;
     fn to_f64(self) -> f64;
-    /// To nearest, ties to even.
+    /// Rounds to nearest, ties to even.
     fn from_f64(value: f64) -> Self;
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -63,7 +27,7 @@ pub trait Float: Value + PartialOrd {
         Self::from_bits64(((1 << (Self::WIDTH - 1 - Self::MANTISSA)) - 1) << Self::MANTISSA)
             .signed(negative)
     }
-    /// With the given sign.
+    /// This value with the given sign.
     fn signed(self, negative: bool) -> Self {
         let sign = 1 << (Self::WIDTH - 1);
         Self::from_bits64(self.bits() & !sign | if negative { sign } else { 0 })
@@ -101,11 +65,11 @@ pub trait Float: Value + PartialOrd {
     fn is_denormal(self) -> bool {
         self.magnitude().wrapping_sub(1) < (1 << Self::MANTISSA) - 1
     }
-    /// The stored exponent, bias and all.
+    /// The stored exponent, including the bias.
     fn biased_exponent(self) -> i32 {
         (self.magnitude() >> Self::MANTISSA) as i32
     }
-    /// A zero of the same sign in place of a denormal.
+    /// Replaces a denormal by a zero of the same sign.
     fn flushed(self) -> Self {
         if self.is_denormal() {
             Self::zero(self.is_negative())
@@ -113,7 +77,7 @@ pub trait Float: Value + PartialOrd {
             self
         }
     }
-    /// To [0, 1].
+    /// Clamps to [0, 1].
     fn clamped(self, dx10: bool) -> Self {
         if self.is_nan() {
             if dx10 { Self::zero(false) } else { self }
@@ -196,8 +160,8 @@ impl Float for f16 {
     fn from_f64(value: f64) -> Self {
         half(odd_single(value))
     }
-    // Sums, products and quotients of halves lose nothing that counts in a single, nor fused ones in a double: the
-    // second rounding cannot meet a tie that the first one made.
+    // Computing in f32 (fused operations in f64) and rounding to f16 gives the same result as rounding once: f32 has enough
+    // additional bits that the first rounding cannot create a tie for the second one.
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         half(single(self) + single(other))
@@ -213,16 +177,16 @@ impl Float for f16 {
     #[inline(always)]
     fn fma(self, b: Self, c: Self) -> Self {
         let exact = Float::to_f64(self) * Float::to_f64(b) + Float::to_f64(c);
-        // Not half's own from_f64, which rounds twice where the host has instructions for halves.
+        // The half crate's from_f64 rounds twice on hosts that have f16 instructions.
         <f16 as Float>::from_f64(exact)
     }
 }
 
-/// As half's own conversion, without the choices that keep a loop over lanes from becoming vector code.
+/// Converts f16 to f32. The half crate's conversion has branches that prevent vectorization.
 #[inline(always)]
 fn single(value: f16) -> f32 {
     let bits = u32::from(value.to_bits());
-    // The exponent's bias is 112 less than a single's, for denormals too.
+    // The exponent's bias is 112 less than that of f32, also for denormals.
     let scaled = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
     let special = if bits & 0x7c00 == 0x7c00 {
         0xff << 23
@@ -232,15 +196,15 @@ fn single(value: f16) -> f32 {
     f32::from_bits(scaled.to_bits() | special | (bits & 0x8000) << 16)
 }
 
-/// To nearest, ties to even.
+/// Converts f32 to f16. Rounds to nearest, ties to even.
 #[inline(always)]
 fn half(value: f32) -> f16 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
-    // Halfway up to the next half, and a little more where that one is even.
+    // Adding this rounds to nearest, ties to even.
     let to_even = 0xfff + (magnitude >> 13 & 1);
     let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(to_even) >> 13;
-    // Adding 0.5 puts the last place of a denormal half at the last place of the sum.
+    // Adding 0.5 aligns the last place of a denormal f16 with the last place of the sum.
     let denormal = (f32::from_bits(magnitude) + 0.5)
         .to_bits()
         .wrapping_sub(126 << 23);
@@ -257,7 +221,8 @@ fn half(value: f32) -> f16 {
     f16::from_bits((rounded | bits >> 16 & 0x8000) as u16)
 }
 
-/// A single rounded to odd: rounding that to a format with fewer bits is as good as rounding `value`.
+/// Converts f64 to f32 with rounding to odd. Rounding the result to a format with fewer bits gives the same result as
+/// rounding `value` directly.
 #[inline(always)]
 pub fn odd_single(value: f64) -> f32 {
     let single = value as f32;
@@ -267,7 +232,7 @@ pub fn odd_single(value: f64) -> f32 {
     f32::from_bits((single.to_bits() - u32::from(farther)) | u32::from(inexact))
 }
 
-/// A finite number as significand times a power of two.
+/// A finite number: a significand times a power of two.
 #[derive(Clone, Copy)]
 struct Parts {
     negative: bool,
@@ -290,8 +255,8 @@ fn parts<T: Float>(value: T) -> Parts {
     }
 }
 
-/// The float nearest in the given direction to `significand` × 2^`exponent`; the lowest bit of a significand
-/// longer than the format's may stand for all that was cut off below it.
+/// Rounds `significand` × 2^`exponent` to a float. If `significand` has more bits than the format's significand, its lowest
+/// bit may be a sticky bit.
 pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round: Round) -> T {
     if significand == 0 {
         return T::zero(negative);
@@ -318,7 +283,7 @@ pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round:
         };
         kept + u128::from(up)
     };
-    // The implicit bit, and a carry out of rounding, add themselves to the exponent.
+    // The addition also adds the implicit bit, and a carry of the rounding, to the exponent.
     let magnitude = (((ulp - lowest) as u128) << mantissa) + kept;
     let infinity = T::infinity(false).bits();
     let magnitude = if magnitude < u128::from(infinity) {
@@ -335,7 +300,7 @@ pub fn encode<T: Float>(negative: bool, significand: u128, exponent: i32, round:
     T::from_bits64(magnitude).signed(negative)
 }
 
-/// `a * b + c`, times 2^`scale`, rounded once.
+/// (`a` × `b` + `c`) × 2^`scale`, rounded once.
 pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
     if !a.is_finite() || !b.is_finite() || !c.is_finite() {
         return a.fma(b, c);
@@ -346,21 +311,20 @@ pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
         significand: a.significand * b.significand,
         exponent: a.exponent + b.exponent,
     };
-    let exact_zero = |negative: bool| T::zero(negative);
     if product.significand == 0 && c.significand == 0 {
         let negative = if product.negative == c.negative {
             c.negative
         } else {
             round == Round::Down
         };
-        return exact_zero(negative);
+        return T::zero(negative);
     }
     if product.significand == 0 || c.significand == 0 {
         let one = if c.significand == 0 { product } else { c };
         return encode(one.negative, one.significand, one.exponent + scale, round);
     }
-    // Both with their highest bit at 125: no sum overflows, and after a shift of two or more at most one bit
-    // cancels, so the bit that stands for the lost ones stays below the rounding.
+    // In both, bit 125 is the highest set bit, so the sum does not overflow. After a shift of two or more bits, at most one
+    // bit cancels, so the sticky bit stays below the rounding position.
     let (product, c) = (aligned(product), aligned(c));
     let (large, small) = if product.exponent >= c.exponent {
         (product, c)
@@ -377,7 +341,7 @@ pub fn fma<T: Float>(a: T, b: T, c: T, scale: i32, round: Round) -> T {
     let (negative, sum) = if large.negative == small.negative {
         (large.negative, large.significand + addend)
     } else if large.significand == addend {
-        return exact_zero(round == Round::Down);
+        return T::zero(round == Round::Down);
     } else if large.significand > addend {
         (large.negative, large.significand - addend)
     } else {
@@ -409,12 +373,12 @@ pub fn scale<T: Float>(value: T, power: i32, round: Round) -> T {
         significand,
         exponent,
     } = parts(value);
-    // No format's exponents are further apart than this.
+    // Larger powers have the same result: this exceeds the exponent range of every format.
     let power = power.clamp(-5000, 5000);
     encode(negative, significand, exponent + power, round)
 }
 
-/// From one format to another.
+/// Converts from one format to another.
 pub fn convert<S: Float, D: Float>(value: S, round: Round) -> D {
     if round == Round::Nearest || !value.is_finite() {
         return D::from_f64(value.to_f64());
@@ -427,7 +391,7 @@ pub fn convert<S: Float, D: Float>(value: S, round: Round) -> D {
     encode(negative, significand, exponent, round)
 }
 
-/// The power of two that makes a significand in [0.5, 1) of the value; 0 for zero, infinities and NaN.
+/// The exponent for a significand in [0.5, 1); 0 for zero, infinities and NaN.
 pub fn frexp_exponent<T: Float>(value: T) -> i32 {
     if !value.is_finite() || value.is_zero() {
         return 0;
@@ -440,7 +404,8 @@ pub fn frexp_mantissa<T: Float>(value: T) -> T {
     scale(value, -frexp_exponent(value), Round::Nearest)
 }
 
-/// Minimum, with -0 below +0; of a number and a quiet NaN the number.
+/// The minimum, with -0 less than +0. If one operand is a quiet NaN, returns the other one. With `ieee`, a signaling NaN is
+/// returned, quieted.
 pub fn min<T: Float>(a: T, b: T, ieee: bool) -> T {
     pick(a, b, ieee, a < b || a == b && a.is_negative())
 }
@@ -475,7 +440,7 @@ pub fn med3<T: Float>(a: T, b: T, c: T, ieee: bool) -> T {
     }
 }
 
-/// Which rounding to an integer.
+/// How to round to an integer.
 #[derive(Clone, Copy)]
 pub enum Integral {
     Trunc,
@@ -486,7 +451,7 @@ pub enum Integral {
 
 pub fn integral<T: Float>(value: T, how: Integral) -> T {
     let wide = value.to_f64();
-    // Exact: the integers next to a number of a format are numbers of that format.
+    // The conversion is exact: the integers next to a float are representable in its format.
     T::from_f64(match how {
         Integral::Trunc => wide.trunc(),
         Integral::Ceil => wide.ceil(),
@@ -495,7 +460,7 @@ pub fn integral<T: Float>(value: T, how: Integral) -> T {
     })
 }
 
-/// What is above the next integer below; always less than 1.
+/// `value` minus its floor, always less than 1.
 pub fn fract<T: Float>(value: T, round: Round) -> T {
     let floor = integral(value, Integral::Floor).negated();
     let rest = fma(value, T::from_f64(1.0), floor, 0, round);
@@ -503,163 +468,11 @@ pub fn fract<T: Float>(value: T, round: Round) -> T {
     if rest > below_one { below_one } else { rest }
 }
 
-impl Alu<'_> {
-    pub fn add<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.add(b)),
-            round => self.map2(|a: T, b: T| sum(a, b, round)),
-        }
-    }
-    pub fn sub<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.add(b.negated())),
-            round => self.map2(|a: T, b: T| sum(a, b.negated(), round)),
-        }
-    }
-    pub fn subrev<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| b.add(a.negated())),
-            round => self.map2(|a: T, b: T| sum(b, a.negated(), round)),
-        }
-    }
-    pub fn mul<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.map2(|a: T, b: T| a.mul(b)),
-            round => self.map2(|a: T, b: T| product(a, b, round)),
-        }
-    }
-    pub fn fma<T: Float>(&mut self) -> Result<(), Fault> {
-        match self.round::<T>() {
-            Round::Nearest => self.fma_nearest::<T>(),
-            round => self.map3(|a: T, b: T, c: T| fma(a, b, c, 0, round)),
-        }
-    }
-    pub fn fmac<T: Float>(&mut self) -> Result<(), Fault> {
-        self.accumulate();
-        self.fma::<T>()
-    }
-
-    /// The commonest float operation gets the host's own instruction where the host has one.
-    fn fma_nearest<T: Float>(&mut self) -> Result<(), Fault> {
-        let (mut a, mut b) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
-        let (mut c, mut d) = ([T::Raw::default(); 64], [T::Raw::default(); 64]);
-        let a = T::fetch(self, 0, &mut a)?;
-        let b = T::fetch(self, 1, &mut b)?;
-        let c = T::fetch(self, 2, &mut c)?;
-        over_lanes(T::fma, [a, b, c], &mut d, self.lanes());
-        T::store(self, &mut d)
-    }
-
-    /// A product that is 0 when a factor is, whatever the other one.
-    pub fn mul_dx9(&mut self) -> Result<(), Fault> {
-        let round = self.round::<f32>();
-        self.map2(|a: f32, b: f32| {
-            if a.is_zero() || b.is_zero() {
-                0.0
-            } else {
-                product(a, b, round)
-            }
-        })
-    }
-    pub fn fma_dx9(&mut self) -> Result<(), Fault> {
-        let round = self.round::<f32>();
-        self.map3(|a: f32, b: f32, c: f32| {
-            if a.is_zero() || b.is_zero() {
-                c
-            } else {
-                fma(a, b, c, 0, round)
-            }
-        })
-    }
-
-    pub fn integral<T: Float>(&mut self, how: Integral) -> Result<(), Fault> {
-        self.map1(|a: T| integral(a, how))
-    }
-    pub fn fract<T: Float>(&mut self) -> Result<(), Fault> {
-        let round = self.round::<T>();
-        self.map1(|a: T| fract(a, round))
-    }
-    pub fn ldexp<T: Float, I: Value + Into<i32>>(&mut self) -> Result<(), Fault> {
-        let round = self.round::<T>();
-        self.map2(|a: T, power: I| scale(a, power.into(), round))
-    }
-    pub fn frexp_mantissa<T: Float>(&mut self) -> Result<(), Fault> {
-        self.map1(|a: T| frexp_mantissa(a))
-    }
-
-    /// An operation of two sources that only picks one: input denormals count, output ones are kept.
-    pub fn pick2<T: Float>(&mut self, f: impl Fn(T, T, bool) -> T) -> Result<(), Fault> {
-        let ieee = self.mode.ieee();
-        self.keep_denormal_results();
-        self.map2(|a: T, b: T| f(a, b, ieee))
-    }
-    pub fn pick3<T: Float>(&mut self, f: impl Fn(T, T, T, bool) -> T) -> Result<(), Fault> {
-        let ieee = self.mode.ieee();
-        self.keep_denormal_results();
-        self.map3(|a: T, b: T, c: T| f(a, b, c, ieee))
-    }
-    pub fn keep_denormal_results(&mut self) {
-        if self.inst.omod == 0 {
-            self.mode.0 |= 0b1010_0000;
-        }
-    }
-
-    pub fn cndmask<T: Float>(&mut self) -> Result<(), Fault>
-    where
-        Carried<T>: Value,
-    {
-        let mask = self.mask_source(2)?;
-        self.map2_lane(
-            |lane, a: Carried<T>, b: Carried<T>| {
-                if mask >> lane & 1 != 0 { b } else { a }
-            },
-        )
-    }
-}
-
-fn sum<T: Float>(a: T, b: T, round: Round) -> T {
+pub fn sum<T: Float>(a: T, b: T, round: Round) -> T {
     fma(a, T::from_f64(1.0), b, 0, round)
 }
 
 pub fn product<T: Float>(a: T, b: T, round: Round) -> T {
-    // A zero of the product's own sign changes nothing, in no mode.
+    // Adding a zero with the product's sign does not change the product in any rounding mode.
     fma(a, b, T::zero(a.is_negative() != b.is_negative()), 0, round)
-}
-
-/// `f` over the first `n` lanes, in the host's widest vectors.
-pub fn over_lanes<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    [a, b, c]: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both features.
-        return unsafe { over_lanes_avx2(f, [a, b, c], d, n) };
-    }
-    over_lanes_any(f, [a, b, c], d, n);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn over_lanes_avx2<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    sources: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    over_lanes_any(f, sources, d, n);
-}
-
-#[inline(always)]
-fn over_lanes_any<T: Float>(
-    f: impl Fn(T, T, T) -> T,
-    [a, b, c]: [&Lanes<T::Raw>; 3],
-    d: &mut Lanes<T::Raw>,
-    n: usize,
-) {
-    for i in 0..n.min(64) {
-        d[i] = f(T::of(a[i]), T::of(b[i]), T::of(c[i])).raw();
-    }
 }

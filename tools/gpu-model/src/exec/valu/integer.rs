@@ -1,9 +1,10 @@
-//! Integer arithmetic that one expression does not say.
+//! Integer operations that need more than one expression.
 
-use super::lanes::{Alu, Value};
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::value::Value;
+use crate::fault::Fault;
 
-/// An integer result of an exact sum or product.
+/// An integer type that an exact result can be converted to.
 pub trait Integer: Value {
     fn wrapped(exact: i64) -> Self;
     fn saturated(exact: i64) -> Self;
@@ -25,36 +26,36 @@ macro_rules! integers {
 integers! { u16 i16 u32 i32 }
 
 impl Alu<'_> {
-    /// Two forms of an operation, the second for the clamp bit.
+    /// An operation with two forms. CLAMP selects the saturating one.
     pub fn clampable2<A: Value, B: Value, D: Value>(
         &mut self,
         wrapping: impl Fn(A, B) -> D,
         saturating: impl Fn(A, B) -> D,
     ) -> Result<(), Fault> {
-        if self.saturates() {
+        if self.take_clamp() {
             self.map2(saturating)
         } else {
             self.map2(wrapping)
         }
     }
 
-    /// An exact result of three operands that wraps, or saturates with the clamp bit.
+    /// An operation with three sources and an exact result, which wraps, or saturates with CLAMP.
     pub fn exact3<A, B, D>(&mut self, f: impl Fn(A, B, D) -> i64) -> Result<(), Fault>
     where
         A: Value,
         B: Value,
         D: Integer,
     {
-        if self.saturates() {
+        if self.take_clamp() {
             self.map3(|a: A, b: B, c: D| D::saturated(f(a, b, c)))
         } else {
             self.map3(|a: A, b: B, c: D| D::wrapped(f(a, b, c)))
         }
     }
 
-    /// Sum and difference with carry: `f` gives the exact result of two words and the carry in.
+    /// Sum or difference with carry. `f` returns the exact result of two words and the carry-in.
     pub fn carry(&mut self, carry_in: u64, f: impl Fn(i64, i64, i64) -> i64) -> Result<(), Fault> {
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         self.map2_carry(|lane, a: u32, b: u32| {
             let exact = f(i64::from(a), i64::from(b), (carry_in >> lane & 1) as i64);
             let value = if saturate {
@@ -66,7 +67,8 @@ impl Alu<'_> {
         })
     }
 
-    /// The bits of source 0 that belong to lanes below, from the 32 that start at lane `first`.
+    /// Adds the number of lower lanes whose bit is set in source 0 to source 1. Source 0 is the mask of the 32 lanes that
+    /// start at `first`.
     pub fn mbcnt(&mut self, first: usize) -> Result<(), Fault> {
         self.map2_lane(|lane, bits: u32, start: u32| {
             let below = lane.saturating_sub(first);
@@ -75,9 +77,9 @@ impl Alu<'_> {
         })
     }
 
-    /// Four sums of absolute differences, of the bytes of source 1 and four windows of source 0, packed in 64 bits.
+    /// Four sums of absolute differences between the bytes of source 1 and four windows of source 0, packed in 64 bits.
     pub fn quad_sad(&mut self, masked: bool) -> Result<(), Fault> {
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         self.map3(|bytes: u64, reference: u32, start: u64| {
             (0..4).fold(0, |packed, i| {
                 let window = (bytes >> (8 * i)) as u32;
@@ -93,7 +95,7 @@ impl Alu<'_> {
         })
     }
 
-    /// The masked sums of [`Alu::quad_sad`], into four whole registers.
+    /// The masked sums of [`Alu::quad_sad`], in four registers.
     pub fn quad_sad_wide(&mut self) -> Result<(), Fault> {
         if self.clamp {
             return Err(Fault::Unknown);
@@ -119,7 +121,7 @@ impl Alu<'_> {
     }
 }
 
-/// The low 24 bits with their sign.
+/// The low 24 bits, sign-extended.
 pub fn low24(a: i32) -> i64 {
     i64::from(a << 8 >> 8)
 }
@@ -128,7 +130,7 @@ pub fn low24u(a: u32) -> i64 {
     i64::from(a & 0xff_ffff)
 }
 
-/// Absolute differences of four bytes; `masked` leaves those out whose reference, `b`, is 0.
+/// The sum of absolute differences of four bytes. If `masked`, skips the bytes whose reference, the byte of `b`, is 0.
 pub fn sad_u8(a: u32, b: u32, masked: bool) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     pairs
@@ -142,7 +144,7 @@ pub fn sad_u16(a: u32, b: u32) -> u32 {
     difference(0) + difference(16)
 }
 
-/// Averages of bytes, rounded up where the lowest bit of the byte of `up` is set.
+/// Averages of bytes, rounded up if the lowest bit of the byte in `up` is set.
 pub fn lerp_u8(a: u32, b: u32, up: u32) -> u32 {
     let byte = |word: u32, i: usize| u32::from(word.to_le_bytes()[i]);
     (0..4).fold(0, |word, i| {
@@ -150,13 +152,13 @@ pub fn lerp_u8(a: u32, b: u32, up: u32) -> u32 {
     })
 }
 
-/// `high:low` shifted right, the low word of it.
+/// The low word of `high:low` shifted right.
 pub fn align(high: u32, low: u32, shift: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> shift) as u32
 }
 
-/// Each byte of the result from the eight of `high:low`, by the selector's byte: 0 to 7 a byte, 8 to 11 the sign of
-/// every other one spread out, 12 zeros, above that ones.
+/// Each byte of the selector determines a byte of the result. 0 to 7: this byte of `high:low`. 8 to 11: the sign of byte 1,
+/// 3, 5 or 7, extended. 12: 0. 13 or more: 0xff.
 pub fn perm(high: u32, low: u32, selector: u32) -> u32 {
     let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
     let pick = |selector: u8| match selector {
@@ -183,7 +185,7 @@ pub fn bfm(width: u32, offset: u32) -> u32 {
     ((1 << (width & 31)) - 1) << (offset & 31)
 }
 
-/// Leading zeros; -1 of 0.
+/// The number of leading zeros; -1 for 0.
 pub fn clz(a: u32) -> i32 {
     if a == 0 { -1 } else { a.leading_zeros() as i32 }
 }
@@ -196,11 +198,21 @@ pub fn ctz(a: u32) -> i32 {
     }
 }
 
-/// Leading bits that equal the sign; -1 when all do.
+/// The number of leading bits that equal the sign bit; -1 if all do.
 pub fn cls(a: i32) -> i32 {
     clz((a ^ a >> 31) as u32)
 }
 
 pub fn med3<T: Ord + Copy>(a: T, b: T, c: T) -> T {
     a.max(b).min(a.min(b).max(c))
+}
+
+/// The `i`th `width`-bit part of a word.
+pub fn part(word: u32, i: u32, width: u32, signed: bool) -> i64 {
+    let top = word << (32 - width * (i + 1));
+    if signed {
+        i64::from(top as i32 >> (32 - width))
+    } else {
+        i64::from(top >> (32 - width))
+    }
 }

@@ -1,21 +1,22 @@
 //! Matrix multiplication across the wave (WMMA): D = A × B + C, 16 by 16 (guide, 7.9).
 //!
-//! Lanes 0 to 15 hold a row of A and a column of B each, the lanes above hold the same again. A register of C and D
-//! holds one row for every 16 lanes.
+//! Each of the lanes 0 to 15 has a row of A and a column of B. The other lanes have copies. A register of C and D has one
+//! row per 16 lanes.
 
 use half::{bf16, f16};
 
+use super::alu::{Alu, Lanes};
 use super::float::odd_single;
-use super::integer::Integer;
-use super::lanes::{Alu, Lanes, Value};
-use super::packed::part;
-use crate::exec::{Fault, scalar32};
+use super::integer::{Integer, part};
+use super::value::Value;
+use crate::exec::operand::scalar32;
+use crate::fault::Fault;
 use crate::isa::Operand;
 
 const N: usize = 16;
 type Matrix<T> = [[T; N]; N];
 
-/// The formats of the accumulator with 16 bits.
+/// A 16-bit float format.
 #[derive(Clone, Copy)]
 pub enum Half {
     F16,
@@ -38,7 +39,7 @@ impl Half {
 }
 
 impl Alu<'_> {
-    /// Operands are those of a whole wave: nothing says what inactive lanes would mean.
+    /// All lanes must be active: the guide does not specify inactive lanes.
     fn matrix_checks(&self) -> Result<(), Fault> {
         if self.active != self.all() || self.has_dpp() {
             return Err(Fault::Unknown);
@@ -46,7 +47,7 @@ impl Alu<'_> {
         Ok(())
     }
 
-    /// Source `i`, one row or column of 16 numbers for each of 16 lanes.
+    /// Source `i`: one row or column of 16 numbers in each of 16 lanes.
     fn matrix_source<T: Copy + Default>(
         &self,
         i: usize,
@@ -81,7 +82,7 @@ impl Alu<'_> {
         Ok(matrix)
     }
 
-    /// The registers of the accumulator source; a constant counts for every element.
+    /// The registers of the accumulator source. A constant is the value of all elements.
     fn accumulator(&self) -> Result<Vec<Lanes<u32>>, Fault> {
         let registers = 256 / self.lanes();
         match self.src[2].as_vgpr() {
@@ -96,7 +97,7 @@ impl Alu<'_> {
         }
     }
 
-    /// Computes every element of D; `f` gets row, column and what the accumulator holds there.
+    /// Computes all elements of D. `f` gets row, column and the accumulator's element.
     fn matrix_result(&mut self, f: impl Fn(usize, usize, u32) -> u32) -> Result<(), Fault> {
         self.matrix_checks()?;
         let rows = self.lanes() / N;
@@ -124,7 +125,7 @@ impl Alu<'_> {
         })
     }
 
-    /// OP_SEL of source 2 chooses the half of the accumulator's registers, in and out.
+    /// OP_SEL of source 2 selects the half of the accumulator's and the destination's registers.
     pub fn wmma_half(&mut self, format: Half) -> Result<(), Fault> {
         self.clamp = false;
         let (a, b) = (self.half_matrix(0, format)?, self.half_matrix(1, format)?);
@@ -133,7 +134,7 @@ impl Alu<'_> {
         if self.src[2].as_vgpr().is_none() {
             return Err(Fault::Unknown);
         }
-        // The other half stays what the destination had.
+        // The other half of the destination does not change.
         let first = self.destination()?;
         let rows = self.lanes() / N;
         let old: Vec<Lanes<u32>> = (0..256 / self.lanes())
@@ -151,7 +152,7 @@ impl Alu<'_> {
         if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 {
             return Err(Fault::Unknown);
         }
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let number = |signed: bool| move |value: u32| part(value, 0, bits, signed);
         let a = self.matrix_source(0, bits, number(self.modifiers(0).0))?;
         let b = self.matrix_source(1, bits, number(self.modifiers(1).0))?;

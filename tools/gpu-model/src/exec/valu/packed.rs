@@ -1,13 +1,16 @@
-//! Two 16-bit operations in one (VOP3P), sums of products of small numbers, and the fused multiply-add of mixed
-//! formats. OP_SEL and OP_SEL_HI choose the halves, NEG_LO and NEG_HI their signs.
+//! VOP3P: packed 16-bit operations, dot products, and the fused multiply-add of mixed formats. OP_SEL and OP_SEL_HI select
+//! the halves of the sources, NEG_LO and NEG_HI negate them.
 
 use half::{bf16, f16};
 
+use super::alu::{Alu, Lanes, inline_f16};
 use super::convert::pack;
-use super::float::{Float, Round, convert, fma, over_lanes, product};
-use super::integer::Integer;
-use super::lanes::{Alu, Lanes, Value, inline_f16};
-use crate::exec::Fault;
+use super::float::{Float, convert, fma, product};
+use super::integer::{Integer, part};
+use super::map::over_lanes;
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 use crate::isa::{Encoding, Operand};
 
 /// Both halves of a packed source, each in the low bits.
@@ -25,17 +28,17 @@ impl Default for Halves {
     }
 }
 
-/// What an inline constant is to a packed source.
+/// The value of an inline constant in a packed source.
 #[derive(Clone, Copy, PartialEq)]
 enum Inline {
-    /// 32 bits, the integers extended with their sign.
+    /// 32 bits. Integers are sign-extended.
     Word,
-    /// A half float in the low half (guide, 7.5.1).
+    /// An f16 in the low half (guide, 7.5.1).
     Low,
-    /// A half float in both halves.
+    /// An f16 in both halves.
     Both,
-    /// The guide and LLVM disagree.
-    Refused,
+    /// Not modelled: the guide and LLVM disagree.
+    Unknown,
 }
 
 fn is_inline(operand: Operand) -> bool {
@@ -62,16 +65,16 @@ impl Alu<'_> {
         buffer.fill(match inline {
             Inline::Both => pack(word as u16, word as u16),
             Inline::Low => word,
-            Inline::Word | Inline::Refused => return Err(Fault::Unknown),
+            Inline::Word | Inline::Unknown => return Err(Fault::Unknown),
         });
         Ok(buffer)
     }
 
-    /// The halves that the instruction selects of source `i`, of floats negated as NEG and NEG_HI say.
+    /// The selected halves of source `i`, with NEG_LO and NEG_HI for floats.
     fn halves(&self, i: usize, inline: Inline) -> Result<Halves, Fault> {
         let mut buffer = [0; 64];
         let words = self.packed_word(i, inline, &mut buffer)?;
-        // VOP2 has no fields for the choice.
+        // VOP2 does not have OP_SEL and OP_SEL_HI.
         let (low, high) = if self.inst.enc == Encoding::Vop3p {
             (self.opsel >> i & 1, self.inst.opsel_hi >> i & 1)
         } else {
@@ -101,7 +104,7 @@ impl Alu<'_> {
         Ok(halves)
     }
 
-    /// `f` over both halves of `sources` sources.
+    /// Applies `f` to both halves of `sources` sources.
     fn packed_float(
         &mut self,
         sources: usize,
@@ -115,7 +118,7 @@ impl Alu<'_> {
             _ => Halves::default(),
         };
         let (flush, dx10) = (self.mode.flushes_output(true), self.mode.dx10_clamp());
-        let clamp = self.saturates();
+        let clamp = self.take_clamp();
         let mut d = Halves::default();
         over_lanes(f, [&a.low, &b.low, &c.low], &mut d.low, self.lanes());
         over_lanes(f, [&a.high, &b.high, &c.high], &mut d.high, self.lanes());
@@ -130,10 +133,10 @@ impl Alu<'_> {
         for (word, high) in d.low.iter_mut().zip(d.high) {
             *word |= high << 16;
         }
-        self.write_whole(&d.low)
+        self.write_word(&d.low)
     }
 
-    /// As above for integers: an exact result of 64 bits that wraps, or saturates with the clamp bit.
+    /// Like `packed_float` for integers: the exact result wraps, or saturates with CLAMP.
     fn packed_integer<T: Integer<Raw = u32> + Into<i64>>(
         &mut self,
         sources: usize,
@@ -148,7 +151,7 @@ impl Alu<'_> {
             3 => self.halves(2, Inline::Word)?,
             _ => Halves::default(),
         };
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let one = |a: u32, b: u32, c: u32| {
             let exact = f(T::of(a).into(), T::of(b).into(), T::of(c).into());
             let result = if saturate {
@@ -163,7 +166,7 @@ impl Alu<'_> {
             let low = one(a.low[i], b.low[i], c.low[i]);
             *d = pack(low, one(a.high[i], b.high[i], c.high[i]));
         }
-        self.write_whole(&d)
+        self.write_word(&d)
     }
 
     pub fn pk_i16(&mut self, f: impl Fn(i64, i64) -> i64) -> Result<(), Fault> {
@@ -210,18 +213,18 @@ impl Alu<'_> {
         self.packed_float(2, Inline::Low, |a, b, _| f(a, b, ieee))
     }
 
-    /// Writes 32 bits of each lane, whatever OP_SEL says of the sources.
-    fn write_whole(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
+    /// Writes 32 bits of each lane. OP_SEL applies only to the sources.
+    fn write_word(&mut self, lanes: &Lanes<u32>) -> Result<(), Fault> {
         let n = self.destination()?;
         self.write_register(n, lanes)
     }
 
-    /// The sum of two products of half floats and a single.
+    /// The sum of an f32 and two f16 products.
     pub fn dot2_f32_f16(&mut self) -> Result<(), Fault> {
-        self.dot2(Inline::Refused, |half| f16::from_bits(half).to_f32())
+        self.dot2(Inline::Unknown, |half| f16::from_bits(half).to_f32())
     }
     pub fn dot2_f32_bf16(&mut self) -> Result<(), Fault> {
-        self.dot2(Inline::Refused, |half| bf16::from_bits(half).to_f32())
+        self.dot2(Inline::Unknown, |half| bf16::from_bits(half).to_f32())
     }
     pub fn dot2acc_f32_f16(&mut self) -> Result<(), Fault> {
         self.accumulate();
@@ -229,14 +232,14 @@ impl Alu<'_> {
     }
     pub fn dot2acc_f32_bf16(&mut self) -> Result<(), Fault> {
         self.accumulate();
-        self.dot2(Inline::Refused, |half| bf16::from_bits(half).to_f32())
+        self.dot2(Inline::Unknown, |half| bf16::from_bits(half).to_f32())
     }
 
     fn dot2(&mut self, inline: Inline, single: impl Fn(u16) -> f32) -> Result<(), Fault> {
         if self.modifiers(2) != (false, false) {
             return Err(Fault::Unknown);
         }
-        // Clamping is not for float dot products (guide, 7.2.3.1).
+        // CLAMP does not apply to float dot products (guide, 7.2.3.1).
         self.clamp = false;
         let (a, b) = (self.halves(0, inline)?, self.halves(1, inline)?);
         let mut c = [0; 64];
@@ -247,14 +250,14 @@ impl Alu<'_> {
             let sum = f32::from_bits(c[i]) + product(a.low[i], b.low[i]);
             d[i] = (sum + product(a.high[i], b.high[i])).to_bits();
         }
-        self.write_whole(&d)
+        self.write_word(&d)
     }
 
-    /// The sum of two products and a third source, all of 16 bits, each step rounded to nearest.
+    /// The sum of two products and a third source, all 16 bits wide. Each step rounds to nearest.
     pub fn dot2_f16(&mut self) -> Result<(), Fault> {
         self.dot2_16(f16::from_bits, f16::to_bits, Float::mul, Float::add)
     }
-    /// As above for brain floats, whose denormals are flushed (guide, 7.2.4).
+    /// Like [`Alu::dot2_f16`] for bf16, whose denormals are flushed (guide, 7.2.4).
     pub fn dot2_bf16(&mut self) -> Result<(), Fault> {
         let flush = |value: bf16| {
             let normal = value.to_bits() & 0x7f80 != 0;
@@ -294,13 +297,13 @@ impl Alu<'_> {
         u16::store(self, &mut d)
     }
 
-    /// The sum of products of the `WIDTH`-bit parts of two words and a third word. NEG says which of them are signed.
+    /// The sum of the products of the `width`-bit parts of two words, and a third word. NEG selects the signed ones.
     pub fn dot_integer(&mut self, width: u32, may_be_signed: bool) -> Result<(), Fault> {
         let signed = if may_be_signed { self.inst.neg } else { 0 };
         if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 || signed != self.inst.neg {
             return Err(Fault::Unknown);
         }
-        let saturate = self.saturates();
+        let saturate = self.take_clamp();
         let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
         let a = self.source32(0, &mut a)?;
         let b = self.source32(1, &mut b)?;
@@ -322,10 +325,10 @@ impl Alu<'_> {
                 (true, false) => u32::saturated(sum),
             };
         }
-        self.write_whole(&d)
+        self.write_word(&d)
     }
 
-    /// Source `i` of a mixed operation: a single, or with OP_SEL_HI a half of either half.
+    /// Source `i` of a mixed operation: an f32, or with OP_SEL_HI an f16 in the half that OP_SEL selects.
     fn mixed(&self, i: usize) -> Result<Lanes<f32>, Fault> {
         let (neg, abs) = self.modifiers(i);
         let mut word = [0; 64];
@@ -371,7 +374,7 @@ impl Alu<'_> {
         f32::store(self, &mut d)
     }
 
-    /// The result as a half float in either half of the destination.
+    /// The result as an f16 in one half of the destination.
     pub fn fma_mix_f16(&mut self, high: bool) -> Result<(), Fault> {
         let round = self.round::<f16>();
         let mut d = self
@@ -379,15 +382,5 @@ impl Alu<'_> {
             .map(|d| convert::<f32, f16>(d, round).raw());
         self.opsel = if high { 0b1000 } else { 0 };
         f16::store(self, &mut d)
-    }
-}
-
-/// The `i`th part of a word.
-pub fn part(word: u32, i: u32, width: u32, signed: bool) -> i64 {
-    let top = word << (32 - width * (i + 1));
-    if signed {
-        i64::from(top as i32 >> (32 - width))
-    } else {
-        i64::from(top >> (32 - width))
     }
 }

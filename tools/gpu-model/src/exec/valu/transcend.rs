@@ -1,16 +1,19 @@
-//! Transcendentals: computed as doubles and rounded once, which is closer than the one unit in the last place that
-//! the guide gives them. Singles flush denormals on the way in and out, trigonometry excepted (guide, 16.8).
+//! Transcendental functions. They are computed in f64 and rounded. This is more accurate than the guide requires (one unit
+//! in the last place). In f32, denormal arguments and results are flushed, except for sine and cosine (guide, 16.8).
 
-use super::float::{Float, Round, scale};
-use super::lanes::Alu;
-use crate::exec::Fault;
+use super::alu::Alu;
+use super::float::{Float, scale};
+use super::mode::Round;
+use super::value::Value;
+use crate::fault::Fault;
 
 /// The NaN of an invalid operation.
 const INVALID: f64 = f64::from_bits(0xfff8_0000_0000_0000);
 
 impl Alu<'_> {
-    /// `f` over the lanes. What it makes an invalid NaN of a number is the hardware's one.
-    pub fn transcend<T: Float>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
+    /// Applies `f` to the lanes, with the hardware's NaNs: a NaN argument is quieted, other invalid operations return
+    /// [`INVALID`].
+    pub fn transcend<T: Float + Value>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
         let flush = |value: T| {
             if T::WIDTH == 32 {
                 value.flushed()
@@ -21,8 +24,8 @@ impl Alu<'_> {
         self.map1(|a: T| flush(number(flush(a), &f)))
     }
 
-    /// A function of the angle in turns.
-    pub fn trigonometric<T: Float>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
+    /// Applies a function of an angle in turns.
+    pub fn trigonometric<T: Float + Value>(&mut self, f: impl Fn(f64) -> f64) -> Result<(), Fault> {
         self.map1(|a: T| number(a, &f))
     }
 
@@ -43,12 +46,13 @@ pub fn rcp(a: f64) -> f64 {
     1.0 / a
 }
 
-/// -infinity of -0, whose root is -0.
+/// -infinity for -0, because the square root of -0 is -0.
 pub fn rsq(a: f64) -> f64 {
     1.0 / a.sqrt()
 }
 
-/// The sine of an angle in turns, exact at the quarters; a whole turn gives +0 from either side.
+/// The sine of an angle in turns, exact at multiples of a quarter turn. The sine of ±0 is ±0, and the sine of other
+/// integers is +0.
 pub fn sin(turns: f64) -> f64 {
     if turns == 0.0 {
         return turns;
@@ -70,14 +74,14 @@ pub fn cos(turns: f64) -> f64 {
     }
 }
 
-/// The nearest quarter of a turn, 0 to 3, and the angle from there in radians.
+/// The nearest quarter of a turn, 0 to 3, and the remaining angle in radians.
 fn quarters(turns: f64) -> (i64, f64) {
     let nearest = (turns * 4.0).round_ties_even();
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
     (nearest.rem_euclid(4.0) as i64, angle)
 }
 
-/// The digits of 2/π behind the binary point, the first in the highest bit: the 1201 that the guide counts, and more.
+/// The binary digits of 2/π after the point, highest bit first. The guide uses the first 1201 digits.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -100,7 +104,7 @@ const TWO_OVER_PI: [u64; 19] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// The 53 digits of 2/π that matter for an argument of `a`'s size; the segments 0, 1, 2 have falling weight (guide,
+/// The 53 digits of 2/π for an argument of the magnitude of `a`. Segments 0, 1, 2 have decreasing weight (guide,
 /// V_TRIG_PREOP_F64).
 fn trig_preop(a: f64, segment: u32) -> f64 {
     let exponent = a.biased_exponent();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_guides_examples() {
+fn examples_of_the_guide() {
     check(&[
         (V_EXP_F32, &[0xff800000], 0),
         (V_EXP_F32, &[0x80000000], 0x3f800000),
@@ -81,12 +81,12 @@ fn the_guides_examples() {
     ]);
 }
 
-/// What the host's own processor computes in one of its rounding modes, which number up, down and zero differently.
+/// The results of the host's processor in a given rounding mode.
 #[cfg(target_arch = "x86_64")]
 mod host {
     use std::arch::asm;
 
-    /// MXCSR with all exceptions masked, for a rounding mode of the guide's.
+    /// MXCSR with all exceptions masked, for a rounding mode in the guide's encoding, which differs from x86's.
     fn control(round: u32) -> u32 {
         0x1f80 | [0, 2, 1, 3][round as usize] << 13
     }
@@ -95,7 +95,7 @@ mod host {
         ($($name:ident $type:ty: $instruction:literal;)*) => {$(
             pub fn $name(round: u32, a: $type, b: $type, c: $type) -> $type {
                 let (modified, before, mut d) = (control(round), 0u32, c);
-                // SAFETY: MXCSR is what it was when the block ends; the tests ask for the features first.
+                // SAFETY: the block restores MXCSR; the tests check for the features first.
                 unsafe {
                     asm!(
                         "stmxcsr [{before}]", "ldmxcsr [{modified}]", $instruction, "ldmxcsr [{before}]",
@@ -121,7 +121,7 @@ mod host {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn sums_and_products_round_as_the_hosts_do_in_every_mode() {
+fn sums_and_products_equal_the_hosts_in_each_rounding_mode() {
     assert!(
         is_x86_feature_detected!("fma"),
         "the comparison needs the processor's FMA"
@@ -147,7 +147,7 @@ fn sums_and_products_round_as_the_hosts_do_in_every_mode() {
             );
         }
         let [a, b, c] = [(); 3].map(|()| random.double());
-        // Close exponents make the sums that cancel.
+        // Sums of numbers with close exponents cancel.
         let c = if i % 3 == 0 {
             (f64::from_bits(a) * f64::from_bits(b)).to_bits() ^ 1 << 63 ^ i as u64 & 7
         } else {
@@ -176,9 +176,9 @@ fn sums_and_products_round_as_the_hosts_do_in_every_mode() {
 }
 
 #[test]
-fn halves_round_once() {
-    // Every sum and product of halves is exact in a double, and every fused one that could tell is, too; a search
-    // over the neighbours finds the nearest half of a double without any rounding.
+fn f16_rounds_once() {
+    // All sums and products of f16 are exact in f64, and so are all fused results that could be rounded twice. A search
+    // of all f16 finds the one that is nearest to the exact f64, without a conversion that rounds.
     let nearest = |exact: f64| {
         let all = (0..=0x7c00u16).map(|bits| (bits, f16::from_bits(bits).to_f64()));
         let sign = if exact.is_sign_negative() { 0x8000 } else { 0 };
@@ -224,7 +224,7 @@ fn halves_round_once() {
             assert_eq!(got, nearest(exact), "{op:?} {x:e} {y:e} {z:e}");
         }
     }
-    // One more than a tie between 1 and its successor, in the 30th digit.
+    // Ties, and values that are slightly above or below a tie.
     check(&[
         (V_CVT_F16_F32, &[0x3f801000], 0x3c00),
         (V_CVT_F16_F32, &[0x3f801001], 0x3c01),
@@ -233,7 +233,7 @@ fn halves_round_once() {
         (V_CVT_F16_F32, &[0x477ff000], 0x7c00),
         (V_CVT_F16_F32, &[0x33000000], 0),
         (V_CVT_F16_F32, &[0x33000001], 1),
-        // The 30th digit below a tie: 2^-11 - 2^-31 on top of 1 + 2^-10.
+        // Below a tie by 2^-31: 1 + 2^-10 + 2^-11 - 2^-31.
         (V_FMA_F16, &[0x2401, 0x27fe, 0x3c01], 0x3c01),
     ]);
 }
@@ -241,7 +241,7 @@ fn halves_round_once() {
 #[test]
 fn floats_of_special_values() {
     check(&[
-        // Of a number and a quiet NaN the number, of a signaling one its quiet form; -0 is below +0.
+        // A number and a quiet NaN give the number. A signaling NaN gives its quiet form. -0 is less than +0.
         (V_MIN_F32, &[QNAN, ONE], ONE),
         (V_MIN_F32, &[ONE, QNAN], ONE),
         (V_MIN_F32, &[ONE, SNAN], QNAN),
@@ -268,7 +268,7 @@ fn floats_of_special_values() {
         (V_MED3_F16, &[0x4000, 0x3c00, 0x4200], 0x4000),
         (V_MAXMIN_F32, &[0x40000000, ONE, 0x40400000], 0x40000000),
         (V_MINMAX_F32, &[0x40000000, ONE, 0x40400000], 0x40400000),
-        // 0 times infinity is 0 by the rules of DX9.
+        // With the DX9 rules, 0 times infinity is 0.
         (V_MUL_DX9_ZERO_F32, &[0, INF], 0),
         (V_MUL_DX9_ZERO_F32, &[0x40000000, 0x40400000], 0x40c00000),
         (V_FMA_DX9_ZERO_F32, &[INF, NEG, ONE], ONE),
@@ -359,7 +359,7 @@ fn floats_of_special_values() {
         (V_DIV_FIXUP_F32, &[ONE, SNAN, ONE], QNAN),
         (V_MULLIT_F32, &[ONE, 0x40000000, 0], 0xff7fffff),
         (V_MULLIT_F32, &[ONE, 0x40000000, ONE], 0x40000000),
-        // A direction towards -y, a little to +x: face 3.
+        // A direction close to -y: face 3.
         (V_CUBEID_F32, &[ONE, 0xc0400000, 0x40000000], 0x40400000),
         (V_CUBESC_F32, &[ONE, 0xc0400000, 0x40000000], ONE),
         (V_CUBETC_F32, &[ONE, 0xc0400000, 0x40000000], 0xc0000000),
@@ -369,7 +369,7 @@ fn floats_of_special_values() {
         (V_RCP_F64, &[0x4000000000000000], 0x3fe0000000000000),
         (V_RSQ_F64, &[0x4010000000000000], 0x3fe0000000000000),
         (V_SQRT_F64, &[0xbff0000000000000], 0xfff8000000000000),
-        // Digits of 2/π by the Gauss-Legendre iteration; from an exponent of 1968 on with a scale.
+        // The digits of 2/π are from the Gauss-Legendre iteration. From a biased exponent of 1968 on they are scaled.
         (V_TRIG_PREOP_F64, &[0, 0], 0x3fe45f306dc9c882),
         (V_TRIG_PREOP_F64, &[0, 1], 0x3c94a7f09d5f47d4),
         (
@@ -403,9 +403,9 @@ fn floats_of_special_values() {
 }
 
 #[test]
-fn denormals_are_flushed_as_mode_says() {
+fn mode_selects_which_denormals_are_flushed() {
     let flushed = |op, values: &[u64]| run_with(FLUSH, op, values, |_| ());
-    // Inputs, outputs, neither for what only moves or looks.
+    // Inputs and outputs are flushed, but not in moves.
     assert_eq!(flushed(V_ADD_F32, &[1, 2]), 0);
     assert_eq!(run(V_ADD_F32, &[1, 2]), 3);
     assert_eq!(flushed(V_MUL_F32, &[0x80800000, 0x3f000000]), NEG);
@@ -413,31 +413,31 @@ fn denormals_are_flushed_as_mode_says() {
     assert_eq!(flushed(V_MOV_B32, &[1]), 1);
     assert_eq!(flushed(V_ADD_F64, &[1, 0]), 0);
     assert_eq!(flushed(V_ADD_F16, &[1, 2]), 0);
-    // Allowed as input but not as output, and the other way round.
-    let half_way = |mode, op, values: &[u64]| run_with(mode, op, values, |_| ());
-    assert_eq!(half_way(0x310, V_ADD_F32, &[1, 2]), 0);
-    assert_eq!(half_way(0x310, V_MIN_F32, &[1, 2]), 1);
-    assert_eq!(half_way(0x310, V_MUL_F32, &[1, 0x7e800000]), 0x34000000);
+    // Only outputs are flushed, then only inputs.
+    let with_mode = |mode, op, values: &[u64]| run_with(mode, op, values, |_| ());
+    assert_eq!(with_mode(0x310, V_ADD_F32, &[1, 2]), 0);
+    assert_eq!(with_mode(0x310, V_MIN_F32, &[1, 2]), 1);
+    assert_eq!(with_mode(0x310, V_MUL_F32, &[1, 0x7e800000]), 0x34000000);
     assert_eq!(
-        half_way(0x320, V_MUL_F32, &[0x00800000, 0x3f000000]),
+        with_mode(0x320, V_MUL_F32, &[0x00800000, 0x3f000000]),
         0x00400000
     );
-    assert_eq!(half_way(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
-    // Never on the way into the last step of a division.
+    assert_eq!(with_mode(0x320, V_MUL_F32, &[1, 0x7e800000]), 0);
+    // The inputs of the last step of a division are never flushed.
     let values = [0x00400000, 0x44800000, 0];
     assert_eq!(flushed(V_DIV_FMAS_F32, &values), 0x05000000);
     assert_eq!(flushed(V_FMA_F32, &values), 0);
-    // These flush in every mode.
+    // These instructions flush in each mode.
     assert_eq!(run(V_RCP_F32, &[1]), INF);
     assert_eq!(run(V_RCP_F32, &[0x7f000000]), 0);
     assert_eq!(run(V_SQRT_F32, &[1]), 0);
     assert_eq!(run(V_LOG_F32, &[1]), NEG | INF);
     assert_eq!(run(V_EXP_F32, &[0xc2fe0000]), 0);
-    // And this never does: 2π of the smallest is the sixth.
+    // V_SIN_F32 never flushes: the result, 2π times the smallest denormal, rounds to 6 times the smallest denormal.
     assert_eq!(run(V_SIN_F32, &[1]), 6);
 }
 
-/// The instructions that clang makes of a division of floats.
+/// The instructions that clang generates for an f32 division.
 fn divide32(a: u32, b: u32, mode: u32) -> u32 {
     let mut wave = wave(32);
     wave.mode = mode;
@@ -473,7 +473,7 @@ fn divide32(a: u32, b: u32, mode: u32) -> u32 {
     wave.vgpr[q][0]
 }
 
-/// As above of doubles.
+/// The instructions that clang generates for an f64 division.
 fn divide64(a: u64, b: u64) -> u64 {
     let mut wave = wave(64);
     let (n, d, ns, ds, r, e, q) = (4, 6, 8, 10, 12, 14, 16);
@@ -511,7 +511,7 @@ fn divide64(a: u64, b: u64) -> u64 {
 }
 
 #[test]
-fn clangs_division_gives_the_hosts_quotients() {
+fn clangs_division_equals_the_hosts() {
     let mut random = Random(5);
     for _ in 0..6_000 {
         let [a, b] = [random.single(), random.single()];
@@ -538,7 +538,7 @@ fn clangs_division_gives_the_hosts_quotients() {
 }
 
 #[test]
-fn conversions_take_the_rounding_of_doubles() {
+fn float_conversions_use_the_rounding_mode_of_f64() {
     let up_for_doubles = MODE | 1 << 2;
     let up_for_singles = MODE | 1;
     for (op, value, nearest, up) in [
@@ -552,7 +552,7 @@ fn conversions_take_the_rounding_of_doubles() {
             "{op:?}"
         );
     }
-    // Integers to singles do not, halves do.
+    // Conversions of integers to f32 use the rounding mode for f32, conversions to f16 use that for f64 and f16.
     assert_eq!(
         run_with(up_for_singles, V_CVT_F32_U32, &[0x01000001], |_| ()),
         0x4b800001
@@ -568,7 +568,7 @@ fn conversions_take_the_rounding_of_doubles() {
 }
 
 #[test]
-fn conversions_of_halves_are_those_of_the_half_crate() {
+fn f16_conversions_equal_those_of_the_half_crate() {
     let convert = |op, values: &[u32]| {
         let mut wave = wave(64);
         wave.vgpr[4][..values.len()].copy_from_slice(values);
@@ -582,7 +582,7 @@ fn conversions_of_halves_are_those_of_the_half_crate() {
             assert!(same32(single, expected.to_bits()), "{bits:#x}");
         }
     }
-    // Each half, the tie above it, and the neighbours of both; then any.
+    // Each f16, the tie above it, and the f32 values next to both. Then random values.
     let near = [0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff];
     let neighbours = all.iter().flat_map(|bits| {
         let single = f16::from_bits(*bits as u16).to_f32().to_bits();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn integers_against_sums_done_by_hand() {
+fn integers_with_known_results() {
     check(&[
         (V_ADD_NC_U32, &[0xffffffff, 2], 1),
         (V_SUB_NC_U32, &[1, 2], 0xffffffff),
@@ -151,7 +151,7 @@ fn integers_against_sums_done_by_hand() {
 }
 
 #[test]
-fn the_clamp_bit_saturates_integers() {
+fn clamp_saturates_integers() {
     let table: &[(Op, &[u64], u64)] = &[
         (V_ADD_NC_U32, &[0xffffffff, 2], 0xffffffff),
         (V_SUB_NC_U32, &[1, 2], 0),
@@ -179,7 +179,7 @@ fn the_clamp_bit_saturates_integers() {
         let got = run_with(MODE, *op, values, |inst| inst.clamp = true);
         assert_eq!(got, *expected, "{op:?} {values:x?}: {got:#x}");
     }
-    // What has no use for the bit does not ignore it.
+    // Operations that do not support CLAMP reject it.
     let mut inst = inst(V_AND_B32);
     inst.clamp = true;
     assert_eq!(execute(&mut wave(32), &inst), Err(Fault::Unknown));
@@ -188,7 +188,7 @@ fn the_clamp_bit_saturates_integers() {
 #[test]
 fn comparisons() {
     let one = 0x3f800000u32;
-    // less, equal, greater, unordered: the bits of each condition.
+    // The bits of a condition are less, equal, greater, unordered.
     let pairs = [
         (one, 0x40000000),
         (one, one),
@@ -279,7 +279,7 @@ fn comparisons_of_every_type() {
     ];
     for (op, a, b, expected) in table {
         let mut wave = wave(32);
-        // Flushing must not hide a denormal from v_cmp_class.
+        // v_cmp_class does not flush denormals.
         wave.mode = FLUSH;
         load(&mut wave, &[*a, *b]);
         let inst = Inst {
@@ -301,7 +301,7 @@ fn carries_and_their_masks() {
     }
     wave.set_sgpr64(Operand(20), 0xffff_0000_ffff_0000);
     wave.set_exec(0x0fff_ffff_ffff_fff0);
-    // Into a register pair, 0 for inactive lanes.
+    // The carry is a register pair, with 0 for inactive lanes.
     let add = Inst {
         dst2: Operand(30),
         ..inst(V_ADD_CO_U32)
@@ -319,14 +319,14 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &with_carry), Ok(()));
     assert_eq!(wave.sgpr64(Operand(30)), 0x0fff_aaaa_ffff_aaa0);
     assert_eq!(wave.vgpr[0][16], 0);
-    // NULL takes the carry away.
+    // The carry is discarded.
     let null = Inst {
         dst2: Operand::NULL,
         ..add
     };
     assert_eq!(execute(&mut wave, &null), Ok(()));
     assert_eq!(wave.sgpr[124], 0);
-    // Borrows, by way of VCC.
+    // Borrows in VCC.
     wave.set_exec(!0);
     wave.set_sgpr64(Operand::VCC_LO, 2);
     let mut sub = Inst {
@@ -343,7 +343,7 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &sub), Ok(()));
     assert_eq!(wave.vcc(), 0x5555_5555_5555_5557);
     assert_eq!(wave.vgpr[0][..3], [0xffffffff, 0xffffffff, 0xffffffff]);
-    // The carry of a 64-bit sum of products.
+    // The carry of a 64-bit multiply-add.
     load(&mut wave, &[0xffffffff, 0xffffffff, !0]);
     let mad = Inst {
         dst2: Operand(30),
@@ -352,7 +352,7 @@ fn carries_and_their_masks() {
     assert_eq!(execute(&mut wave, &mad), Ok(()));
     assert_eq!(wave.sgpr64(Operand(30)), !0);
     assert_eq!(result(&wave), 0xfffffffe_00000000);
-    // Of a signed one, the sign of the exact sum: -1 times -1 less 2^63.
+    // The carry of a signed multiply-add is the sign of the exact sum: (-1)(-1) - 2^63.
     load(&mut wave, &[0xffffffff, 0xffffffff, 1 << 63]);
     let mad = Inst {
         dst2: Operand(30),

@@ -1,9 +1,9 @@
-//! Between lanes, and registers chosen by M0.
+//! Operations across lanes, and registers selected by M0.
 
 use super::*;
 
 #[test]
-fn lanes_are_read_and_written_whatever_exec_says() {
+fn readlane_and_writelane_ignore_exec() {
     let mut wave = wave(32);
     wave.vgpr[4] = std::array::from_fn(|lane| 100 + lane as u32);
     wave.set_exec(0b1000);
@@ -31,7 +31,7 @@ fn lanes_are_read_and_written_whatever_exec_says() {
 }
 
 #[test]
-fn mbcnt_counts_the_lanes_below() {
+fn mbcnt_counts_the_lower_lanes() {
     let mut wave = wave(64);
     let all = Operand(193);
     let zero = Operand(128);
@@ -49,11 +49,11 @@ fn mbcnt_counts_the_lanes_below() {
 }
 
 #[test]
-fn permutations_between_lanes() {
+fn permutations_across_lanes() {
     let numbered: [u32; 64] = std::array::from_fn(|lane| 100 + lane as u32);
     let mut wave = wave(64);
     wave.vgpr[4] = numbered;
-    // Each lane the next one's, cyclic in its row.
+    // Each lane reads the next lane, cyclically within the row.
     wave.sgpr[2] = 0x87654321;
     wave.sgpr[3] = 0x0fedcba9;
     let mut inst = inst(V_PERMLANE16_B32);
@@ -73,7 +73,7 @@ fn permutations_between_lanes() {
             100 + (((lane / 16) ^ 1) * 16 + (lane + 1) % 16) as u32
         );
     }
-    // An inactive source: kept, zero, or read all the same.
+    // If the source lane is inactive, the destination is kept or becomes 0. With FI, the source is read.
     for (opsel, expected) in [(0b00, 7), (0b10, 0), (0b01, 101), (0b11, 101)] {
         wave.vgpr[0] = [7; 64];
         wave.set_exec(0b1);
@@ -94,7 +94,7 @@ fn permutations_between_lanes() {
     assert_eq!(wave.vgpr[0], [7; 64]);
 }
 
-/// What `v_mov_b32_dpp` leaves in a register that held 7 everywhere, of one that holds 100 + lane.
+/// The result of `v_mov_b32_dpp`. In each lane, the source is 100 + lane, and the destination is 7 before the move.
 fn dpp(lanes: usize, exec: u64, dpp: Dpp) -> [u32; 64] {
     let mut wave = wave(lanes);
     wave.vgpr[4] = std::array::from_fn(|lane| 100 + lane as u32);
@@ -106,16 +106,6 @@ fn dpp(lanes: usize, exec: u64, dpp: Dpp) -> [u32; 64] {
     };
     assert_eq!(execute(&mut wave, &inst), Ok(()));
     wave.vgpr[0]
-}
-
-pub fn dpp16(ctrl: u16) -> Dpp {
-    Dpp::Dpp16 {
-        ctrl,
-        row_mask: 0xf,
-        bank_mask: 0xf,
-        bound_ctrl: false,
-        fi: false,
-    }
 }
 
 #[test]
@@ -145,7 +135,7 @@ pub fn dpp16_moves_within_rows() {
             }
         }
     }
-    // Waves of other generations are not known.
+    // DPP controls of other generations are not supported.
     let mut wave = wave(32);
     for ctrl in [0x100, 0x110, 0x120, 0x130, 0x142, 0x170] {
         let inst = Inst {
@@ -157,7 +147,7 @@ pub fn dpp16_moves_within_rows() {
 }
 
 #[test]
-fn dpp_sources_that_are_no_good() {
+fn invalid_dpp_sources() {
     let shift_right = |row_mask, bank_mask, bound_ctrl, fi| Dpp::Dpp16 {
         ctrl: 0x111,
         row_mask,
@@ -165,7 +155,7 @@ fn dpp_sources_that_are_no_good() {
         bound_ctrl,
         fi,
     };
-    // Out of the row, and inactive: not written, or 0; an inactive one is read with "fetch inactive".
+    // If the source is outside of the row or inactive, the destination is not written, or 0. FI reads inactive lanes.
     let exec = 0xfffffff7;
     let got = dpp(32, exec, shift_right(0xf, 0xf, false, false));
     assert_eq!(got[..6], [7, 100, 101, 7, 7, 104]);
@@ -173,11 +163,11 @@ fn dpp_sources_that_are_no_good() {
     assert_eq!(got[..6], [0, 100, 101, 7, 0, 104]);
     let got = dpp(32, exec & !0x10001, shift_right(0xf, 0xf, false, true));
     assert_eq!(got[..6], [7, 100, 101, 7, 103, 104]);
-    // Rows and banks that the masks leave out.
+    // Rows and banks that the masks disable.
     let got = dpp(32, !0, shift_right(0b01, 0b0010, true, false));
     assert_eq!(got[3..9], [7, 103, 104, 105, 106, 7]);
     assert_eq!(got[20], 7);
-    // Eight lanes by any choice; an inactive source gives 0.
+    // DPP8 reads any of eight lanes. The value of an inactive lane is 0.
     let reversed = 0o01234567;
     let got = dpp(
         32,
@@ -206,7 +196,7 @@ fn dpp_sources_that_are_no_good() {
         },
     );
     assert_eq!(got[..2], [107, 106]);
-    // A comparison gives 0 for a lane that the masks leave out.
+    // The result of a comparison is 0 for lanes that the masks disable.
     let mut wave = wave(32);
     let dst = Operand::VCC_LO;
     let inst = Inst {
@@ -219,7 +209,7 @@ fn dpp_sources_that_are_no_good() {
 }
 
 #[test]
-fn registers_by_m0() {
+fn registers_selected_by_m0() {
     let mut wave = wave(32);
     for n in 0..40 {
         wave.vgpr[n] = [n as u32; 64];

@@ -1,5 +1,5 @@
-//! What the operations do, against values of the guide, of IEEE 754, of the host's own instructions and of exact
-//! integer arithmetic.
+//! The results of the operations, compared with the guide, IEEE 754, the host's instructions and exact integer
+//! arithmetic.
 
 mod float;
 mod integer;
@@ -8,7 +8,6 @@ mod operand;
 mod packed;
 
 use half::f16;
-use lane::dpp16;
 
 use super::execute;
 use crate::exec::{Fault, testing};
@@ -16,9 +15,9 @@ use crate::isa::{Dpp, Dual, Encoding, Inst, Op, Operand};
 use crate::wave::Wave;
 use Op::*;
 
-/// IEEE rules and clamping NaN to 0 as HIP sets them, denormals on, to nearest.
+/// MODE as HIP sets it: IEEE rules, NaN clamped to 0, denormals, rounding to nearest.
 const MODE: u32 = 0x3f0;
-/// The same without denormals.
+/// [`MODE`], but denormals are flushed.
 const FLUSH: u32 = 0x300;
 
 fn wave(lanes: usize) -> Wave {
@@ -28,7 +27,7 @@ fn wave(lanes: usize) -> Wave {
     wave
 }
 
-/// `op v0, v4, v8, v12`, in the format of the operation's own table; a carry goes to `s10`.
+/// `op v0, v4, v8, v12` in the format of the operation's table. The carry is `s10`.
 fn inst(op: Op) -> Inst {
     Inst {
         dst: Operand::vgpr(0),
@@ -39,7 +38,17 @@ fn inst(op: Op) -> Inst {
     }
 }
 
-/// Values for the sources, as wide as they come.
+fn dpp16(ctrl: u16) -> Dpp {
+    Dpp::Dpp16 {
+        ctrl,
+        row_mask: 0xf,
+        bank_mask: 0xf,
+        bound_ctrl: false,
+        fi: false,
+    }
+}
+
+/// Sets the sources to 64-bit values, the same in each lane.
 fn load(wave: &mut Wave, values: &[u64]) {
     for (i, value) in values.iter().enumerate() {
         wave.vgpr[4 + 4 * i] = [*value as u32; 64];
@@ -51,7 +60,7 @@ fn result(wave: &Wave) -> u64 {
     u64::from(wave.vgpr[0][0]) | u64::from(wave.vgpr[1][0]) << 32
 }
 
-/// The 64 bits that the operation leaves in `v[0:1]`, which were 0, in every lane.
+/// The value of `v[0:1]` after the operation, which must be the same in each lane. Before the operation, it is 0.
 fn run_with(mode: u32, op: Op, values: &[u64], change: impl Fn(&mut Inst)) -> u64 {
     let mut wave = wave(32);
     wave.mode = mode;
@@ -83,7 +92,7 @@ fn check(table: &[(Op, &[u64], u64)]) {
     }
 }
 
-/// Words that look random and are the same in every run (xorshift).
+/// Pseudorandom words, the same in each run (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -93,7 +102,7 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0
     }
-    /// Of any exponent, the special ones often.
+    /// An f32 with any exponent, often a special one.
     fn single(&mut self) -> u32 {
         let word = self.next();
         let exponent = match word >> 56 & 15 {
@@ -136,7 +145,7 @@ const SNAN: u64 = 0x7f800001;
 const NEG: u64 = 0x80000000;
 const ONE: u64 = 0x3f800000;
 
-/// Equal, or NaN both: which NaN comes out the guide does not say.
+/// Whether both are equal or both are NaN: the guide does not specify which NaN is the result.
 fn same32(a: u32, b: u32) -> bool {
     a == b || f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan()
 }
@@ -145,7 +154,7 @@ fn same64(a: u64, b: u64) -> bool {
     a == b || f64::from_bits(a).is_nan() && f64::from_bits(b).is_nan()
 }
 
-/// Whatever a decoder can hand over, it must not panic.
+/// Executes random instructions, including invalid ones.
 #[test]
 fn no_operation_panics() {
     let mut random = Random(11);

@@ -1,4 +1,4 @@
-//! How sources are read and results written: modifiers, halves, constants, EXEC, missing registers.
+//! Reading sources and writing results: modifiers, halves, constants, EXEC, registers that are not allocated.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn modifiers_of_sources_and_results() {
         changed(MODE, V_ADD_F16, &[0x3c00, 0], &|i| i.neg = 1),
         0xbc00
     );
-    // Clamped to [0, 1], NaN to 0 with DX10_CLAMP only, -0 to 0.
+    // CLAMP to [0, 1]: NaN becomes 0 only with DX10_CLAMP, -0 becomes 0.
     let clamp = |i: &mut Inst| i.clamp = true;
     assert_eq!(changed(MODE, V_ADD_F32, &[ONE, two], &clamp), ONE);
     assert_eq!(changed(MODE, V_ADD_F32, &[NEG | ONE, 0], &clamp), 0);
@@ -40,7 +40,7 @@ fn modifiers_of_sources_and_results() {
         changed(MODE, V_PK_ADD_F16, &[0x3c00_bc00, 0x3c00_0000], &clamp),
         0x3c00_0000
     );
-    // OMOD works without IEEE rules and without denormals only.
+    // OMOD requires MODE without IEEE rules and without denormals.
     for (omod, expected) in [(1, two), (2, 0x40800000), (3, 0x3f000000)] {
         let scale = |i: &mut Inst| i.omod = omod;
         assert_eq!(changed(0, V_ADD_F32, &[ONE, 0], &scale), expected);
@@ -48,14 +48,14 @@ fn modifiers_of_sources_and_results() {
         assert_eq!(changed(0x020, V_ADD_F32, &[ONE, 0], &scale), ONE);
         assert_eq!(changed(0, V_ADD_F32, &[NEG, NEG], &scale), 0);
     }
-    // Modifiers of what is no float mean nothing that is known.
+    // Float modifiers of operands that are not floats are not specified.
     let mut bad = inst(V_ADD_NC_U32);
     bad.neg = 1;
     assert_eq!(execute(&mut wave(32), &bad), Err(Fault::Unknown));
 }
 
 #[test]
-fn op_sel_takes_halves_and_keeps_the_other_one() {
+fn op_sel_selects_a_half_and_keeps_the_other_one() {
     let values = [0x1111_0003, 0x0005_2222, 0x0001_0007];
     let mut wave = wave(32);
     load(&mut wave, &values);
@@ -78,7 +78,7 @@ fn op_sel_takes_halves_and_keeps_the_other_one() {
     inst.opsel = 0b1000;
     assert_eq!(execute(&mut wave, &inst), Ok(()));
     assert_eq!(wave.vgpr[12][0], 0x4600_0000);
-    // Moves of halves, with a sign.
+    // Moves of halves, negated.
     wave.vgpr[4] = [0x3c00_4000; 64];
     wave.vgpr[8] = [0x5555_6666; 64];
     wave.vgpr[0] = [0x1234_5678; 64];
@@ -92,14 +92,14 @@ fn op_sel_takes_halves_and_keeps_the_other_one() {
     inst.opsel = 0b1010;
     assert_eq!(execute(&mut wave, &inst), Ok(()));
     assert_eq!(wave.vgpr[0][..2], [0x4000_bc00, 0x5555_bc00]);
-    // 32-bit operands have no halves.
+    // 32-bit operands do not have halves.
     let mut inst = super::inst(V_ADD_NC_U32);
     inst.opsel = 1;
     assert_eq!(execute(&mut wave, &inst), Err(Fault::Unknown));
 }
 
 #[test]
-fn constants_are_as_wide_as_their_operand() {
+fn constants_have_the_width_of_their_operand() {
     let constant = |op, code: u16, literal: u32| {
         run_with(MODE, op, &[], |inst| {
             inst.src[1] = Operand(code);
@@ -122,7 +122,7 @@ fn constants_are_as_wide_as_their_operand() {
     assert_eq!(constant(V_PK_ADD_U16, 193, 0), 0xffffffff);
     assert_eq!(constant(V_PK_ADD_F16, 242, 0), 0x3c00);
     assert_eq!(constant(V_OR_B32, 124, 0), 0, "NULL");
-    // No one knows the 1.0 of a 16-bit integer, and a pair starts at an even register.
+    // 1.0 is not specified for a 16-bit integer, and a pair starts at an even register.
     for (op, code) in [
         (V_OR_B16, 242),
         (V_ADD_F64, 5),
@@ -176,7 +176,7 @@ fn cndmask_takes_a_lane_mask() {
         (wave.vgpr[0][0], wave.vgpr[0][1], wave.vgpr[0][63]),
         (20, 10, 20)
     );
-    // A pair at an odd register, or at the last one, is no mask.
+    // A mask cannot be a pair at an odd register or at the last one.
     for odd in [7, 127] {
         inst.src[2] = Operand(odd);
         assert_eq!(execute(&mut wave, &inst), Err(Fault::Unknown));
@@ -184,7 +184,7 @@ fn cndmask_takes_a_lane_mask() {
 }
 
 #[test]
-fn registers_that_the_kernel_has_not() {
+fn registers_that_are_not_allocated() {
     for (op, change, missing) in [
         (V_MOV_B32, (Operand::vgpr(40), Operand::vgpr(0)), 40),
         (V_MOV_B32, (Operand::vgpr(0), Operand::vgpr(255)), 255),

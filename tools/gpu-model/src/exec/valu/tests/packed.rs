@@ -37,7 +37,7 @@ fn packed_halves() {
         (V_PK_MAX_F16, &[0x7e00_8000, 0x3c00_0000], 0x3c00_0000),
         (V_PK_MIN_F16, &[0x7e00_8000, 0x3c00_0000], 0x3c00_8000),
     ]);
-    // Every choice of halves, and signs for each.
+    // OP_SEL and OP_SEL_HI select the halves, NEG_LO and NEG_HI negate them.
     let got = run_with(MODE, V_PK_ADD_U16, &[0x0001_0002, 0x0010_0020], |inst| {
         (inst.opsel, inst.opsel_hi) = (0b01, 0b10);
     });
@@ -50,7 +50,7 @@ fn packed_halves() {
         inst.neg = 0b01
     });
     assert_eq!(got as u32 as i32, -255);
-    // A single, the low half of another register, the high half of a third; NEG_HI is the absolute value.
+    // An f32, the low half of a second register, and the high half of a third one. NEG_HI is the absolute value.
     let mix = |inst: &mut Inst| (inst.opsel, inst.opsel_hi) = (0b100, 0b110);
     assert_eq!(
         run_with(MODE, V_FMA_MIX_F32, &[ONE, 0xffff_4000, 0xc200_ffff], mix),
@@ -104,7 +104,7 @@ fn accumulators() {
         assert_eq!(execute(&mut wave, &inst(op)), Ok(()));
         assert_eq!(wave.vgpr[0][0], after as u32, "{op:?}");
     }
-    // A constant counts for both halves.
+    // A constant is the value of both halves.
     for (op, after) in [
         (V_PK_FMAC_F16, 0x4000_4000),
         (V_DOT2ACC_F32_F16, 0x40400000),
@@ -120,7 +120,7 @@ fn accumulators() {
         assert_eq!(execute(&mut wave, &inst), Ok(()));
         assert_eq!(wave.vgpr[0][0], after, "{op:?}");
     }
-    // The lower half of the constant, for halves.
+    // The low half of the constant.
     load(&mut wave, &[0x4000, 0x4200]);
     let v = Operand::vgpr;
     for (op, src, after) in [
@@ -137,7 +137,7 @@ fn accumulators() {
         let after = u32::from(f16::from_f32(after).to_bits());
         assert_eq!(wave.vgpr[0][0], after, "{op:?}");
     }
-    // K stands where the assembler has it.
+    // The constant K is at its position in the assembler syntax.
     load(&mut wave, &[0x40000000, 0x40400000]);
     let literal = 0x41200000;
     let v = Operand::vgpr;
@@ -175,7 +175,7 @@ fn both_halves_of_vopd_read_before_either_writes() {
     };
     assert_eq!(execute(&mut wave, &swap), Ok(()));
     assert_eq!((wave.vgpr[4][0], wave.vgpr[5][0]), (5, 6));
-    // The constant's place, in either half.
+    // The constant in each half.
     wave.vgpr[4] = [2f32.to_bits(); 64];
     wave.vgpr[8] = [3f32.to_bits(); 64];
     let both = Inst {
@@ -197,7 +197,7 @@ fn both_halves_of_vopd_read_before_either_writes() {
 }
 
 #[test]
-fn vopd_sums_products_of_brain_floats() {
+fn vopd_dot_product_of_bf16() {
     let mut wave = wave(32);
     load(&mut wave, &[0x4000_3f80, 0x4040_4000]);
     wave.vgpr[0] = [0x3f800000; 64];
@@ -215,7 +215,7 @@ fn vopd_sums_products_of_brain_floats() {
 #[test]
 fn matrices() {
     for lanes in [32, 64] {
-        // A[i][k] = i + k, B[k][j] = k - j, C[i][j] = 100 i + j: all exact.
+        // A[i][k] = i + k, B[k][j] = k - j, C[i][j] = 100 i + j. All results are exact.
         let mut wave = wave(lanes);
         for lane in 0..lanes {
             for k in 0..16 {
@@ -260,7 +260,7 @@ fn matrices() {
                 "{i} {j}, wave{lanes}"
             );
         }
-        // NEG counts for the even places, NEG_HI for the odd ones.
+        // NEG applies to even elements, NEG_HI to odd ones.
         let odd = |i: i32, j: i32| {
             (0..16)
                 .map(|k| (i + k) * (k - j) * (1 - k % 2 * 2))
@@ -283,7 +283,7 @@ fn matrices() {
                 "{i} {j}, wave{lanes}"
             );
         }
-        // Halves: the chosen half of C, into the same half of D; -A by both NEGs.
+        // f16: the selected half of C and D, and -A with both NEG and NEG_HI.
         for r in 0..256 / lanes {
             wave.vgpr[32 + r] = [0x3c00_7777; 64];
             wave.vgpr[r] = [0x1234_5678; 64];

@@ -1,0 +1,112 @@
+// Shared by the test programs that use HSA. They print what the runtime returns, except for values that differ between
+// two runs, because the output on ROCr and on the simulator must be the same.
+#pragma once
+
+#include <fcntl.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_ext_amd.h>
+#include <hsa/hsa_ven_amd_loader.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(call)                                                                      \
+    do {                                                                                 \
+        hsa_status_t status_ = (call);                                                   \
+        if (status_ != HSA_STATUS_SUCCESS) {                                             \
+            printf("%s:%d: %s: %#x\n", __FILE_NAME__, __LINE__, #call, (unsigned)status_); \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
+// Makes a call and prints its status.
+#define STATUS(call) printf("%s: %#x\n", #call, (unsigned)(call))
+
+static hsa_agent_t cpu, gpu;
+
+static hsa_status_t find_agent(hsa_agent_t agent, void *data) {
+    (void)data;
+    hsa_device_type_t type;
+    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
+    if (type == HSA_DEVICE_TYPE_GPU && !gpu.handle)
+        gpu = agent;
+    if (type == HSA_DEVICE_TYPE_CPU && !cpu.handle)
+        cpu = agent;
+    return HSA_STATUS_SUCCESS;
+}
+
+struct wanted {
+    uint32_t flags;
+    hsa_amd_memory_pool_t pool;
+};
+
+static hsa_status_t find_pool(hsa_amd_memory_pool_t pool, void *data) {
+    struct wanted *wanted = data;
+    hsa_amd_segment_t segment;
+    uint32_t flags = 0;
+    CHECK(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, &segment));
+    if (segment != HSA_AMD_SEGMENT_GLOBAL)
+        return HSA_STATUS_SUCCESS;
+    CHECK(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, &flags));
+    if ((flags & wanted->flags) == wanted->flags && !wanted->pool.handle)
+        wanted->pool = pool;
+    return HSA_STATUS_SUCCESS;
+}
+
+static inline hsa_amd_memory_pool_t pool_of(hsa_agent_t agent, uint32_t flags) {
+    struct wanted wanted = {flags, {0}};
+    CHECK(hsa_amd_agent_iterate_memory_pools(agent, find_pool, &wanted));
+    return wanted.pool;
+}
+
+static inline void *host_memory(size_t size) {
+    void *memory;
+    hsa_amd_memory_pool_t pool = pool_of(cpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT);
+    CHECK(hsa_amd_memory_pool_allocate(pool, size, 0, &memory));
+    CHECK(hsa_amd_agents_allow_access(1, &gpu, NULL, memory));
+    return memset(memory, 0, size);
+}
+
+static inline void *read_file(const char *name, size_t *size) {
+    FILE *file = fopen(name, "rb");
+    if (!file) {
+        perror(name);
+        exit(1);
+    }
+    fseek(file, 0, SEEK_END);
+    *size = ftell(file);
+    rewind(file);
+    void *bytes = malloc(*size);
+    if (fread(bytes, 1, *size, file) != *size)
+        exit(1);
+    fclose(file);
+    return bytes;
+}
+
+static inline hsa_executable_t load(const void *bytes, size_t size) {
+    hsa_code_object_reader_t reader;
+    hsa_executable_t executable;
+    CHECK(hsa_code_object_reader_create_from_memory(bytes, size, &reader));
+    CHECK(hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, NULL, &executable));
+    CHECK(hsa_executable_load_agent_code_object(executable, gpu, reader, NULL, NULL));
+    CHECK(hsa_executable_freeze(executable, NULL));
+    CHECK(hsa_code_object_reader_destroy(reader));
+    return executable;
+}
+
+static inline uint64_t symbol_u64(hsa_executable_t executable, const char *name, hsa_executable_symbol_info_t attribute) {
+    hsa_executable_symbol_t symbol;
+    uint64_t value = 0;
+    CHECK(hsa_executable_get_symbol_by_name(executable, name, &gpu, &symbol));
+    CHECK(hsa_executable_symbol_get_info(symbol, attribute, &value));
+    return value;
+}
+
+static inline void start(void) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    CHECK(hsa_init());
+    CHECK(hsa_iterate_agents(find_agent, NULL));
+}

@@ -1,0 +1,72 @@
+// A tool for HSA_TOOLS_LIB, listed before devprof, so that devprof calls it: counts the signals that devprof and all
+// others create, and prints on stderr how many of each exist when HSA is shut down.
+#define AMD_INTERNAL_BUILD
+#include <dlfcn.h>
+#include <hsa/hsa.h>
+#include <hsa/hsa_api_trace.h>
+#include <map>
+#include <mutex>
+#include <stdio.h>
+#include <string.h>
+
+static AmdExtTable amd_ext;
+static CoreApiTable core;
+// Not destroyed, because HSA is shut down after this library's destructors.
+static std::mutex &lock = *new std::mutex;
+static std::map<uint64_t, int> &owners = *new std::map<uint64_t, int>;
+static long made[2], destroyed[2];
+
+static void count(hsa_status_t status, hsa_signal_t signal, void *caller) {
+    Dl_info from = {};
+    dladdr(caller, &from);
+    int owner = from.dli_fname && strstr(from.dli_fname, "libdevprof");
+    std::lock_guard<std::mutex> guard(lock);
+    if (status == HSA_STATUS_SUCCESS) {
+        owners[signal.handle] = owner;
+        made[owner]++;
+    }
+}
+
+static hsa_status_t create(hsa_signal_value_t value, uint32_t consumer_count, const hsa_agent_t *consumers,
+                           hsa_signal_t *signal) {
+    hsa_status_t status = core.hsa_signal_create_fn(value, consumer_count, consumers, signal);
+    count(status, *signal, __builtin_return_address(0));
+    return status;
+}
+
+static hsa_status_t amd_create(hsa_signal_value_t value, uint32_t consumer_count, const hsa_agent_t *consumers,
+                               uint64_t attributes, hsa_signal_t *signal) {
+    hsa_status_t status = amd_ext.hsa_amd_signal_create_fn(value, consumer_count, consumers, attributes, signal);
+    count(status, *signal, __builtin_return_address(0));
+    return status;
+}
+
+static hsa_status_t destroy(hsa_signal_t signal) {
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        auto found = owners.find(signal.handle);
+        if (found != owners.end()) {
+            destroyed[found->second]++;
+            owners.erase(found);
+        }
+    }
+    return core.hsa_signal_destroy_fn(signal);
+}
+
+static hsa_status_t shut_down() {
+    fprintf(stderr, "signals: devprof created %ld, %ld remain; others created %ld, %ld remain\n", made[1],
+            made[1] - destroyed[1], made[0], made[0] - destroyed[0]);
+    return core.hsa_shut_down_fn();
+}
+
+extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const *) {
+    amd_ext = *table->amd_ext_;
+    core = *table->core_;
+    table->core_->hsa_signal_create_fn = create;
+    table->core_->hsa_signal_destroy_fn = destroy;
+    table->core_->hsa_shut_down_fn = shut_down;
+    table->amd_ext_->hsa_amd_signal_create_fn = amd_create;
+    return true;
+}
+
+extern "C" void OnUnload() {}

@@ -1,0 +1,114 @@
+//! The exported symbols, except those that replace functions of HSA and HIP, and the constructor. No panic leaves a
+//! function of this file.
+
+use crate::process::leader;
+use crate::process::request::Request;
+use crate::process::{exit, startup, tool};
+use hsa_abi::ApiPrefix;
+use std::ffi::{c_char, c_int, c_void};
+
+/// Collects the counters of all loaded code objects and writes their files. LLVM's host runtime calls it when it writes
+/// the host profile (compiler-rt, InstrProfilingFile.c); a program may call it at any time. Returns 0, or -1 if
+/// something was lost, which is reported on stderr.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_hip_collect_device_data() -> c_int {
+    leader::status(leader::request(Request::Collect { wait: true }))
+}
+
+/// Waits for running kernels, resets the counters of all loaded code objects, and discards earlier counts. Returns 0,
+/// or -1 if counters could not be reset, which is reported on stderr.
+#[unsafe(no_mangle)]
+pub extern "C" fn devprof_reset_counters() -> c_int {
+    leader::status(leader::request(Request::Reset {}))
+}
+
+// LLVM's function, if the program is linked with --wrap=__llvm_profile_reset_counters; otherwise null. In assembly,
+// because Rust cannot declare weak references.
+std::arch::global_asm!(
+    ".pushsection .data.rel.ro.devprof_real_reset,\"aw\"",
+    ".balign 8",
+    ".globl devprof_real_reset",
+    ".hidden devprof_real_reset",
+    "devprof_real_reset:",
+    ".weak __real___llvm_profile_reset_counters",
+    ".quad __real___llvm_profile_reset_counters",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    static devprof_real_reset: Option<unsafe extern "C" fn()>;
+}
+
+/// Resets the host's and the devices' counters. In a program that is linked with the archive and
+/// `-Wl,--wrap=__llvm_profile_reset_counters`, this is `__llvm_profile_reset_counters`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __wrap___llvm_profile_reset_counters() {
+    // SAFETY: written only by the static and the dynamic linker.
+    if let Some(reset) = unsafe { devprof_real_reset } {
+        // SAFETY: the function that the program calls (compiler-rt, InstrProfiling.h).
+        unsafe { reset() };
+    }
+    devprof_reset_counters();
+}
+
+/// Called by objects that were compiled for other device runtimes. Does nothing: devprof finds code objects without
+/// registration.
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_shadow_variable(_variable: *mut c_void) {}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_section_shadow_variable(_variable: *mut c_void) {}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_register_dynamic_module(
+    _status: c_int,
+    _module: *mut *mut c_void,
+    _image: *const c_void,
+) {
+}
+
+/// See [`__llvm_profile_offload_register_shadow_variable`].
+#[unsafe(no_mangle)]
+pub extern "C" fn __llvm_profile_offload_unregister_dynamic_module(_module: *mut c_void) {}
+
+/// ROCr calls this when it loads the shared library as a tool.
+///
+/// # Safety
+/// `table` is ROCr's `HsaApiTable`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OnLoad(
+    table: *mut ApiPrefix,
+    _version: u64,
+    _failed_tools: u64,
+    _failed_tool_names: *const *const c_char,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { tool::on_load(table) };
+    true
+}
+
+/// ROCr calls this when HSA is shut down.
+#[unsafe(no_mangle)]
+pub extern "C" fn OnUnload() {
+    tool::on_unload();
+}
+
+/// Runs when the program or library that contains devprof is loaded.
+extern "C" fn constructor() {
+    startup::start(OnLoad as *const c_void);
+}
+
+/// Runs after all exit handlers.
+extern "C" fn destructor() {
+    exit::after_exit();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;

@@ -1,0 +1,562 @@
+//! The fourth stage: encodes a raw profile, in the version that the device code was compiled for.
+//!
+//! The device's bytes are copied directly to their location in the file, so a drain needs no other memory:
+//! [`Draft::new`] lays out the file, [`Draft::targets`] returns the destination of each range, and [`Draft::finish`]
+//! converts device addresses to offsets in the file.
+
+use super::validate::Defect;
+use crate::support::alloc;
+use byteorder::{ByteOrder, LittleEndian};
+use profraw::format::{COUNTER, DataRecord, Format, Header, counter_size};
+use std::ops::Range;
+
+/// The sections of one table: device addresses, and the names, which were already read.
+#[derive(Clone, Debug)]
+pub struct Sections<'a> {
+    /// Validated, with the variant flags.
+    pub version: u64,
+    pub format: &'static Format,
+    pub data: Range<u64>,
+    pub counters: Range<u64>,
+    /// Empty if there are none.
+    pub uniform: Range<u64>,
+    pub names: &'a [u8],
+}
+
+/// A raw profile.
+#[derive(Debug)]
+pub struct Image {
+    pub bytes: Vec<u8>,
+    pub records: usize,
+    /// The number of records that were left out because they point outside the counters.
+    pub dropped: usize,
+    /// The number of records with a bitmap (MC/DC). Bitmaps are not copied: the table does not contain their address.
+    pub bitmaps: usize,
+}
+
+/// An incomplete raw profile: without the header, the device's bytes and the names.
+pub struct Draft<'a> {
+    sections: Sections<'a>,
+    binary_id: Vec<u8>,
+    bytes: Vec<u8>,
+    /// The sections' ranges in `bytes`. They are adjacent, with padding after the counters.
+    data: Range<usize>,
+    counters: Range<usize>,
+    uniform: Range<usize>,
+}
+
+impl<'a> Draft<'a> {
+    /// Lays out the file and allocates its memory.
+    pub fn new(sections: Sections<'a>, binary_id: Option<&[u8]>) -> Result<Draft<'a>, Defect> {
+        // llvm-profdata refuses a file with an empty id.
+        let binary_id = binary_id
+            .filter(|id| !id.is_empty())
+            .map(padded_id)
+            .unwrap_or_default();
+        let start = 8 * Header::words_of(sections.version) + binary_id.len();
+        let after = |start: usize, range: &Range<u64>| {
+            let end = start.checked_add(usize::try_from(range.end - range.start).ok()?)?;
+            Some(start..end)
+        };
+        let lay_out = || {
+            let data = after(start, &sections.data)?;
+            let counters = after(data.end, &sections.counters)?;
+            let uniform = after(counters.end.checked_next_multiple_of(8)?, &sections.uniform)?;
+            let end = uniform.end.checked_add(sections.names.len())?;
+            Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
+        };
+        let (data, counters, uniform, end) = lay_out().ok_or(alloc::OutOfMemory(usize::MAX))?;
+        let mut bytes = Vec::new();
+        alloc::reserve(&mut bytes, end)?;
+        bytes.resize(uniform.end, 0);
+        Ok(Draft {
+            sections,
+            binary_id,
+            bytes,
+            data,
+            counters,
+            uniform,
+        })
+    }
+
+    /// The non-empty ranges on the device, and the memory to copy each to.
+    pub fn targets(&mut self) -> impl Iterator<Item = (Range<u64>, &mut [u8])> {
+        let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
+        let (before, counters) = before.split_at_mut(self.counters.start);
+        let data = &mut before[self.data.clone()];
+        let counters = &mut counters[..self.counters.len()];
+        [
+            (self.sections.data.clone(), data),
+            (self.sections.counters.clone(), counters),
+            (self.sections.uniform.clone(), uniform),
+        ]
+        .into_iter()
+        .filter(|(_, bytes)| !bytes.is_empty())
+    }
+
+    /// Completes the profile after the device's bytes were copied.
+    ///
+    /// Counter pointers become relative to the file's layout. Device addresses are written as 0, so that two runs write
+    /// the same bytes.
+    pub fn finish(mut self) -> Result<Image, Defect> {
+        let format = self.sections.format;
+        let counter = counter_size(self.sections.version);
+        let total = self.data.len() / format.record;
+        let has_uniform = !self.uniform.is_empty();
+        let (mut kept, mut zeros) = (0, 0);
+        for n in 0..total {
+            let Some(offsets) = self.offsets(n) else {
+                continue;
+            };
+            kept += 1;
+            // If there are uniform counters, llvm-profdata expects some for each record. A record without uniform
+            // counters points to zeros after them.
+            if has_uniform && offsets.uniform.is_none() {
+                zeros = zeros.max(COUNTER * offsets.count);
+            }
+        }
+        if kept == 0 && total > 0 {
+            return Err(Defect::NoRecord(total));
+        }
+        let data = (kept * format.record) as u64;
+        let counters = self.counters.len() as u64;
+        let padding_after_counters = counters.next_multiple_of(8) - counters;
+        let uniform = self.uniform.len() as u64;
+        let header = Header {
+            version: self.sections.version,
+            binary_ids: self.binary_id.len() as u64,
+            num_data: kept as u64,
+            num_counters: counters / counter,
+            padding_after_counters,
+            num_uniform: (uniform + zeros) / COUNTER,
+            uniform_delta: if has_uniform {
+                data + counters + padding_after_counters
+            } else {
+                0
+            },
+            names: self.sections.names.len() as u64,
+            counters_delta: data,
+        };
+        let (mut next, mut bitmaps) = (0, 0);
+        for n in 0..total {
+            let Some(offsets) = self.offsets(n) else {
+                continue;
+            };
+            let Some(mut record) = self.record(n) else {
+                continue;
+            };
+            // Device addresses are of no use in a file.
+            record.bitmap_ptr = 0.into();
+            record.function_pointer = 0.into();
+            record.values = 0.into();
+            // Devices have no value profiles.
+            record.num_value_sites = [0.into(); 3];
+            bitmaps += usize::from(record.num_bitmap_bytes != 0);
+            record.num_bitmap_bytes = 0.into();
+            // Pointers are relative to their record.
+            let start = (next * format.record) as u64;
+            let pointer = (header.counters_delta + offsets.counters).wrapping_sub(start);
+            record.counter_ptr = pointer.into();
+            let pointer = match has_uniform {
+                true => {
+                    (header.uniform_delta + offsets.uniform.unwrap_or(uniform)).wrapping_sub(start)
+                }
+                false => 0,
+            };
+            record.uniform_counter_ptr = pointer.into();
+            let to = &mut self.bytes[self.data.start + next * format.record..];
+            format
+                .write_record(&record, to)
+                .ok_or(Defect::NoRecord(total))?;
+            next += 1;
+        }
+        // Remove the space of the dropped records.
+        let end = self.data.start + kept * format.record;
+        self.bytes.drain(end..self.data.end);
+        let words = header.words();
+        LittleEndian::write_u64_into(&words, &mut self.bytes[..8 * words.len()]);
+        let id = self.data.start - self.binary_id.len();
+        self.bytes[id..self.data.start].copy_from_slice(&self.binary_id);
+        let rest = zeros as usize + self.sections.names.len() + 8;
+        alloc::reserve(&mut self.bytes, rest)?;
+        self.bytes.resize(self.bytes.len() + zeros as usize, 0);
+        self.bytes.extend_from_slice(self.sections.names);
+        pad(&mut self.bytes);
+        Ok(Image {
+            bytes: self.bytes,
+            records: kept,
+            dropped: total - kept,
+            bitmaps,
+        })
+    }
+
+    /// Record `n` of the device.
+    fn record(&self, n: usize) -> Option<DataRecord> {
+        let format = self.sections.format;
+        let start = self.data.start + n * format.record;
+        format.read_record(self.bytes.get(start..self.data.end)?)
+    }
+
+    /// The location of the counters of record `n`. `None` if it points outside the counters.
+    fn offsets(&self, n: usize) -> Option<CounterOffsets> {
+        let Sections {
+            format,
+            data,
+            counters,
+            uniform,
+            ..
+        } = &self.sections;
+        let record = self.record(n)?;
+        let address = data.start.wrapping_add((n * format.record) as u64);
+        let target = |pointer: u64| address.wrapping_add(pointer);
+        let count = u64::from(record.num_counters.get());
+        let counter = counter_size(self.sections.version);
+        let counters = offset(target(record.counter_ptr.get()), counters, counter, count)?;
+        let uniform = match record.uniform_counter_ptr.get() {
+            0 => None,
+            pointer => Some(offset(target(pointer), uniform, COUNTER, count)?),
+        };
+        Some(CounterOffsets {
+            counters,
+            uniform,
+            count,
+        })
+    }
+}
+
+/// The location of a record's counters, in bytes from the start of their sections.
+struct CounterOffsets {
+    counters: u64,
+    uniform: Option<u64>,
+    /// Number of counters.
+    count: u64,
+}
+
+/// The offset of `target` in the section, if `count` aligned entries from there on are inside the section.
+fn offset(target: u64, section: &Range<u64>, entry: u64, count: u64) -> Option<u64> {
+    let offset = target.checked_sub(section.start)?;
+    let end = count.checked_mul(entry)?.checked_add(offset)?;
+    let is_inside = end <= section.end - section.start;
+    (count > 0 && offset % entry == 0 && is_inside).then_some(offset)
+}
+
+/// A binary id in the file's format: its length, its bytes, padding to 8 bytes.
+fn padded_id(id: &[u8]) -> Vec<u8> {
+    let mut out = (id.len() as u64).to_le_bytes().to_vec();
+    out.extend_from_slice(id);
+    pad(&mut out);
+    out
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(8), 0);
+}
+
+/// Encodes sections whose bytes a test provides.
+#[cfg(test)]
+pub fn encode(
+    sections: Sections,
+    [data, counters, uniform]: [&[u8]; 3],
+    binary_id: Option<&[u8]>,
+) -> Result<Image, Defect> {
+    let mut draft = Draft::new(sections, binary_id)?;
+    let all = [data, counters, uniform];
+    let filled = all.into_iter().filter(|bytes| !bytes.is_empty());
+    for ((_, target), bytes) in draft.targets().zip(filled) {
+        target.copy_from_slice(bytes);
+    }
+    draft.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use profraw::format::{V10, V11};
+
+    const DATA: u64 = 0x4060;
+    const COUNTERS: u64 = 0x4000;
+    const UNIFORM: u64 = 0x4030;
+
+    /// A record of version 11 in device memory whose counters are at `counter` and `uniform`.
+    fn record(n: u64, counter: u64, uniform: u64, count: u32) -> Vec<u8> {
+        let at = DATA + n * 72;
+        let mut words = vec![
+            100 + n,
+            200 + n,
+            counter.wrapping_sub(at),
+            uniform.wrapping_sub(at),
+            7,
+            8,
+            9,
+        ];
+        words.push(u64::from(count));
+        words.push(32 << 16);
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn range(start: u64, bytes: &[u8]) -> Range<u64> {
+        start..start + bytes.len() as u64
+    }
+
+    fn sections([data, counters, uniform]: [&[u8]; 3]) -> Sections<'static> {
+        Sections {
+            version: 11,
+            format: &V11,
+            data: range(DATA, data),
+            counters: range(COUNTERS, counters),
+            uniform: range(UNIFORM, uniform),
+            names: b"\x03\x00abc",
+        }
+    }
+
+    fn word(bytes: &[u8], n: usize) -> u64 {
+        LittleEndian::read_u64(&bytes[8 * n..])
+    }
+
+    #[test]
+    fn a_profile_contains_header_id_records_counters_and_names_in_this_order() {
+        let data = [
+            record(0, COUNTERS + 16, UNIFORM + 16, 1),
+            record(1, COUNTERS, UNIFORM, 2),
+        ]
+        .concat();
+        let counters: Vec<u8> = [1u64, 2, 3].iter().flat_map(|c| c.to_le_bytes()).collect();
+        let bytes = [&data[..], &counters, &counters];
+        let image = encode(sections(bytes), bytes, Some(&[0xaa; 20])).unwrap();
+        assert_eq!((image.dropped, image.bitmaps), (0, 0));
+        let bytes = &image.bytes;
+        let header: Vec<u64> = (0..19).map(|n| word(bytes, n)).collect();
+        assert_eq!(
+            header,
+            [
+                profraw::format::MAGIC,
+                11,
+                32,
+                2,
+                0,
+                3,
+                0,
+                0,
+                0,
+                3,
+                0,
+                168,
+                5,
+                144,
+                0,
+                0,
+                0,
+                0,
+                2
+            ]
+        );
+        let ids = 19 * 8;
+        assert_eq!(
+            (word(&bytes[ids..], 0), bytes[ids + 27], bytes[ids + 28]),
+            (20, 0xaa, 0)
+        );
+        let data = ids + 32;
+        // The first record points 16 bytes into the counters, the second one to their start.
+        assert_eq!(word(&bytes[data..], 2), 144 + 16);
+        assert_eq!(word(&bytes[data + 72..], 2), 144 - 72);
+        assert_eq!(word(&bytes[data..], 3), 168 + 16);
+        assert_eq!(&bytes[data + 32..data + 56], &[0; 24]);
+        assert_eq!(word(&bytes[data + 144..], 2), 3);
+        assert_eq!(&bytes[data + 144 + 48..], b"\x03\x00abc\0\0\0");
+    }
+
+    #[test]
+    fn records_that_point_outside_the_counters_are_dropped() {
+        let counters = [0u8; 24];
+        for (counter, uniform, count) in [
+            (COUNTERS - 8, UNIFORM, 1),
+            (COUNTERS + 24, UNIFORM, 1),
+            (COUNTERS + 16, UNIFORM, 2),
+            (COUNTERS + 4, UNIFORM, 1),
+            (COUNTERS, UNIFORM + 24, 1),
+            (COUNTERS, UNIFORM, u32::MAX),
+            (COUNTERS, UNIFORM, 0),
+        ] {
+            let bad = record(0, counter, uniform, count);
+            let both = [bad.clone(), record(1, COUNTERS, UNIFORM, 3)].concat();
+            let bytes = [&both[..], &counters, &counters];
+            let image = encode(sections(bytes), bytes, None).unwrap();
+            assert_eq!(image.dropped, 1, "{counter:#x} {uniform:#x} {count}");
+            // The remaining record is the first in the file, and its pointer is relative to that location.
+            assert_eq!(
+                (word(&image.bytes, 3), word(&image.bytes[19 * 8..], 2)),
+                (1, 72)
+            );
+            let bytes = [&bad[..], &counters, &counters];
+            assert!(matches!(
+                encode(sections(bytes), bytes, None),
+                Err(Defect::NoRecord(1))
+            ));
+        }
+    }
+
+    #[test]
+    fn version_10_has_no_uniform_counters() {
+        let mut data = [0u8; 64];
+        LittleEndian::write_u64(&mut data[16..], COUNTERS.wrapping_sub(DATA));
+        LittleEndian::write_u32(&mut data[48..], 1);
+        let bytes = [&data[..], &[5, 0, 0, 0, 0, 0, 0, 0], &[]];
+        let sections = Sections {
+            version: 10,
+            format: &V10,
+            ..sections(bytes)
+        };
+        let image = encode(sections, bytes, None).unwrap();
+        assert_eq!(image.bytes.len(), 16 * 8 + 64 + 8 + 8);
+        assert_eq!(
+            (
+                word(&image.bytes, 9),
+                word(&image.bytes, 10),
+                word(&image.bytes, 15)
+            ),
+            (5, 64, 2)
+        );
+    }
+
+    #[test]
+    fn byte_coverage_counts_in_bytes_and_pads() {
+        let mut data = [0u8; 64];
+        LittleEndian::write_u64(&mut data[16..], (COUNTERS + 1).wrapping_sub(DATA));
+        LittleEndian::write_u32(&mut data[48..], 2);
+        let version = 10 | profraw::format::BYTE_COVERAGE;
+        let bytes = [&data[..], &[0xff, 0, 0xff], &[]];
+        let sections = Sections {
+            version,
+            format: &V10,
+            ..sections(bytes)
+        };
+        let image = encode(sections, bytes, None).unwrap();
+        assert_eq!((word(&image.bytes, 5), word(&image.bytes, 6)), (3, 5));
+    }
+
+    /// The low 64 bits of the MD5 hash of a function's name, as in LLVM.
+    fn name_ref(name: &str) -> u64 {
+        use md5::{Digest, Md5};
+        LittleEndian::read_u64(&Md5::digest(name.as_bytes()))
+    }
+
+    /// Encodes random sections of both versions, and reads them. If DEVPROF_ENCODED is set, writes some of the profiles
+    /// to this directory, each with the lines that llvm-profdata is expected to print (llvm-tests/peer/encoder.test).
+    #[test]
+    fn encoded_profiles_can_be_read() {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = move |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        let out = std::env::var_os("DEVPROF_ENCODED").map(std::path::PathBuf::from);
+        for round in 0..2000 {
+            let format = if random(2) == 0 { &V10 } else { &V11 };
+            let bytes_only = random(4) == 0;
+            let unit = if bytes_only { 1 } else { COUNTER };
+            let total = 1 + random(40);
+            let entry = |random: &mut dyn FnMut(u64) -> u64| match unit {
+                1 => vec![if random(2) == 0 { 0 } else { 0xff }],
+                // LLVM reserves the largest values.
+                _ => random(1 << 62).to_le_bytes().to_vec(),
+            };
+            let counters: Vec<u8> = (0..total).flat_map(|_| entry(&mut random)).collect();
+            let uniform: Vec<u8> = match format.has_uniform {
+                true => (0..total)
+                    .flat_map(|_| random(u64::MAX).to_le_bytes())
+                    .collect(),
+                false => Vec::new(),
+            };
+            let (data_start, counters_start, uniform_start) = (
+                8 * random(1 << 50),
+                8 * random(1 << 50),
+                8 * random(1 << 50),
+            );
+            let mut data = Vec::new();
+            let mut expected = Vec::new();
+            let mut functions = Vec::new();
+            for n in 0..random(12) {
+                functions.push(format!("function_{round}_{n}"));
+                let name = name_ref(&functions[n as usize]);
+                let first = random(total);
+                let count = 1 + random(total - first);
+                let has_uniform = format.has_uniform && random(3) > 0;
+                let record_start = data_start + n * format.record as u64;
+                let mut bytes = vec![0xee; format.record];
+                let mut record = format.read_record(&bytes).unwrap();
+                record.name_ref = name.into();
+                record.func_hash = (n + 1000).into();
+                let pointer = (counters_start + first * unit).wrapping_sub(record_start);
+                record.counter_ptr = pointer.into();
+                let pointer = (uniform_start + first * 8).wrapping_sub(record_start);
+                record.uniform_counter_ptr = if has_uniform { pointer } else { 0 }.into();
+                record.num_counters = (count as u32).into();
+                format.write_record(&record, &mut bytes).unwrap();
+                data.extend_from_slice(&bytes);
+                let (from, to) = (first as usize, (first + count) as usize);
+                let words = |bytes: &[u8]| {
+                    bytes[8 * from..8 * to]
+                        .chunks_exact(8)
+                        .map(LittleEndian::read_u64)
+                        .collect()
+                };
+                expected.push(profraw::Record {
+                    name,
+                    hash: n + 1000,
+                    counters: match unit {
+                        1 => counters[from..to]
+                            .iter()
+                            .map(|&b| u64::from(b == 0))
+                            .collect(),
+                        _ => words(&counters),
+                    },
+                    uniform: format.has_uniform.then(|| match has_uniform {
+                        true => words(&uniform),
+                        false => vec![0; count as usize],
+                    }),
+                });
+            }
+            let flag = if bytes_only {
+                profraw::format::BYTE_COVERAGE
+            } else {
+                0
+            };
+            let names = functions.join("\x01");
+            // The size as two bytes of ULEB128, even if one is enough, and 0: not compressed.
+            let size = [names.len() as u8 | 0x80, (names.len() >> 7) as u8, 0];
+            let names = [&size, names.as_bytes()].concat();
+            let id = vec![7; random(30) as usize];
+            let sections = Sections {
+                version: format.version | flag,
+                format,
+                data: range(data_start, &data),
+                counters: range(counters_start, &counters),
+                uniform: range(uniform_start, &uniform),
+                names: &names,
+            };
+            let bytes = [&data[..], &counters, &uniform];
+            let image = encode(sections, bytes, (round % 2 == 0).then_some(&id))
+                .unwrap()
+                .bytes;
+            let layout = profraw::Layout::read(&image).unwrap();
+            assert_eq!(layout.end, image.len());
+            assert_eq!(&image[layout.names.clone()], names);
+            assert_eq!(profraw::records(&image, &layout).unwrap(), expected);
+            if let Some(dir) = &out
+                && round < 200
+                && !expected.is_empty()
+            {
+                let lines = functions.iter().zip(&expected);
+                let mut lines: Vec<_> = lines
+                    .map(|(name, record)| format!("{name}: {:?}\n", record.counters))
+                    .collect();
+                lines.sort();
+                let file = dir.join(format!("{round}.raw{}", format.version));
+                std::fs::write(file.with_extension("expected"), lines.concat()).unwrap();
+                std::fs::write(&file, &image).unwrap();
+            }
+        }
+    }
+}

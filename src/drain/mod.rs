@@ -1,0 +1,269 @@
+//! The profile pipeline: discover, validate, copy, encode, write. Each stage is a module. Losses are reported and
+//! counted; the rest is still collected.
+
+#![forbid(unsafe_code)]
+
+mod build_id;
+mod cache;
+mod code_object;
+mod copy;
+mod discover;
+mod encode;
+mod fingerprint;
+pub mod scope;
+mod validate;
+
+use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
+use crate::output::profile_files::{self, Files, Profile};
+use crate::support::diagnostics::{self, Outcome};
+use crate::support::settings::Settings;
+use cache::{Cache, lose_all};
+use code_object::Lost;
+use copy::{Device, Read};
+use discover::LoadedOn;
+use encode::{Draft, Image};
+use scope::{Executables, Scope};
+use std::collections::HashSet;
+
+/// The state that is kept between drains.
+#[derive(Default)]
+pub struct DrainState {
+    cache: Cache,
+    files: Files,
+}
+
+/// One drain.
+pub struct Drain<'a> {
+    pub runtime: &'a dyn Runtime,
+    pub executables: Executables<'a>,
+    pub settings: &'a Settings,
+    pub drain_state: &'a mut DrainState,
+    pub outcome: &'a mut Outcome,
+}
+
+impl DrainState {
+    /// An executable was destroyed. Its counts are kept.
+    pub fn remove(&mut self, executable: ExecutableId) {
+        self.cache.remove(executable);
+        self.files.unload(executable);
+    }
+
+    /// See [`Cache::has_unobserved`].
+    pub fn has_unobserved(&self, executables: Executables) -> bool {
+        self.cache.has_unobserved(executables)
+    }
+
+    /// See [`Files::rewrite_replaced`].
+    pub fn rewrite_replaced(&mut self) {
+        self.files.rewrite_replaced();
+    }
+}
+
+impl Drain<'_> {
+    /// Whether a loaded code object has counters.
+    pub fn has_counters(&mut self) -> Result<bool, Error> {
+        self.drain_state.cache.remove_uncertain(self.executables);
+        let agents = self.runtime.agents()?;
+        self.discover(&agents, Scope::All)?;
+        Ok(!self.drain_state.cache.is_empty())
+    }
+
+    /// Discards what earlier drains have read of executables that are not observed.
+    pub fn remove_uncertain(&mut self) {
+        self.drain_state.cache.remove_uncertain(self.executables);
+    }
+
+    /// Collects the counters of the code objects in `scope` and writes their files.
+    pub fn collect(&mut self, scope: Scope) -> Result<(), Error> {
+        let agents = self.runtime.agents()?;
+        let loaded = self.discover(&agents, scope)?;
+        let counting = self.counting(&loaded, scope != Scope::Observed);
+        let mut profiles = Vec::new();
+        for (n, agent) in agents.gpus.iter().enumerate() {
+            let here = on_agent(&counting, agent);
+            if !here.is_empty() {
+                self.write_back(agent);
+                match self.copy(agent, &here) {
+                    Ok(images) => profiles.extend(self.encode(n, agent, here, images)),
+                    Err(error) => lose_all(self.outcome, here.len(), agent, &error),
+                }
+            }
+        }
+        let mut existing = self.executables.destroying.clone();
+        existing.extend(loaded.iter().map(|at| at.executable));
+        self.write(&agents.gpus, profiles, scope, &existing);
+        Ok(())
+    }
+
+    /// Resets the counters of all code objects, and discards earlier counts.
+    pub fn reset(&mut self) -> Result<(), Error> {
+        let agents = self.runtime.agents()?;
+        let loaded = self.discover(&agents, Scope::All)?;
+        let counting = self.counting(&loaded, true);
+        for agent in &agents.gpus {
+            let here = on_agent(&counting, agent);
+            if here.is_empty() {
+                continue;
+            }
+            // Otherwise counters in the GPU's caches would overwrite those that are reset here.
+            self.write_back(agent);
+            for at in here {
+                let Some(object) = self.drain_state.cache.get(at) else {
+                    continue;
+                };
+                for (range, byte) in object.counters() {
+                    if let Err(error) = self.runtime.fill(agent.id, &range, byte) {
+                        let lost = Lost::Reset(error);
+                        self.outcome
+                            .lose(object.describe(self.device(agent), agent, &lost));
+                    }
+                }
+            }
+            // Invalidates the caches, so that kernels do not read old counters from them.
+            self.write_back(agent);
+        }
+        self.drain_state.files.reset();
+        Ok(())
+    }
+
+    fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Vec<LoadedOn>, Error> {
+        let limit = self.settings.sync_limit;
+        let cache = &mut self.drain_state.cache;
+        cache.update(
+            self.runtime,
+            agents,
+            self.executables,
+            scope,
+            limit,
+            self.outcome,
+        )
+    }
+
+    /// The loaded code objects that have counters or losses.
+    fn counting(&self, loaded: &[LoadedOn], is_noted: bool) -> Vec<LoadedOn> {
+        let has_counters = |&&at: &&LoadedOn| {
+            let object = self.drain_state.cache.get(at);
+            object.is_some_and(|object| !object.is_empty())
+        };
+        let counting: Vec<LoadedOn> = loaded.iter().filter(has_counters).copied().collect();
+        diagnostics::note(
+            self.settings.verbose && is_noted,
+            format_args!("{} code objects with profile tables", counting.len()),
+        );
+        counting
+    }
+
+    fn device(&self, agent: &Agent) -> Device<'_> {
+        Device {
+            runtime: self.runtime,
+            agent: agent.id,
+            limit: self.settings.sync_limit,
+        }
+    }
+
+    /// Writes the agent's caches back, because they may contain counts.
+    fn write_back(&mut self, agent: &Agent) {
+        let limit = self.settings.sync_limit;
+        match self.runtime.write_back(agent.id, limit) {
+            Ok(true) => {}
+            Ok(false) => self.outcome.lose(format_args!(
+                "{} did not write its caches back within {} ms (DEVPROF_SYNC_MS): the latest counts may be missing",
+                agent.name,
+                limit.as_millis(),
+            )),
+            Err(error) => self.outcome.lose(format_args!(
+                "cannot make {} write its caches back, the latest counts may be missing: {error}",
+                agent.name
+            )),
+        }
+    }
+
+    /// The raw profiles of code objects on one agent, one per table, with the device's bytes.
+    fn copy(
+        &self,
+        agent: &Agent,
+        here: &[LoadedOn],
+    ) -> Result<Vec<Result<Vec<Image>, Lost>>, Error> {
+        let objects = here.iter().filter_map(|&at| self.drain_state.cache.get(at));
+        let mut drafts: Vec<_> = objects
+            .map(|object| (&object.code.segments, object.drafts()))
+            .collect();
+        let mut reads = Vec::new();
+        for (n, (segments, drafts)) in drafts.iter_mut().enumerate() {
+            for (range, to) in drafts.iter_mut().flatten().flat_map(Draft::targets) {
+                reads.extend(Read::new(n, range, segments, to));
+            }
+        }
+        for (n, error) in copy::copy(self.device(agent), reads)? {
+            drafts[n].1 = Err(Lost::Copy(error));
+        }
+        let finish = |drafts: Vec<Draft>| {
+            let images = drafts.into_iter().map(Draft::finish);
+            images.collect::<Result<_, _>>().map_err(Lost::Defect)
+        };
+        let drafts = drafts.into_iter();
+        Ok(drafts.map(|(_, drafts)| drafts.and_then(finish)).collect())
+    }
+
+    /// The profiles of code objects on agent `n`. Reports losses.
+    fn encode(
+        &mut self,
+        n: usize,
+        agent: &Agent,
+        here: Vec<LoadedOn>,
+        images: Vec<Result<Vec<Image>, Lost>>,
+    ) -> Vec<Profile> {
+        let device = Device {
+            runtime: self.runtime,
+            agent: agent.id,
+            limit: self.settings.sync_limit,
+        };
+        let mut profiles = Vec::new();
+        for (at, images) in here.into_iter().zip(images) {
+            let Some(object) = self.drain_state.cache.get_mut(at) else {
+                continue;
+            };
+            let image = images
+                .and_then(|images| Ok(object.join(device, agent, images)?))
+                .map_err(|lost| object.describe(device, agent, &lost));
+            for loss in &object.losses {
+                self.outcome.lose(loss);
+            }
+            match image {
+                Ok(image) if image.is_empty() => {}
+                Ok(image) => profiles.push(Profile {
+                    agent: n,
+                    executable: at.executable,
+                    fingerprint: object.fingerprint,
+                    binary_id: object.binary_id.clone(),
+                    image,
+                    records: object.records,
+                    is_observed: self.executables.is_observed(at.executable),
+                }),
+                Err(loss) => self.outcome.lose(loss),
+            }
+        }
+        profiles
+    }
+
+    fn write(
+        &mut self,
+        agents: &[Agent],
+        profiles: Vec<Profile>,
+        scope: Scope,
+        existing: &HashSet<ExecutableId>,
+    ) {
+        let complete = match scope {
+            Scope::All => profile_files::Drained::All(existing),
+            Scope::Executable(_) | Scope::Observed => profile_files::Drained::Some,
+        };
+        let files = &mut self.drain_state.files;
+        files.write(agents, self.settings, profiles, complete, self.outcome);
+    }
+}
+
+/// The code objects on one agent.
+fn on_agent(all: &[LoadedOn], agent: &Agent) -> Vec<LoadedOn> {
+    let here = all.iter().filter(|at| at.agent == agent.id);
+    here.copied().collect()
+}

@@ -1,0 +1,390 @@
+//! The second stage: checks all addresses and sizes in device memory against the loaded segments. Ranges that pass are
+//! safe to copy.
+
+use crate::gpu::runtime::Variable;
+use crate::support::alloc::OutOfMemory;
+use profraw::format::{
+    COUNTER, Format, SectionBounds, TableLayout, VARIANT_MASK, counter_size, refused_variant,
+};
+use std::ops::Range;
+
+/// An invalid table, record or name of a code object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Defect {
+    #[error("{0} has {1} bytes; tables of 48, 56 and 72 bytes are supported")]
+    TableSize(String, u64),
+    #[error("{name} at {address:#x} is outside the loaded segments")]
+    TableOutside { name: String, address: u64 },
+    #[error("only {0} bytes of a table were copied")]
+    Truncated(usize),
+    #[error("{part} end before they begin ({start:#x} to {end:#x})")]
+    EndBeforeStart {
+        part: &'static str,
+        start: u64,
+        end: u64,
+    },
+    #[error("{part} at {start:#x} to {end:#x}: outside the loaded segments")]
+    Outside {
+        part: &'static str,
+        start: u64,
+        end: u64,
+    },
+    #[error("{part} at {start:#x} are not aligned to 8 bytes")]
+    Unaligned { part: &'static str, start: u64 },
+    #[error("{part} have {size} bytes, not a multiple of {unit}")]
+    PartialEntry {
+        part: &'static str,
+        size: u64,
+        unit: u64,
+    },
+    #[error("raw profile version {found} in a table with the layout of version {expected}")]
+    Version { found: u64, expected: u64 },
+    #[error("profiles of kind '{0}' are not supported on devices")]
+    Variant(String),
+    #[error(transparent)]
+    Names(#[from] profraw::names::Damage),
+    #[error("none of the {0} records points to counters")]
+    NoRecord(usize),
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+}
+
+/// The bounds of one table's sections. Device addresses; each section is inside one loaded segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub layout: TableLayout,
+    pub names: Range<u64>,
+    pub counters: Range<u64>,
+    pub data: Range<u64>,
+    /// Empty if the raw version has none.
+    pub uniform: Range<u64>,
+    /// The address of the raw version; `None` in the oldest layout.
+    pub version: Option<u64>,
+}
+
+impl Bounds {
+    pub fn format(&self) -> &'static Format {
+        self.layout.format()
+    }
+
+    /// Whether the table's translation units have no instrumented functions.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty() && self.counters.is_empty()
+    }
+
+    /// The ranges to read once. They are constant, except for the records.
+    pub fn fixed(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let version = self.version.map(|at| at..at + 8);
+        [self.names.clone(), self.data.clone()]
+            .into_iter()
+            .chain(version)
+            .filter(|range| !range.is_empty())
+    }
+}
+
+/// Whether `range` is inside one segment.
+pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
+    segments
+        .iter()
+        .any(|segment| segment.start <= range.start && range.end <= segment.end)
+}
+
+/// The layout and the range of a table, validated by its size and address.
+pub fn table(
+    table: &Variable,
+    segments: &[Range<u64>],
+) -> Result<(TableLayout, Range<u64>), Defect> {
+    let layout = TableLayout::from_size(table.size)
+        .ok_or_else(|| Defect::TableSize(table.name.clone(), table.size))?;
+    let outside = || Defect::TableOutside {
+        name: table.name.clone(),
+        address: table.address,
+    };
+    let range = table.address..table.address.checked_add(table.size).ok_or_else(outside)?;
+    if inside(&range, segments) {
+        Ok((layout, range))
+    } else {
+        Err(outside())
+    }
+}
+
+/// The validated bounds in a table's bytes.
+pub fn bounds(
+    layout: TableLayout,
+    bytes: &[u8],
+    segments: &[Range<u64>],
+) -> Result<Bounds, Defect> {
+    let table = layout.read(bytes).ok_or(Defect::Truncated(bytes.len()))?;
+    let part = |part, bounds: SectionBounds| {
+        section(part, bounds.start.get()..bounds.stop.get(), segments)
+    };
+    let uniform = table
+        .uniform
+        .map(|uniform| part("the uniform counters", uniform));
+    let bounds = Bounds {
+        layout,
+        uniform: uniform.transpose()?.unwrap_or_default(),
+        names: part("the names", table.names)?,
+        counters: part("the counters", table.counters)?,
+        data: part("the data records", table.data)?,
+        version: table.version,
+    };
+    let record = bounds.format().record as u64;
+    let size = bounds.data.end - bounds.data.start;
+    if !size.is_multiple_of(record) {
+        return Err(Defect::PartialEntry {
+            part: "the data records",
+            size,
+            unit: record,
+        });
+    }
+    for (part, range) in [
+        ("the counters", &bounds.counters),
+        ("the data records", &bounds.data),
+        ("the uniform counters", &bounds.uniform),
+    ] {
+        if !range.start.is_multiple_of(8) {
+            return Err(Defect::Unaligned {
+                part,
+                start: range.start,
+            });
+        }
+    }
+    if let Some(at) = bounds.version {
+        let end = at
+            .checked_add(8)
+            .filter(|&end| inside(&(at..end), segments));
+        end.ok_or(Defect::Outside {
+            part: "the raw version",
+            start: at,
+            end: at.saturating_add(8),
+        })?;
+    }
+    Ok(bounds)
+}
+
+fn section(
+    part: &'static str,
+    range: Range<u64>,
+    segments: &[Range<u64>],
+) -> Result<Range<u64>, Defect> {
+    let Range { start, end } = range;
+    if end < start {
+        return Err(Defect::EndBeforeStart { part, start, end });
+    }
+    // The addresses of an empty section are arbitrary.
+    if start == end {
+        return Ok(0..0);
+    }
+    if !inside(&range, segments) {
+        return Err(Defect::Outside { part, start, end });
+    }
+    Ok(range)
+}
+
+/// Validates the raw version, with its variant flags, against the layout and the size of the counters. `found`: the
+/// version in device memory; `None` for the oldest layout, which does not contain it.
+pub fn version(bounds: &Bounds, found: Option<u64>) -> Result<u64, Defect> {
+    let expected = bounds.format().version;
+    let version = found.unwrap_or(expected);
+    if version & !VARIANT_MASK != expected {
+        return Err(Defect::Version {
+            found: version & !VARIANT_MASK,
+            expected,
+        });
+    }
+    if let Some(name) = refused_variant(version) {
+        return Err(Defect::Variant(name));
+    }
+    let counter = counter_size(version);
+    for (part, range, unit) in [
+        ("the counters", &bounds.counters, counter),
+        ("the uniform counters", &bounds.uniform, COUNTER),
+    ] {
+        let size = range.end - range.start;
+        if !size.is_multiple_of(unit) {
+            return Err(Defect::PartialEntry { part, size, unit });
+        }
+    }
+    Ok(version)
+}
+
+/// Validates the names section, which is written unchanged.
+pub fn names(bytes: &[u8]) -> Result<(), Defect> {
+    profraw::names::chunks(bytes).try_for_each(|chunk| chunk.map(|_| ()).map_err(Defect::Names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENTS: &[Range<u64>] = &[0x1000..0x2000, 0x4000..0x5000];
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn valid() -> [u64; 9] {
+        [
+            0x1100,
+            0x1121,
+            0x4000,
+            0x4030,
+            0x4060,
+            0x4060 + 2 * 72,
+            0x4030,
+            0x4060,
+            0x10f8,
+        ]
+    }
+
+    fn changed(n: usize, to: u64) -> Result<Bounds, Defect> {
+        let mut words = valid();
+        words[n] = to;
+        bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS)
+    }
+
+    #[test]
+    fn a_valid_table_has_bounds() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
+        assert_eq!(
+            (bounds.names, bounds.data),
+            (0x1100..0x1121, 0x4060..0x40f0)
+        );
+        assert_eq!(
+            (bounds.counters, bounds.uniform, bounds.version),
+            (0x4000..0x4030, 0x4030..0x4060, Some(0x10f8))
+        );
+    }
+
+    #[test]
+    fn invalid_sections_are_refused() {
+        assert!(matches!(
+            changed(1, 0x10ff),
+            Err(Defect::EndBeforeStart {
+                part: "the names",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(1, 0x2001),
+            Err(Defect::Outside {
+                part: "the names",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(2, 0x3000),
+            Err(Defect::Outside {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(3, u64::MAX),
+            Err(Defect::Outside {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(2, 0x4001),
+            Err(Defect::Unaligned {
+                part: "the counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(5, 0x40ef),
+            Err(Defect::PartialEntry {
+                part: "the data records",
+                size: 143,
+                unit: 72
+            })
+        ));
+        assert!(matches!(
+            changed(7, 0x4020),
+            Err(Defect::EndBeforeStart {
+                part: "the uniform counters",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(8, 0x1ff9),
+            Err(Defect::Outside {
+                part: "the raw version",
+                ..
+            })
+        ));
+        assert!(matches!(
+            changed(8, u64::MAX),
+            Err(Defect::Outside {
+                part: "the raw version",
+                ..
+            })
+        ));
+        // A range that spans two segments is outside, too.
+        assert!(changed(0, 0x1000).is_ok());
+        let mut words = valid();
+        (words[2], words[3]) = (0x1ff8, 0x4008);
+        assert!(matches!(
+            bounds(TableLayout::Uniform, &bytes(&words), SEGMENTS),
+            Err(Defect::Outside { .. })
+        ));
+    }
+
+    #[test]
+    fn a_table_must_be_in_a_segment_and_have_a_supported_size() {
+        let symbol = |address, size| Variable {
+            name: "t".into(),
+            address,
+            size,
+        };
+        assert_eq!(
+            table(&symbol(0x4000, 72), SEGMENTS),
+            Ok((TableLayout::Uniform, 0x4000..0x4048))
+        );
+        assert_eq!(
+            table(&symbol(0x4000, 64), SEGMENTS),
+            Err(Defect::TableSize("t".into(), 64))
+        );
+        for address in [0xff8, 0x1fc0, 0x3000, u64::MAX - 8] {
+            assert!(
+                matches!(
+                    table(&symbol(address, 72), SEGMENTS),
+                    Err(Defect::TableOutside { .. })
+                ),
+                "{address:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_version_must_match_the_layout_and_its_flags_must_be_supported() {
+        let bounds = bounds(TableLayout::Uniform, &bytes(&valid()), SEGMENTS).unwrap();
+        assert_eq!(version(&bounds, Some(11)), Ok(11));
+        assert_eq!(version(&bounds, Some(11 | 1 << 56)), Ok(11 | 1 << 56));
+        assert_eq!(
+            version(&bounds, Some(10)),
+            Err(Defect::Version {
+                found: 10,
+                expected: 11
+            })
+        );
+        assert_eq!(
+            version(&bounds, Some(12)),
+            Err(Defect::Version {
+                found: 12,
+                expected: 11
+            })
+        );
+        assert_eq!(
+            version(&bounds, Some(11 | 1 << 63)),
+            Err(Defect::Variant("temporal".into()))
+        );
+        assert_eq!(
+            version(&bounds, Some(11 | 1 << 40)),
+            Err(Defect::Variant("flag 40".into()))
+        );
+    }
+}

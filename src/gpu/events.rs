@@ -1,0 +1,110 @@
+//! Events of a GPU runtime: one enum and one callback for all ways in which devprof observes the runtime.
+
+use super::runtime::{AgentId, ExecutableId};
+use std::sync::OnceLock;
+
+/// How an event was observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A tool that the runtime has loaded: it observes everything.
+    Tool,
+    /// A function of the runtime that devprof interposes. If a tool observes the same, the event is a duplicate.
+    Interposed,
+}
+
+/// Something that a GPU runtime does, or is about to do, on the calling thread. The callback writes its answer to the
+/// references.
+pub enum Event<'a> {
+    /// The runtime is about to be initialized. `is_accepted`: [`Event::Initialized`] must follow.
+    Initializing { is_accepted: &'a mut bool },
+    /// The call is over. `was_accepted`: the answer to [`Event::Initializing`].
+    Initialized {
+        was_accepted: bool,
+        is_success: bool,
+    },
+    /// The runtime is about to be shut down, but it may stay initialized: it counts its users. `is_accepted`:
+    /// [`Event::ShutDown`] must follow.
+    ShuttingDown {
+        source: Source,
+        is_accepted: &'a mut bool,
+    },
+    /// The call is over.
+    ShutDown { source: Source },
+    /// An executable was frozen: its kernels can be launched from now on.
+    Frozen {
+        source: Source,
+        executable: ExecutableId,
+    },
+    /// An executable is about to be destroyed. `generation`: [`Event::Destroyed`] must follow, with this value.
+    Destroying {
+        source: Source,
+        executable: ExecutableId,
+        generation: &'a mut Option<u64>,
+    },
+    /// The call is over.
+    Destroyed {
+        executable: ExecutableId,
+        generation: u64,
+        is_success: bool,
+    },
+    /// A queue is being created or destroyed. `is_own`: it is one of devprof's own queues.
+    IsOwnQueue { is_own: &'a mut bool },
+    /// A queue was created. `queue`: the address of the `hsa_queue_t`.
+    QueueCreated {
+        source: Source,
+        queue: usize,
+        is_single_producer: bool,
+    },
+    /// A queue is about to be destroyed or inactivated.
+    QueueDestroying { source: Source, queue: usize },
+    /// An intercept queue was created. Its packets go to `handler` if there is one.
+    InterceptQueueCreated {
+        agent: AgentId,
+        queue: usize,
+        /// Packets.
+        size: u32,
+        handler: &'a mut Option<Box<dyn PacketHandler>>,
+    },
+    /// The calling thread has reserved `count` slots of a queue for packets, starting at index `first`.
+    SlotsReserved {
+        queue: usize,
+        first: u64,
+        count: u64,
+    },
+    /// A signal is about to be destroyed.
+    SignalDestroying { signal: u64 },
+    /// The program reads the times of a dispatch. `time`: start and end, in ticks of the runtime's system clock, if
+    /// they are not in the signal.
+    DispatchTimeRead {
+        signal: u64,
+        time: &'a mut Option<(u64, u64)>,
+    },
+}
+
+/// A packet of the Architected Queuing Language (HSA Platform System Architecture Specification).
+pub type Packet = [u64; 8];
+
+/// Handles the packets of an intercept queue. The runtime calls it on one thread at a time.
+pub trait PacketHandler: Send {
+    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to
+    /// write in their place.
+    fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet];
+
+    /// The queue was destroyed.
+    fn close(self: Box<Self>);
+}
+
+static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();
+
+/// Sets the callback for all events, which must not panic. Only the first call has an effect.
+pub fn set_callback(callback: fn(Event<'_>)) {
+    CALLBACK.get_or_init(|| callback);
+}
+
+/// Reports an event. Without a callback nothing happens.
+#[inline]
+pub fn report(event: Event<'_>) {
+    if let Some(callback) = CALLBACK.get() {
+        callback(event);
+    }
+}

@@ -1,0 +1,328 @@
+//! The functions of the HSA runtime in the process. This module never loads or initializes HSA: if HSA is not loaded, no
+//! device code can have run.
+
+use super::tables;
+use crate::gpu::runtime::{Code, Error};
+use crate::support::sync::lock;
+use crate::sys::loader;
+use hsa_abi::{
+    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_TIMESTAMP, LoaderTable, Status,
+    TableVersion, function,
+};
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
+use std::sync::{Mutex, OnceLock};
+
+/// The file names of the HSA runtime.
+pub const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
+
+/// Where HSA's functions come from.
+enum Source<'a> {
+    Library(&'a Library),
+    /// A ROCr that is linked statically into the program, together with the archive. See [`LINKED`].
+    Linked,
+    /// ROCr's API tables, as passed to a tool.
+    Tables(&'a Tables),
+}
+
+/// A function's table, and its offset in the table, in bytes.
+#[derive(Clone, Copy)]
+enum Slot {
+    CoreApiTable(usize),
+    AmdExtTable(usize),
+}
+
+macro_rules! api {
+    ($($table:ident $name:ident),* $(,)?) => {
+        /// The functions of HSA that drains call.
+        pub struct Api {
+            $(pub $name: function::$name,)*
+            /// `hsa_ven_amd_loader` 1.03 or later, after the first use.
+            loader: OnceLock<LoaderTable>,
+        }
+
+        /// The functions' names, in the order of [`LINKED`].
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        // Weak references, which are null if the program does not contain the functions.
+        std::arch::global_asm!(
+            ".pushsection .data.rel.ro.devprof_hsa,\"aw\",@progbits",
+            $(concat!(".weakref devprof_weak_", stringify!($name), ", ", stringify!($name)),)*
+            ".hidden devprof_linked_hsa",
+            ".globl devprof_linked_hsa",
+            ".balign 8",
+            "devprof_linked_hsa:",
+            $(concat!(".quad devprof_weak_", stringify!($name)),)*
+            ".popsection",
+        );
+
+        impl Api {
+            fn resolve(source: Source) -> Result<Api, Error> {
+                let mut n = 0..;
+                Ok(Api {
+                    $($name: {
+                        let function = source
+                            .function(n.next().unwrap_or(0), Slot::$table(offset_of!(hsa_abi::$table, $name)))
+                            .ok_or(missing(stringify!($name)))?;
+                        // SAFETY: the type of the function in HSA's headers; the library is never unloaded.
+                        unsafe { std::mem::transmute::<*const c_void, function::$name>(function) }
+                    },)*
+                    loader: OnceLock::new(),
+                })
+            }
+        }
+    };
+}
+
+api! {
+    CoreApiTable hsa_init,
+    CoreApiTable hsa_system_get_info,
+    CoreApiTable hsa_iterate_agents,
+    CoreApiTable hsa_agent_get_info,
+    CoreApiTable hsa_queue_create,
+    CoreApiTable hsa_queue_destroy,
+    CoreApiTable hsa_queue_load_read_index_scacquire,
+    CoreApiTable hsa_queue_load_write_index_scacquire,
+    CoreApiTable hsa_queue_cas_write_index_scacq_screl,
+    CoreApiTable hsa_memory_copy,
+    CoreApiTable hsa_signal_create,
+    CoreApiTable hsa_signal_destroy,
+    CoreApiTable hsa_signal_store_relaxed,
+    CoreApiTable hsa_signal_store_screlease,
+    CoreApiTable hsa_signal_wait_scacquire,
+    CoreApiTable hsa_executable_get_info,
+    CoreApiTable hsa_executable_symbol_get_info,
+    CoreApiTable hsa_system_get_major_extension_table,
+    CoreApiTable hsa_executable_iterate_agent_symbols,
+    AmdExtTable hsa_amd_signal_async_handler,
+    AmdExtTable hsa_amd_memory_pool_get_info,
+    AmdExtTable hsa_amd_agent_iterate_memory_pools,
+    AmdExtTable hsa_amd_memory_pool_allocate,
+    AmdExtTable hsa_amd_memory_pool_free,
+    AmdExtTable hsa_amd_memory_async_copy,
+    AmdExtTable hsa_amd_agents_allow_access,
+}
+
+unsafe extern "C" {
+    /// In the order of [`NAMES`].
+    #[link_name = "devprof_linked_hsa"]
+    static LINKED: [*const c_void; NAMES.len()];
+}
+
+impl Source<'_> {
+    /// A function, by its index in [`NAMES`] and its slot in ROCr's tables.
+    fn function(&self, n: usize, slot: Slot) -> Option<*const c_void> {
+        let found = match self {
+            Source::Library(library) => {
+                let name = NAMES.get(n)?;
+                // SAFETY: not called here.
+                let found = unsafe { library.get::<*const c_void>(name.as_bytes()) };
+                *found.ok()?
+            }
+            // SAFETY: written only by the static and the dynamic linker.
+            Source::Linked => unsafe { *LINKED.get(n)? },
+            Source::Tables(tables) => match slot {
+                Slot::CoreApiTable(offset) => tables.core.function(offset)?,
+                Slot::AmdExtTable(offset) => tables.amd_ext.function(offset)?,
+            },
+        };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// A copy of ROCr's API tables, made before devprof installs hooks.
+struct Tables {
+    core: Functions,
+    amd_ext: Functions,
+}
+
+struct Functions(Vec<*const c_void>);
+
+// SAFETY: addresses of functions in a library that is never unloaded.
+unsafe impl Send for Functions {}
+
+impl Functions {
+    /// # Safety
+    /// `table` is null or one of ROCr's tables: a version, whose `minor` is the size of the table in bytes, and
+    /// functions.
+    unsafe fn copy(table: *const TableVersion) -> Option<Functions> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let size = (table.as_ref()?.minor as usize).checked_sub(size_of::<TableVersion>())?;
+            let first = table.add(1).cast::<*const c_void>();
+            let all = std::slice::from_raw_parts(first, size / size_of::<*const c_void>());
+            Some(Functions(all.to_vec()))
+        }
+    }
+
+    /// The function at an offset in the table, in bytes.
+    fn function(&self, offset: usize) -> Option<*const c_void> {
+        let functions = offset.checked_sub(size_of::<TableVersion>())?;
+        self.0.get(functions / size_of::<*const c_void>()).copied()
+    }
+}
+
+/// Set by [`save_tables`].
+static TABLES: Mutex<Option<Tables>> = Mutex::new(None);
+
+/// Saves ROCr's functions, for a ROCr whose library has another name or that is linked statically into the program.
+///
+/// # Safety
+/// `table` is null or ROCr's, as passed to `OnLoad`.
+pub unsafe fn save_tables(table: *const ApiPrefix) {
+    // SAFETY: the caller's promise.
+    let Some((core, amd)) = (unsafe { tables::tables(table.cast_mut()) }) else {
+        return;
+    };
+    // SAFETY: ROCr's tables, in versions that devprof supports.
+    let copied = unsafe {
+        Functions::copy(&raw const core.version).zip(Functions::copy(&raw const amd.version))
+    };
+    if let Some((core, amd_ext)) = copied {
+        *lock(&TABLES) = Some(Tables { core, amd_ext });
+    }
+}
+
+const RUNTIME: &str = "HSA";
+
+/// The HSA runtime lacks a function.
+pub fn missing(function: &'static str) -> Error {
+    Error::Missing {
+        runtime: RUNTIME,
+        function,
+    }
+}
+
+/// The error if `call` returned `status`, or failed in an equivalent way.
+pub fn failed(call: &'static str, status: Status) -> Error {
+    let code = Code {
+        runtime: RUNTIME,
+        number: status.0,
+    };
+    Error::Call { call, code }
+}
+
+/// `Ok` if `call` succeeded.
+pub fn check(call: &'static str, status: Status) -> Result<(), Error> {
+    match status {
+        Status::SUCCESS => Ok(()),
+        status => Err(failed(call, status)),
+    }
+}
+
+/// The HSA runtime, if it is in this process. Searched for at each call until it is found.
+pub fn find() -> Option<Result<&'static Api, Error>> {
+    static API: OnceLock<Api> = OnceLock::new();
+    if let Some(api) = API.get() {
+        return Some(Ok(api));
+    }
+    match resolve()? {
+        Ok(api) => Some(Ok(API.get_or_init(|| api))),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn resolve() -> Option<Result<Api, Error>> {
+    if let Some(library) = loaded_library(LIBRARIES) {
+        let api = Api::resolve(Source::Library(&library));
+        // The functions are used until the process ends.
+        std::mem::forget(library);
+        return Some(api);
+    }
+    if let Some(tables) = &*lock(&TABLES) {
+        return Some(Api::resolve(Source::Tables(tables)));
+    }
+    // A library with another name, or the program if it exports the functions.
+    if let Some(library) = with_symbol(c"hsa_system_get_info") {
+        return Some(Api::resolve(Source::Library(&library)));
+    }
+    let is_linked = Source::Linked
+        .function(
+            1,
+            Slot::CoreApiTable(offset_of!(hsa_abi::CoreApiTable, hsa_system_get_info)),
+        )
+        .is_some();
+    is_linked.then(|| Api::resolve(Source::Linked))
+}
+
+/// The first file in symbol search order that defines a symbol. devprof itself must not define it.
+fn with_symbol(symbol: &CStr) -> Option<Library> {
+    // SAFETY: `dlsym` with a C string.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
+    if found.is_null() {
+        return None;
+    }
+    let library = loader::path_of(found).and_then(|path| {
+        // SAFETY: as in `loaded_library`.
+        unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
+    });
+    // The program itself cannot be opened by its name.
+    Some(library.unwrap_or_else(Library::this))
+}
+
+/// The HSA runtime, for functions that HSA calls.
+pub fn loaded_api() -> Result<&'static Api, Error> {
+    find().unwrap_or(Err(failed("hsa_init", Status::NOT_INITIALIZED)))
+}
+
+/// The first of the named libraries that is loaded.
+pub fn loaded_library(names: &[&str]) -> Option<Library> {
+    names.iter().find_map(|name| {
+        // SAFETY: with RTLD_NOLOAD no constructor runs: the library is already loaded, or the call fails.
+        unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
+    })
+}
+
+impl Api {
+    /// Whether HSA is initialized. Reads the system time: every version supports that, and it does not initialize HSA.
+    pub fn is_initialized(&self) -> Result<bool, Error> {
+        let mut ticks = 0u64;
+        // SAFETY: the attribute is a u64. A runtime that is not initialized returns an error.
+        let status = unsafe {
+            (self.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
+        };
+        if status == Status::NOT_INITIALIZED {
+            return Ok(false);
+        }
+        check("hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP)", status).map(|()| true)
+    }
+
+    /// Keeps HSA initialized until the process ends. HSA must be initialized.
+    pub fn hold(&self) -> Result<(), Error> {
+        // SAFETY: HSA is initialized, so this only increments its reference count (hsa.h, hsa_init).
+        check("hsa_init", unsafe { (self.hsa_init)() })
+    }
+
+    /// The AMD loader extension. HSA must be initialized.
+    pub fn loader(&self) -> Result<&LoaderTable, Error> {
+        if let Some(table) = self.loader.get() {
+            return Ok(table);
+        }
+        let mut table = std::mem::MaybeUninit::<LoaderTable>::zeroed();
+        // SAFETY: the runtime writes at most the given number of bytes.
+        let status = unsafe {
+            (self.hsa_system_get_major_extension_table)(
+                HSA_EXTENSION_AMD_LOADER,
+                1,
+                size_of::<LoaderTable>(),
+                table.as_mut_ptr().cast(),
+            )
+        };
+        check(
+            "hsa_system_get_major_extension_table(HSA_EXTENSION_AMD_LOADER)",
+            status,
+        )?;
+        // SAFETY: zero if the runtime's table is smaller, so it is read as a number.
+        let last = unsafe {
+            (&raw const (*table.as_ptr()).iterate_executables)
+                .cast::<usize>()
+                .read()
+        };
+        if last == 0 {
+            return Err(missing("hsa_ven_amd_loader_iterate_executables"));
+        }
+        // SAFETY: the call succeeded. It has written the last function, and so all functions before it.
+        Ok(self.loader.get_or_init(|| unsafe { table.assume_init() }))
+    }
+}

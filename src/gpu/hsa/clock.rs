@@ -1,0 +1,37 @@
+//! HSA's system clock.
+
+use super::api::{check, failed};
+use super::saved_api_table::saved;
+use crate::gpu::runtime::Error;
+use hsa_abi::{HSA_SYSTEM_INFO_TIMESTAMP, HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, Status};
+
+/// `HSA_SYSTEM_INFO_TIMESTAMP`; 0 if HSA is not initialized.
+pub fn system_time() -> u64 {
+    let mut ticks = 0u64;
+    if let Some(saved) = saved() {
+        // SAFETY: the attribute is a u64; a runtime that is not initialized does not write it.
+        unsafe {
+            (saved.core.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast());
+        }
+    }
+    ticks
+}
+
+/// Ticks per second of the system clock.
+pub fn clock_frequency() -> Result<u64, Error> {
+    const WHAT: &str = "hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY)";
+    let saved = saved().ok_or_else(|| failed(WHAT, Status::NOT_INITIALIZED))?;
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a u64.
+    let status = unsafe {
+        (saved.core.hsa_system_get_info)(
+            HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY,
+            (&raw mut frequency).cast(),
+        )
+    };
+    check(WHAT, status)?;
+    match frequency {
+        0 => Err(failed(WHAT, Status::ERROR)),
+        frequency => Ok(frequency),
+    }
+}

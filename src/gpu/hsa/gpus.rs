@@ -1,0 +1,79 @@
+//! The description of a GPU that a trace records.
+
+use super::api::{check, loaded_api};
+use super::query;
+use crate::gpu::runtime::Error;
+use hsa_abi::{
+    AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, Status,
+};
+
+pub struct Gpu {
+    /// Index in HSA's list of all agents.
+    pub index: u32,
+    pub target: String,
+    pub product: Option<String>,
+    pub node: u32,
+    pub compute_units: u32,
+    /// Ticks of its clock per second; 0 if unknown.
+    pub frequency: u64,
+}
+
+/// The process's GPUs.
+pub fn all() -> Vec<AgentHandle> {
+    let agents = loaded_api().and_then(query::agents);
+    agents.map_or(Vec::new(), |(agents, _)| {
+        agents
+            .gpus
+            .iter()
+            .map(|gpu| AgentHandle(gpu.id.0))
+            .collect()
+    })
+}
+
+/// The description of a GPU; `None` for another agent.
+pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
+    let api = loaded_api()?;
+    let all = query::all_agents(api)?;
+    let (agents, _) = query::agents(api)?;
+    let Some(gpu) = agents.gpus.into_iter().find(|gpu| gpu.id.0 == handle.0) else {
+        return Ok(None);
+    };
+    let number = |attribute| {
+        let mut value = 0u32;
+        // SAFETY: the attributes that are read here are u32.
+        let status =
+            unsafe { (api.hsa_agent_get_info)(handle, attribute, (&raw mut value).cast()) };
+        check("hsa_agent_get_info", status).map(|()| value)
+    };
+    let mut frequency = 0u64;
+    // SAFETY: the attribute is a u64. Older runtimes do not support it.
+    let known = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY,
+            (&raw mut frequency).cast(),
+        )
+    };
+    if known != Status::SUCCESS {
+        frequency = 0;
+    }
+    let mut product = [0u8; 64];
+    // SAFETY: the attribute is char[64].
+    let named = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            HSA_AMD_AGENT_INFO_PRODUCT_NAME,
+            product.as_mut_ptr().cast(),
+        )
+    };
+    let product = query::string(&product).trim().to_owned();
+    Ok(Some(Gpu {
+        index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
+        target: gpu.name,
+        product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
+        node: number(HSA_AGENT_INFO_NODE)?,
+        compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,
+        frequency,
+    }))
+}

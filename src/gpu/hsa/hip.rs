@@ -1,0 +1,195 @@
+//! HIP, if it is in the process: waits for its streams, and copies if HSA cannot. Mirrors `hip/hip_runtime_api.h` of
+//! HIP 6 and 7.
+
+use super::api::loaded_library;
+use crate::sys::loader;
+use libloading::os::unix::Library;
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+/// The file names of HIP.
+const LIBRARIES: &[&str] = &[
+    "libamdhip64.so.7",
+    "libamdhip64.so.6",
+    "libamdhip64.so.5",
+    "libamdhip64.so",
+];
+
+/// `hipMemcpyDeviceToHost`.
+const DEVICE_TO_HOST: c_int = 2;
+/// `hipStreamCaptureModeRelaxed`.
+const CAPTURE_MODE_RELAXED: c_int = 2;
+
+macro_rules! functions {
+    ($($symbol:ident $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
+        struct Hip {
+            $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+        }
+
+        /// The symbols, in the order of [`LINKED`].
+        const SYMBOLS: &[&CStr] = &[$(
+            match CStr::from_bytes_with_nul(concat!(stringify!($symbol), "\0").as_bytes()) {
+                Ok(symbol) => symbol,
+                Err(_) => panic!("a symbol contains a NUL byte"),
+            }
+        ),*];
+
+        // Weak references, which are null if the program does not contain the functions.
+        std::arch::global_asm!(
+            ".pushsection .data.rel.ro.devprof_hip,\"aw\",@progbits",
+            $(concat!(".weakref devprof_weak_", stringify!($symbol), ", ", stringify!($symbol)),)*
+            ".hidden devprof_linked_hip",
+            ".globl devprof_linked_hip",
+            ".balign 8",
+            "devprof_linked_hip:",
+            $(concat!(".quad devprof_weak_", stringify!($symbol)),)*
+            ".popsection",
+        );
+
+        impl Hip {
+            fn resolve() -> Option<Hip> {
+                let library = loaded_library(LIBRARIES);
+                let mut n = 0..;
+                let hip = Hip {
+                    $($name: {
+                        let function = find(library.as_ref(), n.next()?)?;
+                        // SAFETY: the type of the function in hip_runtime_api.h; the library is never unloaded.
+                        unsafe {
+                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
+                        }
+                    },)*
+                };
+                // The functions are used until the process ends.
+                std::mem::forget(library);
+                Some(hip)
+            }
+        }
+    };
+}
+
+functions! {
+    hipGetDeviceCount get_device_count: fn(*mut c_int) -> c_int,
+    hipSetDevice set_device: fn(c_int) -> c_int,
+    hipDeviceSynchronize device_synchronize: fn() -> c_int,
+    hipDevicePrimaryCtxGetState primary_context_state: fn(c_int, *mut c_uint, *mut c_int) -> c_int,
+    hipThreadExchangeStreamCaptureMode exchange_capture_mode: fn(*mut c_int) -> c_int,
+}
+
+unsafe extern "C" {
+    /// The functions of HIP if it is linked statically into the program, together with the archive.
+    #[link_name = "devprof_linked_hip"]
+    static LINKED: [*mut c_void; SYMBOLS.len()];
+}
+
+fn hip() -> Option<&'static Hip> {
+    static HIP: OnceLock<Hip> = OnceLock::new();
+    if let Some(hip) = HIP.get() {
+        return Some(hip);
+    }
+    let hip = Hip::resolve()?;
+    Some(HIP.get_or_init(|| hip))
+}
+
+/// A function of HIP, by its index in [`SYMBOLS`]: from `library`, or, if HIP has another file name, from the global
+/// symbol scope, or else the statically linked one.
+fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
+    let symbol = SYMBOLS.get(n)?;
+    let found = match library {
+        // SAFETY: not called here.
+        Some(library) => unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }
+            .map_or(std::ptr::null_mut(), |found| *found),
+        None => global_symbol(symbol),
+    };
+    // SAFETY: written only by the static and the dynamic linker.
+    let linked = unsafe { *LINKED.get(n)? };
+    match (found.is_null(), is_in_devprof(linked)) {
+        (false, _) => Some(found),
+        (true, false) if !linked.is_null() => Some(linked),
+        _ => None,
+    }
+}
+
+/// Whether a function is in the same file as this copy of devprof. devprof defines some of HIP's functions for traces.
+fn is_in_devprof(function: *const c_void) -> bool {
+    loader::are_in_same_file(function, is_in_devprof as *const c_void)
+}
+
+/// The function of this name in the global symbol scope, except devprof's. Null if there is none.
+fn global_symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: `dlsym` with a C string.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    match is_in_devprof(first) {
+        // SAFETY: as above.
+        true => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
+        false => first,
+    }
+}
+
+/// The function of HIP that a call of `symbol` would reach without devprof.
+pub fn function(symbol: &CStr) -> Option<*mut c_void> {
+    next_function(symbol, LIBRARIES)
+}
+
+/// The function that a call of `symbol` would reach without devprof: the one in the next file in symbol search order, or
+/// else in the first of the libraries that is loaded. (A library that was loaded with RTLD_LOCAL is not in the search
+/// order.)
+pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
+    // SAFETY: `dlsym` with a C string.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    let library = loaded_library(libraries)?;
+    // SAFETY: not called here.
+    let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
+    let function = found.ok().map(|found| *found);
+    // The function is used until the process ends.
+    std::mem::forget(library);
+    function
+}
+
+/// Copies with `hipMemcpy`. Returns false if HIP is not in the process, or if the copy fails.
+///
+/// # Safety
+/// `to` has `size` bytes, and `from` is in memory that is allocated on an agent.
+pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) -> bool {
+    type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
+    let Some(memcpy) = function(c"hipMemcpy") else {
+        return false;
+    };
+    // SAFETY: the type of the function in hip_runtime_api.h, and the caller's promise.
+    unsafe {
+        std::mem::transmute::<*mut c_void, Memcpy>(memcpy)(to, from, size, DEVICE_TO_HOST) == 0
+    }
+}
+
+/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit.
+///
+/// Sets the thread's stream capture mode to relaxed, so that it does not invalidate a capture of another thread, and
+/// changes the thread's current device.
+pub fn wait_for_devices() {
+    let Some(hip) = hip() else { return };
+    let mut mode = CAPTURE_MODE_RELAXED;
+    let mut count = 0;
+    // SAFETY: HIP's functions with arguments of their types.
+    unsafe {
+        (hip.exchange_capture_mode)(&raw mut mode);
+        if (hip.get_device_count)(&raw mut count) != 0 {
+            return;
+        }
+        for device in 0..count {
+            let (mut flags, mut active) = (0, 0);
+            if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
+                && active != 0
+                && (hip.set_device)(device) == 0
+            {
+                (hip.device_synchronize)();
+            }
+        }
+    }
+}
+
+/// Whether HIP is in the process.
+pub fn is_loaded() -> bool {
+    hip().is_some()
+}

@@ -1,0 +1,135 @@
+//! Implements [`Runtime`] for HSA.
+
+use super::api::{self, Api};
+use super::staging::{BATCH, Staging};
+use super::{query, wait};
+use crate::gpu::runtime::*;
+use crate::support::sync::lock;
+use hsa_abi::{AgentHandle, ExecutableHandle};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+/// HSA, and what devprof has allocated in it.
+pub struct Hsa {
+    api: &'static Api,
+    agents: Mutex<PerAgent>,
+}
+
+#[derive(Default)]
+struct PerAgent {
+    /// The first CPU agent, after the agents were read. Pinned memory belongs to it.
+    cpu: Option<AgentHandle>,
+    staging: HashMap<AgentId, Staging>,
+}
+
+static HSA: OnceLock<Hsa> = OnceLock::new();
+
+/// HSA, if it was found before.
+pub fn known() -> Option<&'static Hsa> {
+    HSA.get()
+}
+
+/// HSA, if it is in this process. Searched for at each call until it is found.
+pub fn find() -> Option<Result<&'static Hsa, Error>> {
+    let api = match api::find()? {
+        Ok(api) => api,
+        Err(error) => return Some(Err(error)),
+    };
+    Some(Ok(HSA.get_or_init(|| Hsa {
+        api,
+        agents: Mutex::default(),
+    })))
+}
+
+impl Hsa {
+    /// Whether HSA is initialized. See [`Api::is_initialized`].
+    pub fn is_initialized(&self) -> Result<bool, Error> {
+        self.api.is_initialized()
+    }
+
+    /// Keeps HSA initialized until the process ends. HSA must be initialized.
+    pub fn hold(&self) -> Result<(), Error> {
+        self.api.hold()
+    }
+
+    /// In the child of a fork: forgets what belongs to the parent. If a thread that the child does not have holds the
+    /// lock, the lock is held forever.
+    pub fn forget_parent(&self) {
+        if let Ok(mut agents) = self.agents.try_lock() {
+            std::mem::forget(std::mem::take(&mut *agents));
+        }
+    }
+
+    fn with_staging<T>(&self, agent: AgentId, work: impl FnOnce(&mut Staging) -> T) -> T {
+        let mut agents = lock(&self.agents);
+        let PerAgent { cpu, staging } = &mut *agents;
+        let staging = staging
+            .entry(agent)
+            .or_insert_with(|| Staging::new(self.api, AgentHandle(agent.0), *cpu));
+        work(staging)
+    }
+}
+
+impl Runtime for Hsa {
+    fn agents(&self) -> Result<Agents, Error> {
+        let (agents, cpu) = query::agents(self.api)?;
+        lock(&self.agents).cpu = cpu;
+        Ok(agents)
+    }
+
+    fn segments(&self) -> Result<Segments, Error> {
+        query::segments(self.api)
+    }
+
+    fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error> {
+        query::segments_of(self.api, ExecutableHandle(executable.0))
+    }
+
+    fn variables(
+        &self,
+        executable: ExecutableId,
+        agent: AgentId,
+        is_wanted: fn(&[u8]) -> bool,
+    ) -> Result<Vec<Variable>, Error> {
+        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        query::variables(self.api, executable, agent, is_wanted)
+    }
+
+    fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String> {
+        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        query::uri(self.api, executable, agent)
+    }
+
+    fn largest_piece(&self) -> usize {
+        BATCH
+    }
+
+    fn read(
+        &self,
+        agent: AgentId,
+        pieces: &[Range<u64>],
+        limit: Duration,
+        take: Take,
+    ) -> Result<(), Error> {
+        self.with_staging(agent, |staging| staging.copy(pieces, limit, take))
+    }
+
+    fn fill(&self, agent: AgentId, range: &Range<u64>, byte: u8) -> Result<(), Error> {
+        self.with_staging(agent, |staging| staging.fill(range, byte))
+    }
+
+    fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error> {
+        self.with_staging(agent, |staging| staging.write_back(limit))
+    }
+
+    fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait> {
+        wait::begin(self.api, all, limit)
+    }
+
+    fn release(&self) {
+        let staging = std::mem::take(&mut lock(&self.agents).staging);
+        staging.into_values().for_each(Staging::release);
+    }
+}

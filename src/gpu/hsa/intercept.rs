@@ -1,0 +1,507 @@
+//! Creates the program's queues as intercept queues and passes their packets to handlers. Mirrors `hsa/hsa_api_trace.h`.
+
+use super::api::loaded_api;
+use super::cooperative;
+use super::saved_api_table::{SavedTables, saved};
+use super::{doorbell, query, tool_hooks};
+use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
+use crate::gpu::runtime::AgentId;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::lock;
+use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
+use hsa_abi::{
+    AgentHandle, HSA_QUEUE_TYPE_COOPERATIVE, HSA_QUEUE_TYPE_SINGLE, PacketWriter, Queue,
+    QueueErrorCallback, Status,
+};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// The intercept queues, by address.
+static QUEUES: Mutex<Option<HashMap<usize, QueuePointer>>> = Mutex::new(None);
+
+static SAW_QUEUE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has created a queue on a GPU, traced or not.
+pub fn saw_queue() -> bool {
+    SAW_QUEUE.load(Ordering::Relaxed)
+}
+
+thread_local! {
+    /// The address of the last queue for which this thread has registered a packet handler.
+    static REGISTERED: Cell<usize> = const { Cell::new(0) };
+}
+
+struct QueuePointer(*mut InterceptQueue);
+
+/// The data that ROCr passes to [`handle_packets`].
+struct InterceptQueue {
+    /// `None`: packets are passed on unchanged.
+    handler: Option<Box<dyn PacketHandler>>,
+    queue: *const Queue,
+    /// The packets of the current batch.
+    batch: Vec<Packet>,
+}
+
+/// The number of packets for which a batch has memory from the start.
+const BATCH_CAPACITY: usize = 512;
+
+// SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
+unsafe impl Send for QueuePointer {}
+
+fn queues() -> MutexGuard<'static, Option<HashMap<usize, QueuePointer>>> {
+    lock(&QUEUES)
+}
+
+/// Whether devprof has registered a handler for the queue's packets.
+pub fn is_intercepted(queue: *mut Queue) -> bool {
+    guarded(Cost::Dispatches, false, || {
+        let queues = queues();
+        let queues = queues.as_ref();
+        queues.is_some_and(|queues| queues.contains_key(&(queue as usize)))
+    })
+}
+
+/// Whether this thread is creating or destroying one of devprof's own queues.
+fn is_own_queue() -> bool {
+    let mut is_own = false;
+    report(Event::IsOwnQueue {
+        is_own: &mut is_own,
+    });
+    is_own
+}
+
+/// `hsa_queue_create`.
+pub unsafe extern "C" fn queue_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueErrorCallback>,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    create_traced(saved, agent, kind, |mode| {
+        let create = match mode {
+            QueueMode::Plain => saved.core.hsa_queue_create,
+            QueueMode::Intercept => intercept_create,
+        };
+        // SAFETY: the program's arguments, passed to functions of the same type (hsa_api_trace.h). On success, the
+        // function has written the queue's address.
+        unsafe {
+            let status = create(agent, size, kind, callback, data, private, group, queue);
+            created(status, queue)
+        }
+    })
+    .err()
+    .unwrap_or(Status::SUCCESS)
+}
+
+/// The result of a call that creates a queue.
+///
+/// # Safety
+/// If `status` is success, the call has written `queue`.
+unsafe fn created(status: Status, queue: *mut *mut Queue) -> Result<*mut Queue, Status> {
+    match status {
+        // SAFETY: the caller's promise.
+        Status::SUCCESS => Ok(unsafe { *queue }),
+        error => Err(error),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum QueueMode {
+    /// The queue that the program has requested.
+    Plain,
+    Intercept,
+}
+
+/// Creates a queue for the program with `create`, as an intercept queue if possible.
+fn create_traced(
+    saved: &SavedTables,
+    agent: AgentHandle,
+    kind: u32,
+    mut create: impl FnMut(QueueMode) -> Result<*mut Queue, Status>,
+) -> Result<*mut Queue, Status> {
+    let is_gpu = || {
+        loaded_api()
+            .and_then(|api| query::is_gpu(api, agent))
+            .unwrap_or(false)
+    };
+    if is_own_queue() || !guarded(Cost::Dispatches, false, is_gpu) {
+        return create(QueueMode::Plain);
+    }
+    SAW_QUEUE.store(true, Ordering::Relaxed);
+    if kind == HSA_QUEUE_TYPE_COOPERATIVE {
+        let queue = create(QueueMode::Plain)?;
+        guarded(Cost::Dispatches, (), || cooperative::acquired(queue));
+        return Ok(queue);
+    }
+    if guarded(Cost::Dispatches, false, another_tool_creates_queues) {
+        REGISTERED.set(0);
+        let queue = create(QueueMode::Plain)?;
+        // The tool may have called `intercept_create` through ROCr's table, which has registered the queue.
+        // SAFETY: a new queue.
+        if REGISTERED.get() == queue as usize || unsafe { register(saved, agent, queue) }.is_ok() {
+            return Ok(queue);
+        }
+        // The tool does not create intercept queues.
+        // SAFETY: nothing else refers to the queue yet.
+        unsafe { (saved.core.hsa_queue_destroy)(queue) };
+    }
+    if let Ok(queue) = create(QueueMode::Intercept) {
+        return Ok(queue);
+    }
+    // Without devprof, the program would get this queue.
+    let queue = create(QueueMode::Plain)?;
+    diagnostics::lost(
+        "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_create failed",
+    );
+    Ok(queue)
+}
+
+/// `hsa_amd_queue_create`.
+pub unsafe extern "C" fn amd_queue_create(
+    agent: AgentHandle,
+    descs: *mut QueueCreateDesc,
+    count: u32,
+) -> Status {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.create?)))
+    else {
+        return Status::ERROR;
+    };
+    if descs.is_null() {
+        // SAFETY: the program's arguments.
+        return unsafe { plain(agent, descs, count) };
+    }
+    let mut first_error = Status::SUCCESS;
+    for n in 0..count as usize {
+        // SAFETY: the program passes `count` descriptors.
+        let (desc, engine, version, kind) = unsafe {
+            let desc = descs.add(n);
+            (desc, (*desc).engine, (*desc).version, (*desc).kind)
+        };
+        let plain = || {
+            // SAFETY: one of the program's descriptors, passed to the function that the program called. On success, the
+            // function has set `queue`.
+            unsafe {
+                match plain(agent, desc, 1) {
+                    Status::SUCCESS => Ok((*desc).queue),
+                    error => Err(error),
+                }
+            }
+        };
+        let created = match engine == HSA_AMD_QUEUE_ENGINE_COMPUTE && version == 1 {
+            true => create_traced(saved, agent, kind, |mode| match mode {
+                QueueMode::Plain => plain(),
+                // SAFETY: one of the program's descriptors.
+                QueueMode::Intercept => unsafe { intercept_create_from(saved, agent, desc) },
+            }),
+            false => plain(),
+        };
+        if let (Err(error), Status::SUCCESS) = (created, first_error) {
+            first_error = error;
+        }
+    }
+    first_error
+}
+
+/// Creates an intercept queue with the properties of a descriptor, except for the memory of its ring.
+///
+/// # Safety
+/// As for `hsa_amd_queue_create` with one descriptor.
+unsafe fn intercept_create_from(
+    saved: &SavedTables,
+    agent: AgentHandle,
+    desc: *mut QueueCreateDesc,
+) -> Result<*mut Queue, Status> {
+    let mut queue = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let requested = &*desc;
+        let status = intercept_create(
+            agent,
+            requested.size / PACKET_SIZE,
+            requested.kind,
+            requested.callback,
+            requested.data,
+            requested.private_segment_size,
+            u32::MAX,
+            &raw mut queue,
+        );
+        let queue = created(status, &raw mut queue)?;
+        let mut status = (saved.amd.hsa_amd_queue_set_priority)(queue, requested.priority);
+        let is_error = |status: Status| status.0 >= Status::ERROR.0;
+        if !is_error(status) && !requested.cu_mask.is_null() && requested.cu_mask_count > 0 {
+            // HSA_STATUS_CU_MASK_REDUCED is not an error.
+            let set_mask = saved.amd.hsa_amd_queue_cu_set_mask;
+            status = set_mask(queue, requested.cu_mask_count, requested.cu_mask);
+        }
+        if is_error(status) {
+            queue_destroy(queue);
+            return Err(status);
+        }
+        (*desc).queue = queue;
+        Ok(queue)
+    }
+}
+
+/// Bytes.
+const PACKET_SIZE: u32 = 64;
+/// The size of an intercept queue that replaces a counted queue, packets.
+const COUNTED_QUEUE_SIZE: u32 = 16384;
+
+/// `hsa_amd_counted_queue_acquire`. Counted queues share a ring; a traced program gets a separate queue instead.
+pub unsafe extern "C" fn counted_queue_acquire(
+    agent: AgentHandle,
+    kind: u32,
+    priority: u32,
+    callback: Option<QueueErrorCallback>,
+    data: *mut c_void,
+    flags: u64,
+    queue: *mut *mut Queue,
+) -> Status {
+    let Some((saved, plain)) =
+        saved().and_then(|saved| Some((saved, saved.queue_functions.acquire?)))
+    else {
+        return Status::ERROR;
+    };
+    if queue.is_null() || kind > HSA_QUEUE_TYPE_SINGLE {
+        // SAFETY: the program's arguments; the function returns an error.
+        return unsafe { plain(agent, kind, priority, callback, data, flags, queue) };
+    }
+    // SAFETY: the program's arguments, passed to functions of these types. On success, the function has written the
+    // queue's address.
+    create_traced(saved, agent, kind, |mode| unsafe {
+        let status = match mode {
+            QueueMode::Plain => plain(agent, kind, priority, callback, data, flags, queue),
+            QueueMode::Intercept => {
+                let unknown = u32::MAX;
+                intercept_create(
+                    agent,
+                    COUNTED_QUEUE_SIZE,
+                    kind,
+                    callback,
+                    data,
+                    unknown,
+                    unknown,
+                    queue,
+                )
+            }
+        };
+        let queue = created(status, queue)?;
+        if let QueueMode::Intercept = mode {
+            // If this fails, the queue has the default priority.
+            (saved.amd.hsa_amd_queue_set_priority)(queue, priority);
+        }
+        Ok(queue)
+    })
+    .err()
+    .unwrap_or(Status::SUCCESS)
+}
+
+/// `hsa_amd_counted_queue_release`.
+pub unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
+    let Some((_, plain)) = saved().and_then(|saved| Some((saved, saved.queue_functions.release?)))
+    else {
+        return Status::ERROR;
+    };
+    let is_intercepted = is_intercepted(queue);
+    // SAFETY: the program's argument.
+    unsafe {
+        match is_intercepted {
+            true => queue_destroy(queue),
+            false => plain(queue),
+        }
+    }
+}
+
+/// `hsa_amd_queue_intercept_create`, for a queue that devprof or another tool intercepts. The handler of the other tool
+/// gets the packets first.
+pub unsafe extern "C" fn intercept_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueErrorCallback>,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    // SAFETY: the caller's arguments.
+    let status = unsafe {
+        (saved.amd.hsa_amd_queue_intercept_create)(
+            agent, size, kind, callback, data, private, group, queue,
+        )
+    };
+    // Another tool may create devprof's own queues as intercept queues.
+    if status == Status::SUCCESS && !is_own_queue() {
+        SAW_QUEUE.store(true, Ordering::Relaxed);
+        // SAFETY: on success, the function has written the queue's address.
+        let queue = unsafe { *queue };
+        report(Event::QueueCreated {
+            source: Source::Tool,
+            queue: queue as usize,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
+        });
+        // SAFETY: a new intercept queue.
+        if let Err(refused) = unsafe { register(saved, agent, queue) } {
+            diagnostics::lost(format_args!(
+                "the trace misses the dispatches of a queue: hsa_amd_queue_intercept_register failed: {refused:?}"
+            ));
+        }
+    }
+    status
+}
+
+/// Whether a tool that ROCr loaded before devprof creates the queues.
+fn another_tool_creates_queues() -> bool {
+    loaded_api()
+        .is_ok_and(|api| !tool_hooks::rocr_creates_queues(api.hsa_agent_get_info as *const c_void))
+}
+
+/// Registers the packet handler of a queue. Returns HSA's error if it is not an intercept queue.
+///
+/// # Safety
+/// `queue` is a new queue of `agent` without packets.
+unsafe fn register(
+    saved: &SavedTables,
+    agent: AgentHandle,
+    queue: *mut Queue,
+) -> Result<(), Status> {
+    guarded(Cost::Dispatches, Err(Status::ERROR), || {
+        let data = Box::into_raw(Box::new(InterceptQueue {
+            handler: None,
+            queue,
+            batch: Vec::with_capacity(BATCH_CAPACITY),
+        }));
+        // SAFETY: the box is dropped after the queue was destroyed.
+        let status = unsafe {
+            (saved.amd.hsa_amd_queue_intercept_register)(queue, handle_packets, data.cast())
+        };
+        if status != Status::SUCCESS {
+            // SAFETY: the handler was not registered.
+            drop(unsafe { Box::from_raw(data) });
+            return Err(status);
+        }
+        queues()
+            .get_or_insert_default()
+            .insert(queue as usize, QueuePointer(data));
+        REGISTERED.set(queue as usize);
+        // SAFETY: the new queue.
+        let profiling = unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, 1) };
+        if profiling != Status::SUCCESS {
+            diagnostics::lost(format_args!(
+                "the trace may have no times for a queue: hsa_amd_profiling_set_profiler_enabled failed: {profiling:?}"
+            ));
+        }
+        // SAFETY: the queue exists, and its handler is not called before a packet is written to it. `queue_destroy`
+        // removes the doorbell.
+        unsafe {
+            report(Event::InterceptQueueCreated {
+                agent: AgentId(agent.0),
+                queue: queue as usize,
+                size: (*queue).size,
+                handler: &mut (*data).handler,
+            });
+            if (*data).handler.is_some() {
+                doorbell::add(queue);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `hsa_queue_destroy`.
+pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
+    let Some(saved) = saved() else {
+        return Status::ERROR;
+    };
+    if !is_own_queue() {
+        guarded(Cost::Dispatches, (), || cooperative::released(queue));
+    }
+    // Removed first: as soon as the queue is destroyed, another queue may get its address.
+    let data = guarded(Cost::Dispatches, None, || {
+        let mut queues = queues();
+        queues.as_mut()?.remove(&(queue as usize))
+    });
+    if data.is_some() {
+        // SAFETY: an intercept queue that is not yet destroyed.
+        guarded(Cost::Dispatches, (), || unsafe { doorbell::remove(queue) });
+    }
+    // SAFETY: the program's argument.
+    let status = unsafe { (saved.core.hsa_queue_destroy)(queue) };
+    guarded(Cost::Dispatches, (), || {
+        let Some(QueuePointer(data)) = data else {
+            return;
+        };
+        if status == Status::SUCCESS {
+            // SAFETY: created by `register`; its queue was destroyed.
+            let data = *unsafe { Box::from_raw(data) };
+            if let Some(handler) = data.handler {
+                handler.close();
+            }
+        } else {
+            queues()
+                .get_or_insert_default()
+                .insert(queue as usize, QueuePointer(data));
+        }
+    });
+    status
+}
+
+/// HSA was shut down, which destroyed all queues. The handlers' data is leaked: a thread of ROCr may still be returning
+/// from a handler.
+pub fn forget_queues() {
+    *queues() = None;
+    cooperative::forget();
+    doorbell::remove_all();
+}
+
+/// Handles the packets that a program has written to an intercept queue (`hsa_amd_queue_intercept_handler`).
+unsafe extern "C" fn handle_packets(
+    packets: *const c_void,
+    count: u64,
+    index: u64,
+    data: *mut c_void,
+    writer: PacketWriter,
+) {
+    let out = guarded(Cost::Dispatches, None, || {
+        // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
+        // queue was destroyed.
+        let InterceptQueue {
+            handler,
+            queue,
+            batch,
+        } = unsafe { &mut *data.cast::<InterceptQueue>() };
+        let handler = handler.as_mut()?;
+        batch.clear();
+        batch.extend((0..count).map(|n| {
+            // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.
+            let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
+            if packet[0] as u8 == doorbell::INVALID as u8 {
+                // SAFETY: as above, the queue is not destroyed.
+                let header = unsafe { doorbell::withheld_header(*queue, index + n) };
+                packet[0] = packet[0] & !0xffff | u64::from(header.unwrap_or(packet[0] as u16));
+            }
+            packet
+        }));
+        let out = handler.take(index, batch);
+        Some((out.as_ptr().cast(), out.len() as u64))
+    });
+    // Without a handler, and after an internal error, the packets are passed on unchanged.
+    let (packets, count) = out.unwrap_or((packets, count));
+    // SAFETY: the packets stay valid until the next call of this handler.
+    unsafe { writer(packets, count) };
+}

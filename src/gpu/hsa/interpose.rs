@@ -1,0 +1,196 @@
+//! Functions of HSA that devprof interposes: those of the archive in a program that is linked with it, and those of the
+//! shared library if it is preloaded. HIP's calls reach them instead of ROCr's functions, so devprof observes
+//! executables and queues even if ROCr does not load it as a tool.
+//!
+//! They have HSA's names in the builds of tools/build-runtime (the feature `interpose`). In other builds, such as tests
+//! that provide their own HSA runtime, they have other names.
+
+use super::api;
+use super::hip::next_function;
+use super::tool_hooks::destroy_executable;
+use crate::gpu::events::{Event, Source, report};
+use crate::gpu::runtime::ExecutableId;
+use hsa_abi::{
+    AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
+    function,
+};
+use std::ffi::{CStr, c_char, c_void};
+
+const SOURCE: Source = Source::Interposed;
+
+/// ROCr's function of this name. `F`: its type, a function pointer.
+///
+/// # Safety
+/// `F` is the type of the function in `hsa/hsa.h`.
+unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let function = next_function(name, api::LIBRARIES)?;
+    // SAFETY: the address of a function; the caller's promise about its type.
+    Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
+}
+
+/// `hsa_init`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_init"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_init() -> Status {
+    type Init = unsafe extern "C" fn() -> Status;
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(init) = (unsafe { next::<Init>(c"hsa_init") }) else {
+        return Status::ERROR;
+    };
+    let mut was_accepted = false;
+    report(Event::Initializing {
+        is_accepted: &mut was_accepted,
+    });
+    // SAFETY: a function without arguments.
+    let status = unsafe { init() };
+    report(Event::Initialized {
+        was_accepted,
+        is_success: status == Status::SUCCESS,
+    });
+    status
+}
+
+/// `hsa_shut_down`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_shut_down"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    let mut is_accepted = false;
+    report(Event::ShuttingDown {
+        source: SOURCE,
+        is_accepted: &mut is_accepted,
+    });
+    // SAFETY: a function without arguments.
+    let status = unsafe { shut_down() };
+    if is_accepted {
+        report(Event::ShutDown { source: SOURCE });
+    }
+    status
+}
+
+/// `hsa_executable_freeze`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_freeze"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_executable_freeze(
+    executable: ExecutableHandle,
+    options: *const c_char,
+) -> Status {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(freeze) =
+        (unsafe { next::<function::hsa_executable_freeze>(c"hsa_executable_freeze") })
+    else {
+        return Status::NOT_INITIALIZED;
+    };
+    // SAFETY: the program's arguments.
+    let status = unsafe { freeze(executable, options) };
+    if status == Status::SUCCESS {
+        report(Event::Frozen {
+            source: SOURCE,
+            executable: ExecutableId(executable.0),
+        });
+    }
+    status
+}
+
+/// `hsa_executable_destroy`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_executable_destroy"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHandle) -> Status {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(destroy) =
+        (unsafe { next::<function::hsa_executable_destroy>(c"hsa_executable_destroy") })
+    else {
+        return Status::NOT_INITIALIZED;
+    };
+    // SAFETY: the program's argument.
+    unsafe { destroy_executable(SOURCE, executable, destroy) }
+}
+
+/// `hsa_queue_create`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_create"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_queue_create(
+    agent: AgentHandle,
+    size: u32,
+    kind: u32,
+    callback: Option<QueueErrorCallback>,
+    data: *mut c_void,
+    private: u32,
+    group: u32,
+    queue: *mut *mut Queue,
+) -> Status {
+    // SAFETY: the type of this function in `hsa/hsa.h`.
+    let Some(create) = (unsafe { next::<function::hsa_queue_create>(c"hsa_queue_create") }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    // SAFETY: the program's arguments.
+    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
+    if status == Status::SUCCESS {
+        // SAFETY: on success, the function has written the queue's address.
+        let queue = unsafe { *queue };
+        report(Event::QueueCreated {
+            source: SOURCE,
+            queue: queue as usize,
+            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
+        });
+    }
+    status
+}
+
+/// `hsa_queue_destroy`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_destroy"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_queue_destroy(queue: *mut Queue) -> Status {
+    // SAFETY: the program's argument.
+    unsafe { end_queue(c"hsa_queue_destroy", queue) }
+}
+
+/// `hsa_queue_inactivate`.
+///
+/// # Safety
+/// As in `hsa/hsa.h`.
+#[cfg_attr(feature = "interpose", unsafe(export_name = "hsa_queue_inactivate"))]
+#[cfg_attr(not(feature = "interpose"), unsafe(no_mangle))]
+pub unsafe extern "C" fn devprof_hsa_queue_inactivate(queue: *mut Queue) -> Status {
+    // SAFETY: the program's argument.
+    unsafe { end_queue(c"hsa_queue_inactivate", queue) }
+}
+
+/// Destroys or inactivates a queue with ROCr's function of this name, and reports it.
+///
+/// # Safety
+/// As for that function in `hsa/hsa.h`, which has the type of `hsa_queue_destroy`.
+unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
+    // SAFETY: the caller's promise.
+    let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
+        return Status::NOT_INITIALIZED;
+    };
+    report(Event::QueueDestroying {
+        source: SOURCE,
+        queue: queue as usize,
+    });
+    // SAFETY: the program's argument.
+    unsafe { end(queue) }
+}

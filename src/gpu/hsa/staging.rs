@@ -1,0 +1,380 @@
+//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
+//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
+//! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//!
+//! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
+//! bypass the GPU's caches.
+
+use super::api::{Api, check, failed};
+use super::hip;
+use super::write_back::WriteBack;
+use crate::gpu::runtime::{Error, Take};
+use hsa_abi::{
+    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED,
+    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+    HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_SEGMENT_GLOBAL, HSA_SIGNAL_CONDITION_LT,
+    HSA_WAIT_STATE_BLOCKED, PoolHandle, SignalHandle, SignalValue, Status,
+};
+use std::ffi::c_void;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How long a wait for copies may poll before it sleeps. In this time ROCr polls, with and without interrupts.
+const WAIT_SLICE: Duration = Duration::from_micros(20);
+/// The longest pause between two slices.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a wait
+/// 0.02 ms.
+pub const BATCH: usize = 16 << 20;
+/// The size of the smallest buffer, bytes.
+const MIN_SIZE: usize = 1 << 16;
+/// The alignment of pieces in the buffer: a cache line.
+const LINE: usize = 64;
+
+/// The buffer for copies from one agent.
+pub struct Staging {
+    api: &'static Api,
+    gpu: AgentHandle,
+    /// The CPU agent and its pool of pinned memory. `None` if it has no such pool.
+    host: Option<(AgentHandle, PoolHandle)>,
+    pinned: Option<Pinned>,
+    signal: Option<SignalHandle>,
+    /// The buffer for synchronous copies.
+    heap: Vec<u8>,
+    write_back: WriteBack,
+}
+
+#[derive(Clone, Copy)]
+struct Pinned {
+    base: *mut u8,
+    size: usize,
+}
+
+// SAFETY: the pinned memory belongs to its `Staging` alone, and HSA's functions may be called from any thread.
+unsafe impl Send for Pinned {}
+
+impl Staging {
+    /// `cpu`: the agent whose memory is used. Does not allocate memory.
+    pub fn new(api: &'static Api, gpu: AgentHandle, cpu: Option<AgentHandle>) -> Staging {
+        let host = cpu.and_then(|cpu| pinned_pool(api, cpu).map(|pool| (cpu, pool)));
+        Staging {
+            api,
+            gpu,
+            host,
+            pinned: None,
+            signal: None,
+            heap: Vec::new(),
+            write_back: WriteBack::new(api, gpu),
+        }
+    }
+
+    /// Copies `pieces` of device memory. For each it calls `take` with the number of the piece and its bytes, or the
+    /// error. Each piece must be non-empty, no larger than [`BATCH`], and in memory that is allocated on the agent.
+    /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
+    pub fn copy(
+        &mut self,
+        pieces: &[Range<u64>],
+        limit: Duration,
+        take: Take,
+    ) -> Result<(), Error> {
+        let mut first = 0;
+        while first < pieces.len() {
+            let offsets = offsets(&pieces[first..]);
+            let batch = &pieces[first..first + offsets.len()];
+            let copied = self.copy_batch(batch, &offsets, limit)?;
+            for (n, piece) in batch.iter().enumerate() {
+                let size = length(piece);
+                let bytes =
+                    match (copied[n], self.pinned) {
+                        // SAFETY: the bytes are in the buffer, their copy is complete, and `take` does not keep them.
+                        (true, Some(pinned)) => Ok(unsafe {
+                            std::slice::from_raw_parts(pinned.base.add(offsets[n]), size)
+                        }),
+                        _ => self.copy_one(piece),
+                    };
+                take(first + n, bytes);
+            }
+            first += batch.len();
+        }
+        Ok(())
+    }
+
+    /// See [`WriteBack::run`].
+    pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
+        self.write_back.run(limit)
+    }
+
+    /// Sets every byte of `range`, which must be in memory that is allocated on the agent.
+    pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
+        let most = length(range).min(BATCH);
+        // HSA need not lock the pages of pinned memory.
+        let bytes = match self.reserve(most) {
+            Some((_, pinned)) => pinned.base,
+            None => self.heap(most)?,
+        };
+        // SAFETY: `bytes` has that size, and no copy uses it now.
+        unsafe { bytes.write_bytes(byte, most) };
+        let mut start = range.start;
+        while start < range.end {
+            let size = length(&(start..range.end)).min(BATCH);
+            // SAFETY: `size` is at most the size of `bytes`, and the destination is a part of the range.
+            let status =
+                unsafe { (self.api.hsa_memory_copy)(start as *mut c_void, bytes.cast(), size) };
+            check("hsa_memory_copy", status)?;
+            start += size as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies one piece synchronously.
+    fn copy_one(&mut self, piece: &Range<u64>) -> Result<&[u8], Error> {
+        let size = length(piece);
+        let to = self.heap(size)?;
+        // SAFETY: `to` has `size` bytes, and the piece is in memory that is allocated on the agent.
+        let status =
+            unsafe { (self.api.hsa_memory_copy)(to.cast(), piece.start as *const c_void, size) };
+        // SAFETY: as above.
+        let is_copied = status == Status::SUCCESS
+            || unsafe { hip::copy_to_host(to.cast(), piece.start as *const c_void, size) };
+        match is_copied {
+            true => Ok(&self.heap[..size]),
+            false => Err(failed(
+                "hsa_amd_memory_async_copy, hsa_memory_copy and hipMemcpy",
+                status,
+            )),
+        }
+    }
+
+    /// A buffer of `size` bytes that is not pinned.
+    fn heap(&mut self, size: usize) -> Result<*mut u8, Error> {
+        self.heap.clear();
+        self.heap
+            .try_reserve(size)
+            .map_err(|_| failed("malloc", Status::ERROR))?;
+        self.heap.resize(size, 0);
+        Ok(self.heap.as_mut_ptr())
+    }
+
+    /// The pinned buffer, with at least `size` bytes. If it is too small, a larger one is allocated before it is freed.
+    fn reserve(&mut self, size: usize) -> Option<(AgentHandle, Pinned)> {
+        let (cpu, pool) = self.host?;
+        if let Some(pinned) = self.pinned.filter(|pinned| pinned.size >= size) {
+            return Some((cpu, pinned));
+        }
+        let size = size.checked_next_power_of_two()?.max(MIN_SIZE);
+        let pinned = Pinned {
+            base: self.allocate(pool, size).ok()?,
+            size,
+        };
+        if let Some(old) = self.pinned.replace(pinned) {
+            self.free(old);
+        }
+        Some((cpu, pinned))
+    }
+
+    fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
+        let mut base = std::ptr::null_mut::<c_void>();
+        // SAFETY: the pool allows allocation.
+        check("hsa_amd_memory_pool_allocate", unsafe {
+            (self.api.hsa_amd_memory_pool_allocate)(pool, size, 0, &raw mut base)
+        })?;
+        // SAFETY: one agent, no flags, memory of a pool.
+        let status =
+            unsafe { (self.api.hsa_amd_agents_allow_access)(1, &self.gpu, std::ptr::null(), base) };
+        if let Err(error) = check("hsa_amd_agents_allow_access", status) {
+            // SAFETY: allocated above, and not used yet.
+            unsafe { (self.api.hsa_amd_memory_pool_free)(base) };
+            return Err(error);
+        }
+        Ok(base.cast())
+    }
+
+    fn free(&self, pinned: Pinned) {
+        // SAFETY: allocated from a pool by `allocate`; all copies to it are complete. If this fails, the memory is
+        // leaked.
+        unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
+    }
+
+    /// Copies the pieces to their offsets in the pinned buffer concurrently, and waits. Returns which of them were
+    /// copied.
+    fn copy_batch(
+        &mut self,
+        pieces: &[Range<u64>],
+        offsets: &[usize],
+        limit: Duration,
+    ) -> Result<Vec<bool>, Error> {
+        let mut copied = vec![false; pieces.len()];
+        let end = match (offsets.last(), pieces.last()) {
+            (Some(offset), Some(piece)) => offset + length(piece),
+            _ => return Ok(copied),
+        };
+        let (Some((cpu, pinned)), Ok(signal)) = (self.reserve(end), self.signal()) else {
+            return Ok(copied);
+        };
+        let count = pieces.len() as SignalValue;
+        // SAFETY: the signal is this agent's, and no copy uses it now.
+        unsafe { (self.api.hsa_signal_store_relaxed)(signal, count) };
+        for (n, piece) in pieces.iter().enumerate() {
+            // SAFETY: the source is in the agent's allocated memory (the caller's promise), the destination in the
+            // buffer (`reserve`). Both exist until the wait below is over.
+            let status = unsafe {
+                (self.api.hsa_amd_memory_async_copy)(
+                    pinned.base.add(offsets[n]).cast(),
+                    cpu,
+                    piece.start as *const c_void,
+                    self.gpu,
+                    length(piece),
+                    0,
+                    std::ptr::null(),
+                    signal,
+                )
+            };
+            copied[n] = status == Status::SUCCESS;
+        }
+        // Each copy decrements the signal; the copies that were refused do not.
+        let refused = copied.iter().filter(|copied| !**copied).count() as SignalValue;
+        let start = Instant::now();
+        loop {
+            // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, which take at least a
+            // nanosecond.
+            let value = unsafe {
+                (self.api.hsa_signal_wait_scacquire)(
+                    signal,
+                    HSA_SIGNAL_CONDITION_LT,
+                    refused + 1,
+                    WAIT_SLICE.as_nanos() as u64,
+                    HSA_WAIT_STATE_BLOCKED,
+                )
+            };
+            if value == refused {
+                return Ok(copied);
+            }
+            if value < refused {
+                // A copy that fails makes the value negative. HSA does not report which one, and others may still run,
+                // so the buffer and the signal can neither be used nor freed any more.
+                self.pinned = None;
+                self.signal = None;
+                copied.fill(false);
+                return Ok(copied);
+            }
+            let elapsed = start.elapsed();
+            if elapsed >= limit {
+                // As above: the device may still write.
+                self.pinned = None;
+                self.signal = None;
+                return Err(failed(
+                    "waiting for hsa_amd_memory_async_copy",
+                    Status::ERROR,
+                ));
+            }
+            // The wait takes at most about an eighth longer than the copies.
+            std::thread::sleep((elapsed / 8).min(LONGEST_PAUSE));
+        }
+    }
+
+    fn signal(&mut self) -> Result<SignalHandle, Error> {
+        if let Some(signal) = self.signal {
+            return Ok(signal);
+        }
+        let mut signal = SignalHandle(0);
+        // SAFETY: no consumers are specified, so any agent may use the signal.
+        check("hsa_signal_create", unsafe {
+            (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
+        })?;
+        self.signal = Some(signal);
+        Ok(signal)
+    }
+
+    /// Frees all memory and signals. HSA must be initialized. A `Staging` that is dropped instead leaks them.
+    pub fn release(mut self) {
+        if let Some(pinned) = self.pinned.take() {
+            self.free(pinned);
+        }
+        if let Some(signal) = self.signal.take() {
+            // SAFETY: created by `Staging::signal`, and no copy uses it.
+            unsafe { (self.api.hsa_signal_destroy)(signal) };
+        }
+        self.write_back.release();
+    }
+}
+
+fn length(range: &Range<u64>) -> usize {
+    (range.end - range.start) as usize
+}
+
+/// The offsets of the first pieces in the buffer: as many as fit into a batch, at least one.
+fn offsets(pieces: &[Range<u64>]) -> Vec<usize> {
+    let mut offsets = Vec::new();
+    let mut end: usize = 0;
+    for piece in pieces {
+        let start = end.next_multiple_of(LINE);
+        end = start + length(piece);
+        if end > BATCH && !offsets.is_empty() {
+            break;
+        }
+        offsets.push(start);
+    }
+    offsets
+}
+
+/// A pool of fine-grained host memory that allows allocation.
+fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
+    struct Search<'a> {
+        api: &'a Api,
+        found: Option<PoolHandle>,
+    }
+    unsafe extern "C" fn visit(pool: PoolHandle, data: *mut c_void) -> Status {
+        // SAFETY: `data` is the search that `pinned_pool` passed; it is valid, and nothing else uses it, during the
+        // call.
+        let search = unsafe { &mut *data.cast::<Search>() };
+        let (mut segment, mut flags, mut allowed) = (u32::MAX, 0u32, false);
+        let info = search.api.hsa_amd_memory_pool_get_info;
+        // SAFETY: the attributes are a 32-bit enumeration, a u32 and a bool.
+        let known = unsafe {
+            info(
+                pool,
+                HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+                (&raw mut segment).cast(),
+            ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+                    (&raw mut flags).cast(),
+                ) == Status::SUCCESS
+                && info(
+                    pool,
+                    HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+                    (&raw mut allowed).cast(),
+                ) == Status::SUCCESS
+        };
+        if known
+            && segment == HSA_AMD_SEGMENT_GLOBAL
+            && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED != 0
+            && allowed
+        {
+            search.found = Some(pool);
+            return Status::INFO_BREAK;
+        }
+        Status::SUCCESS
+    }
+    let mut search = Search { api, found: None };
+    // SAFETY: `visit` gets the pointer passed here. The status is ignored: if it is an error, no pool was found.
+    unsafe { (api.hsa_amd_agent_iterate_memory_pools)(cpu, visit, (&raw mut search).cast()) };
+    search.found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_contains_as_many_pieces_as_fit() {
+        let size = BATCH as u64;
+        assert_eq!(offsets(&[0..100, 200..264, 300..301]), [0, 128, 192]);
+        assert_eq!(offsets(&[0..size, 0..1]), [0]);
+        assert_eq!(offsets(&[0..size / 2, 0..size / 2, 0..1]), [0, BATCH / 2]);
+        assert_eq!(offsets(&[0..size - 64, 0..64, 0..1]), [0, BATCH - 64]);
+        assert_eq!(offsets(&[]), []);
+    }
+}

@@ -1,0 +1,5 @@
+//! GPU runtimes. [`runtime`] defines the requests to a runtime, [`events`] the events that a runtime reports.
+
+pub mod events;
+pub mod hsa;
+pub mod runtime;

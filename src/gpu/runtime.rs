@@ -1,0 +1,166 @@
+//! The interface between drains and GPU runtimes.
+
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+/// A GPU: `hsa_agent_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(pub u64);
+
+/// Code objects that were loaded together: `hsa_executable_t`. Runtimes reuse the id after an executable was destroyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExecutableId(pub u64);
+
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub id: AgentId,
+    /// The target without features, such as `gfx1100`.
+    pub name: String,
+}
+
+/// The GPUs of this process.
+pub struct Agents {
+    /// In the runtime's order.
+    pub gpus: Vec<Agent>,
+    /// Agents whose description could not be read.
+    pub unknown: Vec<(AgentId, Error)>,
+}
+
+/// A loaded segment of a code object.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    pub agent: AgentId,
+    pub executable: ExecutableId,
+    /// Device address.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// The loaded segments of all executables.
+pub struct Segments {
+    /// In the loader's order.
+    pub found: Vec<Segment>,
+    /// Executables whose segments could not be read.
+    pub failed: Vec<(ExecutableId, Error)>,
+}
+
+/// A variable of a code object. Its address and size are unchecked.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    /// Device address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A status that a GPU runtime returned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// For example `HSA`.
+    pub runtime: &'static str,
+    pub number: u32,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} status {:#x}", self.runtime, self.number)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a request to a GPU runtime failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the {runtime} runtime in this process has no {function}: it is too old for devprof")]
+    Missing {
+        runtime: &'static str,
+        function: &'static str,
+    },
+    #[error("{call} failed: {code}")]
+    Call { call: &'static str, code: Code },
+}
+
+/// Called with the number of a piece, and its bytes or the error.
+pub type Take<'a> = &'a mut dyn FnMut(usize, Result<&[u8], Error>);
+
+/// A GPU runtime that is initialized. Ranges are device addresses inside loaded segments.
+///
+/// The caller makes sure that no executable is destroyed during a call.
+pub trait Runtime: Sync {
+    fn agents(&self) -> Result<Agents, Error>;
+
+    /// The segments of all executables.
+    fn segments(&self) -> Result<Segments, Error>;
+
+    /// The segments of one executable.
+    fn segments_of(&self, executable: ExecutableId) -> Result<Vec<Segment>, Error>;
+
+    /// The variables of an executable on an agent whose names `is_wanted` accepts.
+    fn variables(
+        &self,
+        executable: ExecutableId,
+        agent: AgentId,
+        is_wanted: fn(&[u8]) -> bool,
+    ) -> Result<Vec<Variable>, Error>;
+
+    /// Where a code object was loaded from, for a message.
+    fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
+
+    /// The largest piece of [`read`](Runtime::read), bytes.
+    fn largest_piece(&self) -> usize;
+
+    /// Copies `pieces` from the agent in as few batches as possible. Calls `take` for each. No piece may be empty or
+    /// larger than [`largest_piece`](Runtime::largest_piece).
+    ///
+    /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
+    fn read(
+        &self,
+        agent: AgentId,
+        pieces: &[Range<u64>],
+        limit: Duration,
+        take: Take,
+    ) -> Result<(), Error>;
+
+    /// Sets every byte of `range` on the agent.
+    fn fill(&self, agent: AgentId, range: &Range<u64>, byte: u8) -> Result<(), Error>;
+
+    /// Writes the agent's caches back to its memory, and invalidates them. False if that takes longer than `limit`.
+    fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error>;
+
+    /// Begins to wait for the kernels that were launched before this call, for `limit` at most. `all`: also for those
+    /// that can only be waited for on another thread.
+    ///
+    /// Must not be called while holding a lock that a thread of the program may need to make progress: the wait may
+    /// call the program's GPU runtime.
+    fn wait(&self, all: bool, limit: Duration) -> Box<dyn Wait>;
+
+    /// Releases what the requests above have allocated. The runtime is about to be shut down.
+    fn release(&self);
+}
+
+/// A wait for running kernels.
+pub trait Wait {
+    /// Waits until the kernels are complete.
+    fn kernels(&mut self) -> Waited;
+
+    /// Waits until the runtime's own threads have processed their completion.
+    fn handlers(self: Box<Self>);
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    Done,
+    /// The limit was reached.
+    TooLate,
+    /// The thread that waits could not be created.
+    NoThread,
+}

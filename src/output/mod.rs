@@ -1,0 +1,8 @@
+//! Profile files: their names, and how they are written.
+
+#![forbid(unsafe_code)]
+
+pub mod atomic_file;
+pub mod pattern;
+pub mod profile_files;
+pub mod target;

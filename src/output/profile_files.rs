@@ -1,0 +1,440 @@
+//! The profile files of this process. Each belongs to a code object, over all drains and if the code object is loaded
+//! again.
+
+use super::atomic_file::{self, FileId};
+use super::pattern::ObjectId;
+use super::target::Target;
+use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
+use crate::support::alloc::{self, OutOfMemory};
+use crate::support::diagnostics::{self, Outcome};
+use crate::support::environment::Values;
+use crate::support::run_log::{self, Event};
+use crate::support::settings::Settings;
+use profraw::counts;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A profile of one code object.
+pub struct Profile {
+    /// Index into the agents.
+    pub agent: usize,
+    pub executable: ExecutableId,
+    /// Identifies the functions that the code object counts.
+    pub fingerprint: u64,
+    pub binary_id: Option<Vec<u8>>,
+    pub image: Vec<u8>,
+    pub records: usize,
+    /// devprof would have observed the destruction of the executable. Otherwise it may have been destroyed since the
+    /// last drain, and its id reused.
+    pub is_observed: bool,
+}
+
+/// A code object on one agent, for all executables that load it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Identity {
+    agent: AgentId,
+    fingerprint: u64,
+}
+
+/// A raw profile. A slot often refers several times to the same one.
+type Shared = Arc<Vec<u8>>;
+
+/// A file, and the code object whose counts are in it. A code object that is loaded several times, one after the other
+/// or at once, has one file: programs unload code objects at any time, and HIP on its own thread, but file names must
+/// not depend on that.
+struct Slot {
+    arch: String,
+    fingerprint: u64,
+    /// `n` in the file's name.
+    number: usize,
+    binary_id: Option<Vec<u8>>,
+    records: usize,
+    /// The sum of the counts of executables that were destroyed.
+    unloaded_counts: Option<Shared>,
+    /// The counts in each executable at the last drain.
+    loaded: BTreeMap<ExecutableId, Shared>,
+    /// The sum: the content of the file.
+    image: Shared,
+    written: Option<Written>,
+}
+
+/// The names of one drain's files.
+struct Names {
+    target: Target,
+    values: Values,
+    /// The program's current directory. Empty if it was removed: names are relative then.
+    directory: PathBuf,
+}
+
+/// A file that was written.
+struct Written {
+    /// Absolute: the program may change its directory.
+    path: PathBuf,
+    image: Shared,
+    /// `None`: the file is shared with other processes (%m).
+    id: Option<FileId>,
+}
+
+/// The files that this process has written.
+#[derive(Default)]
+pub struct Files {
+    slots: Vec<Slot>,
+    /// Indices into the slots.
+    by_identity: HashMap<Identity, Vec<usize>>,
+    /// The number of slots of each architecture.
+    counts: HashMap<String, usize>,
+}
+
+/// The executables that a drain has collected.
+pub enum Drained<'a> {
+    /// All that exist.
+    All(&'a HashSet<ExecutableId>),
+    Some,
+}
+
+impl Files {
+    /// Writes the profiles.
+    pub fn write(
+        &mut self,
+        agents: &[Agent],
+        settings: &Settings,
+        mut profiles: Vec<Profile>,
+        drained: Drained,
+        outcome: &mut Outcome,
+    ) {
+        // For code objects whose unloading was not observed, the counts of the last drain are kept.
+        if let Drained::All(executables) = drained {
+            for slot in &mut self.slots {
+                let all: Vec<_> = slot.loaded.keys().copied().collect();
+                for id in all.iter().filter(|loaded| !executables.contains(loaded)) {
+                    slot.unload(*id);
+                }
+            }
+        }
+        // New files are numbered in an order that is the same in each run: by fingerprint, then by agent, then by load
+        // order (the sort is stable).
+        profiles.sort_by_key(|profile| (profile.fingerprint, profile.agent));
+        let mut changed: BTreeSet<usize> = profiles
+            .into_iter()
+            .map(|profile| self.add_profile(&agents[profile.agent], profile))
+            .collect();
+        let names = Names {
+            target: Target::new(&settings.environment),
+            values: Values {
+                pid: std::process::id(),
+                ..settings.environment.values.clone()
+            },
+            directory: std::env::current_dir().unwrap_or_default(),
+        };
+        if let Drained::All(_) = drained {
+            // The pattern may have changed, also for code objects that are unloaded.
+            changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
+        }
+        for n in changed {
+            let slot = &mut self.slots[n];
+            let (arch, records) = (slot.arch.clone(), slot.records);
+            let summed = slot.sum().map_err(atomic_file::Error::from);
+            match summed.and_then(|()| slot.write(&names)) {
+                Ok(Some(path)) => {
+                    outcome.written += 1;
+                    diagnostics::note(
+                        settings.verbose,
+                        format_args!("{records} records of {arch} to {}", path.display()),
+                    );
+                }
+                Ok(None) => outcome.written += 1,
+                Err(error) => outcome.lose(format_args!(
+                    "lost the counters of a code object on {arch}: {error}"
+                )),
+            }
+        }
+    }
+
+    /// An executable was destroyed. Its code objects may be loaded again.
+    pub fn unload(&mut self, executable: ExecutableId) {
+        for slot in &mut self.slots {
+            slot.unload(executable);
+        }
+    }
+
+    /// Adds a profile to its slot. Returns the slot's index.
+    fn add_profile(&mut self, agent: &Agent, profile: Profile) -> usize {
+        let identity = Identity {
+            agent: agent.id,
+            fingerprint: profile.fingerprint,
+        };
+        let known = self.by_identity.entry(identity).or_default();
+        let is_same =
+            |&&n: &&usize| counts::check_same(&self.slots[n].image, &profile.image).is_ok();
+        let n = match known.iter().find(is_same).copied() {
+            Some(n) => n,
+            None => {
+                let count = self.counts.entry(agent.name.clone()).or_default();
+                self.slots.push(Slot {
+                    arch: agent.name.clone(),
+                    fingerprint: identity.fingerprint,
+                    number: *count,
+                    binary_id: None,
+                    records: 0,
+                    unloaded_counts: None,
+                    loaded: BTreeMap::new(),
+                    image: Shared::default(),
+                    written: None,
+                });
+                *count += 1;
+                known.push(self.slots.len() - 1);
+                self.slots.len() - 1
+            }
+        };
+        self.slots[n].update(profile);
+        n
+    }
+
+    /// Discards the counts so far. Those in a shared file (%m) stay there.
+    pub fn reset(&mut self) {
+        for slot in &mut self.slots {
+            slot.unloaded_counts = None;
+            slot.loaded.clear();
+            slot.written = None;
+            // No other reference is left, and the image is valid because devprof has encoded it.
+            if let Some(image) = Arc::get_mut(&mut slot.image) {
+                let _ = counts::reset(image);
+            }
+        }
+    }
+
+    /// Writes the files again that were replaced. LLVM's own collector, if it is in the program, uses the same names,
+    /// and its files lack device functions that are not kernels.
+    pub fn rewrite_replaced(&mut self) {
+        for slot in &mut self.slots {
+            let Some(written) = &mut slot.written else {
+                continue;
+            };
+            if written.id.is_some_and(|id| id.is_replaced(&written.path)) {
+                match atomic_file::write(&written.path, &written.image) {
+                    Ok(id) => written.id = Some(id),
+                    Err(error) => diagnostics::lost(format_args!(
+                        "lost the counters of a code object: {error}"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+impl Slot {
+    /// Replaces the counts of the profile's executable.
+    fn update(&mut self, mut profile: Profile) {
+        if let Ok(saturated) = counts::saturate(&mut profile.image) {
+            report_saturated(saturated, &self.arch);
+        }
+        let last = self.loaded.get(&profile.executable);
+        let same = last.is_some_and(|last| **last == profile.image);
+        let has_decreased =
+            last.is_some_and(|last| counts::has_decreased(&profile.image, last) == Ok(true));
+        if has_decreased && !profile.is_observed {
+            self.unload(profile.executable);
+        }
+        self.binary_id = profile.binary_id;
+        self.records = profile.records;
+        let image = Arc::new(profile.image);
+        if self.image.is_empty() {
+            // Later images are compared with the first one.
+            self.image = image.clone();
+        }
+        if !same {
+            self.loaded.insert(profile.executable, image);
+        }
+    }
+
+    /// Adds up the image. If memory cannot be allocated, nothing changes.
+    fn sum(&mut self) -> Result<(), OutOfMemory> {
+        let mut all = self.unloaded_counts.iter().chain(self.loaded.values());
+        let Some(first) = all.next() else {
+            return Ok(());
+        };
+        let Some(second) = all.next() else {
+            self.image = first.clone();
+            return Ok(());
+        };
+        let mut sum = alloc::copy_of(first)?;
+        for image in std::iter::once(second).chain(all) {
+            add(&mut sum, image, &self.arch);
+        }
+        self.image = Arc::new(sum);
+        Ok(())
+    }
+
+    /// The code object is no longer loaded by this executable.
+    fn unload(&mut self, executable: ExecutableId) {
+        let Some(last) = self.loaded.remove(&executable) else {
+            return;
+        };
+        let Some(counts) = &self.unloaded_counts else {
+            self.unloaded_counts = Some(last);
+            return;
+        };
+        match alloc::copy_of(counts) {
+            Ok(mut sum) => {
+                add(&mut sum, &last, &self.arch);
+                self.unloaded_counts = Some(Arc::new(sum));
+            }
+            Err(error) => diagnostics::lost(format_args!(
+                "lost the counters of a code object on {}: {error}",
+                self.arch
+            )),
+        }
+    }
+
+    /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
+    fn write(&mut self, names: &Names) -> Result<Option<&Path>, atomic_file::Error> {
+        let Names {
+            target,
+            values,
+            directory,
+        } = names;
+        let to = target.destination(
+            values,
+            ObjectId {
+                fingerprint: self.fingerprint,
+                build_id: self.binary_id.as_deref(),
+            },
+        );
+        if let Some(warning) = to.warning {
+            diagnostics::lost(warning);
+        }
+        let host = directory.join(&to.path);
+        if to.merge {
+            return self.add_to_shared(&host);
+        }
+        let path = atomic_file::prefixed(&host, &self.arch, self.number);
+        // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
+        let is_current = |written: &Written| {
+            written.path == path
+                && written.image == self.image
+                && (self.loaded.is_empty() || written.id.is_some_and(|id| id.is_at(&path)))
+        };
+        if self.written.as_ref().is_some_and(is_current) || !is_wanted(&host, &path)? {
+            return Ok(None);
+        }
+        let id = atomic_file::write(&path, &self.image)?;
+        Ok(Some(self.record_write(path, Some(id), Event::Wrote)))
+    }
+
+    /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
+    /// build.
+    fn add_to_shared(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
+        let mut refused = Vec::new();
+        loop {
+            let path = atomic_file::prefixed(shared, &self.arch, refused.len());
+            let added = self.written.as_ref().filter(|written| written.path == path);
+            let is_current = added.is_some_and(|added| added.image == self.image);
+            if is_current || !is_wanted(shared, &path)? {
+                return Ok(None);
+            }
+            let (mut mismatch, mut is_new) = (None, false);
+            atomic_file::update(&path, self.image.len(), |old| {
+                let Some(mut sum) = old.filter(|old| !old.is_empty()) else {
+                    is_new = true;
+                    return Ok(Some(alloc::copy_of(&self.image)?));
+                };
+                let added = added.map(|added| &added.image[..]);
+                match counts::add(&mut sum, &self.image, added) {
+                    Ok(saturated) => {
+                        report_saturated(saturated, &self.arch);
+                        Ok(Some(sum))
+                    }
+                    Err(error) => {
+                        mismatch = Some(error);
+                        Ok(None)
+                    }
+                }
+            })?;
+            if let Some(mismatch) = mismatch {
+                refused.push((path, mismatch));
+                continue;
+            }
+            // Only the process that creates the file reports this.
+            for (refused, mismatch) in refused.into_iter().filter(|_| is_new) {
+                diagnostics::lost(format_args!(
+                    "{} is left unchanged: {mismatch}; the counters of this code object go to {}",
+                    refused.display(),
+                    path.display()
+                ));
+            }
+            let event = if is_new { Event::Wrote } else { Event::Added };
+            return Ok(Some(self.record_write(path, None, event)));
+        }
+    }
+
+    fn record_write(&mut self, path: PathBuf, id: Option<FileId>, event: Event) -> &Path {
+        run_log::append_path(event, &path);
+        let image = self.image.clone();
+        &self.written.insert(Written { path, image, id }).path
+    }
+}
+
+/// See [`atomic_file::is_wanted`]: for the host's file name, and for the device's.
+fn is_wanted(host: &Path, device: &Path) -> Result<bool, atomic_file::Error> {
+    Ok(atomic_file::is_wanted(host)? && atomic_file::is_wanted(device)?)
+}
+
+/// Adds an image of the same code object.
+fn add(sum: &mut [u8], image: &[u8], arch: &str) {
+    if let Ok(saturated) = counts::add(sum, image, None) {
+        report_saturated(saturated, arch);
+    }
+}
+
+fn report_saturated(counters: usize, arch: &str) {
+    if counters > 0 {
+        diagnostics::lost(format_args!(
+            "{counters} counters of a code object on {arch} saturated at 2^56, llvm-profdata's limit"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_counts_share_their_memory() {
+        let mut files = Files::default();
+        let agent = Agent {
+            id: AgentId(1),
+            name: "gfx1100".into(),
+        };
+        let profile = |executable, image: &[u8]| Profile {
+            agent: 0,
+            executable: ExecutableId(executable),
+            fingerprint: 2,
+            binary_id: None,
+            image: image.to_vec(),
+            records: 1,
+            is_observed: true,
+        };
+        let n = files.add_profile(&agent, profile(3, b"one"));
+        let slot = &mut files.slots[n];
+        // The second drain finds the same counts as the first.
+        for image in [b"two", b"two"] {
+            slot.update(profile(3, image));
+            slot.sum().unwrap();
+            slot.record_write("x".into(), None, Event::Wrote);
+            assert_eq!(**slot.image, *image);
+            let others = [
+                &slot.loaded[&ExecutableId(3)],
+                &slot.written.as_ref().unwrap().image,
+            ];
+            assert!(others.iter().all(|other| Arc::ptr_eq(other, &slot.image)));
+        }
+        slot.unload(ExecutableId(3));
+        slot.sum().unwrap();
+        assert!(
+            slot.unloaded_counts
+                .as_ref()
+                .is_some_and(|counts| Arc::ptr_eq(counts, &slot.image))
+        );
+    }
+}

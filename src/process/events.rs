@@ -1,0 +1,147 @@
+//! Handles the events of the GPU runtime: sends them to the copy of devprof that leads, and to this copy's trace.
+
+use super::leader::request;
+use super::lifecycle;
+use super::request::Request;
+use super::tool;
+use crate::gpu::events::{Event, Source};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::trace;
+
+/// The callback for all events.
+pub fn handle(event: Event<'_>) {
+    match event {
+        Event::Initializing { is_accepted } => {
+            // Before the call, because ROCr may load a tool during it.
+            *is_accepted = is_reported_by(Source::Interposed);
+            if *is_accepted {
+                request(Request::Initializing {});
+            }
+        }
+        Event::Initialized {
+            was_accepted,
+            is_success,
+        } => {
+            if was_accepted {
+                request(Request::Initialized {});
+            }
+            if is_success {
+                tool::report_if_skipped();
+            }
+        }
+        Event::ShuttingDown {
+            source,
+            is_accepted,
+        } => {
+            *is_accepted = is_reported_by(source);
+            if *is_accepted {
+                request(Request::ShuttingDown {});
+            }
+            if source == Source::Tool {
+                notify_trace(trace::pause);
+            }
+        }
+        Event::ShutDown { source } => {
+            request(Request::ShutDown {});
+            if source == Source::Tool {
+                notify_trace(trace::resume);
+            }
+        }
+        Event::Frozen { source, executable } => {
+            if is_reported_by(source) {
+                request(Request::Frozen {
+                    executable: executable.0,
+                });
+            }
+            if source == Source::Tool {
+                guarded(Cost::Dispatches, (), || trace::frozen(executable));
+            }
+        }
+        Event::Destroying {
+            source,
+            executable,
+            generation,
+        } => {
+            if is_reported_by(source) {
+                *generation = Some(request(Request::Destroying {
+                    executable: executable.0,
+                }));
+            }
+        }
+        Event::Destroyed {
+            executable,
+            generation,
+            is_success,
+        } => {
+            request(Request::Destroyed {
+                executable: executable.0,
+                generation,
+                is_success,
+            });
+        }
+        Event::IsOwnQueue { is_own } => *is_own = is_own_queue(),
+        Event::QueueCreated {
+            source,
+            queue,
+            is_single_producer,
+        } => {
+            if is_reported_by(source) && !is_own_queue() {
+                request(Request::QueueCreated {
+                    queue: queue as u64,
+                    is_single_producer,
+                });
+            }
+        }
+        Event::QueueDestroying { source, queue } => {
+            if is_reported_by(source) && !is_own_queue() {
+                request(Request::QueueDestroying {
+                    queue: queue as u64,
+                });
+            }
+        }
+        Event::InterceptQueueCreated {
+            agent,
+            queue,
+            size,
+            handler,
+        } => {
+            *handler = guarded(Cost::Dispatches, None, || {
+                trace::queue_created(agent, queue, size)
+            });
+        }
+        Event::SlotsReserved {
+            queue,
+            first,
+            count,
+        } => guarded(Cost::Dispatches, (), || {
+            trace::slots_reserved(queue, first, count);
+        }),
+        Event::SignalDestroying { signal } => {
+            guarded(Cost::Dispatches, (), || trace::signal_destroying(signal));
+        }
+        Event::DispatchTimeRead { signal, time } => {
+            *time = guarded(Cost::Dispatches, None, || trace::dispatch_time(signal));
+        }
+    }
+}
+
+/// Whether events of this source are to be reported: interposed functions duplicate what a tool observes.
+fn is_reported_by(source: Source) -> bool {
+    match source {
+        Source::Tool => true,
+        Source::Interposed => request(Request::IsObserved {}) == 0 && !is_own_queue(),
+    }
+}
+
+/// Whether this thread is creating or destroying one of devprof's own queues.
+fn is_own_queue() -> bool {
+    request(Request::IsOwnQueue {}) != 0
+}
+
+fn notify_trace(event: fn()) {
+    guarded(Cost::Dispatches, (), || {
+        if lifecycle::is_owner() {
+            event();
+        }
+    });
+}

@@ -1,0 +1,54 @@
+//! The end of the process.
+
+use super::leader;
+use super::lifecycle;
+use super::request::Request;
+use super::requests::report_if_interrupted;
+use super::snapshot;
+use super::tool;
+use crate::gpu::hsa::wait;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
+use crate::trace;
+
+/// The exit handler: the last drain, and the end of the trace.
+pub extern "C" fn at_exit() {
+    if report_if_interrupted() {
+        return;
+    }
+    guarded(Cost::Counters, (), || {
+        if lifecycle::is_owner() && leader::leads() {
+            lifecycle::begin_ending();
+        }
+    });
+    leader::request(Request::Collect { wait: true });
+    guarded(Cost::Counters, (), || {
+        if lifecycle::is_owner() {
+            snapshot::stop();
+            if lifecycle::query_hsa() == Some(true) {
+                tool::report_if_skipped();
+            }
+            wait::wait_for_all(settings().sync_limit);
+            trace::finish(settings().sync_limit);
+        }
+    });
+}
+
+/// The exit handler of a copy that does not lead. It also runs when its library is closed. The thread then holds the
+/// dynamic loader's lock, so the drain does not wait for other threads.
+pub extern "C" fn at_close() {
+    leader::request(Request::Closing {});
+}
+
+/// Runs after all exit handlers.
+pub fn after_exit() {
+    guarded(Cost::Counters, (), || {
+        if lifecycle::is_owner() && !report_if_interrupted() {
+            // LLVM's collector may be in the program, too. Its files have the same names and fewer records.
+            if tool::is_shared_library() {
+                lifecycle::rewrite_replaced_files();
+            }
+            trace::end();
+        }
+    });
+}

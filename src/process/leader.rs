@@ -1,0 +1,139 @@
+//! Several copies of devprof in one process: the archive in the program and in some of its libraries, and the shared
+//! library. The first copy leads; the others send it their requests. The copies find each other by an ELF note in the
+//! file of each, so symbol visibility does not matter. FFI between the copies.
+
+use super::request::{Fields, REFUSED, Request, VERSION};
+use super::requests;
+use crate::sys::loader;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+/// What the other copies read. `version` is at the same offset in all versions of devprof. The other fields are valid
+/// only if the version is the same.
+#[repr(C)]
+pub struct Instance {
+    version: u32,
+    /// Not 0: this copy leads.
+    leads: AtomicU32,
+    /// Takes a packed [`Request`].
+    handle: extern "C" fn(u32, u64, u64, u32) -> u64,
+}
+
+static INSTANCE: Instance = Instance {
+    version: VERSION,
+    leads: AtomicU32::new(0),
+    handle,
+};
+/// The copy that leads, if it is another one.
+static LEADER: AtomicPtr<Instance> = AtomicPtr::new(std::ptr::null_mut());
+/// A copy of another version leads. It gets no requests.
+static OTHER_VERSION_LEADS: AtomicBool = AtomicBool::new(false);
+
+// A note of type 1 and the name devprof. Its description is the distance to the instance.
+std::arch::global_asm!(
+    ".pushsection .note.devprof,\"a\",@note",
+    ".balign 4",
+    ".long 8",
+    ".long 8",
+    ".long 1",
+    ".asciz \"devprof\"",
+    ".quad {instance} - .",
+    ".popsection",
+    instance = sym INSTANCE,
+);
+
+/// Which copy leads.
+pub enum Leader {
+    This,
+    Other,
+    /// A copy of another version. It gets no requests.
+    OtherVersion,
+}
+
+/// Finds the copy that leads, or makes this one the leader. Called once, by the constructor: the dynamic linker runs
+/// constructors one after the other.
+pub fn find() -> Leader {
+    let mut found = Leader::This;
+    for other in loader::notes(c"devprof", 1) {
+        let other = other.cast::<Instance>();
+        if std::ptr::eq(other, &INSTANCE) {
+            continue;
+        }
+        // SAFETY: the note points to an instance in a loaded file. Only its version is read: the rest may differ.
+        let version = unsafe { (*other).version };
+        if version != VERSION {
+            found = Leader::OtherVersion;
+            continue;
+        }
+        // SAFETY: an instance of this version.
+        let leads = unsafe { (*other).leads.load(Ordering::Acquire) };
+        if leads != 0 {
+            LEADER.store(other.cast_mut(), Ordering::Release);
+            return Leader::Other;
+        }
+    }
+    match found {
+        Leader::This => INSTANCE.leads.store(1, Ordering::Release),
+        _ => OTHER_VERSION_LEADS.store(true, Ordering::Release),
+    }
+    found
+}
+
+/// Whether this copy leads.
+pub fn leads() -> bool {
+    INSTANCE.leads.load(Ordering::Relaxed) != 0
+}
+
+/// Sends a request to the copy that leads. Returns its answer.
+#[inline(never)]
+pub fn request(request: Request) -> u64 {
+    let leader = LEADER.load(Ordering::Acquire);
+    if !leader.is_null() {
+        let (kind, fields) = request.pack();
+        // SAFETY: the leader stays loaded (see `startup`), and has this version.
+        return unsafe {
+            ((*leader).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag)
+        };
+    }
+    if leads() {
+        return requests::handle(request);
+    }
+    match (request, OTHER_VERSION_LEADS.load(Ordering::Acquire)) {
+        // The caller needs an answer.
+        (Request::Collect { .. } | Request::Reset {}, true) => REFUSED,
+        _ => 0,
+    }
+}
+
+extern "C" fn handle(kind: u32, first: u64, second: u64, flag: u32) -> u64 {
+    match Request::unpack(kind, Fields::new([first, second], flag)) {
+        Some(request) => requests::handle(request),
+        None => REFUSED,
+    }
+}
+
+/// The return value of a C function, from the answer of a request: 0, or -1 if something was lost.
+pub fn status(lost: u64) -> c_int {
+    if lost == 0 { 0 } else { -1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_request_is_refused() {
+        assert_eq!(handle(17, 0, 0, 0), REFUSED);
+        assert_eq!(status(REFUSED), -1);
+    }
+
+    #[test]
+    fn a_copy_finds_its_own_note() {
+        let notes = loader::notes(c"devprof", 1);
+        assert!(
+            notes
+                .iter()
+                .any(|&note| std::ptr::eq(note.cast(), &INSTANCE))
+        );
+    }
+}

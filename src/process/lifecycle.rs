@@ -1,0 +1,358 @@
+//! The lifecycle of the GPU runtime, of its executables and of this process. No other module has this state.
+//!
+//! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
+//! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
+
+use crate::drain::DrainState;
+use crate::drain::scope::Executables;
+use crate::gpu::hsa::hsa_runtime::{self, Hsa};
+use crate::gpu::hsa::queues;
+use crate::gpu::runtime::{Error, ExecutableId, Runtime};
+use crate::support::diagnostics;
+use crate::support::settings::settings;
+use crate::support::sync::lock;
+use crate::sys::threads;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
+/// 0 in other children.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+/// HSA was initialized at the last fork.
+static INITIALIZED_AT_FORK: AtomicBool = AtomicBool::new(false);
+/// A copy of devprof is ROCr's tool, and reports everything.
+static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
+/// A function that devprof interposes was called, in some copy.
+static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
+
+/// Held through a drain, so that no executable is destroyed during it.
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+/// A transition is over.
+static TRANSITION_OVER: Condvar = Condvar::new();
+
+#[derive(Default)]
+struct State {
+    hsa: HsaState,
+    executables: ExecutableStates,
+    /// The thread that ends the process. From then on, only this thread collects: HIP and HSA may be destroyed at any
+    /// time.
+    ending: Option<u32>,
+    drain_state: DrainState,
+}
+
+#[derive(Default)]
+struct HsaState {
+    /// Whether HSA is initialized, as reported by ROCr to its tool.
+    is_up: Option<bool>,
+    /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization,
+    /// ROCr 7.2.4 divides by a frequency that is still 0.
+    is_expected: bool,
+    /// Threads that are about to initialize HSA or to shut it down.
+    transitions: Vec<u32>,
+    /// devprof holds a reference to HSA (`hsa_init`).
+    is_held: bool,
+}
+
+#[derive(Default)]
+struct ExecutableStates {
+    /// The generation of each frozen executable whose destruction will be reported. The ids of destroyed
+    /// executables are reused; generations are not.
+    observed: HashMap<ExecutableId, u64>,
+    /// The last generation.
+    generation: u64,
+    /// Executables that a thread is destroying.
+    destroying: HashSet<ExecutableId>,
+}
+
+impl ExecutableStates {
+    fn view(&self) -> Executables<'_> {
+        Executables {
+            observed: &self.observed,
+            destroying: &self.destroying,
+        }
+    }
+
+    /// 0 if the executable is not observed.
+    fn generation_of(&self, executable: ExecutableId) -> u64 {
+        self.observed.get(&executable).copied().unwrap_or(0)
+    }
+}
+
+impl State {
+    /// An executable was destroyed.
+    fn remove(&mut self, executable: ExecutableId) {
+        self.executables.observed.remove(&executable);
+        self.executables.destroying.remove(&executable);
+        self.drain_state.remove(executable);
+    }
+
+    fn hold(&mut self, hsa: &Hsa) {
+        if self.hsa.is_held || self.hsa.is_up.is_some() {
+            return;
+        }
+        // If this fails, the current drain can still succeed, and perhaps later ones.
+        match hsa.hold() {
+            Ok(()) => self.hsa.is_held = true,
+            Err(error) => diagnostics::note(settings().verbose, error),
+        }
+    }
+}
+
+#[inline(never)]
+fn lock_state() -> MutexGuard<'static, State> {
+    lock(&STATE)
+}
+
+fn with_state<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    work(&mut lock_state())
+}
+
+/// Whether this process may use HSA.
+pub fn is_owner() -> bool {
+    OWNER.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
+}
+
+/// HSA belongs to this process from now on.
+pub fn set_owner() {
+    // Initialized here, so that no thread can be initializing it during a fork.
+    LazyLock::force(&STATE);
+    OWNER.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// Whether a copy of devprof is ROCr's tool.
+pub fn tool_observes() -> bool {
+    TOOL_OBSERVES.load(Ordering::Relaxed)
+}
+
+/// ROCr has loaded a copy of devprof as its tool: HSA is initialized.
+pub fn tool_loaded() {
+    TOOL_OBSERVES.store(true, Ordering::Relaxed);
+    with_state(|state| state.hsa.is_up = Some(true));
+    queues::clear();
+}
+
+/// ROCr has unloaded its tool: HSA is shut down. When it is initialized again, ROCr may not load the tool again.
+pub fn tool_unloaded() {
+    TOOL_OBSERVES.store(false, Ordering::Relaxed);
+    with_state(|state| state.hsa.is_up = Some(false));
+}
+
+/// ROCr will load devprof as its tool.
+pub fn expect_tool() {
+    with_state(|state| state.hsa.is_expected = true);
+}
+
+/// ROCr has not loaded devprof as its tool, or its tables are unknown: from now on devprof queries HSA's state.
+pub fn do_not_expect_tool() {
+    with_state(|state| {
+        state.hsa.is_expected = false;
+        state.hsa.is_up = None;
+    });
+}
+
+/// A function that devprof interposes was called.
+pub fn interposed_function_called() {
+    INTERPOSITION_WORKS.store(true, Ordering::Relaxed);
+}
+
+/// Whether the destruction of executables is reported.
+pub fn destruction_is_observed() -> bool {
+    tool_observes() || INTERPOSITION_WORKS.load(Ordering::Relaxed)
+}
+
+/// The calling thread is about to initialize HSA. Until [`end_transition`] nothing drains.
+pub fn begin_transition() {
+    with_state(|state| state.hsa.transitions.push(threads::thread_id()));
+}
+
+/// The calling thread is about to shut HSA down. Releases what drains have allocated. Until [`end_transition`] nothing
+/// drains.
+pub fn begin_shutdown() {
+    // Found before the lock is taken: the search takes the dynamic loader's lock.
+    let hsa = hsa_runtime::find();
+    with_state(|state| {
+        if let Some(Ok(hsa)) = hsa {
+            hsa.release();
+        }
+        state.hsa.transitions.push(threads::thread_id());
+    });
+    queues::end_waits();
+}
+
+/// The call after [`begin_transition`] or [`begin_shutdown`] has returned. HSA may still be initialized after a
+/// shutdown: it counts its users.
+pub fn end_transition() {
+    with_state(|state| {
+        let transitions = &mut state.hsa.transitions;
+        let this = threads::thread_id();
+        if let Some(n) = transitions.iter().position(|&thread| thread == this) {
+            transitions.swap_remove(n);
+        }
+    });
+    TRANSITION_OVER.notify_all();
+}
+
+/// A shutdown is over.
+pub fn end_shutdown() {
+    end_transition();
+    queues::allow_waits(hsa_is_up());
+}
+
+/// Whether HSA is initialized. Not to be called during a transition.
+pub fn hsa_is_up() -> bool {
+    let reported = with_state(|state| state.hsa.is_up);
+    reported.unwrap_or_else(|| {
+        hsa_runtime::find()
+            .is_some_and(|hsa| hsa.is_ok_and(|hsa| hsa.is_initialized().unwrap_or(false)))
+    })
+}
+
+/// Queries whether HSA is initialized. `None` if the query fails.
+pub fn query_hsa() -> Option<bool> {
+    match hsa_runtime::find() {
+        Some(Ok(hsa)) => hsa.is_initialized().ok(),
+        _ => Some(false),
+    }
+}
+
+/// Keeps HSA initialized until the process ends, unless a tool observes its shutdown. HSA must be initialized.
+pub fn hold_hsa() {
+    if let Some(Ok(hsa)) = hsa_runtime::find() {
+        with_state(|state| state.hold(hsa));
+    }
+}
+
+/// An executable was frozen, and its destruction will be reported.
+pub fn executable_frozen(executable: ExecutableId) {
+    with_state(|state| {
+        // The id may be that of an executable whose destruction was not reported, or not yet.
+        state.remove(executable);
+        state.executables.generation += 1;
+        let generation = state.executables.generation;
+        state.executables.observed.insert(executable, generation);
+    });
+}
+
+/// An executable is about to be destroyed. No drain accesses it until [`executable_destroyed`].
+pub fn executable_destroying(executable: ExecutableId) {
+    with_state(|state| state.executables.destroying.insert(executable));
+}
+
+/// The generation of an executable, for [`executable_destroyed`]. 0 if it is not observed.
+pub fn generation_of(executable: ExecutableId) -> u64 {
+    with_state(|state| state.executables.generation_of(executable))
+}
+
+/// The call that destroys an executable is over. `generation`: the generation before the call.
+pub fn executable_destroyed(executable: ExecutableId, generation: u64, is_success: bool) {
+    with_state(|state| {
+        if state.executables.generation_of(executable) != generation {
+            // The id was already reused.
+        } else if is_success {
+            state.remove(executable);
+        } else {
+            state.executables.destroying.remove(&executable);
+        }
+    });
+}
+
+/// Whether an executable with counters is loaded whose destruction will not be reported.
+pub fn has_unobserved_counters() -> bool {
+    with_state(|state| state.drain_state.has_unobserved(state.executables.view()))
+}
+
+/// The process ends: from now on only the calling thread collects.
+pub fn begin_ending() {
+    with_state(|state| state.ending = Some(threads::thread_id()));
+}
+
+/// Whether the process has begun its last drain.
+pub fn is_ending() -> bool {
+    with_state(|state| state.ending.is_some())
+}
+
+/// See [`DrainState::rewrite_replaced`].
+pub fn rewrite_replaced_files() {
+    with_state(|state| state.drain_state.rewrite_replaced());
+}
+
+/// Before a fork. Returns whether HSA is initialized, or may be: if the query fails, HSA counts as initialized, so
+/// that the child does not use it.
+pub fn before_fork() -> bool {
+    let is_initialized = query_hsa().unwrap_or(true);
+    INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
+    is_initialized
+}
+
+/// In the child of a fork. If HSA was initialized, it belongs to the parent, and the child must not use it. Returns
+/// whether the child may use HSA.
+pub fn in_child() -> bool {
+    // If a thread that the child does not have holds the lock, the child never drains.
+    if let Ok(mut state) = STATE.try_lock() {
+        let parents = std::mem::take(&mut *state);
+        if let Some(hsa) = hsa_runtime::known() {
+            hsa.forget_parent();
+        }
+        state.hsa.is_expected = parents.hsa.is_expected;
+        std::mem::forget(parents);
+    }
+    queues::clear();
+    threads::forget_thread_id();
+    let is_owner = !INITIALIZED_AT_FORK.load(Ordering::Relaxed);
+    OWNER.store(
+        if is_owner { std::process::id() } else { 0 },
+        Ordering::Relaxed,
+    );
+    is_owner
+}
+
+/// Why a drain needs the state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// After a thread has begun to end the process, only that thread may drain.
+    Any,
+    /// The destruction of an executable, or a snapshot: allowed on all threads until the process has ended.
+    UntilTheEnd,
+}
+
+/// The state during a drain.
+pub struct Entered(MutexGuard<'static, State>);
+
+impl Entered {
+    /// The parts of the state that a drain needs.
+    pub fn parts(&mut self) -> (Executables<'_>, &mut DrainState) {
+        let state = &mut *self.0;
+        (state.executables.view(), &mut state.drain_state)
+    }
+
+    pub fn hold(&mut self, hsa: &Hsa) {
+        self.0.hold(hsa);
+    }
+}
+
+/// Locks the state for a drain. `None` if HSA is not initialized, so there is nothing to drain.
+///
+/// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
+/// transitions begins one while the state is locked.
+pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
+    let this = threads::thread_id();
+    let is_in_transition = |state: &mut State| {
+        let transitions = &state.hsa.transitions;
+        !transitions.is_empty() && !transitions.contains(&this)
+    };
+    let (state, _) = TRANSITION_OVER
+        .wait_timeout_while(lock_state(), settings().sync_limit, is_in_transition)
+        .unwrap_or_else(PoisonError::into_inner);
+    let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
+    // Everything was drained before the shutdown.
+    if !state.hsa.transitions.is_empty() || is_too_late {
+        return Ok(None);
+    }
+    let is_up = match state.hsa.is_up {
+        Some(is_up) => is_up,
+        None if state.hsa.is_expected && state.ending.is_none() => false,
+        None => hsa.is_initialized()?,
+    };
+    Ok(is_up.then_some(Entered(state)))
+}

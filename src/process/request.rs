@@ -1,0 +1,183 @@
+//! The requests that one copy of devprof sends to the copy that leads ([`super::leader`]).
+
+/// The answer of a copy that does not know a request or cannot handle it.
+pub const REFUSED: u64 = u64::MAX;
+
+/// Defines the requests, how they are packed, and [`VERSION`]. The version is a hash of devprof's version and of this
+/// definition, so copies with different requests have different versions.
+macro_rules! requests {
+    ($(#[$all:meta])* { $($(#[$doc:meta])* $kind:literal $name:ident($($field:ident: $type:tt),*);)* }) => {
+        $(#[$all])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Request {
+            $($(#[$doc])* $name { $($field: $type),* },)*
+        }
+
+        impl Request {
+            /// Its kind and its fields.
+            pub fn pack(self) -> (u32, Fields) {
+                let mut fields = Fields::default();
+                let kind = match self {
+                    $(Request::$name { $($field),* } => {
+                        $($field.put(&mut fields);)*
+                        $kind
+                    })*
+                };
+                fields.used = 0;
+                (kind, fields)
+            }
+
+            pub fn unpack(kind: u32, mut fields: Fields) -> Option<Request> {
+                Some(match kind {
+                    $($kind => Request::$name { $($field: <$type>::take(&mut fields)?),* },)*
+                    _ => return None,
+                })
+            }
+        }
+
+        /// The version of the requests.
+        pub const VERSION: u32 = fingerprint(concat!(
+            env!("CARGO_PKG_VERSION"),
+            $(stringify!($kind $name($($field: $type),*);),)*
+        ));
+    };
+}
+
+/// A request's fields, as one copy passes them to another: up to two numbers, and a flag.
+#[derive(Clone, Copy, Default)]
+pub struct Fields {
+    pub numbers: [u64; 2],
+    /// How many of `numbers` were packed or unpacked.
+    used: usize,
+    pub flag: u32,
+}
+
+impl Fields {
+    pub fn new(numbers: [u64; 2], flag: u32) -> Fields {
+        Fields {
+            numbers,
+            used: 0,
+            flag,
+        }
+    }
+}
+
+trait Field: Sized {
+    fn put(self, fields: &mut Fields);
+    fn take(fields: &mut Fields) -> Option<Self>;
+}
+
+impl Field for u64 {
+    fn put(self, fields: &mut Fields) {
+        fields.numbers[fields.used] = self;
+        fields.used += 1;
+    }
+
+    fn take(fields: &mut Fields) -> Option<u64> {
+        let number = fields.numbers.get(fields.used).copied();
+        fields.used += 1;
+        number
+    }
+}
+
+impl Field for bool {
+    fn put(self, fields: &mut Fields) {
+        fields.flag = self.into();
+    }
+
+    fn take(fields: &mut Fields) -> Option<bool> {
+        Some(fields.flag != 0)
+    }
+}
+
+requests! {
+    /// A request. Executables are passed by id, queues by address.
+    {
+        /// Drain all executables, after the kernels that still run; `wait`: also after HIP's kernels. The answer is 0,
+        /// or 1 if something was lost.
+        0 Collect(wait: bool);
+        /// Reset all counters. The same answer.
+        1 Reset();
+        /// An executable was frozen, and its destruction will be reported.
+        2 Frozen(executable: u64);
+        /// An executable is about to be destroyed. The answer is the generation for [`Request::Destroyed`].
+        3 Destroying(executable: u64);
+        /// The call is over; `is_success`: the executable was destroyed.
+        4 Destroyed(executable: u64, generation: u64, is_success: bool);
+        /// HSA is about to be shut down.
+        5 ShuttingDown();
+        /// The call is over.
+        6 ShutDown();
+        /// ROCr has loaded a copy as its tool: HSA is initialized, and executables, queues, [`Request::ShuttingDown`]
+        /// and [`Request::ToolUnloaded`] will be reported in time.
+        7 ToolLoaded();
+        /// ROCr has unloaded its tool: HSA is shut down.
+        8 ToolUnloaded();
+        /// A queue was created.
+        9 QueueCreated(queue: u64, is_single_producer: bool);
+        /// A queue is about to be destroyed or inactivated.
+        10 QueueDestroying(queue: u64);
+        /// HSA is about to be initialized.
+        11 Initializing();
+        /// The call is over.
+        12 Initialized();
+        /// Register an exit handler, which drains before the handlers that are already registered.
+        13 RegisterExit();
+        /// A library is being closed. Like [`Request::Collect`] without waiting.
+        14 Closing();
+        /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
+        15 IsObserved();
+        /// The answer is 1 if this thread is creating or destroying one of devprof's own queues.
+        16 IsOwnQueue();
+    }
+}
+
+/// 32-bit FNV-1a.
+const fn fingerprint(text: &str) -> u32 {
+    let (bytes, mut hash, mut n) = (text.as_bytes(), 0x811c_9dc5u32, 0);
+    while n < bytes.len() {
+        hash = (hash ^ bytes[n] as u32).wrapping_mul(0x0100_0193);
+        n += 1;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_the_same_after_packing() {
+        let all = [
+            Request::Collect { wait: true },
+            Request::Collect { wait: false },
+            Request::Reset {},
+            Request::Frozen { executable: 7 },
+            Request::Destroyed {
+                executable: 9,
+                generation: 10,
+                is_success: true,
+            },
+            Request::QueueCreated {
+                queue: 4,
+                is_single_producer: true,
+            },
+            Request::IsOwnQueue {},
+        ];
+        for request in all {
+            let (kind, fields) = request.pack();
+            assert_eq!(Request::unpack(kind, fields), Some(request));
+        }
+        let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
+        assert_eq!((0..).take_while(is_known).count(), 17);
+    }
+
+    #[test]
+    fn the_version_depends_on_the_definition() {
+        assert_ne!(
+            fingerprint("0 Collect(wait: bool);"),
+            fingerprint("0 Collect(wait: u64);")
+        );
+        assert_eq!(fingerprint("a"), 0xe40c_292c);
+    }
+}

@@ -1,0 +1,172 @@
+//! Handles requests, in the copy that leads.
+
+use super::collect::{DrainKind, collect};
+use super::lifecycle;
+use super::request::{REFUSED, Request};
+use super::snapshot;
+use crate::gpu::hsa::queues;
+use crate::gpu::runtime::ExecutableId;
+use crate::support::diagnostics::{self, Outcome};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
+use crate::support::sync::Busy;
+use crate::sys::exit;
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+/// What to do if the destruction of executables cannot be observed.
+macro_rules! how_to_observe {
+    () => {
+        "preload libdevprof.so (devprof run), or link with the flags of `devprof flags` and without hiding hsa_executable_freeze and hsa_executable_destroy (--exclude-libs, version scripts)"
+    };
+}
+
+thread_local! {
+    /// This thread handles a request.
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The process's exit handler. It sends requests.
+static EXIT_HANDLER: OnceLock<extern "C" fn()> = OnceLock::new();
+
+/// Sets the function that [`register_exit_handler`] registers.
+pub fn set_exit_handler(handler: extern "C" fn()) {
+    EXIT_HANDLER.get_or_init(|| handler);
+}
+
+/// Registers the exit handler, before the handlers that are already registered.
+pub fn register_exit_handler() {
+    if let Some(&handler) = EXIT_HANDLER.get()
+        && !exit::at_exit(handler)
+    {
+        diagnostics::lost(
+            "cannot register an exit handler: device counters are only written by the collect call",
+        );
+    }
+}
+
+/// If a signal handler has interrupted this thread during a drain, reports that and returns true. The handler cannot
+/// wait: the drain continues, and releases its locks, only after the handler returns.
+pub fn report_if_interrupted() -> bool {
+    let is_busy = IS_BUSY.get();
+    if is_busy {
+        diagnostics::lost(
+            "a signal handler interrupted a drain and exits or starts another drain; the counts since the last drain are lost",
+        );
+    }
+    is_busy
+}
+
+/// Handles a request. See [`Request`] for the answers.
+pub fn handle(request: Request) -> u64 {
+    // Hooks send these also on threads that handle a request.
+    match request {
+        Request::IsObserved {} => {
+            return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
+        }
+        Request::IsOwnQueue {} => return u64::from(queues::is_own()),
+        _ => {}
+    }
+    guarded(Cost::Counters, REFUSED, || {
+        if !lifecycle::is_owner() {
+            return 0;
+        }
+        if report_if_interrupted() {
+            return REFUSED;
+        }
+        let _busy = Busy::begin(&IS_BUSY);
+        handle_as_owner(request)
+    })
+}
+
+fn handle_as_owner(request: Request) -> u64 {
+    let observes = lifecycle::tool_observes();
+    let run = |kind| {
+        // Without a tool, HSA must not be shut down before the last drain.
+        let is_last = kind == DrainKind::All { wait: false };
+        collect(kind, !observes && !is_last)
+    };
+    let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
+    match request {
+        Request::Collect { wait } => {
+            let outcome = run(DrainKind::All { wait });
+            if !lifecycle::destruction_is_observed() && lifecycle::hsa_is_up() {
+                report_unobserved();
+            }
+            return answer(outcome);
+        }
+        Request::Reset {} => return answer(run(DrainKind::Reset)),
+        Request::Frozen { executable } => {
+            lifecycle::interposed_function_called();
+            lifecycle::executable_frozen(ExecutableId(executable));
+            if !observes {
+                lifecycle::hold_hsa();
+            }
+            snapshot::start();
+        }
+        Request::Destroying { executable } => {
+            let executable = ExecutableId(executable);
+            run(DrainKind::Destroying(executable));
+            // Even if the drain has failed.
+            lifecycle::executable_destroying(executable);
+            return lifecycle::generation_of(executable);
+        }
+        Request::Destroyed {
+            executable,
+            generation,
+            is_success,
+        } => lifecycle::executable_destroyed(ExecutableId(executable), generation, is_success),
+        Request::ShuttingDown {} => {
+            // HIP may be partly destroyed: do not wait for it.
+            let outcome = run(DrainKind::All { wait: false });
+            lifecycle::begin_shutdown();
+            return answer(outcome);
+        }
+        Request::ShutDown {} => lifecycle::end_shutdown(),
+        Request::Initializing {} => {
+            lifecycle::interposed_function_called();
+            lifecycle::begin_transition();
+        }
+        Request::Initialized {} => {
+            lifecycle::end_transition();
+            if !lifecycle::tool_observes() {
+                lifecycle::do_not_expect_tool();
+            }
+        }
+        Request::ToolLoaded {} => lifecycle::tool_loaded(),
+        Request::ToolUnloaded {} => lifecycle::tool_unloaded(),
+        Request::Closing {} => {
+            let outcome = run(DrainKind::All { wait: false });
+            if !lifecycle::is_ending() && lifecycle::has_unobserved_counters() {
+                diagnostics::lost(concat!(
+                    "a library is closed, and devprof cannot observe what is unloaded with it: if it is opened again, its later counts may be lost; ",
+                    how_to_observe!()
+                ));
+            }
+            return answer(outcome);
+        }
+        Request::RegisterExit {} => register_exit_handler(),
+        Request::QueueCreated {
+            queue,
+            is_single_producer,
+        } => queues::created(queue as usize, is_single_producer),
+        Request::QueueDestroying { queue } => queues::destroying(queue as usize),
+        // Handled above.
+        Request::IsObserved {} | Request::IsOwnQueue {} => return REFUSED,
+    }
+    0
+}
+
+fn report_unobserved() {
+    let has_no_snapshots = settings().snapshot.is_some() && !snapshot::is_started();
+    diagnostics::lost(match has_no_snapshots {
+        true => concat!(
+            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost, and DEVPROF_SNAPSHOT_MS has no effect; ",
+            how_to_observe!()
+        ),
+        false => concat!(
+            "cannot observe when code objects are unloaded in this process: what they count between the last collection and their unloading is lost; ",
+            how_to_observe!()
+        ),
+    });
+}

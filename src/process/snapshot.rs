@@ -1,0 +1,119 @@
+//! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
+//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is
+//! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
+
+use super::collect::{DrainKind, collect};
+use super::signals;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::{Settings, settings};
+use crate::sys::threads;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The pause before the next attempt while the gate is closed.
+const CLOSED_PAUSE: Duration = Duration::from_millis(1);
+
+/// The thread was started in this process.
+static STARTED: AtomicBool = AtomicBool::new(false);
+/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it
+/// may be held during a fork.
+static GATE: AtomicU32 = AtomicU32::new(0);
+const BUSY: u32 = 1;
+const CLOSED: u32 = 2;
+
+/// Starts the thread, unless it is running or not needed.
+pub fn start() {
+    let settings = settings();
+    if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let run = || guarded(Cost::Counters, (), || run(settings));
+    match threads::spawn_without_signals("devprof-snap", run) {
+        Ok(_) if settings.signals => signals::install(settings.sync_limit),
+        Ok(_) => {}
+        Err(error) => diagnostics::lost(format_args!(
+            "cannot start the thread for snapshots and signals: {error}; counters are saved at exit, when code objects are unloaded, and by the collect call, but not by DEVPROF_SNAPSHOT_MS and not when a signal ends the process"
+        )),
+    }
+}
+
+/// Whether [`start`] has tried to start the thread.
+pub fn is_started() -> bool {
+    STARTED.load(Ordering::SeqCst)
+}
+
+fn run(settings: &Settings) {
+    signals::set_answering_thread();
+    let mut last = Instant::now();
+    let mut is_closed = false;
+    loop {
+        let rest = settings
+            .snapshot
+            .map(|period| period.saturating_sub(last.elapsed()));
+        if is_closed {
+            std::thread::sleep(CLOSED_PAUSE);
+        }
+        let request = signals::wait(rest);
+        let due = settings
+            .snapshot
+            .is_some_and(|period| last.elapsed() >= period);
+        if request.is_none() && !due {
+            continue;
+        }
+        let begin = Instant::now();
+        is_closed = !drain();
+        if !is_closed {
+            last = begin;
+            request.inspect(|&request| signals::answer(request));
+        }
+    }
+}
+
+/// Drains. Returns false if the gate is closed.
+fn drain() -> bool {
+    let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
+    if free.is_ok() {
+        guarded(Cost::Counters, (), || {
+            collect(DrainKind::Snapshot, false);
+        });
+        GATE.fetch_sub(BUSY, Ordering::SeqCst);
+    }
+    free.is_ok()
+}
+
+/// Closes the gate: after this returns, the thread does not use HSA.
+pub fn close_gate() {
+    GATE.fetch_add(CLOSED, Ordering::SeqCst);
+    while GATE.load(Ordering::SeqCst) & BUSY != 0 {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Reverts [`close_gate`].
+pub fn open_gate() {
+    GATE.fetch_sub(CLOSED, Ordering::SeqCst);
+}
+
+/// The last drain is over.
+pub fn stop() {
+    signals::release();
+    close_gate();
+}
+
+/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks
+/// that the thread holds.
+pub fn before_fork(is_hsa_initialized: bool) {
+    if is_hsa_initialized {
+        GATE.fetch_add(CLOSED, Ordering::SeqCst);
+    } else {
+        close_gate();
+    }
+}
+
+/// In the child of a fork, which does not have the thread.
+pub fn in_child() {
+    signals::release();
+    STARTED.store(false, Ordering::SeqCst);
+    GATE.store(0, Ordering::SeqCst);
+}

@@ -1,0 +1,60 @@
+//! Initializes devprof when it is loaded. Starts no threads and does not initialize HSA or HIP.
+
+use super::leader::{self, Leader};
+use super::request::Request;
+use super::{events, exit, fork, lifecycle, requests, tool};
+use crate::gpu;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log::{self, Event};
+use crate::support::settings::settings;
+use crate::sys;
+use crate::sys::loader;
+use std::ffi::c_void;
+
+/// The constructor of the program or library that contains devprof. `on_load`: the address of its `OnLoad`.
+pub fn start(on_load: *const c_void) {
+    guarded(Cost::Counters, (), || {
+        if !settings().disabled {
+            start_enabled(on_load);
+        }
+    });
+}
+
+fn start_enabled(on_load: *const c_void) {
+    let leader = leader::find();
+    if let Leader::OtherVersion = leader {
+        diagnostics::lost(
+            "another version of devprof is already in this process; only that one collects",
+        );
+        return;
+    }
+    if run_log::is_enabled()
+        && let Ok(program) = std::env::current_exe()
+    {
+        run_log::append_path(Event::Loaded, &program);
+    }
+    lifecycle::set_owner();
+    gpu::events::set_callback(events::handle);
+    requests::set_exit_handler(exit::at_exit);
+    fork::register();
+    if let Leader::Other = leader {
+        if !sys::exit::at_exit(exit::at_close) {
+            diagnostics::lost(
+                "cannot register an exit handler: device counters are only written by the collect call",
+            );
+        }
+        // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
+        leader::request(Request::RegisterExit {});
+    } else {
+        // The other copies have pointers to this one.
+        loader::keep_loaded(start as *const c_void);
+        requests::register_exit_handler();
+        if !sys::exit::at_quick_exit(exit::at_exit) {
+            diagnostics::lost(
+                "cannot register a handler for quick_exit: device counters are not written if the program calls it",
+            );
+        }
+    }
+    tool::register(on_load);
+}

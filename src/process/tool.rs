@@ -1,0 +1,132 @@
+//! devprof's shared library as a tool of ROCr.
+
+use super::leader;
+use super::lifecycle;
+use super::request::Request;
+use super::requests::register_exit_handler;
+use crate::gpu::hsa::tools_variable::with_tool;
+use crate::gpu::hsa::{api, saved_api_table, tool_hooks, trace_hooks};
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
+use crate::sys::{env, loader};
+use crate::trace;
+use hsa_abi::ApiPrefix;
+use std::ffi::{OsStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether ROCr loads the tools of HSA_TOOLS_LIB if there are tools of rocprofiler-sdk, too.
+const V1_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
+
+/// This copy is the shared library.
+static IS_SHARED_LIBRARY: AtomicBool = AtomicBool::new(false);
+/// ROCr has loaded this copy as a tool.
+static WAS_LOADED: AtomicBool = AtomicBool::new(false);
+/// This copy's hooks are in ROCr's tables.
+static HAS_HOOKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether this copy is the shared library, not the archive.
+pub fn is_shared_library() -> bool {
+    IS_SHARED_LIBRARY.load(Ordering::Relaxed)
+}
+
+/// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
+/// called by the constructor.
+pub fn register(on_load: *const c_void) {
+    let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
+        return;
+    };
+    IS_SHARED_LIBRARY.store(true, Ordering::Relaxed);
+    let old = env::env("HSA_TOOLS_LIB");
+    let added = with_tool(old.as_deref(), library.as_os_str());
+    // If the library is neither listed nor preloaded, the program has loaded it, perhaps after HSA was initialized.
+    if added.is_none() || loader::is_preloaded(&library) {
+        lifecycle::expect_tool();
+    }
+    if let Some(value) = added {
+        env::set_env(c"HSA_TOOLS_LIB", &value);
+    }
+    // With rocprofiler-register, ROCr skips the tools of HSA_TOOLS_LIB if there is a rocprofiler-sdk tool, unless this
+    // variable is set (runtime.cpp, LoadTools). The user's value is kept.
+    if env::env(V1_TOOLS).is_none() {
+        env::set_env(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS", OsStr::new("1"));
+    }
+}
+
+/// ROCr has loaded this copy as a tool, at the end of `hsa_init`.
+///
+/// The shared library's constructor ran before those of the program, so its exit handler would run after HIP has
+/// unloaded the code objects. A handler that is registered here runs before.
+///
+/// # Safety
+/// `table` is ROCr's.
+pub unsafe fn on_load(table: *mut ApiPrefix) {
+    guarded(Cost::Counters, (), || {
+        if !lifecycle::is_owner() {
+            return;
+        }
+        WAS_LOADED.store(true, Ordering::Relaxed);
+        // SAFETY: ROCr's table, which tools may change in OnLoad.
+        let has_hooks = unsafe {
+            api::save_tables(table);
+            tool_hooks::install(table)
+        };
+        if has_hooks {
+            HAS_HOOKS.store(true, Ordering::Relaxed);
+            leader::request(Request::ToolLoaded {});
+        } else {
+            lifecycle::do_not_expect_tool();
+        }
+        register_exit_handler();
+        if let Some(pattern) = &settings().trace {
+            // SAFETY: as above.
+            unsafe { start_trace(table, pattern) };
+        }
+    });
+}
+
+/// # Safety
+/// `table` is ROCr's, in `OnLoad`.
+unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
+    // SAFETY: the caller's promise.
+    if !unsafe { saved_api_table::save(table) } {
+        diagnostics::lost(
+            "DEVPROF_TRACE: devprof does not support the version of this HSA runtime's API tables; the program is not traced",
+        );
+        trace::calls::turn_off();
+    } else if trace::start(pattern) {
+        // SAFETY: the caller's promise.
+        unsafe { trace_hooks::install(table) };
+        trace::calls::start();
+    } else {
+        trace::calls::turn_off();
+    }
+}
+
+/// HSA was shut down. Its functions must not be called any more; everything was drained before.
+pub fn on_unload() {
+    if HAS_HOOKS.load(Ordering::Relaxed) {
+        leader::request(Request::ToolUnloaded {});
+        guarded(Cost::Dispatches, (), || {
+            if lifecycle::is_owner() {
+                trace::release();
+            }
+        });
+    }
+}
+
+/// HSA is initialized. Reports that there is no trace if ROCr has not loaded the shared library as a tool.
+pub fn report_if_skipped() {
+    guarded(Cost::Dispatches, (), || {
+        if lifecycle::is_owner()
+            && is_shared_library()
+            && settings().trace.is_some()
+            && !WAS_LOADED.load(Ordering::Relaxed)
+        {
+            diagnostics::lost(
+                "DEVPROF_TRACE: nothing is recorded: ROCr did not load devprof as a tool. Either HSA_TOOLS_LIB was changed, or a rocprofiler-sdk tool is in the process and HSA_TOOLS_ROCPROFILER_V1_TOOLS is off (set it to 1)",
+            );
+            trace::calls::turn_off();
+        }
+    });
+}

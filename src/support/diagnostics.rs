@@ -1,0 +1,56 @@
+//! Messages on stderr, one line each: losses, and details if LLVM_PROFILE_VERBOSE is set.
+
+use super::run_log::{self, Event};
+use super::sync::lock;
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::io::Write;
+use std::sync::Mutex;
+
+/// Reports a loss. The same loss is reported only once, even if it occurs in several drains.
+pub fn lost(what: impl Display) {
+    report(&what);
+}
+
+/// Not generic and not inlined: it is called in many places.
+#[cold]
+#[inline(never)]
+fn report(what: &dyn Display) {
+    static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let line = what.to_string();
+    let mut reported = lock(&REPORTED);
+    if reported.get_or_insert_default().insert(line.clone()) {
+        print(&line);
+        run_log::append(Event::Lost, line.as_bytes());
+    }
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Code objects whose profile was written.
+    pub written: usize,
+    /// Losses that were reported, one line each.
+    pub lost: usize,
+}
+
+impl Outcome {
+    pub fn lose(&mut self, what: impl Display) {
+        self.lost += 1;
+        lost(what);
+    }
+}
+
+/// Prints a detail if `verbose` is set.
+pub fn note(verbose: bool, what: impl Display) {
+    if verbose {
+        print(&what);
+    }
+}
+
+/// If stderr cannot be written, the message is lost.
+#[cold]
+#[inline(never)]
+fn print(line: &dyn Display) {
+    let _ = writeln!(std::io::stderr(), "devprof: {line}");
+}

@@ -1,0 +1,12 @@
+//! What every layer needs: memory, locks, settings, messages, a guard against panics.
+
+#![forbid(unsafe_code)]
+
+pub mod alloc;
+pub mod diagnostics;
+pub mod environment;
+pub mod panic_guard;
+pub mod registry;
+pub mod run_log;
+pub mod settings;
+pub mod sync;

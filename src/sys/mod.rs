@@ -1,0 +1,12 @@
+//! Safe functions for the operating system, libc and LLVM's host runtime. FFI.
+
+pub mod clock;
+pub mod elf_notes;
+pub mod env;
+pub mod exit;
+pub mod files;
+pub mod futex;
+pub mod llvm_runtime;
+pub mod loader;
+pub mod threads;
+mod unwind;

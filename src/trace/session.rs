@@ -1,0 +1,373 @@
+//! The trace of this process: its threads, start and end.
+
+use super::capture::{self, Capture};
+use super::clock::{self, now};
+use super::complete::{Completer, PollResult};
+use super::file::TraceFile;
+use super::{calls, packet_origins, wakeup};
+use crate::gpu::events::{Packet, PacketHandler};
+use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
+use crate::gpu::runtime::{AgentId, ExecutableId};
+use crate::output::pattern::expand_process;
+use crate::support::diagnostics;
+use crate::support::environment::Values;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::{Busy, lock};
+use crate::sys::threads;
+use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+use tracefile::format::Header;
+
+/// The completion thread's pause after a poll that has found something.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
+/// Its longest pause; after that it sleeps until it is woken.
+const LONGEST_PAUSE: Duration = Duration::from_micros(800);
+/// The interval at which packets withheld at doorbells are submitted.
+const RING_PAUSE: Duration = Duration::from_micros(50);
+/// Polls without entries and with nothing in flight after which the completion thread sleeps.
+const IDLE_POLLS: u32 = 10;
+
+struct Trace {
+    completer: Mutex<Completer>,
+    /// Queues that have entries in flight and are not polled yet.
+    scheduled: Mutex<Vec<u32>>,
+    /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
+    destroyed: Mutex<Vec<(SignalHandle, u64)>>,
+    /// The thread that submits packets withheld at doorbells. Started when packets are first withheld.
+    doorbells: OnceLock<Thread>,
+    /// HSA's functions must not be called.
+    stopped: AtomicBool,
+    /// The number of threads in `hsa_shut_down`. While it is not 0, HSA's functions must not be called either, because
+    /// HSA may be uninitialized during that call. Changed under the lock of `completer`.
+    shutting_down: AtomicUsize,
+}
+
+static TRACE: OnceLock<Trace> = OnceLock::new();
+/// The trace belongs to the parent of this forked process.
+static BELONGS_TO_PARENT: AtomicBool = AtomicBool::new(false);
+
+/// This process's trace.
+fn trace() -> Option<&'static Trace> {
+    TRACE
+        .get()
+        .filter(|_| !BELONGS_TO_PARENT.load(Ordering::Relaxed))
+}
+
+/// Called in the child of a fork. `is_owner`: HSA was not initialized at the fork, and the child may use it.
+pub fn in_child(is_owner: bool) {
+    BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
+    calls::in_child(is_owner);
+}
+
+thread_local! {
+    /// This thread holds or is acquiring the completer's lock.
+    static HAS_COMPLETER: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Trace {
+    /// Does `work` under the completer's lock. `None`: the caller is a signal handler that has interrupted this thread
+    /// while it held that lock, so waiting for the lock would deadlock.
+    fn with_completer<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
+        let Some(_busy) = Busy::begin(&HAS_COMPLETER) else {
+            diagnostics::lost(
+                "a signal handler interrupted the recording of the trace and calls HSA or ends the process: the trace is incomplete",
+            );
+            return None;
+        };
+        // The lock is released before the flag is cleared.
+        Some(work(&mut lock(&self.completer)))
+    }
+
+    fn scheduled(&self) -> MutexGuard<'_, Vec<u32>> {
+        lock(&self.scheduled)
+    }
+
+    fn poll(&self, completer: &mut Completer) -> PollResult {
+        if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
+            return PollResult::default();
+        }
+        completer.add_scheduled(&mut self.scheduled());
+        completer.poll(&mut lock(&self.destroyed))
+    }
+
+    /// The completion thread's loop. It polls more often while dispatches complete, less often while kernels take long,
+    /// and sleeps while nothing is in flight.
+    fn run(&self) {
+        let mut pause = SHORTEST_PAUSE;
+        let mut idle = 0;
+        loop {
+            let result = self.with_completer(|completer| self.poll(completer));
+            let mut result = result.unwrap_or_default();
+            if doorbell::has_withheld() {
+                self.ring_doorbells();
+                result.busy += 1;
+            }
+            if result.recorded > 0 {
+                (pause, idle) = (SHORTEST_PAUSE, 0);
+            } else if result.busy == 0 && result.polled == 0 && idle >= IDLE_POLLS {
+                self.sleep();
+                (pause, idle) = (SHORTEST_PAUSE, 0);
+                continue;
+            } else {
+                pause = (2 * pause).min(LONGEST_PAUSE);
+                idle = if result.busy > 0 { 0 } else { idle + 1 };
+            }
+            std::thread::park_timeout(pause);
+        }
+    }
+
+    /// Makes a separate thread submit the packets that are withheld at doorbells. Submitting takes ROCr's lock of the
+    /// queue, whose holder may wait for signals from the completion thread, so the completion thread must not wait for
+    /// that lock.
+    fn ring_doorbells(&self) {
+        if let Some(thread) = self.doorbells.get() {
+            thread.unpark();
+            return;
+        }
+        let work = || {
+            loop {
+                while doorbell::submit_withheld() {
+                    std::thread::sleep(RING_PAUSE);
+                }
+                std::thread::park();
+            }
+        };
+        let spawned = threads::spawn_without_signals("devprof-ring", move || {
+            guarded(Cost::Dispatches, (), work);
+        });
+        match spawned {
+            Ok(thread) => {
+                let _ = self.doorbells.set(thread);
+            }
+            // The next poll tries again.
+            Err(error) => diagnostics::lost(format_args!(
+                "cannot start the thread that submits withheld packets; the program waits until it starts: {error}"
+            )),
+        }
+    }
+
+    fn sleep(&self) {
+        wakeup::sleep_while(|| {
+            self.scheduled().is_empty()
+                && (self.stopped.load(Ordering::SeqCst) || !calls::has_records())
+        });
+    }
+}
+
+/// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
+/// called again if HSA is initialized again after a shutdown. Returns whether the process is traced.
+pub fn start(pattern: &OsStr) -> bool {
+    if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
+        diagnostics::lost(
+            "the parent process is already traced; this forked process is not traced",
+        );
+        return false;
+    }
+    if let Some(trace) = TRACE.get() {
+        trace.stopped.store(false, Ordering::SeqCst);
+        // If the thread could not be started before, nothing would create signals.
+        return wakeup::has_thread();
+    }
+    let path = expand_process(pattern, &Values::now());
+    let created = hsa_clock::clock_frequency()
+        .map_err(|error| error.to_string())
+        .and_then(|frequency| {
+            clock::find(frequency);
+            let started = now();
+            let unix = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |since| since.as_nanos() as u64);
+            let header = Header::new(std::process::id(), frequency, started, unix);
+            TraceFile::create(&path, &header)
+                .map(|file| Completer::new(file, frequency))
+                .map_err(|error| error.to_string())
+        });
+    let mut completer = match created {
+        Ok(completer) => completer,
+        Err(error) => {
+            diagnostics::lost(format_args!(
+                "cannot create the trace {}: {error}; the program is not traced",
+                path.display()
+            ));
+            return false;
+        }
+    };
+    completer.record_process();
+    let trace = TRACE.get_or_init(|| Trace {
+        completer: Mutex::new(completer),
+        scheduled: Mutex::default(),
+        destroyed: Mutex::default(),
+        doorbells: OnceLock::new(),
+        stopped: AtomicBool::new(false),
+        shutting_down: AtomicUsize::new(0),
+    });
+    let work = move || {
+        // It wakes up thousands of times per second and must not preempt launching threads.
+        threads::do_not_preempt();
+        guarded(Cost::Dispatches, (), || trace.run());
+    };
+    match threads::spawn_without_signals("devprof-trace", work) {
+        Ok(thread) => {
+            wakeup::set_thread(thread);
+            true
+        }
+        Err(error) => {
+            diagnostics::lost(format_args!(
+                "cannot start the thread that records dispatches: {error}; the program is not traced"
+            ));
+            false
+        }
+    }
+}
+
+/// Handles the packets of one queue.
+struct QueuePackets {
+    queue: usize,
+    capture: Capture,
+}
+
+impl PacketHandler for QueuePackets {
+    fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet] {
+        self.capture.process(first, packets)
+    }
+
+    fn close(self: Box<Self>) {
+        let QueuePackets { queue, capture } = *self;
+        if let Some(trace) = trace() {
+            // The caller is in an HSA function, so HSA is initialized even after the end of the trace.
+            trace.with_completer(|completer| {
+                completer.remove_queue(queue, capture);
+                if trace.stopped.load(Ordering::SeqCst) {
+                    completer.destroy_unused_signals();
+                }
+            });
+        }
+    }
+}
+
+/// The handler for the packets of a new queue of `size` packets; `None` for a queue that is not traced.
+pub fn queue_created(agent: AgentId, queue: usize, size: u32) -> Option<Box<dyn PacketHandler>> {
+    let trace = trace()?;
+    let agent = AgentHandle(agent.0);
+    let capture = trace.with_completer(|completer| {
+        completer.add_queue(agent, queue, size, schedule, wakeup::wake)
+    })??;
+    Some(Box::new(QueuePackets { queue, capture }))
+}
+
+/// The calling thread has reserved slots of a queue for `count` packets, beginning at index `first`.
+pub fn slots_reserved(queue: usize, first: u64, count: u64) {
+    packet_origins::record_reservation(queue, first, count);
+}
+
+/// An executable was frozen: its kernels may be dispatched next.
+pub fn frozen(executable: ExecutableId) {
+    if let Some(trace) = trace() {
+        trace.with_completer(|completer| completer.record_kernels(ExecutableHandle(executable.0)));
+    }
+}
+
+/// The start and end of the kernel in whose packet devprof replaced the program's completion signal `signal`.
+pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
+    let trace = trace()?;
+    let time = trace.with_completer(|completer| {
+        // The signal is complete, so the kernel is, too, but it may not have been polled yet.
+        trace.poll(completer);
+        completer.program_signal_time(SignalHandle(signal))
+    })??;
+    Some((time.start, time.end))
+}
+
+/// The program is about to destroy a signal.
+pub fn signal_destroying(signal: u64) {
+    if capture::has_replaced_signals()
+        && let Some(trace) = trace()
+    {
+        lock(&trace.destroyed).push((SignalHandle(signal), now()));
+    }
+}
+
+/// A queue that is not polled has entries in flight.
+fn schedule(queue: u32) {
+    if let Some(trace) = trace() {
+        trace.scheduled().push(queue);
+        wakeup::wake_if_asleep();
+    }
+}
+
+/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the
+/// file. Afterwards the trace does not use HSA.
+pub fn finish(limit: Duration) {
+    let Some(trace) = trace() else {
+        return;
+    };
+    let begin = Instant::now();
+    let try_finish = |completer: &mut Completer| {
+        trace.poll(completer);
+        let is_over = !completer.is_busy() || begin.elapsed() >= limit;
+        if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
+            completer.stop();
+            report_missed(completer);
+        }
+        is_over
+    };
+    while trace.with_completer(try_finish) == Some(false) {
+        std::thread::sleep(SHORTEST_PAUSE);
+    }
+}
+
+/// Reports dispatches that are missing from the trace.
+fn report_missed(completer: &Completer) {
+    cooperative::report();
+    if completer.has_kernels() && !intercept::saw_queue() {
+        diagnostics::lost(
+            "the trace has no dispatches: kernels were loaded, but no queue was created by a function that devprof hooks; this HSA runtime may be newer than devprof",
+        );
+    }
+}
+
+/// A thread is about to call `hsa_shut_down`. HSA counts its users and does not report the count, so this may or may
+/// not uninitialize it.
+pub fn pause() {
+    if let Some(trace) = trace() {
+        trace.with_completer(|completer| {
+            trace.poll(completer);
+            report_missed(completer);
+            completer.destroy_unused_signals();
+            trace.shutting_down.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+}
+
+/// The call of `hsa_shut_down` has returned. Unless [`release`] was called meanwhile, HSA is still initialized and the
+/// trace continues.
+pub fn resume() {
+    if let Some(trace) = trace() {
+        trace.with_completer(|_| trace.shutting_down.fetch_sub(1, Ordering::SeqCst));
+        wakeup::wake();
+    }
+}
+
+/// HSA was uninitialized. It may be initialized again.
+pub fn release() {
+    if let Some(trace) = trace() {
+        trace.with_completer(|completer| {
+            trace.stopped.store(true, Ordering::SeqCst);
+            calls::pause();
+            completer.release();
+        });
+    }
+    intercept::forget_queues();
+}
+
+/// The process ends: dispatches launched after [`finish`] are recorded as unfinished.
+pub fn end() {
+    if let Some(trace) = trace() {
+        trace.with_completer(Completer::stop);
+    }
+}

@@ -1,0 +1,43 @@
+//! Wakes the completion thread from its sleep and its pauses.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+
+static THREAD: OnceLock<Thread> = OnceLock::new();
+/// The thread is in [`sleep_while`] and was not woken yet.
+static ASLEEP: AtomicBool = AtomicBool::new(false);
+
+pub fn set_thread(thread: Thread) {
+    THREAD.get_or_init(|| thread);
+}
+
+/// Whether the thread was started.
+pub fn has_thread() -> bool {
+    THREAD.get().is_some()
+}
+
+/// The calling thread, which is the completion thread, sleeps while `is_idle`. A thread that adds work must call
+/// [`wake_if_asleep`] or [`wake`] afterwards.
+pub fn sleep_while(is_idle: impl Fn() -> bool) {
+    ASLEEP.store(true, Ordering::SeqCst);
+    // A thread that adds work after `is_idle` was evaluated sees `ASLEEP`.
+    while ASLEEP.load(Ordering::SeqCst) && is_idle() {
+        std::thread::park();
+    }
+    ASLEEP.store(false, Ordering::SeqCst);
+}
+
+/// Wakes the thread if it sleeps in [`sleep_while`].
+pub fn wake_if_asleep() {
+    if ASLEEP.swap(false, Ordering::SeqCst) {
+        wake();
+    }
+}
+
+/// Wakes the thread, also from a pause between two polls.
+pub fn wake() {
+    if let Some(thread) = THREAD.get() {
+        thread.unpark();
+    }
+}

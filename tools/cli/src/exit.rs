@@ -1,0 +1,99 @@
+//! How commands end, and the exit status for each case. clap also exits with [`USAGE`] for the errors that it finds.
+
+use std::fmt;
+use std::io;
+
+/// The exit statuses, for the help text and the man page.
+pub const HELP: &str = "\
+Exit status:
+  0  success
+  1  failure: there is no result
+  2  usage error: the command line is not valid
+  3  incomplete result: some of the input was damaged or left out; see stderr
+
+`devprof run` exits as its program did. Results are written to stdout, diagnostics to stderr.";
+
+const SUCCESS: u8 = 0;
+const FAILURE: u8 = 1;
+const USAGE: u8 = 2;
+const INCOMPLETE: u8 = 3;
+/// `devprof run` could not start the program: the statuses that a shell uses.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+
+/// How a command ended if it did not return an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Complete,
+    /// Some of the input is missing from the result.
+    Incomplete,
+    /// There is no result. Diagnostics have reported why.
+    Failed,
+    /// The program that `devprof run` started exited with this status.
+    Program(u8),
+}
+
+impl Outcome {
+    /// `Complete` if all of the input is in the result.
+    pub fn of(is_complete: bool) -> Outcome {
+        match is_complete {
+            true => Outcome::Complete,
+            false => Outcome::Incomplete,
+        }
+    }
+}
+
+/// The command line is not valid, although clap accepted it.
+#[derive(Debug)]
+pub struct UsageError(String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// A [`UsageError`] with this message.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    UsageError(message.into()).into()
+}
+
+/// The program of `devprof run` could not be started.
+#[derive(Debug)]
+pub struct StartError {
+    pub program: String,
+    pub source: io::Error,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "cannot start {}", self.program)
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// The exit status of devprof.
+pub fn status(result: &anyhow::Result<Outcome>) -> u8 {
+    let error = match result {
+        Ok(Outcome::Complete) => return SUCCESS,
+        Ok(Outcome::Incomplete) => return INCOMPLETE,
+        Ok(Outcome::Failed) => return FAILURE,
+        Ok(Outcome::Program(status)) => return *status,
+        Err(error) => error,
+    };
+    if error.is::<UsageError>() {
+        return USAGE;
+    }
+    match error.downcast_ref::<StartError>() {
+        Some(start) if start.source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+        Some(_) => NOT_EXECUTABLE,
+        None => FAILURE,
+    }
+}

@@ -1,0 +1,51 @@
+//! The inputs of one output file, and their functions, as far as they are known.
+
+use super::inputs::Added;
+use super::profile::{Arch, Function};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+#[derive(Default)]
+pub struct OutputGroup {
+    /// Indices into [`super::inputs::Inputs::all`], in the order in which they were added.
+    pub inputs: Vec<usize>,
+    /// The first architecture of each function, as an index into `archs`.
+    functions: HashMap<Function, usize>,
+    archs: Vec<Arch>,
+    /// Functions of several architectures.
+    shared: HashSet<Function>,
+    shared_by: BTreeSet<Arch>,
+    /// A file was not read to its end, so that some of its functions may be unknown.
+    is_incomplete: bool,
+}
+
+impl OutputGroup {
+    pub fn add(&mut self, added: Added, arch: &Arch) {
+        let known = self.archs.iter().position(|known| known == arch);
+        let own = known.unwrap_or_else(|| {
+            self.archs.push(arch.clone());
+            self.archs.len() - 1
+        });
+        self.is_incomplete |= added.functions.is_none();
+        for function in added.functions.into_iter().flatten() {
+            let first = *self.functions.entry(function).or_insert(own);
+            if first != own {
+                self.shared.insert(function);
+                self.shared_by.insert(self.archs[first].clone());
+                self.shared_by.insert(arch.clone());
+            }
+        }
+        if added.is_new {
+            self.inputs.push(added.input);
+        }
+    }
+
+    /// Number of functions, if it is known. A function with several hashes counts once per hash.
+    pub fn functions(&self) -> Option<usize> {
+        (!self.is_incomplete).then_some(self.functions.len())
+    }
+
+    /// Number of functions that several architectures have, and these architectures.
+    pub fn shared(&self) -> (usize, &BTreeSet<Arch>) {
+        (self.shared.len(), &self.shared_by)
+    }
+}

@@ -1,0 +1,399 @@
+//! Builds the report from the coverage data of its columns and from the trace.
+
+use super::column_data::ColumnData;
+use super::lines::{self, Position};
+use super::llvm_cov::{Function, Variant};
+use super::model::{
+    Cell, Column, Condition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun, Ratio,
+    Report, Totals, VERSION,
+};
+use super::source::Source;
+use super::trace::Dispatches;
+use crate::names::Naming;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// The counts of conditions (true and false) by their start and end.
+type Conditions = BTreeMap<(Position, Position), (u64, u64)>;
+
+/// The counts of a file.
+#[derive(Default)]
+struct FileCounts {
+    lines: BTreeMap<u32, u64>,
+    conditions: Conditions,
+    /// By the position of the definition, which the instances of a template share.
+    functions: BTreeMap<Position, u64>,
+}
+
+impl FileCounts {
+    /// The counts of a file, from functions of one column. The lines of each variant of a function are computed
+    /// separately, because one may skip code that another one compiles.
+    fn of<'a>(functions: impl IntoIterator<Item = &'a Function>, path: &str) -> FileCounts {
+        let mut variants: BTreeMap<Variant, Vec<&Function>> = BTreeMap::new();
+        for function in functions {
+            variants.entry(function.variant).or_default().push(function);
+        }
+        let mut counts = FileCounts::default();
+        for (variant, functions) in variants {
+            let own = FileCounts::of_variant(&functions, path);
+            match variant.shares_counts {
+                true => counts.combine(&own, u64::max),
+                false => counts.combine(&own, u64::saturating_add),
+            }
+        }
+        counts
+    }
+
+    fn of_variant(functions: &[&Function], path: &str) -> FileCounts {
+        let mut counts = FileCounts::default();
+        let mut regions = Vec::new();
+        for function in functions {
+            let here = |file: usize| &*function.files[file] == path;
+            let own = function.regions.iter().filter(|(file, _)| here(*file));
+            regions.extend(own.map(|(_, region)| *region));
+            for (_, branch) in function.branches.iter().filter(|(file, _)| here(*file)) {
+                let sum = counts
+                    .conditions
+                    .entry((branch.start, branch.end))
+                    .or_default();
+                sum.0 = sum.0.saturating_add(branch.taken);
+                sum.1 = sum.1.saturating_add(branch.not_taken);
+            }
+            if let Some((file, position)) = function.definition()
+                && here(file)
+            {
+                let count = counts.functions.entry(position).or_default();
+                *count = count.saturating_add(function.count);
+            }
+        }
+        counts.lines = lines::counts(regions);
+        counts
+    }
+
+    /// Adds other counts. `both` combines two counts of the same line, condition or function.
+    fn combine(&mut self, other: &FileCounts, both: fn(u64, u64) -> u64) {
+        for (line, count) in &other.lines {
+            let sum = self.lines.entry(*line).or_default();
+            *sum = both(*sum, *count);
+        }
+        for (condition, (taken, not_taken)) in &other.conditions {
+            let sum = self.conditions.entry(*condition).or_default();
+            *sum = (both(sum.0, *taken), both(sum.1, *not_taken));
+        }
+        for (position, count) in &other.functions {
+            let sum = self.functions.entry(*position).or_default();
+            *sum = both(*sum, *count);
+        }
+    }
+
+    fn add(&mut self, other: &FileCounts) {
+        self.combine(other, u64::saturating_add);
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            lines: Ratio::of(self.lines.values().copied()),
+            branches: Ratio::of(
+                self.conditions
+                    .values()
+                    .flat_map(|&(taken, not)| [taken, not]),
+            ),
+            functions: Ratio::of(self.functions.values().copied()),
+        }
+    }
+}
+
+/// Builds the report. `find` reads a source file.
+pub fn report(
+    title: &str,
+    data: &[ColumnData],
+    dispatches: Option<&BTreeMap<String, Dispatches>>,
+    naming: Naming,
+    find: impl Fn(&str) -> Source,
+) -> Report {
+    let files = files(data, find);
+    let functions = functions(data, &files, naming);
+    let kernels = kernels(data, &functions, dispatches, naming);
+    let mut columns = Vec::new();
+    for (index, column) in data.iter().enumerate() {
+        columns.push(Column {
+            name: column.name.clone(),
+            host: column.host,
+            ran: column.ran,
+            code_objects: column.objects,
+            totals: Totals::sum(files.iter().filter_map(|file| file.columns[index])),
+        });
+    }
+    let has_host = data.iter().any(|column| column.host);
+    Report {
+        format: "devprof report",
+        version: VERSION,
+        title: title.to_owned(),
+        notes: Vec::new(),
+        columns,
+        device: Totals::sum(files.iter().filter_map(|file| file.device)),
+        host: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.host))),
+        kernels,
+        traced: dispatches.is_some(),
+        functions,
+        files,
+    }
+}
+
+fn files(data: &[ColumnData], find: impl Fn(&str) -> Source) -> Vec<File> {
+    // For each file and column, the functions that have code in the file.
+    let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
+    for (index, column) in data.iter().enumerate() {
+        for function in &column.functions {
+            let paths: BTreeSet<&Arc<str>> = function.files.iter().collect();
+            for path in paths {
+                let columns = by_file
+                    .entry(path.clone())
+                    .or_insert_with(|| vec![Vec::new(); data.len()]);
+                columns[index].push(function);
+            }
+        }
+    }
+    let file = |(path, functions): (Arc<str>, Vec<Vec<&Function>>)| {
+        let counted: Vec<Option<FileCounts>> = functions
+            .into_iter()
+            .map(|own| (!own.is_empty()).then(|| FileCounts::of(own, &path)))
+            .collect();
+        let mut device: Option<FileCounts> = None;
+        for (column, own) in data.iter().zip(&counted) {
+            if let Some(own) = own
+                && column.ran
+                && !column.host
+            {
+                device.get_or_insert_default().add(own);
+            }
+        }
+        let totals = |(column, own): (&ColumnData, &Option<FileCounts>)| {
+            own.as_ref().filter(|_| column.ran).map(FileCounts::totals)
+        };
+        let columns: Vec<_> = data.iter().zip(&counted).map(totals).collect();
+        let host = data.iter().zip(&columns).find(|(column, _)| column.host);
+        File {
+            source: find(&path),
+            device: device.as_ref().map(FileCounts::totals),
+            host: host.and_then(|(_, totals)| *totals),
+            lines: lines(data, &counted, device.as_ref()),
+            columns,
+            path,
+        }
+    };
+    by_file.into_iter().map(file).collect()
+}
+
+/// The lines of a file with the counts of all columns.
+fn lines(
+    data: &[ColumnData],
+    counted: &[Option<FileCounts>],
+    device: Option<&FileCounts>,
+) -> Vec<Line> {
+    let all = || counted.iter().flatten();
+    let numbers: BTreeSet<u32> = all().flat_map(|own| own.lines.keys().copied()).collect();
+    let conditions: BTreeSet<(Position, Position)> = all()
+        .flat_map(|own| own.conditions.keys().copied())
+        .collect();
+    let cell = |(column, own): (&ColumnData, &Option<FileCounts>), number| {
+        let count = own.as_ref()?.lines.get(&number)?;
+        Some(cell(column, *count))
+    };
+    let line = |number: u32| Line {
+        number,
+        device: device.and_then(|device| device.lines.get(&number).copied()),
+        columns: data
+            .iter()
+            .zip(counted)
+            .map(|own| cell(own, number))
+            .collect(),
+        branches: Vec::new(),
+    };
+    let mut lines: BTreeMap<u32, Line> = numbers
+        .into_iter()
+        .map(|number| (number, line(number)))
+        .collect();
+    for position in conditions {
+        // The line of a condition has code, unless the mapping is damaged.
+        let Some(line) = lines.get_mut(&position.0.0) else {
+            continue;
+        };
+        let counts = |(column, own): (&ColumnData, &Option<FileCounts>)| {
+            let own = own.as_ref().filter(|_| column.ran)?;
+            own.conditions.get(&position).copied()
+        };
+        line.branches.push(Condition {
+            column: position.0.1,
+            end: position.1,
+            device: device.and_then(|device| device.conditions.get(&position).copied()),
+            columns: data.iter().zip(counted).map(counts).collect(),
+        });
+    }
+    lines.into_values().collect()
+}
+
+fn cell(column: &ColumnData, count: u64) -> Cell {
+    match column.ran {
+        true => Cell::Count(count),
+        false => Cell::NotRun(NotRun::NotRun),
+    }
+}
+
+fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<FunctionCoverage> {
+    let indices: HashMap<&str, usize> = files
+        .iter()
+        .enumerate()
+        .map(|(n, file)| (&*file.path, n))
+        .collect();
+    let kernels: BTreeSet<&str> = data
+        .iter()
+        .flat_map(|column| &column.kernels)
+        .map(String::as_str)
+        .collect();
+    let mut named: BTreeMap<(&str, &str, Position), Vec<Vec<&Function>>> = BTreeMap::new();
+    for (index, column) in data.iter().enumerate() {
+        for function in &column.functions {
+            let Some((file, position)) = function.definition() else {
+                continue;
+            };
+            let columns = named
+                .entry((&function.files[file], &function.name, position))
+                .or_insert_with(|| vec![Vec::new(); data.len()]);
+            columns[index].push(function);
+        }
+    }
+    let coverage =
+        |((path, name, position), own): ((&str, &str, Position), Vec<Vec<&Function>>)| {
+            let counted: Vec<FileCounts> = own
+                .iter()
+                .map(|own| FileCounts::of(own.iter().copied(), path))
+                .collect();
+            let entered = |column: usize| {
+                counted[column]
+                    .functions
+                    .get(&position)
+                    .copied()
+                    .unwrap_or(0)
+            };
+            // The columns that have the function.
+            let present = || {
+                data.iter()
+                    .enumerate()
+                    .filter(|(column, _)| !own[*column].is_empty())
+            };
+            // The lines and branches are those of the devices, unless only the host has the function.
+            let on_device = present().any(|(_, column)| !column.host);
+            let mut together = FileCounts::default();
+            for (index, _) in present().filter(|(_, column)| column.ran && column.host != on_device)
+            {
+                together.add(&counted[index]);
+            }
+            let totals = together.totals();
+            let devices = present().filter(|(_, column)| column.ran && !column.host);
+            let symbol = crate::names::symbol(name);
+            FunctionCoverage {
+                name: naming.shown(name),
+                kernel: on_device && kernels.contains(symbol),
+                symbol: symbol.to_owned(),
+                unused: present()
+                    .filter(|(_, column)| column.host != on_device)
+                    .flat_map(|(index, _)| &own[index])
+                    .all(|function| function.mapping.unused),
+                file: indices[path],
+                line: position.0,
+                count: devices
+                    .map(|(index, _)| entered(index))
+                    .reduce(u64::saturating_add),
+                columns: data
+                    .iter()
+                    .enumerate()
+                    .map(|(index, column)| {
+                        (!own[index].is_empty()).then(|| cell(column, entered(index)))
+                    })
+                    .collect(),
+                lines: totals.lines,
+                branches: totals.branches,
+            }
+        };
+    let mut all: Vec<FunctionCoverage> = named.into_iter().map(coverage).collect();
+    all.sort_by_key(|function| (function.file, function.line));
+    all
+}
+
+fn kernels(
+    data: &[ColumnData],
+    functions: &[FunctionCoverage],
+    dispatches: Option<&BTreeMap<String, Dispatches>>,
+    naming: Naming,
+) -> Vec<Kernel> {
+    // Kernels that exist only on architectures that did not run are left out.
+    let may_have_run = |function: &&(usize, &FunctionCoverage)| {
+        let cells = function.1.columns.iter().zip(data);
+        cells
+            .filter(|(_, column)| !column.host)
+            .any(|(cell, _)| matches!(cell, Some(Cell::Count(_))))
+    };
+    let counted: BTreeMap<&str, usize> = functions
+        .iter()
+        .enumerate()
+        .filter(|(_, function)| function.kernel)
+        .collect::<Vec<_>>()
+        .iter()
+        .filter(may_have_run)
+        .map(|(index, function)| (function.symbol.as_str(), *index))
+        .collect();
+    let traced = dispatches
+        .into_iter()
+        .flatten()
+        .map(|(symbol, _)| symbol.as_str());
+    let symbols: BTreeSet<&str> = counted.keys().copied().chain(traced).collect();
+    let kernel = |symbol: &str| {
+        let function = counted.get(symbol).copied();
+        let traced = dispatches.and_then(|dispatches| dispatches.get(symbol));
+        let count = function.and_then(|function| functions[function].count);
+        let state = match (count, traced) {
+            (None, _) if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
+            (None, _) => KernelState::NotInstrumented,
+            (Some(0), Some(_)) => KernelState::NotCounted,
+            (Some(0), None) => KernelState::NeverRan,
+            (Some(_), None) if dispatches.is_some() => KernelState::NotInTrace,
+            (Some(_), _) => KernelState::Covered,
+        };
+        Kernel {
+            name: naming.shown(symbol),
+            symbol: symbol.to_owned(),
+            state,
+            function,
+            calls: dispatches.map(|_| traced.map_or(0, |traced| traced.calls)),
+            untimed: traced.map_or(0, |traced| traced.untimed),
+            time: dispatches.map(|_| traced.map_or(0, |traced| traced.time)),
+            architectures: traced
+                .map(|traced| traced.architectures.clone())
+                .unwrap_or_default(),
+        }
+    };
+    let mut kernels: Vec<Kernel> = symbols.into_iter().map(kernel).collect();
+    kernels.sort_by_cached_key(|kernel| {
+        let mut own = Ratio::default();
+        if let Some(function) = kernel.function {
+            own.add(functions[function].lines);
+            own.add(functions[function].branches);
+        }
+        let time = kernel.time.unwrap_or(0);
+        // The time, weighted with the share of lines and branches that never ran. Without coverage data, all of the time.
+        let missed = match own.total {
+            0 => u128::from(time),
+            total => u128::from(time) * u128::from(own.missed()) / u128::from(total),
+        };
+        (
+            kernel.state == KernelState::Runtime,
+            Reverse(missed),
+            Reverse(time),
+            Reverse(own.missed()),
+            kernel.name.clone(),
+        )
+    });
+    kernels
+}

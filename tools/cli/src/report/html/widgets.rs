@@ -1,0 +1,168 @@
+//! Parts that several pages have.
+
+use crate::console::Severity;
+use crate::readable;
+use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
+use maud::{Markup, html};
+
+pub fn notes(notes: &[Note]) -> Markup {
+    html! {
+        section.notes id="notes" aria-label="Notes" {
+            @for note in notes {
+                div class=(match note.level { Severity::Note => "note", Severity::Warning | Severity::Error => "warning" }) {
+                    p { (with_code(&note.text)) }
+                    @if !note.items.is_empty() {
+                        details {
+                            summary { (note.items.len()) @if note.items.len() == 1 { " item" } @else { " items" } }
+                            ul { @for item in &note.items { li { code { (item) } } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text in which text between backticks is code.
+fn with_code(text: &str) -> Markup {
+    html! {
+        @for (n, part) in text.split('`').enumerate() {
+            @if n % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+pub fn card(title: &str, device: Ratio, host: Option<Ratio>) -> Markup {
+    html! {
+        div.card {
+            h2 { (title) }
+            p.big { (device.percent_text()) }
+            (bar(device))
+            p.small {
+                (grouped(device.covered)) " of " (grouped(device.total))
+                @if let Some(host) = host.filter(|host| host.total > 0) { br; "host " (host.percent_text()) ", " (grouped(host.covered)) " of " (grouped(host.total)) }
+            }
+        }
+    }
+}
+
+/// The file and line of a function.
+pub fn location(report: &Report, function: &FunctionCoverage) -> Markup {
+    let path = &report.files[function.file].path;
+    let name = path.rsplit('/').next().unwrap_or_default();
+    html! { code.location { (name) ":" (function.line) } }
+}
+
+/// A sortable table, which scrolls horizontally if the window is narrow.
+pub fn table(caption: &str, rows: Markup) -> Markup {
+    table_of("sorted", caption, rows)
+}
+
+pub fn table_of(class: &str, caption: &str, rows: Markup) -> Markup {
+    html! {
+        div.scroll role="region" aria-label=(caption) tabindex="0" {
+            table class=(class) { caption { (caption) } (rows) }
+        }
+    }
+}
+
+/// The headings of columns. Those of numbers have the prefix #.
+pub fn head(names: &[&str]) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for name in names {
+                    @match name.strip_prefix('#') {
+                        Some(name) => th.n scope="col" { (name) },
+                        None if name.is_empty() => th scope="col" { span.hidden { "State" } },
+                        None => th scope="col" { (name) },
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub fn number(n: u64) -> Markup {
+    html! { td.n data-v=(n) { (grouped(n)) } }
+}
+
+pub fn count(cell: Option<Cell>) -> Markup {
+    match cell {
+        Some(Cell::Count(count)) => html! { td.n data-v=(count) { (grouped(count)) } },
+        Some(Cell::NotRun(_)) => html! { td.n.off data-v="-1" { "not run" } },
+        None => html! { td.n data-v="-2" {} },
+    }
+}
+
+pub fn calls(kernel: &Kernel) -> Markup {
+    number(kernel.calls.unwrap_or(0))
+}
+
+pub fn time(kernel: &Kernel, max: u64) -> Markup {
+    let time = kernel.time.unwrap_or(0);
+    html! {
+        td.n.bars data-v=(time) {
+            span.weight style=(format!("--p:{:.1}%", 100.0 * time as f64 / max as f64)) {}
+            (readable::time(time))
+            @if kernel.untimed > 0 { span.small { " (" (kernel.untimed) " without times)" } }
+        }
+    }
+}
+
+pub fn totals(totals: Option<Totals>, which: impl Fn(Totals) -> Ratio) -> Markup {
+    match totals {
+        Some(totals) => ratio(which(totals)),
+        None => html! { td.n data-v="-1" { "–" } },
+    }
+}
+
+pub fn ratio(ratio: Ratio) -> Markup {
+    let Some(percent_of) = ratio.percent() else {
+        return html! { td.n data-v="-1" { "–" } };
+    };
+    html! {
+        td.n.bars data-v=(format!("{percent_of:.4}")) {
+            (bar(ratio))
+            span.pct { (ratio.percent_text()) }
+            span.frac { (grouped(ratio.covered)) "/" (grouped(ratio.total)) }
+        }
+    }
+}
+
+fn bar(ratio: Ratio) -> Markup {
+    let part = ratio.percent().unwrap_or(0.0);
+    let class = match part {
+        full if full >= 100.0 => "bar full",
+        good if good >= 75.0 => "bar good",
+        fair if fair >= 40.0 => "bar fair",
+        _ => "bar poor",
+    };
+    html! { span class=(class) style=(format!("--p:{part:.1}%")) aria-hidden="true" {} }
+}
+
+/// The maximum time of the kernels, which the bars are relative to.
+pub fn longest(kernels: &[&Kernel]) -> u64 {
+    let times = kernels.iter().filter_map(|kernel| kernel.time);
+    times.max().unwrap_or(0).max(1)
+}
+
+/// The number with its digits in groups of three, separated by narrow no-break spaces.
+pub fn grouped(n: u64) -> String {
+    readable::grouped(n.into(), '\u{202f}')
+}
+
+pub fn footer() -> Markup {
+    html! { footer { "Made by devprof " (env!("CARGO_PKG_VERSION")) "." } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1234567), "1\u{202f}234\u{202f}567");
+    }
+}

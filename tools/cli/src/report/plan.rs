@@ -1,0 +1,112 @@
+//! Which profile is read with which code objects.
+
+use super::notes::Notes;
+use super::objects::{self, Object};
+use crate::merge::Arch;
+use anyhow::bail;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// A column of the report: an architecture, or the host.
+pub struct Column<'a> {
+    pub name: String,
+    pub host: bool,
+    pub objects: Vec<&'a Object>,
+    /// Its profile. Without one, the column did not run.
+    pub profile: Option<&'a PathBuf>,
+}
+
+/// Assigns the profiles to the code objects.
+///
+/// # Errors
+/// There are no code objects for any of the profiles.
+pub fn columns<'a>(
+    objects: &'a [Object],
+    hosts: &'a [Object],
+    profiles: &'a BTreeMap<Arch, PathBuf>,
+    notes: &mut Notes,
+) -> anyhow::Result<Vec<Column<'a>>> {
+    let device = |name: &str, objects: Vec<&'a Object>, profile| Column {
+        name: name.to_owned(),
+        host: false,
+        objects,
+        profile,
+    };
+    let mut processors: BTreeMap<&str, Vec<&Object>> = BTreeMap::new();
+    for object in objects {
+        processors
+            .entry(&object.processor)
+            .or_default()
+            .push(object);
+    }
+    let mut columns = Vec::new();
+    let mut used = BTreeSet::new();
+    for (arch, profile) in profiles {
+        let Arch::Gpu(name) = arch else { continue };
+        // A GPU prefers code objects for its own architecture to those for its family.
+        let processor = [name.as_str()]
+            .into_iter()
+            .find(|own| processors.contains_key(own));
+        let Some(processor) = processor.or_else(|| {
+            processors
+                .keys()
+                .copied()
+                .find(|family| objects::includes(family, name))
+        }) else {
+            notes.loss(format!("There is a profile of {name}, but the binaries have no code object for it: its counts are left out."));
+            continue;
+        };
+        used.insert(processor);
+        columns.push(device(name, processors[processor].clone(), Some(profile)));
+    }
+    let unknown = profiles.get(&Arch::Unknown);
+    match (unknown, processors.len()) {
+        (Some(profile), 1) if columns.is_empty() => {
+            let (name, objects) = processors.pop_first().unwrap_or_default();
+            used.insert(name);
+            columns.push(device(name, objects, Some(profile)));
+        }
+        (Some(profile), 1..) => {
+            columns.push(device("merged", objects.iter().collect(), Some(profile)));
+            used.extend(processors.keys());
+            notes.warning("The merged profile does not distinguish architectures: its counts are shown as “merged”, for all architectures together.");
+        }
+        _ => {}
+    }
+    if unknown.is_some() {
+        notes.note("A merged profile does not distinguish device and host: if they have a function of the same name, the device’s counts may include the host’s. Raw profiles keep them apart.");
+    }
+    if columns.is_empty() && hosts.is_empty() {
+        let of = profiles
+            .keys()
+            .map(Arch::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let present = processors.keys().copied().collect::<Vec<_>>().join(", ");
+        bail!(
+            "the profiles are of {of}, but the code objects are for {present}: name the profiles that the runtime wrote for these (ARCH.NAME.profraw)"
+        );
+    }
+    for (name, objects) in processors {
+        if !used.contains(name) {
+            notes.note(format!(
+                "{name} did not run: there is no profile of it. The totals do not include its code."
+            ));
+            columns.push(device(name, objects, None));
+        }
+    }
+    columns.sort_by(|a, b| (a.profile.is_none(), &a.name).cmp(&(b.profile.is_none(), &b.name)));
+    if !hosts.is_empty() {
+        let profile = profiles.get(&Arch::Host).or(unknown);
+        if profile.is_none() {
+            notes.loss("There is no profile of the host, so its counts are not known. The program writes it next to the device’s (NAME.profraw).");
+        }
+        columns.push(Column {
+            name: "host".to_owned(),
+            host: true,
+            objects: hosts.iter().collect(),
+            profile,
+        });
+    }
+    Ok(columns)
+}

@@ -1,0 +1,85 @@
+//! Tables for terminals.
+
+use crate::color::Paint;
+
+/// Rows of cells in columns, with two spaces between columns. Control characters in cells are escaped.
+pub struct Table<'a> {
+    /// The columns that are aligned to the left. The others, numbers mostly, are aligned to the right.
+    left: &'a [usize],
+    /// Spaces before each row.
+    indent: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(headings: &[&str], left: &'a [usize]) -> Table<'a> {
+        Table {
+            left,
+            indent: 0,
+            rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()],
+        }
+    }
+
+    pub fn indented(self, indent: usize) -> Table<'a> {
+        Table { indent, ..self }
+    }
+
+    /// Adds a row, which has as many cells as there are headings.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter();
+        self.rows.push(cells.map(|cell| escaped(&cell)).collect());
+    }
+
+    /// The table as text. The headings are highlighted if `colored`.
+    pub fn text(&self, colored: bool) -> String {
+        let columns = self.rows[0].len();
+        let width = |n: usize| self.rows.iter().map(|row| row[n].chars().count()).max();
+        let widths: Vec<usize> = (0..columns).map(|n| width(n).unwrap_or(0)).collect();
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).enumerate();
+            let cells = cells.map(
+                |(column, (cell, &width))| match self.left.contains(&column) {
+                    true => format!("{cell:width$}"),
+                    false => format!("{cell:>width$}"),
+                },
+            );
+            let line = " ".repeat(self.indent) + &cells.collect::<Vec<_>>().join("  ");
+            text += &match number {
+                0 => Paint::Heading.on(colored, line.trim_end()),
+                _ => line.trim_end().to_owned(),
+            };
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The text with its control characters escaped, so that it stays on its line and does not control the terminal.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() {
+            true => escaped.extend(char.escape_default()),
+            false => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_control_characters_escaped() {
+        let mut table = Table::new(&["Name", "Size", "Kernel"], &[0, 2]).indented(2);
+        table.row(["a\u{1b}[2J".into(), "1".into(), "first".into()]);
+        table.row(["b".into(), "12345".into(), String::new()]);
+        let expected = "  \
+  Name         Size  Kernel
+  a\\u{1b}[2J      1  first
+  b           12345\n";
+        assert_eq!(table.text(false), expected);
+    }
+}

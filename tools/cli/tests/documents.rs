@@ -1,0 +1,134 @@
+//! The links in the repository's Markdown files, and the paths that these files mention, exist.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A word in a document that begins with one of these is a path, from the repository's root or from the document's
+/// directory.
+const DIRECTORIES: [&str; 6] = [
+    ".ci/",
+    ".github/",
+    "fixtures/",
+    "llvm-tests/",
+    "src/",
+    "tools/",
+];
+
+fn repository() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the repository")
+}
+
+/// The Markdown files that git tracks or would add.
+fn documents(root: &Path) -> Vec<PathBuf> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .args(["--", "*.md"])
+        .output()
+        .expect("git");
+    let listed = String::from_utf8(output.stdout).expect("names in UTF-8");
+    let files = listed.lines().map(|name| root.join(name));
+    files.filter(|file| file.exists()).collect()
+}
+
+/// The targets of `[text](target)` that are not addresses.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(target, _)| target)
+        .filter(|target| !target.contains("://"))
+}
+
+/// The paths that the text mentions.
+fn mentions(text: &str) -> impl Iterator<Item = &str> {
+    let in_path = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    text.split(move |c| !in_path(c))
+        .map(|word| word.trim_end_matches('.'))
+        .filter(|word| DIRECTORIES.iter().any(|prefix| word.starts_with(prefix)))
+}
+
+/// The anchors that GitHub gives to the headings.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let title = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = title
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
+}
+
+/// What is wrong with a document.
+fn errors(root: &Path, document: &Path) -> Vec<String> {
+    let text = fs::read_to_string(document).expect("a document");
+    let directory = document.parent().expect("a directory");
+    let mut errors = Vec::new();
+    for link in links(&text) {
+        let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+        let target = match path {
+            "" => document.to_owned(),
+            path => directory.join(path),
+        };
+        if !target.exists() {
+            errors.push(format!("the link's target does not exist: {link}"));
+        } else if !anchor.is_empty() {
+            let headings = anchors(&fs::read_to_string(&target).unwrap_or_default());
+            if !headings.iter().any(|heading| heading == anchor) {
+                errors.push(format!("the link's heading does not exist: {link}"));
+            }
+        }
+    }
+    for path in mentions(&text) {
+        if !root.join(path).exists() && !directory.join(path).exists() {
+            errors.push(format!("the path does not exist: {path}"));
+        }
+    }
+    errors
+}
+
+#[test]
+fn links_and_paths_exist() {
+    let root = repository();
+    let documents = documents(&root);
+    assert!(documents.contains(&root.join("README.md")));
+    let errors: Vec<String> = documents
+        .iter()
+        .flat_map(|document| {
+            let name = document.strip_prefix(&root).unwrap_or(document).display();
+            let errors = errors(&root, document).into_iter();
+            errors.map(move |error| format!("{name}: {error}"))
+        })
+        .collect();
+    assert!(errors.is_empty(), "\n{}", errors.join("\n"));
+}
+
+#[test]
+fn wrong_links_and_paths_are_found() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let root = dir.path();
+    fs::write(root.join("other.md"), "# A `title`, x-y\n").expect("a file");
+    let text = "# Here\n[a](other.md) [b](other.md#a-title-x-y) [c](#here) [d](https://x/y)\n\
+        [e](missing.md) [f](other.md#title) [g](#there) `tools/x` (see src/y.rs).\n";
+    let document = root.join("document.md");
+    fs::write(&document, text).expect("a file");
+    let expected = [
+        "the link's target does not exist: missing.md",
+        "the link's heading does not exist: other.md#title",
+        "the link's heading does not exist: #there",
+        "the path does not exist: tools/x",
+        "the path does not exist: src/y.rs",
+    ];
+    assert_eq!(errors(root, &document), expected);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
+    assert!(readme.lines().count() <= 150);
+}

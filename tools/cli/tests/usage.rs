@@ -1,0 +1,125 @@
+//! The exit status of usage errors, from clap and from devprof itself, is 2.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn devprof(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_devprof"))
+        .args(arguments)
+        .current_dir(dir)
+        .env_remove("DEVPROF_LIBRARY")
+        .output()
+        .unwrap()
+}
+
+/// Command lines, and a part of the message.
+const USAGE_ERRORS: [(&[&str], &str); 38] = [
+    (&[], "Usage: devprof"),
+    (&["unknown"], "unrecognized subcommand 'unknown'"),
+    (&["--unknown"], "unexpected argument '--unknown'"),
+    (&["--color", "maybe", "demo"], "invalid value 'maybe'"),
+    (&["run"], "<PROG>"),
+    (&["run", "--snapshot", "0", "true"], "invalid value '0'"),
+    (&["run", "--sync", "1s", "true"], "invalid value '1s'"),
+    (&["run", "--library", "none.so", "true"], "none.so"),
+    (&["run", "--library", ".", "true"], "not a file"),
+    (&["flags"], "--coverage"),
+    (&["flags", "--coverage", "--pgo-generate"], "cannot be used"),
+    (
+        &["flags", "--coverage", "--compile", "--link"],
+        "cannot be used",
+    ),
+    (
+        &["flags", "--coverage", "--clang", "./none"],
+        "cannot start ./none",
+    ),
+    (&["flags", "--coverage", "--clang", "true"], "not a clang"),
+    (&["inspect"], "<FILES>"),
+    (&["extract", "a"], "--output <DIR>"),
+    (&["extract", "-o", "out"], "<FILES>"),
+    (&["merge", "a"], "--output <FILE>"),
+    (&["merge", "-o", "out"], "<FILE>"),
+    (&["merge", "a", "-o", "-", "--by-arch"], "--by-arch"),
+    (&["merge", "text", "-o", "text"], "another with -o"),
+    (
+        &["merge", "a", "-o", "out", "--llvm", "none"],
+        "--llvm none",
+    ),
+    (&["report", "a"], "--profile <FILE>"),
+    (&["report", "--profile", "a"], "<BINARY>"),
+    (
+        &["report", "a", "--profile", "b", "--format", "pdf"],
+        "'pdf'",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--format", "html"],
+        "-o DIR",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--format", "lcov,json"],
+        "-o DIR",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--path-map", "from"],
+        "FROM=TO",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--llvm", "none"],
+        "--llvm none",
+    ),
+    (&["stats"], "<FILE>"),
+    (&["stats", "a", "--json", "--csv"], "cannot be used"),
+    (&["export", "a", "-f", "xml"], "'xml'"),
+    (
+        &["export", "a", "-o", "b.txt"],
+        ".pftrace, .csv, .jsonl, .db",
+    ),
+    (
+        &["export", "text", "-f", "csv", "-o", "text"],
+        "trace itself",
+    ),
+    (&["doctor", "--llvm", "none"], "--llvm none"),
+    (&["doctor", "--unknown"], "unexpected argument"),
+    (&["demo", "extra"], "unexpected argument 'extra'"),
+    (&["docs"], "<SHARE>"),
+];
+
+#[test]
+fn usage_errors_exit_with_status_2() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("text"), ":ir\nmain\n1\n1\n2\n").unwrap();
+    for (arguments, message) in USAGE_ERRORS {
+        let output = devprof(dir.path(), arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    let files = fs::read_dir(dir.path()).unwrap();
+    assert_eq!(files.count(), 1, "no command has written a file");
+}
+
+#[test]
+fn other_errors_have_other_statuses() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("data"), "").unwrap();
+    for (arguments, status) in [
+        (&["--version"][..], 0),
+        (&["help", "run"], 0),
+        (&["stats", "none"], 1),
+        (&["export", "none"], 1),
+        (&["inspect", "none"], 1),
+        (&["extract", "none", "-o", "out"], 1),
+        (&["merge", "none", "-o", "out"], 1),
+        (&["report", "none", "--profile", "none"], 1),
+    ] {
+        let output = devprof(dir.path(), arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+    }
+    // The library need not be valid, because the program is not started.
+    for (program, status) in [("./none", 127), ("./data", 126)] {
+        let output = devprof(dir.path(), &["run", "--library", "data", program]);
+        assert_eq!(output.status.code(), Some(status), "{program}");
+    }
+}

@@ -1,0 +1,16 @@
+//! What a wave does after an instruction.
+
+/// What a wave does after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Continue at the program counter.
+    Next,
+    /// Wait for the other waves of the workgroup.
+    Barrier,
+    /// Let other waves run first (`s_sleep`).
+    Yield,
+    /// Discard the decoded instructions (`s_icache_inv`).
+    Refetch,
+    /// The wave has ended.
+    End,
+}

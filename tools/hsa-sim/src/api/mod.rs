@@ -1,0 +1,4 @@
+//! What the library exports.
+
+mod older_names;
+pub mod tables;

@@ -1,0 +1,201 @@
+//! Copies: synchronous ones, and those of the copy engine. The engine is a thread that executes the copies whose
+//! dependencies are met, in the order of their requests. Every copy is checked against the allocations
+//! ([`crate::memory::allocations::Memory::check_copy`]).
+
+use crate::faults::plan::CopyFault;
+use crate::signals::{changes, pool};
+use crate::state::with;
+use crate::sync::locked;
+use gpu_model::exec::clock_ticks;
+use hsa_abi::*;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{
+    AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+pub struct Job {
+    /// Addresses in this process, not those that the program uses.
+    pub to: usize,
+    pub from: usize,
+    pub size: usize,
+    pub fault: Option<CopyFault>,
+    pub dependencies: Vec<SignalHandle>,
+    pub completion: SignalHandle,
+}
+
+#[derive(Default)]
+struct Engine {
+    jobs: VecDeque<Job>,
+    thread: Option<JoinHandle<()>>,
+    stop: bool,
+}
+
+static ENGINE: Mutex<Engine> = Mutex::new(Engine {
+    jobs: VecDeque::new(),
+    thread: None,
+    stop: false,
+});
+
+/// Ends the process because of a copy that would be a memory fault on hardware.
+fn die(what: &str) -> ! {
+    eprintln!("hsa-sim: {what}");
+    std::process::abort();
+}
+
+/// Copies memory that other threads may use at the same time. Addresses that are not mapped end the process with SIGSEGV.
+///
+/// # Safety
+/// Both ranges may be accessed.
+unsafe fn bytes(to: usize, from: usize, size: usize) {
+    let mut at = 0;
+    if to % 8 == from % 8 && !(from..from.wrapping_add(size)).contains(&to) {
+        while at < size {
+            let by_word = size - at >= 8 && (to + at).is_multiple_of(8);
+            // SAFETY: the caller's promise; eight bytes at once only if they are aligned and inside the ranges.
+            unsafe {
+                if by_word {
+                    let word = (*((from + at) as *const AtomicU64)).load(Relaxed);
+                    (*((to + at) as *const AtomicU64)).store(word, Relaxed);
+                } else {
+                    let byte = (*((from + at) as *const AtomicU8)).load(Relaxed);
+                    (*((to + at) as *const AtomicU8)).store(byte, Relaxed);
+                }
+            }
+            at += if by_word { 8 } else { 1 };
+        }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, size) };
+    }
+}
+
+/// Copies bytes and applies the plan's fault.
+///
+/// # Safety
+/// Both ranges may be accessed.
+pub unsafe fn transfer(to: usize, from: usize, size: usize, fault: Option<CopyFault>) {
+    let size = match fault {
+        Some(CopyFault::Short(limit)) => size.min(limit),
+        _ => size,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { bytes(to, from, size) };
+    if let Some(CopyFault::Torn(intact)) = fault {
+        for at in intact.min(size)..size {
+            // SAFETY: inside the range that was just written.
+            unsafe { (*((to + at) as *const AtomicU8)).fetch_xor(0xff, Relaxed) };
+        }
+    }
+}
+
+/// Checks a copy. Returns the addresses of the target's and the source's bytes in this process.
+pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Status> {
+    let end = |start: usize| start.checked_add(size);
+    let (Some(to_end), Some(from_end)) = (end(to), end(from)) else {
+        die(&format!(
+            "a copy of {size:#x} bytes from {from:#x} to {to:#x} wraps around the address space"
+        ));
+    };
+    with(
+        |state| match state.memory.check_copy(to..to_end, from..from_end) {
+            Ok(()) => Ok((
+                state.memory.host_address(to),
+                state.memory.host_address(from),
+            )),
+            Err(what) => die(&what),
+        },
+    )
+}
+
+/// Queues a copy for the engine.
+pub fn start(job: Job) -> Status {
+    let mut engine = locked(&ENGINE);
+    engine.jobs.push_back(job);
+    if engine.thread.is_none() {
+        engine.stop = false;
+        let thread = std::thread::Builder::new()
+            .name("hsa-sim copy".into())
+            .spawn(run);
+        match thread {
+            Ok(thread) => engine.thread = Some(thread),
+            Err(_) => {
+                engine.jobs.pop_back();
+                return Status::OUT_OF_RESOURCES;
+            }
+        }
+    }
+    drop(engine);
+    changes::notify();
+    Status::SUCCESS
+}
+
+/// The engine's thread.
+fn run() {
+    loop {
+        let seen = changes::version();
+        let mut idle = Duration::from_secs(1);
+        let ready = {
+            let mut engine = locked(&ENGINE);
+            if engine.stop {
+                return;
+            }
+            if !engine.jobs.is_empty() {
+                // A kernel changes a dependency without a notification.
+                idle = Duration::from_millis(1);
+            }
+            let next = engine.jobs.iter().position(|job| {
+                job.dependencies.iter().all(|&signal| {
+                    // SAFETY: signals that a copy depends on live until it is done, as HSA requires.
+                    let signal = unsafe { pool::get(signal) };
+                    signal.is_none_or(|signal| signal.value.load(Acquire) == 0)
+                })
+            });
+            next.and_then(|n| engine.jobs.remove(n))
+        };
+        match ready {
+            Some(job) => execute(&job),
+            None => changes::wait_since(seen, idle),
+        }
+    }
+}
+
+fn execute(job: &Job) {
+    let start = clock_ticks();
+    if job.fault != Some(CopyFault::Error) {
+        // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
+        unsafe { transfer(job.to, job.from, job.size, job.fault) };
+    }
+    // SAFETY: the program keeps the signal until the copy is done.
+    let Some(signal) = (unsafe { pool::get(job.completion) }) else {
+        return;
+    };
+    signal.start_ts.store(start, Release);
+    signal.end_ts.store(clock_ticks(), Release);
+    match job.fault {
+        Some(CopyFault::Drop) => return,
+        Some(CopyFault::Error) => signal.value.store(-1, Release),
+        _ => {
+            signal.value.fetch_sub(1, AcqRel);
+        }
+    }
+    changes::notify();
+}
+
+/// At shutdown: ends the thread. Copies that it has not executed are dropped.
+pub fn stop() {
+    let thread = {
+        let mut engine = locked(&ENGINE);
+        engine.stop = true;
+        engine.jobs.clear();
+        engine.thread.take()
+    };
+    changes::notify();
+    if let Some(thread) = thread
+        && thread.join().is_err()
+    {
+        die("internal error in the copy engine");
+    }
+}

@@ -1,0 +1,156 @@
+//! Mapped memory for allocations.
+//!
+//! Programs, kernels and copies use the same address for a byte. Without a large BAR, the host cannot access a GPU's memory
+//! at that address: like the kernel driver, the simulator maps it without access rights. The model and copies access the
+//! bytes through a second mapping, whose address the program does not know.
+
+use std::ffi::c_int;
+
+/// The granule and the alignment of allocations, in bytes.
+pub const PAGE: usize = 4096;
+
+/// Mapped memory. Unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    address: usize,
+    size: usize,
+    /// An address at which the bytes can be accessed: `address` if the host can access that.
+    bytes: usize,
+}
+
+impl Mapping {
+    /// Memory of the host, of `size` bytes (a multiple of a page).
+    pub fn host(size: usize) -> Option<Mapping> {
+        let address = map(size, libc::MAP_PRIVATE)?;
+        Some(Mapping {
+            address,
+            size,
+            bytes: address,
+        })
+    }
+
+    /// Memory of a GPU. A forked child does not inherit it.
+    pub fn device(size: usize, host_accessible: bool) -> Option<Mapping> {
+        if host_accessible {
+            let memory = Mapping::host(size)?;
+            not_in_children(memory.address, size);
+            return Some(memory);
+        }
+        let bytes = map(size, libc::MAP_SHARED)?;
+        // SAFETY: an old size of 0 makes a second mapping of the same shared pages at a new address.
+        let address = unsafe { libc::mremap(bytes as *mut _, 0, size, libc::MREMAP_MAYMOVE) };
+        if address == libc::MAP_FAILED {
+            unmap(bytes, size);
+            return None;
+        }
+        let memory = Mapping {
+            address: address as usize,
+            size,
+            bytes,
+        };
+        // SAFETY: the new mapping, which is not in use yet.
+        let hidden = unsafe { libc::mprotect(address, size, libc::PROT_NONE) } == 0;
+        not_in_children(memory.address, size);
+        not_in_children(memory.bytes, size);
+        hidden.then_some(memory)
+    }
+
+    /// The address that programs and kernels use.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Bytes, a multiple of a page.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// An address at which the simulator can access the bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.address, self.size);
+        if self.bytes != self.address {
+            unmap(self.bytes, self.size);
+        }
+    }
+}
+
+fn map(size: usize, sharing: c_int) -> Option<usize> {
+    // SAFETY: a new mapping does not affect other memory.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size,
+            libc::PROT_READ | libc::PROT_WRITE,
+            sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (base != libc::MAP_FAILED).then_some(base as usize)
+}
+
+fn unmap(base: usize, size: usize) {
+    // SAFETY: a mapping of this module that is not in use any more.
+    unsafe { libc::munmap(base as *mut _, size) };
+}
+
+/// Excludes the memory from forked children, which would share it with the parent.
+fn not_in_children(base: usize, size: usize) {
+    // SAFETY: a mapping of this module; the advice changes nothing in this process. It cannot fail on such memory.
+    unsafe { libc::madvise(base as *mut _, size, libc::MADV_DONTFORK) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The access rights of the mapping that contains an address.
+    fn rights(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
+        let line = maps.lines().find(|line| {
+            let (range, _) = line.split_once(' ').expect("a range");
+            let (start, end) = range.split_once('-').expect("two addresses");
+            let number = |text| usize::from_str_radix(text, 16).expect("hexadecimal");
+            (number(start)..number(end)).contains(&address)
+        });
+        let rights = line.and_then(|line| line.split(' ').nth(1));
+        rights.unwrap_or("none").into()
+    }
+
+    #[test]
+    fn only_a_large_bar_gives_the_host_access_to_gpu_memory() {
+        both_mappings_are_the_same_bytes_and_start_as_zeros();
+        let hidden = Mapping::device(PAGE, false).expect("memory");
+        assert_eq!(rights(hidden.address()), "---s");
+        assert_eq!(rights(hidden.bytes()), "rw-s");
+        let (address, bytes) = (hidden.address(), hidden.bytes());
+        drop(hidden);
+        // Another thread may have mapped memory there, but not shared memory.
+        for unmapped in [address, bytes] {
+            assert!(!rights(unmapped).ends_with('s'));
+        }
+        let visible = Mapping::device(PAGE, true).expect("memory");
+        assert_eq!(rights(visible.address()), "rw-p");
+        assert_eq!(visible.address(), visible.bytes());
+    }
+
+    fn both_mappings_are_the_same_bytes_and_start_as_zeros() {
+        let memory = Mapping::device(2 * PAGE, false).expect("memory");
+        // SAFETY: this test's own memory; mprotect makes the first mapping accessible.
+        unsafe {
+            let first = memory.address() as *mut u64;
+            let rights = libc::PROT_READ | libc::PROT_WRITE;
+            assert_eq!(libc::mprotect(first.cast(), 2 * PAGE, rights), 0);
+            let second = (memory.bytes() as *mut u64).add(PAGE / 8);
+            assert_eq!(second.read(), 0);
+            second.write(7);
+            assert_eq!(first.add(PAGE / 8).read(), 7);
+        }
+    }
+}

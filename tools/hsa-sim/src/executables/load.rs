@@ -1,0 +1,135 @@
+//! Loads code objects into executables.
+
+use super::code_object::{CodeObject, SymbolKind};
+use super::kernel::{DESCRIPTOR_BYTES, Kernel};
+use super::table::{Executables, Loaded, SymbolState, new_handle};
+use crate::device::agents::Agents;
+use crate::device::mapping::PAGE;
+use crate::memory::allocations::{Kind, Memory};
+use crate::settings::target::GENERIC_MACH;
+use hsa_abi::*;
+
+/// Destroys an executable and frees its code objects.
+pub fn destroy(
+    executables: &mut Executables,
+    memory: &mut Memory,
+    agents: &Agents,
+    handle: ExecutableHandle,
+) -> Result<(), Status> {
+    let executable = executables
+        .all
+        .remove(&handle)
+        .ok_or(Status::INVALID_EXECUTABLE)?;
+    for symbol in executable.symbols {
+        executables.symbols.remove(&symbol);
+    }
+    for loaded in executable.loaded {
+        executables.owners.remove(&loaded.handle);
+        let base = loaded.range.start as usize;
+        memory.free(agents, base, Kind::Code);
+    }
+    Ok(())
+}
+
+/// Loads the code object of a reader on an agent.
+pub fn load(
+    executables: &mut Executables,
+    memory: &mut Memory,
+    agents: &Agents,
+    handle: ExecutableHandle,
+    agent: AgentHandle,
+    reader: ReaderHandle,
+) -> Result<LoadedCodeObjectHandle, Status> {
+    let executable = executables.get(handle)?;
+    if executable.frozen {
+        return Err(Status::FROZEN_EXECUTABLE);
+    }
+    let (number, gpu) = agents.gpu(agent)?;
+    let storage = executables.readers.get(&reader);
+    let storage = storage.ok_or(Status::INVALID_CODE_OBJECT_READER)?.clone();
+    let file = storage.bytes();
+    let object = CodeObject::read(file).map_err(|error| {
+        eprintln!("hsa-sim: {}: {error}", storage.uri());
+        Status::INVALID_CODE_OBJECT
+    })?;
+    if object.mach != gpu.target.mach && object.mach != GENERIC_MACH {
+        return Err(Status::INVALID_ISA_NAME);
+    }
+    let executable = executables.get(handle)?;
+    let size = (object.span.end - object.span.start) as usize;
+    for symbol in &object.symbols {
+        let is_duplicate = executable
+            .defined
+            .contains_key(&(None, symbol.name.clone()))
+            || executable
+                .defined
+                .contains_key(&(Some(number), symbol.name.clone()));
+        if is_duplicate {
+            return Err(Status::VARIABLE_ALREADY_DEFINED);
+        }
+    }
+    let defined = executable
+        .defined
+        .iter()
+        .filter(|((of, _), _)| of.is_none_or(|of| of == number))
+        .map(|((_, name), &address)| (name.clone(), address))
+        .collect();
+    let base = memory
+        .allocate(agents, size, Kind::Code, number, 0, vec![number])
+        .ok_or(Status::OUT_OF_RESOURCES)? as u64;
+    let image = match object.image(file, base, &defined) {
+        Ok(image) => image,
+        Err(status) => {
+            memory.free(agents, base as usize, Kind::Code);
+            return Err(status);
+        }
+    };
+    let bytes = memory.host_address(base as usize) as *mut u8;
+    for (n, page) in image.chunks(PAGE).enumerate() {
+        // New memory is zero.
+        if page.iter().any(|&byte| byte != 0) {
+            // SAFETY: the allocation is new and has the image's size.
+            unsafe {
+                std::ptr::copy_nonoverlapping(page.as_ptr(), bytes.add(n * PAGE), page.len())
+            };
+        }
+    }
+    memory.invalidate(agents, base as usize);
+    let delta = base.wrapping_sub(object.span.start);
+    let mut handles = Vec::new();
+    for symbol in object.symbols {
+        let at = symbol.address.wrapping_sub(object.span.start) as usize;
+        let descriptor = image.get(at..at.saturating_add(DESCRIPTOR_BYTES));
+        let kernel = match symbol.kind {
+            SymbolKind::Kernel => descriptor.and_then(Kernel::read).unwrap_or_default(),
+            SymbolKind::Variable { .. } => Kernel::default(),
+        };
+        let new = SymbolHandle(new_handle());
+        handles.push(new);
+        executables.symbols.insert(
+            new,
+            SymbolState {
+                executable: handle,
+                agent: number,
+                address: delta.wrapping_add(symbol.address),
+                defined: symbol,
+                kernel,
+            },
+        );
+    }
+    let loaded = LoadedCodeObjectHandle(new_handle());
+    executables.owners.insert(loaded, handle);
+    let executable = executables.get(handle)?;
+    executable.symbols.extend(handles);
+    executable.loaded.push(Loaded {
+        handle: loaded,
+        executable: handle,
+        agent: number,
+        uri: storage.uri(),
+        storage,
+        range: base..base + size as u64,
+        shadow: image,
+        delta: delta as i64,
+    });
+    Ok(loaded)
+}

@@ -1,0 +1,7 @@
+//! Code objects and executables.
+
+pub mod code_object;
+pub mod kernel;
+pub mod load;
+pub mod storage;
+pub mod table;

@@ -1,0 +1,150 @@
+//! Injects the faults of the plan into calls.
+
+use super::functions::{DISPATCH, Returned};
+use super::plan::{Action, CopyFault, DispatchFault, Error, ObjectFault, Plan};
+use crate::sync::locked;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Mutex, MutexGuard};
+
+static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
+
+/// Whether there is a plan. Without one, a call takes no lock.
+static HAS_PLAN: AtomicBool = AtomicBool::new(false);
+
+fn plan() -> MutexGuard<'static, Option<Plan>> {
+    locked(&PLAN)
+}
+
+/// Sets the plan and resets the counts of calls.
+pub fn set(text: &str) -> Result<(), Error> {
+    let parsed = Plan::parse(text)?;
+    *plan() = Some(parsed);
+    HAS_PLAN.store(true, Release);
+    Ok(())
+}
+
+/// Sets the plan from the environment at the first initialisation of the runtime.
+pub fn from_env() -> Result<(), String> {
+    static IS_READ: AtomicBool = AtomicBool::new(false);
+    if IS_READ.swap(true, Relaxed) {
+        return Ok(());
+    }
+    let result = match (
+        std::env::var("HSA_SIM_PLAN").ok(),
+        std::env::var_os("HSA_SIM_PLAN_FILE"),
+    ) {
+        (None, None) => return Ok(()),
+        (Some(_), Some(_)) => Err("HSA_SIM_PLAN and HSA_SIM_PLAN_FILE are both set".to_string()),
+        (Some(text), None) => set(&text).map_err(|error| error.to_string()),
+        (None, Some(path)) => std::fs::read_to_string(&path)
+            .map_err(|error| format!("HSA_SIM_PLAN_FILE={}: {error}", path.display()))
+            .and_then(|text| set(&text).map_err(|error| error.to_string())),
+    };
+    // The next hsa_init has to report the error again.
+    if result.is_err() {
+        IS_READ.store(false, Relaxed);
+    }
+    result
+}
+
+/// The faults of the call that this thread executes.
+#[derive(Clone, Copy, Default)]
+struct Current {
+    lie: Option<u64>,
+    copy: Option<CopyFault>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Current> = const { Cell::new(Current { lie: None, copy: None }) };
+}
+
+/// Calls `work` with the faults that the plan has for this call of `function`. `objects` loads or unloads code objects.
+#[inline]
+pub fn call<R: Returned>(
+    function: &'static str,
+    objects: &dyn Fn(ObjectFault),
+    work: impl FnOnce() -> R,
+) -> R {
+    if !HAS_PLAN.load(Acquire) {
+        return work();
+    }
+    faulty(function, objects, work)
+}
+
+#[cold]
+fn faulty<R: Returned>(
+    function: &'static str,
+    objects: &dyn Fn(ObjectFault),
+    work: impl FnOnce() -> R,
+) -> R {
+    let actions = plan()
+        .as_mut()
+        .map(|plan| plan.count(function))
+        .unwrap_or_default();
+    let mut current = Current::default();
+    for action in actions {
+        match action {
+            Action::Fail(status) => {
+                if let Some(result) = R::failed(status) {
+                    return result;
+                }
+            }
+            Action::Block(time) => std::thread::sleep(time),
+            Action::Lie(value) => current.lie = Some(value),
+            Action::Copy(fault) => current.copy = Some(fault),
+            Action::Dispatch(_) => {
+                eprintln!("hsa-sim: {function} is not a dispatch");
+                std::process::abort();
+            }
+            Action::Object(fault) => objects(fault),
+        }
+    }
+    let before = CURRENT.replace(current);
+    let result = work();
+    CURRENT.set(before);
+    current.lie.and_then(R::replaced).unwrap_or(result)
+}
+
+/// The fault of the copy that this thread's current call requests.
+pub fn copy_fault() -> Option<CopyFault> {
+    CURRENT.get().copy
+}
+
+/// Counts a kernel packet, and returns its faults.
+pub fn dispatch_faults() -> Vec<DispatchFault> {
+    if !HAS_PLAN.load(Acquire) {
+        return Vec::new();
+    }
+    let actions = plan()
+        .as_mut()
+        .map(|plan| plan.count(DISPATCH))
+        .unwrap_or_default();
+    let faults = actions.into_iter().filter_map(|action| match action {
+        Action::Dispatch(fault) => Some(fault),
+        _ => None,
+    });
+    faults.collect()
+}
+
+/// The value that the current call has to return instead of a correct one. A second call returns `None`.
+pub fn take_lie() -> Option<u64> {
+    let mut current = CURRENT.get();
+    let lie = current.lie.take();
+    CURRENT.set(current);
+    lie
+}
+
+/// Removes the plan. Calls are no longer counted.
+pub fn clear() {
+    HAS_PLAN.store(false, Release);
+    *plan() = None;
+}
+
+/// The number of calls of a function since the plan was set.
+pub fn calls(function: &str) -> u64 {
+    let calls = plan()
+        .as_ref()
+        .map(|plan| plan.calls.get(function).copied());
+    calls.flatten().unwrap_or(0)
+}

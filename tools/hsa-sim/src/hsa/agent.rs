@@ -1,0 +1,185 @@
+//! Agents.
+
+use super::calls::visit;
+use super::{isa, system};
+use crate::device::agents::handle;
+use crate::device::clock;
+use crate::faults::injection;
+use crate::memory::pools::POOL_BYTES;
+use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
+use crate::results::{put, put_bytes, status};
+use crate::state::with;
+use hsa_abi::*;
+use std::ffi::c_void;
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_iterate_agents(callback: AgentCallback, data: *mut c_void) -> Status {
+    let all = with(|state| Ok((0..state.agents.count()).map(handle).collect()));
+    // SAFETY: the caller's promise.
+    unsafe { visit(all, callback, data) }
+}
+
+/// A name in 64 bytes, zero-padded.
+fn name64(text: &str) -> [u8; 64] {
+    let mut name = [0; 64];
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    name
+}
+
+/// See `hsa.h` and `hsa_ext_amd.h`.
+///
+/// # Safety
+/// `value` has memory for the attribute.
+pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
+    let found = with(|state| {
+        let number = state.agents.number(agent)?;
+        let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
+        Ok((number, target))
+    });
+    let (number, target) = match found {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    let is_gpu = target.is_some();
+    let gpu_only = |n: u32| if is_gpu { n } else { 0 };
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
+    status(unsafe {
+        match attribute {
+            HSA_AGENT_INFO_NAME => match (target, injection::take_lie()) {
+                (_, Some(lie)) => put_bytes(value.cast(), &name64(&format!("gfx{lie}"))),
+                (Some(target), None) => put_bytes(value.cast(), &name64(target.name)),
+                (None, None) => put_bytes(value.cast(), &name64("CPU")),
+            },
+            HSA_AGENT_INFO_VENDOR_NAME => {
+                put_bytes(value.cast(), &name64(if is_gpu { "AMD" } else { "CPU" }))
+            }
+            HSA_AGENT_INFO_FEATURE => {
+                put(value.cast(), gpu_only(HSA_AGENT_FEATURE_KERNEL_DISPATCH))
+            }
+            HSA_AGENT_INFO_MACHINE_MODEL => put(value.cast(), HSA_MACHINE_MODEL_LARGE),
+            HSA_AGENT_INFO_PROFILE => put(
+                value.cast(),
+                if is_gpu {
+                    HSA_PROFILE_BASE
+                } else {
+                    HSA_PROFILE_FULL
+                },
+            ),
+            HSA_AGENT_INFO_DEFAULT_FLOAT_ROUNDING_MODE => {
+                put(value.cast(), HSA_DEFAULT_FLOAT_ROUNDING_MODE_NEAR)
+            }
+            HSA_AGENT_INFO_BASE_PROFILE_DEFAULT_FLOAT_ROUNDING_MODES => {
+                put(value.cast(), gpu_only(HSA_DEFAULT_FLOAT_ROUNDING_MODE_NEAR))
+            }
+            HSA_AGENT_INFO_FAST_F16_OPERATION => put(value.cast(), is_gpu),
+            HSA_AGENT_INFO_WAVEFRONT_SIZE => put(value.cast(), gpu_only(32)),
+            HSA_AGENT_INFO_WORKGROUP_MAX_DIM => put(value.cast(), [gpu_only(1024) as u16; 3]),
+            HSA_AGENT_INFO_WORKGROUP_MAX_SIZE => put(value.cast(), gpu_only(1024)),
+            HSA_AGENT_INFO_GRID_MAX_DIM => {
+                let max = gpu_only(i32::MAX as u32);
+                put(
+                    value.cast(),
+                    Dim3 {
+                        x: max,
+                        y: max.min(0xffff),
+                        z: max.min(0xffff),
+                    },
+                )
+            }
+            HSA_AGENT_INFO_GRID_MAX_SIZE => put(value.cast(), gpu_only(u32::MAX)),
+            HSA_AGENT_INFO_FBARRIER_MAX_SIZE => put(value.cast(), gpu_only(32)),
+            HSA_AGENT_INFO_QUEUES_MAX => put(value.cast(), gpu_only(128)),
+            HSA_AGENT_INFO_QUEUE_MIN_SIZE => put(value.cast(), gpu_only(MIN_PACKETS)),
+            HSA_AGENT_INFO_QUEUE_MAX_SIZE => put(value.cast(), gpu_only(MAX_PACKETS)),
+            HSA_AGENT_INFO_QUEUE_TYPE => put(value.cast(), HSA_QUEUE_TYPE_MULTI),
+            HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => {
+                put(value.cast(), number as u32)
+            }
+            HSA_AGENT_INFO_DEVICE => put(
+                value.cast(),
+                if is_gpu {
+                    HSA_DEVICE_TYPE_GPU
+                } else {
+                    HSA_DEVICE_TYPE_CPU
+                },
+            ),
+            HSA_AGENT_INFO_CACHE_SIZE => put(value.cast(), [0u32; 4]),
+            HSA_AGENT_INFO_ISA => put(
+                value.cast(),
+                target.map_or(IsaHandle::default(), isa::of_target),
+            ),
+            HSA_AGENT_INFO_EXTENSIONS => put_bytes(value.cast(), &system::extensions()),
+            HSA_AGENT_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
+            HSA_AGENT_INFO_VERSION_MINOR => put(value.cast(), 1u16),
+            HSA_AMD_AGENT_INFO_CHIP_ID => put(value.cast(), target.map_or(0, |target| target.chip)),
+            HSA_AMD_AGENT_INFO_CACHELINE_SIZE => put(value.cast(), 64u32),
+            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => put(value.cast(), 1u32),
+            HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY => put(value.cast(), 100u32),
+            HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), gpu_only((number as u32) << 8)),
+            HSA_AMD_AGENT_INFO_PRODUCT_NAME => put_bytes(value.cast(), &name64("hsa-sim")),
+            HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
+            HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
+            HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
+            HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
+            HSA_AMD_AGENT_INFO_UUID => {
+                let kind = if is_gpu { "GPU" } else { "CPU" };
+                let mut uuid = format!("{kind}-{number:016x}").into_bytes();
+                uuid.push(0);
+                put_bytes(value.cast(), &uuid)
+            }
+            HSA_AMD_AGENT_INFO_MEMORY_AVAIL => put(value.cast(), POOL_BYTES as u64),
+            HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), clock::GPU_FREQUENCY),
+            HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), number as u32),
+            HSA_AMD_AGENT_INFO_NEAREST_CPU => put(value.cast(), handle(0)),
+            HSA_AMD_AGENT_INFO_CLOCK_COUNTERS => {
+                if value.is_null() {
+                    Err(Status::INVALID_ARGUMENT)
+                } else {
+                    value
+                        .cast::<ClockCounters>()
+                        .write_unaligned(clock::counters());
+                    Ok(())
+                }
+            }
+            _ => Err(Status::INVALID_ARGUMENT),
+        }
+    })
+}
+
+/// See `hsa.h`. The simulator reports no caches.
+///
+/// # Safety
+/// Always sound.
+pub unsafe fn hsa_agent_iterate_caches(
+    agent: AgentHandle,
+    _: CacheCallback,
+    _: *mut c_void,
+) -> Status {
+    status(with(|state| state.agents.number(agent).map(|_| ())))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_agent_iterate_isas(
+    agent: AgentHandle,
+    callback: IsaCallback,
+    data: *mut c_void,
+) -> Status {
+    let isas = with(|state| {
+        let number = state.agents.number(agent)?;
+        Ok(match number.checked_sub(1) {
+            Some(n) => vec![
+                isa::of_target(state.agents.gpus[n].target),
+                isa::GENERIC_ISA,
+            ],
+            None => Vec::new(),
+        })
+    });
+    // SAFETY: the caller's promise.
+    unsafe { visit(isas, callback, data) }
+}

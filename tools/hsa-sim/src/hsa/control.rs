@@ -1,0 +1,56 @@
+//! Functions that only the simulator has, for tests.
+
+use crate::faults::injection;
+use crate::queues::block;
+use crate::state::with;
+use std::ffi::{CStr, c_char, c_int};
+
+/// Replaces the fault plan and resets the counts of calls; null: removes the plan. Returns 0, or -1 if the text is not a
+/// valid plan, which is reported on stderr.
+///
+/// # Safety
+/// `text` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_sim_plan(text: *const c_char) -> c_int {
+    if text.is_null() {
+        injection::clear();
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+    match injection::set(&text) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("hsa-sim: {error}");
+            -1
+        }
+    }
+}
+
+/// The number of calls of a function since the plan was set. Calls are also counted with an empty plan.
+///
+/// # Safety
+/// `function` is a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_sim_calls(function: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    let function = unsafe { CStr::from_ptr(function) }.to_string_lossy();
+    injection::calls(&function)
+}
+
+/// The number of objects that the program has not destroyed: 0 signals, 1 allocations from pools, 2 executables, 3 queues,
+/// 4 code object readers. For tests that check for leaks.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_sim_live(what: u32) -> u64 {
+    with(|state| {
+        Ok(match what {
+            0 => state.signals.live(),
+            1 => state.memory.live(),
+            2 => state.executables.live(),
+            3 => block::live(),
+            4 => state.executables.live_readers(),
+            _ => u64::MAX,
+        })
+    })
+    .unwrap_or(0)
+}

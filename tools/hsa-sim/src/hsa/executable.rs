@@ -1,0 +1,258 @@
+//! Executables.
+
+use crate::executables::table::{ExecutableState, ITERATION, new_handle};
+use crate::results::{put, status};
+use crate::state::with;
+use crate::sync::locked;
+use hsa_abi::*;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+
+/// A C string's text.
+///
+/// # Safety
+/// `text` is null or a C string.
+pub unsafe fn text(text: *const c_char) -> Result<String, Status> {
+    if text.is_null() {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str()
+        .map(str::to_string)
+        .map_err(|_| Status::INVALID_SYMBOL_NAME)
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `executable` may be written.
+pub unsafe fn hsa_executable_create(
+    profile: u32,
+    executable_state: u32,
+    options: *const c_char,
+    executable: *mut ExecutableHandle,
+) -> Status {
+    if executable_state > HSA_EXECUTABLE_STATE_FROZEN {
+        return Status::INVALID_ARGUMENT;
+    }
+    // SAFETY: the caller's promise.
+    let created = unsafe {
+        hsa_executable_create_alt(
+            profile,
+            HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+            options,
+            executable,
+        )
+    };
+    if created == Status::SUCCESS && executable_state == HSA_EXECUTABLE_STATE_FROZEN {
+        // SAFETY: just written.
+        return unsafe { hsa_executable_freeze(*executable, options) };
+    }
+    created
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `executable` may be written.
+pub unsafe fn hsa_executable_create_alt(
+    profile: u32,
+    rounding: u32,
+    _options: *const c_char,
+    executable: *mut ExecutableHandle,
+) -> Status {
+    if profile > HSA_PROFILE_FULL || rounding > 2 || executable.is_null() {
+        return Status::INVALID_ARGUMENT;
+    }
+    let _iteration = locked(&ITERATION);
+    let created = with(|state| {
+        let handle = ExecutableHandle(new_handle());
+        state.executables.all.insert(
+            handle,
+            ExecutableState {
+                frozen: false,
+                profile,
+                rounding,
+                defined: HashMap::new(),
+                loaded: Vec::new(),
+                symbols: Vec::new(),
+            },
+        );
+        Ok(handle)
+    });
+    // SAFETY: the caller's promise.
+    status(created.and_then(|handle| unsafe { put(executable, handle) }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// No kernel of the executable is running.
+pub unsafe fn hsa_executable_destroy(executable: ExecutableHandle) -> Status {
+    let _iteration = locked(&ITERATION);
+    status(with(|state| state.destroy_executable(executable)))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_executable_load_agent_code_object(
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    reader: ReaderHandle,
+    _options: *const c_char,
+    loaded: *mut LoadedCodeObjectHandle,
+) -> Status {
+    let done = with(|state| state.load(executable, agent, reader));
+    status(done.map(|handle| {
+        if !loaded.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { loaded.write(handle) };
+        }
+    }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// Always sound.
+pub unsafe fn hsa_executable_freeze(
+    executable: ExecutableHandle,
+    _options: *const c_char,
+) -> Status {
+    status(with(|state| {
+        let executable = state.executables.get(executable)?;
+        if executable.frozen {
+            return Err(Status::FROZEN_EXECUTABLE);
+        }
+        executable.frozen = true;
+        Ok(())
+    }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `value` has memory for the attribute.
+pub unsafe fn hsa_executable_get_info(
+    executable: ExecutableHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    let found = with(|state| {
+        let executable = state.executables.get(executable)?;
+        Ok(match attribute {
+            HSA_EXECUTABLE_INFO_PROFILE => executable.profile,
+            HSA_EXECUTABLE_INFO_STATE => u32::from(executable.frozen),
+            HSA_EXECUTABLE_INFO_DEFAULT_FLOAT_ROUNDING_MODE => executable.rounding,
+            _ => return Err(Status::INVALID_ARGUMENT),
+        })
+    });
+    // SAFETY: the caller's promise: all three are 32-bit enumerations.
+    status(found.and_then(|found| unsafe { put(value.cast(), found) }))
+}
+
+/// Defines a variable.
+///
+/// # Safety
+/// `name` is null or a C string.
+unsafe fn define(
+    executable: ExecutableHandle,
+    agent: Option<AgentHandle>,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let name = match unsafe { text(name) } {
+        Ok(name) => name,
+        Err(status) => return status,
+    };
+    status(with(|state| {
+        let agent = agent.map(|agent| state.agents.number(agent)).transpose()?;
+        let executables = &mut state.executables;
+        let executable = executables
+            .all
+            .get_mut(&executable)
+            .ok_or(Status::INVALID_EXECUTABLE)?;
+        if executable.frozen {
+            return Err(Status::FROZEN_EXECUTABLE);
+        }
+        let loaded = executable.symbols.iter().any(|symbol| {
+            let symbol = executables.symbols.get(symbol);
+            symbol.is_some_and(|symbol| {
+                symbol.defined.name == name && agent.is_none_or(|agent| agent == symbol.agent)
+            })
+        });
+        if loaded || executable.defined.contains_key(&(agent, name.clone())) {
+            return Err(Status::VARIABLE_ALREADY_DEFINED);
+        }
+        executable.defined.insert((agent, name), address as u64);
+        Ok(())
+    }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_executable_global_variable_define(
+    executable: ExecutableHandle,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { define(executable, None, name, address) }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_executable_agent_global_variable_define(
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { define(executable, Some(agent), name, address) }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_executable_readonly_variable_define(
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    name: *const c_char,
+    address: *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { define(executable, Some(agent), name, address) }
+}
+
+/// See `hsa.h`. Errors were reported when the code objects were loaded.
+///
+/// # Safety
+/// `result` may be written.
+pub unsafe fn hsa_executable_validate(executable: ExecutableHandle, result: *mut u32) -> Status {
+    let found = with(|state| state.executables.get(executable).map(|_| ()));
+    // SAFETY: the caller's promise.
+    status(found.and_then(|()| unsafe { put(result, 0) }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `result` may be written.
+pub unsafe fn hsa_executable_validate_alt(
+    executable: ExecutableHandle,
+    _options: *const c_char,
+    result: *mut u32,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { hsa_executable_validate(executable, result) }
+}

@@ -1,0 +1,81 @@
+//! Initialisation and shutdown of the runtime.
+
+use crate::copies;
+use crate::device::agents::Agents;
+use crate::executables::table::Executables;
+use crate::faults::injection;
+use crate::memory::allocations::Memory;
+use crate::queues::{cooperative, counted, lifetime, notifier};
+use crate::settings::Settings;
+use crate::settings::tools::ToolSettings;
+use crate::signals::pool::Signals;
+use crate::signals::{completion, handlers};
+use crate::state::{STATE, State};
+use crate::sync::locked;
+use hsa_abi::*;
+use std::sync::Mutex;
+
+/// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
+static LIFECYCLE: Mutex<()> = Mutex::new(());
+
+/// `hsa_init` (hsa.h). The first call calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
+/// including `hsa_init`.
+pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
+    let lifecycle = locked(&LIFECYCLE);
+    if let Some(state) = locked(&STATE).as_mut() {
+        if state.references == i32::MAX as u32 {
+            return Status::REFCOUNT_OVERFLOW;
+        }
+        state.references += 1;
+        return Status::SUCCESS;
+    }
+    let settings = match injection::from_env().and_then(|()| Settings::from_env()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("hsa-sim: {error}");
+            return Status::ERROR;
+        }
+    };
+    let tools = settings.tools;
+    *locked(&STATE) = Some(State {
+        references: 1,
+        agents: Agents::new(&settings),
+        memory: Memory::new(&settings),
+        signals: Signals::default(),
+        executables: Executables::default(),
+        settings,
+    });
+    drop(lifecycle);
+    load_tools(&tools);
+    Status::SUCCESS
+}
+
+/// `hsa_shut_down` (hsa.h). The last call calls `unload_tools` at its beginning. Tools may call HSA's functions until
+/// `unload_tools` returns.
+pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
+    {
+        let _lifecycle = locked(&LIFECYCLE);
+        let mut state = locked(&STATE);
+        let Some(state) = state.as_mut() else {
+            return Status::NOT_INITIALIZED;
+        };
+        if state.references > 1 {
+            state.references -= 1;
+            return Status::SUCCESS;
+        }
+    }
+    unload_tools();
+    let _lifecycle = locked(&LIFECYCLE);
+    let state = locked(&STATE).take();
+    cooperative::delete_all();
+    counted::clear();
+    notifier::set(None);
+    lifetime::stop_all();
+    completion::stop();
+    handlers::stop();
+    copies::stop();
+    if let Some(mut state) = state {
+        state.memory.free_all();
+    }
+    Status::SUCCESS
+}

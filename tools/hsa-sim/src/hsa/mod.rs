@@ -1,0 +1,25 @@
+//! HSA's functions, by subject. [`crate::api`] exports them.
+
+pub mod agent;
+pub mod allocation;
+pub mod calls;
+pub mod control;
+pub mod copy;
+pub mod counted_queue;
+pub mod executable;
+pub mod intercept_queue;
+pub mod isa;
+pub mod lifecycle;
+pub mod loader;
+pub mod memory_lock;
+pub mod planned_objects;
+pub mod pointer;
+pub mod pool;
+pub mod profiling;
+pub mod queue;
+pub mod queue_create;
+pub mod reader;
+pub mod signal;
+pub mod signal_handler;
+pub mod symbol;
+pub mod system;

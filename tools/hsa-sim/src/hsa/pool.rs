@@ -1,0 +1,163 @@
+//! Attributes of memory pools and regions, and agents' access to them.
+
+use super::calls::visit;
+use crate::device::mapping::PAGE;
+use crate::memory::pools::{GROUP_BYTES, POOL_BYTES, handles, pool};
+use crate::results::{put, status};
+use crate::state::with;
+use hsa_abi::*;
+use std::ffi::c_void;
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+pub unsafe fn hsa_amd_agent_iterate_memory_pools(
+    agent: AgentHandle,
+    callback: PoolCallback,
+    data: *mut c_void,
+) -> Status {
+    let pools = with(|state| state.agents.number(agent).map(handles));
+    // SAFETY: the caller's promise.
+    unsafe { visit(pools, callback, data) }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_agent_iterate_regions(
+    agent: AgentHandle,
+    callback: RegionCallback,
+    data: *mut c_void,
+) -> Status {
+    let regions = with(|state| {
+        let pools = state.agents.number(agent).map(handles)?;
+        Ok(pools.into_iter().map(|pool| RegionHandle(pool.0)).collect())
+    });
+    // SAFETY: the caller's promise.
+    unsafe { visit(regions, callback, data) }
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// `value` has memory for the attribute.
+pub unsafe fn hsa_amd_memory_pool_get_info(
+    handle: PoolHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    let found = with(|state| pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL));
+    let (agent, kind) = match found {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    let global = kind.segment == HSA_AMD_SEGMENT_GLOBAL;
+    let size = if global { POOL_BYTES } else { GROUP_BYTES };
+    let granule = if global { PAGE } else { 0 };
+    // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
+    status(unsafe {
+        match attribute {
+            HSA_AMD_MEMORY_POOL_INFO_SEGMENT => put(value.cast(), kind.segment),
+            HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS => put(value.cast(), kind.flags),
+            HSA_AMD_MEMORY_POOL_INFO_SIZE => put(value.cast(), size),
+            HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED => put(value.cast(), global),
+            HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE
+            | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT
+            | HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_REC_GRANULE => put(value.cast(), granule),
+            HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL => put(value.cast(), agent == 0),
+            HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE => put(value.cast(), size),
+            HSA_AMD_MEMORY_POOL_INFO_LOCATION => put(
+                value.cast(),
+                if agent == 0 {
+                    HSA_AMD_MEMORY_POOL_LOCATION_CPU
+                } else {
+                    HSA_AMD_MEMORY_POOL_LOCATION_GPU
+                },
+            ),
+            _ => Err(Status::INVALID_ARGUMENT),
+        }
+    })
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `value` has memory for the attribute.
+pub unsafe fn hsa_region_get_info(
+    region: RegionHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    let region = PoolHandle(region.0);
+    if let Err(status) = with(|state| pool(&state.agents, region).ok_or(Status::INVALID_REGION)) {
+        return status;
+    }
+    let same = match attribute {
+        HSA_REGION_INFO_SEGMENT => HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
+        HSA_REGION_INFO_GLOBAL_FLAGS => HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
+        HSA_REGION_INFO_SIZE => HSA_AMD_MEMORY_POOL_INFO_SIZE,
+        HSA_REGION_INFO_ALLOC_MAX_SIZE => HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE,
+        HSA_REGION_INFO_RUNTIME_ALLOC_ALLOWED => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
+        HSA_REGION_INFO_RUNTIME_ALLOC_GRANULE => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_GRANULE,
+        HSA_REGION_INFO_RUNTIME_ALLOC_ALIGNMENT => HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT,
+        HSA_AMD_REGION_INFO_HOST_ACCESSIBLE => {
+            return status(
+                with(|state| {
+                    let owner = pool(&state.agents, region).map_or(0, |(owner, _)| owner);
+                    Ok(owner == 0 || !state.settings.small_bar)
+                })
+                // SAFETY: the caller's promise.
+                .and_then(|accessible| unsafe { put(value.cast(), accessible) }),
+            );
+        }
+        _ => return Status::INVALID_ARGUMENT,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { hsa_amd_memory_pool_get_info(region, same, value) }
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// `value` has memory for the attribute.
+pub unsafe fn hsa_amd_agent_memory_pool_get_info(
+    agent: AgentHandle,
+    handle: PoolHandle,
+    attribute: u32,
+    value: *mut c_void,
+) -> Status {
+    let found = with(|state| {
+        let number = state.agents.number(agent)?;
+        let (owner, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
+        // Without a large BAR, the topology has no link from the CPU to the GPU's memory.
+        let linked = number > 0 || !state.settings.small_bar;
+        Ok((
+            number,
+            owner,
+            linked && kind.segment == HSA_AMD_SEGMENT_GLOBAL,
+        ))
+    });
+    let (number, owner, reachable) = match found {
+        Ok(found) => found,
+        Err(status) => return status,
+    };
+    let access = if number == owner {
+        HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT
+    } else if reachable {
+        HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT
+    } else {
+        HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
+    };
+    // SAFETY: the caller's promise: both attributes are 32-bit values.
+    status(unsafe {
+        match attribute {
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => put(value.cast(), access),
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => {
+                put(value.cast(), u32::from(number != owner && reachable))
+            }
+            _ => Err(Status::INVALID_ARGUMENT),
+        }
+    })
+}

@@ -1,0 +1,101 @@
+//! Code object readers.
+
+use crate::executables::storage::Storage;
+use crate::executables::table::new_handle;
+use crate::results::{put, status};
+use crate::state::with;
+use hsa_abi::*;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// `reader` may be written.
+pub unsafe fn hsa_code_object_reader_create_from_file(
+    file: c_int,
+    reader: *mut ReaderHandle,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { reader_of_file(file, 0, None, reader) }
+}
+
+/// Creates a reader for a part of a file.
+///
+/// # Safety
+/// `reader` may be written.
+pub unsafe fn reader_of_file(
+    file: c_int,
+    offset: usize,
+    size: Option<usize>,
+    reader: *mut ReaderHandle,
+) -> Status {
+    if reader.is_null() {
+        return Status::INVALID_ARGUMENT;
+    }
+    let link = format!("/proc/self/fd/{file}");
+    let read = std::fs::read_link(&link).and_then(|path| Ok((path, std::fs::read(&link)?)));
+    let Ok((path, mut bytes)) = read else {
+        return Status::INVALID_FILE;
+    };
+    let end = match size {
+        Some(size) => offset.checked_add(size).filter(|&end| end <= bytes.len()),
+        None => Some(bytes.len()),
+    };
+    let Some(end) = end.filter(|&end| end > offset) else {
+        return Status::INVALID_FILE;
+    };
+    bytes.truncate(end);
+    bytes.drain(..offset);
+    let storage = Storage::File {
+        path,
+        offset,
+        bytes,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { add_reader(storage, reader) }
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// As specified in `hsa.h`.
+pub unsafe fn hsa_code_object_reader_create_from_memory(
+    base: *const c_void,
+    size: usize,
+    reader: *mut ReaderHandle,
+) -> Status {
+    if base.is_null() || size == 0 || reader.is_null() {
+        return Status::INVALID_ARGUMENT;
+    }
+    let base = base as usize;
+    // SAFETY: the caller's promise.
+    unsafe { add_reader(Storage::Memory { base, size }, reader) }
+}
+
+/// Creates a reader.
+///
+/// # Safety
+/// `reader` may be written.
+pub unsafe fn add_reader(storage: Storage, reader: *mut ReaderHandle) -> Status {
+    let added = with(|state| {
+        let handle = ReaderHandle(new_handle());
+        state.executables.readers.insert(handle, Arc::new(storage));
+        Ok(handle)
+    });
+    // SAFETY: the caller's promise.
+    status(added.and_then(|handle| unsafe { put(reader, handle) }))
+}
+
+/// See `hsa.h`.
+///
+/// # Safety
+/// Always sound.
+pub unsafe fn hsa_code_object_reader_destroy(reader: ReaderHandle) -> Status {
+    status(with(|state| {
+        let removed = state.executables.readers.remove(&reader);
+        removed
+            .map(|_| ())
+            .ok_or(Status::INVALID_CODE_OBJECT_READER)
+    }))
+}

@@ -1,0 +1,52 @@
+//! Asynchronous handlers of signals.
+
+use crate::signals::handlers::{self, Call, Handler};
+use crate::signals::pool::get;
+use crate::state::with;
+use hsa_abi::*;
+use std::ffi::c_void;
+
+fn add(handler: Handler) -> Status {
+    match with(|_| Ok(())) {
+        Ok(()) => handlers::add(handler),
+        Err(status) => status,
+    }
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+pub unsafe fn hsa_amd_signal_async_handler(
+    signal: SignalHandle,
+    condition: u32,
+    value: SignalValue,
+    handler: SignalHandler,
+    data: *mut c_void,
+) -> Status {
+    // SAFETY: the caller's promise.
+    if signal == SignalHandle(0) || unsafe { get(signal) }.is_none() {
+        return Status::INVALID_SIGNAL;
+    }
+    if condition > HSA_SIGNAL_CONDITION_GTE {
+        return Status::INVALID_ARGUMENT;
+    }
+    add(Handler {
+        on: Some((signal, condition, value)),
+        call: Call::Handler(handler, data as usize),
+    })
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+pub unsafe fn hsa_amd_async_function(
+    callback: unsafe extern "C" fn(*mut c_void),
+    data: *mut c_void,
+) -> Status {
+    add(Handler {
+        on: None,
+        call: Call::Function(callback, data as usize),
+    })
+}

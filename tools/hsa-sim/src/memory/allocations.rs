@@ -1,0 +1,328 @@
+//! Allocations, and which agents may use them.
+//!
+//! GPUs use the addresses of this process. Each GPU has a registry of the allocations that its kernels can access: memory of
+//! its own pools, and memory that `hsa_amd_agents_allow_access`, a lock or an allocation from a region has made accessible.
+//! An access to other memory is a fault.
+
+use super::pools::{COARSE, FINE};
+use crate::device::agents::Agents;
+use crate::device::mapping::{Mapping, PAGE};
+use crate::settings::Settings;
+use hsa_abi::{DeallocationCallback, Status};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The purpose of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The program has allocated it from a pool or region.
+    Pool,
+    /// The program's own memory, which it has locked.
+    Locked,
+    /// A loaded code object.
+    Code,
+    /// The runtime's own memory, such as rings and signals.
+    Runtime,
+}
+
+pub type Callback = (DeallocationCallback, usize);
+
+/// An allocation.
+pub struct Allocation {
+    pub size: usize,
+    /// `None`: it is the program's own memory.
+    mapping: Option<Mapping>,
+    /// If the owner's cache is not coherent: the address of the bytes that its kernels access.
+    cached: Option<usize>,
+    pub kind: Kind,
+    /// The number of the agent whose memory it is.
+    pub owner: usize,
+    pub flags: u32,
+    /// The agent numbers of the GPUs that may use it.
+    pub users: Vec<usize>,
+    pub user_data: usize,
+    pub callbacks: Vec<Callback>,
+}
+
+/// All allocations of the process.
+pub struct Memory {
+    all: BTreeMap<usize, Allocation>,
+    watch: bool,
+    /// The host can access the memory of GPUs.
+    large_bar: bool,
+}
+
+fn pages(size: usize) -> Option<usize> {
+    size.checked_next_multiple_of(PAGE)
+}
+
+impl Allocation {
+    fn new(
+        size: usize,
+        mapping: Option<Mapping>,
+        kind: Kind,
+        owner: usize,
+        flags: u32,
+        users: Vec<usize>,
+    ) -> Allocation {
+        Allocation {
+            size,
+            mapping,
+            cached: None,
+            kind,
+            owner,
+            flags,
+            users,
+            user_data: 0,
+            callbacks: Vec::new(),
+        }
+    }
+
+    /// The address at which the simulator accesses the bytes of an address in the allocation.
+    fn host(&self, base: usize, address: usize) -> usize {
+        let bytes = self.mapping.as_ref().map_or(base, Mapping::bytes);
+        bytes + (address - base)
+    }
+}
+
+impl Memory {
+    /// Returns a `Memory` without allocations.
+    pub fn new(settings: &Settings) -> Memory {
+        Memory {
+            all: BTreeMap::new(),
+            watch: settings.watch,
+            large_bar: !settings.small_bar,
+        }
+    }
+
+    /// Allocates memory of the agent `owner` that the GPUs `users` (agent numbers) may use. Returns its address.
+    pub fn allocate(
+        &mut self,
+        agents: &Agents,
+        size: usize,
+        kind: Kind,
+        owner: usize,
+        flags: u32,
+        users: Vec<usize>,
+    ) -> Option<usize> {
+        let pages = pages(size)?;
+        let mapping = if owner == 0 {
+            Mapping::host(pages)?
+        } else {
+            Mapping::device(pages, self.large_bar)?
+        };
+        let base = mapping.address();
+        let l2 = owner
+            .checked_sub(1)
+            .and_then(|n| agents.gpus[n].l2.as_ref());
+        let cached = match l2.filter(|_| kind == Kind::Code || flags & COARSE != 0) {
+            // SAFETY: `free` removes it before it unmaps the memory. The program is responsible for races of copies and of
+            // the host.
+            Some(l2) => Some(unsafe { l2.insert(base, mapping.bytes(), pages) }?),
+            None => None,
+        };
+        let mut allocation = Allocation::new(size, Some(mapping), kind, owner, flags, users);
+        allocation.cached = cached;
+        self.add(agents, base, allocation);
+        Some(base)
+    }
+
+    fn add(&mut self, agents: &Agents, base: usize, allocation: Allocation) {
+        for &user in &allocation.users {
+            grant(agents, user, base, &allocation);
+        }
+        self.all.insert(base, allocation);
+    }
+
+    /// Frees the allocation at `base` if it is of this kind. Returns the program's deallocation callbacks.
+    pub fn free(&mut self, agents: &Agents, base: usize, kind: Kind) -> Option<Vec<Callback>> {
+        if self.all.get(&base)?.kind != kind {
+            return None;
+        }
+        let allocation = self.all.remove(&base)?;
+        for &user in &allocation.users {
+            revoke(agents, user, base, &allocation);
+        }
+        if allocation.cached.is_some()
+            && let Some(l2) = &agents.gpus[allocation.owner - 1].l2
+        {
+            l2.remove(base);
+        }
+        Some(allocation.callbacks)
+    }
+
+    /// After a code object was written to memory: removes stale bytes from the cache of its agent.
+    pub fn invalidate(&self, agents: &Agents, base: usize) {
+        let owner = self.all.get(&base).map_or(0, |allocation| allocation.owner);
+        if let Some(l2) = owner
+            .checked_sub(1)
+            .and_then(|n| agents.gpus[n].l2.as_ref())
+        {
+            l2.invalidate_allocation(base);
+        }
+    }
+
+    /// Frees all allocations at shutdown, after all queues are stopped.
+    pub fn free_all(&mut self) {
+        self.all.clear();
+    }
+
+    /// The address at which the simulator accesses the bytes of `address`. It differs for a GPU's memory that the host
+    /// cannot access.
+    pub fn host_address(&self, address: usize) -> usize {
+        match self.containing(address) {
+            Some((base, allocation)) => allocation.host(base, address),
+            None => address,
+        }
+    }
+
+    pub fn containing(&self, address: usize) -> Option<(usize, &Allocation)> {
+        let (&base, allocation) = self.all.range(..=address).next_back()?;
+        (address - base < allocation.size).then_some((base, allocation))
+    }
+
+    /// The allocation that contains an address.
+    pub fn containing_mut(&mut self, address: usize) -> Option<&mut Allocation> {
+        let (base, _) = self.containing(address)?;
+        self.all.get_mut(&base)
+    }
+
+    /// The purpose of the allocation at `base`.
+    pub fn kind(&self, base: usize) -> Option<Kind> {
+        self.all.get(&base).map(|allocation| allocation.kind)
+    }
+
+    /// Gives exactly the GPUs `users` (agent numbers) and the owner access to an allocation from a pool.
+    pub fn allow_access(
+        &mut self,
+        agents: &Agents,
+        base: usize,
+        mut users: Vec<usize>,
+    ) -> Option<()> {
+        let allocation = self
+            .all
+            .get_mut(&base)
+            .filter(|allocation| allocation.kind == Kind::Pool)?;
+        users.extend(Some(allocation.owner).filter(|&owner| owner > 0));
+        users.sort_unstable();
+        users.dedup();
+        for &user in &allocation.users {
+            if !users.contains(&user) {
+                revoke(agents, user, base, allocation);
+            }
+        }
+        for &user in &users {
+            if !allocation.users.contains(&user) {
+                grant(agents, user, base, allocation);
+            }
+        }
+        allocation.users = users;
+        Some(())
+    }
+
+    /// Locks the program's own memory for the GPUs `users` (agent numbers). Memory of a pool is always locked. Memory that is
+    /// already locked is an error.
+    pub fn lock(
+        &mut self,
+        agents: &Agents,
+        range: Range<usize>,
+        users: Vec<usize>,
+    ) -> Result<(), Status> {
+        match self.of_range(&range) {
+            Ok(None) => {}
+            Ok(Some(known)) if known.kind == Kind::Pool => return Ok(()),
+            Ok(Some(_)) | Err(_) => return Err(Status::INVALID_ARGUMENT),
+        }
+        let allocation = Allocation::new(range.len(), None, Kind::Locked, 0, FINE, users);
+        self.add(agents, range.start, allocation);
+        Ok(())
+    }
+
+    /// The allocation that contains `range`. `None`: the range overlaps no allocation. An error if only a part of the range is
+    /// allocated, or if it spans several allocations.
+    fn of_range(&self, range: &Range<usize>) -> Result<Option<&Allocation>, String> {
+        let text = |range: &Range<usize>| format!("{:#x} to {:#x}", range.start, range.end);
+        if let Some((base, allocation)) = self.containing(range.start) {
+            if range.end <= base + allocation.size {
+                return Ok(Some(allocation));
+            }
+            let end = base + allocation.size;
+            return Err(format!(
+                "{} extends beyond the allocation at {}",
+                text(range),
+                text(&(base..end))
+            ));
+        }
+        match self.all.range(range.clone()).next() {
+            Some((&base, _)) => Err(format!(
+                "{} overlaps the allocation at {base:#x}",
+                text(range)
+            )),
+            None => Ok(None),
+        }
+    }
+
+    /// Checks a copy. On hardware, an out-of-bounds copy is a memory fault or corrupts memory, so the caller has to print the
+    /// error and end the process.
+    pub fn check_copy(&self, to: Range<usize>, from: Range<usize>) -> Result<(), String> {
+        let source = self
+            .of_range(&from)
+            .map_err(|what| format!("a copy's source {what}"))?;
+        let target = self
+            .of_range(&to)
+            .map_err(|what| format!("a copy's target {what}"))?;
+        let out = target.is_none_or(|target| target.owner == 0);
+        let from_code = source.is_some_and(|source| source.kind == Kind::Code);
+        if self.watch && out && !from_code {
+            return Err(format!(
+                "a copy to the host reads {:#x} to {:#x}, outside the loaded segments",
+                from.start, from.end
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether one allocation contains a range.
+    pub fn is_allocated(&self, range: &Range<usize>) -> bool {
+        matches!(self.of_range(range), Ok(Some(_)))
+    }
+
+    /// The number of allocations from pools.
+    pub fn live(&self) -> u64 {
+        let own = self.all.values().filter(|a| a.kind == Kind::Pool);
+        own.count() as u64
+    }
+}
+
+/// The bytes that GPUs can access. A multiple of a page, except for memory that the program has locked.
+fn accessible_bytes(allocation: &Allocation) -> u64 {
+    match &allocation.mapping {
+        Some(mapping) => mapping.size() as u64,
+        None => allocation.size as u64,
+    }
+}
+
+/// Gives a GPU access to an allocation.
+fn grant(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
+    let memory = agents.gpus[user - 1].gpu.memory();
+    let size = accessible_bytes(allocation);
+    // SAFETY: the mapping and its cached bytes live until `free` has removed the allocation from the registry. HSA requires
+    // that no kernel uses it then. Accesses are atomic, or copies of the program. The size of a mapping with two addresses is
+    // a multiple of a page.
+    unsafe {
+        match &allocation.mapping {
+            Some(mapping) => {
+                let cached = allocation.cached.filter(|_| user == allocation.owner);
+                let bytes = cached.unwrap_or(mapping.bytes());
+                memory.allocated_at(base as u64, size, bytes, true);
+            }
+            None => memory.allocated(base as u64, size, true),
+        }
+    }
+}
+
+/// Revokes a GPU's access to an allocation.
+fn revoke(agents: &Agents, user: usize, base: usize, allocation: &Allocation) {
+    let memory = agents.gpus[user - 1].gpu.memory();
+    memory.freed(base as u64, accessible_bytes(allocation));
+}

@@ -1,0 +1,4 @@
+//! Memory pools and allocations.
+
+pub mod allocations;
+pub mod pools;

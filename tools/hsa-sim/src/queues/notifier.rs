@@ -1,0 +1,26 @@
+//! The callback of `hsa_amd_runtime_queue_create_register`.
+
+use crate::sync::locked;
+use hsa_abi::*;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// The callback and its data.
+static NOTIFIER: Mutex<Option<(QueueNotifier, usize)>> = Mutex::new(None);
+
+/// Sets or removes the callback.
+pub fn set(notifier: Option<(QueueNotifier, usize)>) {
+    *locked(&NOTIFIER) = notifier;
+}
+
+/// Calls the callback for a new queue.
+///
+/// # Safety
+/// `queue` is a queue of the runtime.
+pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
+    let notifier = *locked(&NOTIFIER);
+    if let Some((callback, data)) = notifier {
+        // SAFETY: the program has registered the function for this.
+        unsafe { callback(queue, agent, data as *mut c_void) };
+    }
+}

@@ -1,0 +1,150 @@
+//! Settings from the environment. An unknown value is an error of `hsa_init`.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
+//! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
+//! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
+//! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
+//! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
+//! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
+//! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object ends the process; `off` (default) |
+//! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
+//! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
+//! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
+//! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
+
+pub mod target;
+pub mod tools;
+
+use target::Target;
+use tools::ToolSettings;
+
+/// The settings.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub gpus: Vec<&'static Target>,
+    /// Copies to the host may only read loaded code objects.
+    pub watch: bool,
+    /// The host cannot access the GPUs' memory.
+    pub small_bar: bool,
+    /// GPUs have write-back caches.
+    pub write_back: bool,
+    /// Kernels are executed.
+    pub kernels: bool,
+    /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
+    pub faulty_intercept: bool,
+    pub tools: ToolSettings,
+}
+
+const MAX_AGENTS: usize = 4096;
+
+impl Settings {
+    /// Reads the settings from the environment.
+    pub fn from_env() -> Result<Settings, String> {
+        let gpus = match std::env::var("HSA_SIM_AGENTS") {
+            Ok(text) => agents(&text).map_err(|error| format!("HSA_SIM_AGENTS={text}: {error}"))?,
+            Err(_) => agents("gfx1100")?,
+        };
+        let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
+            Err(_) | Ok("off") => false,
+            Ok("segments") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_WATCH={other}: expected 'off' or 'segments'"
+                ));
+            }
+        };
+        let small_bar = match std::env::var("HSA_SIM_BAR").as_deref() {
+            Err(_) | Ok("small") => true,
+            Ok("large") => false,
+            Ok(other) => {
+                return Err(format!("HSA_SIM_BAR={other}: expected 'large' or 'small'"));
+            }
+        };
+        let write_back = match std::env::var("HSA_SIM_L2").as_deref() {
+            Err(_) | Ok("coherent") => false,
+            Ok("writeback") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_L2={other}: expected 'coherent' or 'writeback'"
+                ));
+            }
+        };
+        let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
+            Err(_) | Ok("run") => true,
+            Ok("null") => false,
+            Ok(other) => {
+                return Err(format!("HSA_SIM_KERNELS={other}: expected 'run' or 'null'"));
+            }
+        };
+        let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
+            Err(_) | Ok("sound") => false,
+            Ok("rocr-7.2.4") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_INTERCEPT={other}: expected 'sound' or 'rocr-7.2.4'"
+                ));
+            }
+        };
+        Ok(Settings {
+            gpus,
+            watch,
+            small_bar,
+            write_back,
+            kernels,
+            faulty_intercept,
+            tools: ToolSettings::from_env()?,
+        })
+    }
+}
+
+fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
+    let mut gpus = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, count) = match part.split_once('*') {
+            Some((name, count)) => (
+                name,
+                count
+                    .parse()
+                    .map_err(|_| format!("'{count}' is not a number"))?,
+            ),
+            None => (part, 1),
+        };
+        let target = Target::find(name).ok_or_else(|| {
+            let known: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
+            format!("the model runs {}, not '{name}'", known.join(", "))
+        })?;
+        if gpus.len() + count > MAX_AGENTS {
+            return Err(format!("more than {MAX_AGENTS} agents"));
+        }
+        gpus.extend(std::iter::repeat_n(target, count));
+    }
+    Ok(gpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_have_names_and_counts() {
+        let names = |text: &str| {
+            agents(text).map(|all| all.iter().map(|t| t.name).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(
+            names("gfx1100, gfx1101*2").unwrap(),
+            "gfx1100 gfx1101 gfx1101"
+        );
+        assert_eq!(names("").unwrap(), "");
+        assert_eq!(names("gfx1100*0").unwrap(), "");
+        assert!(names("gfx90a").unwrap_err().contains("not 'gfx90a'"));
+        assert!(
+            names("gfx1100*x")
+                .unwrap_err()
+                .contains("'x' is not a number")
+        );
+        assert!(names("gfx1100*5000").is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! Completes signals instead of the model: with an error, or late.
+
+use super::changes::notify;
+use super::pool::get;
+use crate::sync::locked;
+use hsa_abi::SignalHandle;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering::AcqRel, Ordering::Release};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Completes a signal with an error: sets it to -1.
+pub fn fail(signal: SignalHandle, times: Option<(u64, u64)>) {
+    complete(signal, times, |value| value.store(-1, Release));
+}
+
+fn complete(signal: SignalHandle, times: Option<(u64, u64)>, how: impl FnOnce(&AtomicI64)) {
+    // SAFETY: a signal of a packet. Blocks of signals live until shutdown, which waits for late completions.
+    let Some(signal) = (unsafe { get(signal) }) else {
+        return;
+    };
+    if let Some((start, end)) = times {
+        signal.start_ts.store(start, Release);
+        signal.end_ts.store(end, Release);
+    }
+    how(&signal.value);
+    notify();
+}
+
+/// The threads that complete signals late.
+static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// Completes a signal after some time, unless it is destroyed by then.
+pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Duration) {
+    let thread = std::thread::Builder::new()
+        .name("hsa-sim late".into())
+        .spawn(move || {
+            std::thread::sleep(after);
+            complete(signal, times, |value| {
+                value.fetch_sub(1, AcqRel);
+            });
+        });
+    match thread {
+        Ok(thread) => {
+            let mut late = locked(&LATE);
+            late.retain(|thread| !thread.is_finished());
+            late.push(thread);
+        }
+        Err(error) => {
+            eprintln!("hsa-sim: cannot start a thread for a late completion: {error}");
+            std::process::abort();
+        }
+    }
+}
+
+/// At shutdown: waits for late completions.
+pub fn stop() {
+    for thread in std::mem::take(&mut *locked(&LATE)) {
+        if thread.join().is_err() {
+            eprintln!("hsa-sim: internal error in a thread that completes a signal");
+            std::process::abort();
+        }
+    }
+}
