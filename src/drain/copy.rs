@@ -1,5 +1,6 @@
 //! The third stage: copies ranges of device memory, in as few pieces as possible.
 
+use super::validate::segment_of;
 use crate::gpu::runtime::{AgentId, Error, Runtime};
 use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
@@ -30,7 +31,7 @@ impl<'a> Read<'a> {
     ) -> Option<Read<'a>> {
         Some(Read {
             tag,
-            segment: segment_of(&range, segments)?,
+            segment: segment_of(&range, segments)?.clone(),
             range,
             to,
             result: Ok(()),
@@ -53,12 +54,6 @@ impl<'a> Read<'a> {
             Err(error) => self.result = Err(error.clone()),
         }
     }
-}
-
-/// The segment that contains a range.
-fn segment_of(range: &Range<u64>, segments: &[Range<u64>]) -> Option<Range<u64>> {
-    let contains = |s: &&Range<u64>| s.start <= range.start && range.end <= s.end;
-    segments.iter().find(contains).cloned()
 }
 
 /// A GPU runtime and the agent to copy from.
@@ -138,7 +133,7 @@ impl CopyRequests {
     pub fn add(&mut self, range: Range<u64>, segments: &[Range<u64>]) {
         // Validated ranges are in a segment.
         if let Some(segment) = segment_of(&range, segments) {
-            self.0.push((range, segment));
+            self.0.push((range, segment.clone()));
         }
     }
 

@@ -59,7 +59,7 @@ impl DrainState {
     }
 }
 
-impl Drain<'_> {
+impl<'a> Drain<'a> {
     /// Whether a loaded code object has counters.
     pub fn has_counters(&mut self) -> Result<bool, Error> {
         self.drain_state.cache.remove_uncertain(self.executables);
@@ -153,7 +153,7 @@ impl Drain<'_> {
         counting
     }
 
-    fn device(&self, agent: &Agent) -> Device<'_> {
+    fn device(&self, agent: &Agent) -> Device<'a> {
         Device {
             runtime: self.runtime,
             agent: agent.id,
@@ -213,11 +213,7 @@ impl Drain<'_> {
         here: Vec<LoadedOn>,
         images: Vec<Result<Vec<Image>, Lost>>,
     ) -> Vec<Profile> {
-        let device = Device {
-            runtime: self.runtime,
-            agent: agent.id,
-            limit: self.settings.sync_limit,
-        };
+        let device = self.device(agent);
         let mut profiles = Vec::new();
         for (at, images) in here.into_iter().zip(images) {
             let Some(object) = self.drain_state.cache.get_mut(at) else {

@@ -82,11 +82,16 @@ impl Bounds {
     }
 }
 
-/// Whether `range` is inside one segment.
-pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
+/// The segment that contains a range.
+pub fn segment_of<'a>(range: &Range<u64>, segments: &'a [Range<u64>]) -> Option<&'a Range<u64>> {
     segments
         .iter()
-        .any(|segment| segment.start <= range.start && range.end <= segment.end)
+        .find(|segment| segment.start <= range.start && range.end <= segment.end)
+}
+
+/// Whether `range` is inside one segment.
+pub fn inside(range: &Range<u64>, segments: &[Range<u64>]) -> bool {
+    segment_of(range, segments).is_some()
 }
 
 /// The layout and the range of a table, validated by its size and address.

@@ -197,16 +197,16 @@ pub fn expand_process(pattern: &OsStr, values: &Values) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use std::path::Path;
 
-    const OBJECT: ObjectId = ObjectId {
+    pub const OBJECT: ObjectId = ObjectId {
         fingerprint: 99,
         build_id: Some(&[0x0a, 0xff]),
     };
 
-    fn values() -> Values {
+    pub fn values() -> Values {
         Values {
             pid: 4711,
             host: "box".into(),

@@ -188,20 +188,8 @@ fn expands_to_name(pattern: &[u8], values: &Values, pid: u32, runtime: &Runtime)
 
 #[cfg(test)]
 mod tests {
+    use super::super::pattern::tests::{OBJECT, values};
     use super::*;
-
-    const OBJECT: ObjectId = ObjectId {
-        fingerprint: 99,
-        build_id: Some(&[0x0a, 0xff]),
-    };
-
-    fn values() -> Values {
-        Values {
-            pid: 4711,
-            host: "box".into(),
-            tmp: Some("/var/tmp".into()),
-        }
-    }
 
     #[test]
     fn the_pattern_that_expands_to_the_runtimes_name_is_used() {

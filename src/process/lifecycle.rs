@@ -202,10 +202,7 @@ pub fn end_shutdown() {
 /// Whether HSA is initialized. Not to be called during a transition.
 pub fn hsa_is_up() -> bool {
     let reported = with_state(|state| state.hsa.is_up);
-    reported.unwrap_or_else(|| {
-        hsa_runtime::find()
-            .is_some_and(|hsa| hsa.is_ok_and(|hsa| hsa.is_initialized().unwrap_or(false)))
-    })
+    reported.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }
 
 /// Queries whether HSA is initialized. `None` if the query fails.

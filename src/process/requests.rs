@@ -36,9 +36,14 @@ pub fn set_exit_handler(handler: extern "C" fn()) {
 
 /// Registers the exit handler, before the handlers that are already registered.
 pub fn register_exit_handler() {
-    if let Some(&handler) = EXIT_HANDLER.get()
-        && !exit::at_exit(handler)
-    {
+    if let Some(&handler) = EXIT_HANDLER.get() {
+        register_at_exit(handler);
+    }
+}
+
+/// Registers a handler that runs at exit, before the handlers that are already registered.
+pub fn register_at_exit(handler: extern "C" fn()) {
+    if !exit::at_exit(handler) {
         diagnostics::lost(
             "cannot register an exit handler: device counters are only written by the collect call",
         );

@@ -39,11 +39,7 @@ fn start_enabled(on_load: *const c_void) {
     requests::set_exit_handler(exit::at_exit);
     fork::register();
     if let Leader::Other = leader {
-        if !sys::exit::at_exit(exit::at_close) {
-            diagnostics::lost(
-                "cannot register an exit handler: device counters are only written by the collect call",
-            );
-        }
+        requests::register_at_exit(exit::at_close);
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
         leader::request(Request::RegisterExit {});
     } else {

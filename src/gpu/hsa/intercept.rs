@@ -3,7 +3,7 @@
 use super::api::loaded_api;
 use super::cooperative;
 use super::saved_api_table::{SavedTables, saved};
-use super::{doorbell, query, tool_hooks};
+use super::{doorbell, observed_calls, query, tool_hooks};
 use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
@@ -310,8 +310,7 @@ pub unsafe extern "C" fn counted_queue_acquire(
 
 /// `hsa_amd_counted_queue_release`.
 pub unsafe extern "C" fn counted_queue_release(queue: *mut Queue) -> Status {
-    let Some((_, plain)) = saved().and_then(|saved| Some((saved, saved.queue_functions.release?)))
-    else {
+    let Some(plain) = saved().and_then(|saved| saved.queue_functions.release) else {
         return Status::ERROR;
     };
     let is_intercepted = is_intercepted(queue);
@@ -350,11 +349,7 @@ pub unsafe extern "C" fn intercept_create(
         SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
-        report(Event::QueueCreated {
-            source: Source::Tool,
-            queue: queue as usize,
-            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
-        });
+        observed_calls::queue_created(Source::Tool, queue, kind == HSA_QUEUE_TYPE_SINGLE);
         // SAFETY: a new intercept queue.
         if let Err(refused) = unsafe { register(saved, agent, queue) } {
             diagnostics::lost(format_args!(
@@ -480,11 +475,12 @@ unsafe extern "C" fn handle_packets(
     let out = guarded(Cost::Dispatches, None, || {
         // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
         // queue was destroyed.
+        let data = unsafe { &mut *data.cast::<InterceptQueue>() };
         let InterceptQueue {
             handler,
             queue,
             batch,
-        } = unsafe { &mut *data.cast::<InterceptQueue>() };
+        } = data;
         let handler = handler.as_mut()?;
         batch.clear();
         batch.extend((0..count).map(|n| {

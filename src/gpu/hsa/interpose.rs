@@ -7,13 +7,9 @@
 
 use super::api;
 use super::hip::next_function;
-use super::tool_hooks::destroy_executable;
+use super::observed_calls;
 use crate::gpu::events::{Event, Source, report};
-use crate::gpu::runtime::ExecutableId;
-use hsa_abi::{
-    AgentHandle, ExecutableHandle, HSA_QUEUE_TYPE_SINGLE, Queue, QueueErrorCallback, Status,
-    function,
-};
+use hsa_abi::{AgentHandle, ExecutableHandle, Queue, QueueErrorCallback, Status, function};
 use std::ffi::{CStr, c_char, c_void};
 
 const SOURCE: Source = Source::Interposed;
@@ -65,17 +61,8 @@ pub unsafe extern "C" fn devprof_hsa_shut_down() -> Status {
     let Some(shut_down) = (unsafe { next::<function::hsa_shut_down>(c"hsa_shut_down") }) else {
         return Status::NOT_INITIALIZED;
     };
-    let mut is_accepted = false;
-    report(Event::ShuttingDown {
-        source: SOURCE,
-        is_accepted: &mut is_accepted,
-    });
-    // SAFETY: a function without arguments.
-    let status = unsafe { shut_down() };
-    if is_accepted {
-        report(Event::ShutDown { source: SOURCE });
-    }
-    status
+    // SAFETY: ROCr's function.
+    unsafe { observed_calls::shut_down(SOURCE, shut_down) }
 }
 
 /// `hsa_executable_freeze`.
@@ -95,14 +82,7 @@ pub unsafe extern "C" fn devprof_hsa_executable_freeze(
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
-    let status = unsafe { freeze(executable, options) };
-    if status == Status::SUCCESS {
-        report(Event::Frozen {
-            source: SOURCE,
-            executable: ExecutableId(executable.0),
-        });
-    }
-    status
+    unsafe { observed_calls::freeze_executable(SOURCE, freeze, executable, options) }
 }
 
 /// `hsa_executable_destroy`.
@@ -119,7 +99,7 @@ pub unsafe extern "C" fn devprof_hsa_executable_destroy(executable: ExecutableHa
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's argument.
-    unsafe { destroy_executable(SOURCE, executable, destroy) }
+    unsafe { observed_calls::destroy_executable(SOURCE, destroy, executable) }
 }
 
 /// `hsa_queue_create`.
@@ -143,17 +123,11 @@ pub unsafe extern "C" fn devprof_hsa_queue_create(
         return Status::NOT_INITIALIZED;
     };
     // SAFETY: the program's arguments.
-    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
-    if status == Status::SUCCESS {
-        // SAFETY: on success, the function has written the queue's address.
-        let queue = unsafe { *queue };
-        report(Event::QueueCreated {
-            source: SOURCE,
-            queue: queue as usize,
-            is_single_producer: kind == HSA_QUEUE_TYPE_SINGLE,
-        });
+    unsafe {
+        observed_calls::create_queue(
+            SOURCE, create, agent, size, kind, callback, data, private, group, queue,
+        )
     }
-    status
 }
 
 /// `hsa_queue_destroy`.
@@ -187,10 +161,6 @@ unsafe fn end_queue(name: &CStr, queue: *mut Queue) -> Status {
     let Some(end) = (unsafe { next::<function::hsa_queue_destroy>(name) }) else {
         return Status::NOT_INITIALIZED;
     };
-    report(Event::QueueDestroying {
-        source: SOURCE,
-        queue: queue as usize,
-    });
     // SAFETY: the program's argument.
-    unsafe { end(queue) }
+    unsafe { observed_calls::end_queue(SOURCE, end, queue) }
 }

@@ -10,6 +10,7 @@ pub mod hsa_runtime;
 pub mod intercept;
 mod interpose;
 pub mod kernels;
+mod observed_calls;
 mod query;
 mod queue_functions;
 pub mod queues;

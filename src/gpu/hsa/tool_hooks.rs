@@ -2,10 +2,10 @@
 //! executables, queues and shutdowns.
 
 use super::api::loaded_api;
+use super::observed_calls;
 use super::queue_functions::{self, Function, QueueFunctionSlots, QueueFunctions, QueueHooks};
 use super::tables::tables;
-use crate::gpu::events::{Event, Source, report};
-use crate::gpu::runtime::ExecutableId;
+use crate::gpu::events::Source;
 use crate::sys::loader;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
 use hsa_abi::{
@@ -97,18 +97,8 @@ unsafe extern "C" fn shut_down() -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    let source = Source::Tool;
-    let mut is_accepted = false;
-    report(Event::ShuttingDown {
-        source,
-        is_accepted: &mut is_accepted,
-    });
     // SAFETY: the function that was in the table.
-    let status = unsafe { (saved.shut_down)() };
-    if is_accepted {
-        report(Event::ShutDown { source });
-    }
-    status
+    unsafe { observed_calls::shut_down(Source::Tool, saved.shut_down) }
 }
 
 unsafe extern "C" fn executable_freeze(
@@ -119,22 +109,15 @@ unsafe extern "C" fn executable_freeze(
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to the function that was in the table.
-    let status = unsafe { (saved.freeze)(executable, options) };
-    if status == Status::SUCCESS {
-        report(Event::Frozen {
-            source: Source::Tool,
-            executable: ExecutableId(executable.0),
-        });
-    }
-    status
+    unsafe { observed_calls::freeze_executable(Source::Tool, saved.freeze, executable, options) }
 }
 
 unsafe extern "C" fn executable_destroy(executable: ExecutableHandle) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    // SAFETY: the program's argument.
-    unsafe { destroy_executable(Source::Tool, executable, saved.destroy) }
+    // SAFETY: the program's argument, to the function that was in the table.
+    unsafe { observed_calls::destroy_executable(Source::Tool, saved.destroy, executable) }
 }
 
 unsafe extern "C" fn queue_create(
@@ -151,14 +134,20 @@ unsafe extern "C" fn queue_create(
         return Status::ERROR;
     };
     // SAFETY: the program's arguments, to the function that was in the table.
-    let status =
-        unsafe { (saved.queue_create)(agent, size, kind, callback, data, private, group, queue) };
-    if status == Status::SUCCESS {
-        // SAFETY: on success, the function has written the queue's address.
-        let queue = unsafe { *queue };
-        report_created(queue, kind == HSA_QUEUE_TYPE_SINGLE);
+    unsafe {
+        observed_calls::create_queue(
+            Source::Tool,
+            saved.queue_create,
+            agent,
+            size,
+            kind,
+            callback,
+            data,
+            private,
+            group,
+            queue,
+        )
     }
-    status
 }
 
 /// `hsa_amd_queue_create`.
@@ -179,7 +168,11 @@ unsafe extern "C" fn amd_queue_create_hook(
         // SAFETY: there are `count` descriptors, and the call has set the queue of each, even if it failed.
         let desc = unsafe { &*descs.add(n) };
         if !desc.queue.is_null() && desc.engine == HSA_AMD_QUEUE_ENGINE_COMPUTE {
-            report_created(desc.queue, desc.kind == HSA_QUEUE_TYPE_SINGLE);
+            observed_calls::queue_created(
+                Source::Tool,
+                desc.queue,
+                desc.kind == HSA_QUEUE_TYPE_SINGLE,
+            );
         }
     }
     status
@@ -204,7 +197,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         // Other producers share its ring.
-        report_created(queue, false);
+        observed_calls::queue_created(Source::Tool, queue, false);
     }
     status
 }
@@ -214,68 +207,22 @@ unsafe extern "C" fn counted_queue_release_hook(queue: *mut Queue) -> Status {
     let Some(release) = saved().and_then(|saved| saved.queue_functions.release) else {
         return Status::ERROR;
     };
-    report_destroying(queue);
     // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { release(queue) }
+    unsafe { observed_calls::end_queue(Source::Tool, release, queue) }
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    report_destroying(queue);
     // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { (saved.queue_destroy)(queue) }
+    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_destroy, queue) }
 }
 
 unsafe extern "C" fn queue_inactivate(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    report_destroying(queue);
     // SAFETY: the program's argument, to the function that was in the table.
-    unsafe { (saved.queue_inactivate)(queue) }
-}
-
-/// Destroys an executable with `destroy` and reports the events.
-///
-/// # Safety
-/// As for `hsa_executable_destroy`; `destroy` is a function of that type.
-pub unsafe fn destroy_executable(
-    source: Source,
-    executable: ExecutableHandle,
-    destroy: function::hsa_executable_destroy,
-) -> Status {
-    let id = ExecutableId(executable.0);
-    let mut generation = None;
-    report(Event::Destroying {
-        source,
-        executable: id,
-        generation: &mut generation,
-    });
-    // SAFETY: the caller's promise.
-    let status = unsafe { destroy(executable) };
-    if let Some(generation) = generation {
-        report(Event::Destroyed {
-            executable: id,
-            generation,
-            is_success: status == Status::SUCCESS,
-        });
-    }
-    status
-}
-
-fn report_created(queue: *mut Queue, is_single_producer: bool) {
-    report(Event::QueueCreated {
-        source: Source::Tool,
-        queue: queue as usize,
-        is_single_producer,
-    });
-}
-
-fn report_destroying(queue: *mut Queue) {
-    report(Event::QueueDestroying {
-        source: Source::Tool,
-        queue: queue as usize,
-    });
+    unsafe { observed_calls::end_queue(Source::Tool, saved.queue_inactivate, queue) }
 }
