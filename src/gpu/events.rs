@@ -86,9 +86,8 @@ pub type Packet = [u64; 8];
 
 /// Handles the packets of an intercept queue. The runtime calls it on one thread at a time.
 pub trait PacketHandler: Send {
-    /// Takes a batch of packets; the first one has the index `first` in the program's queue. Returns the packets to
-    /// write in their place.
-    fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet];
+    /// Takes a batch of packets with their indices in the program's queue. Returns the packets to write in their place.
+    fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet];
 
     /// The queue was destroyed.
     fn close(self: Box<Self>);

@@ -111,13 +111,12 @@ impl Capture {
         }
     }
 
-    /// Processes a batch whose first packet has the index `first` in the program's queue. Returns the packets to write
-    /// instead.
-    pub fn process(&mut self, first: u64, batch: &[Packet]) -> &[Packet] {
+    /// Processes a batch of packets with their indices in the program's queue. Returns the packets to write instead.
+    pub fn process(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet] {
         self.output.clear();
         let mut has_entries = false;
         let mut origin_now = None;
-        for (index, mut packet) in (first..).zip(batch.iter().copied()) {
+        for (index, mut packet) in batch {
             let Some(mut entry) = self.entry(&packet) else {
                 self.output.push(packet);
                 continue;

@@ -232,8 +232,8 @@ struct QueuePackets {
 }
 
 impl PacketHandler for QueuePackets {
-    fn take(&mut self, first: u64, packets: &[Packet]) -> &[Packet] {
-        self.capture.process(first, packets)
+    fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet] {
+        self.capture.process(batch)
     }
 
     fn close(self: Box<Self>) {

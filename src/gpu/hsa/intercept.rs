@@ -42,12 +42,7 @@ struct InterceptQueue {
     /// `None`: packets are passed on unchanged.
     handler: Option<Box<dyn PacketHandler>>,
     queue: *const Queue,
-    /// The packets of the current batch.
-    batch: Vec<Packet>,
 }
-
-/// The number of packets for which a batch has memory from the start.
-const BATCH_CAPACITY: usize = 512;
 
 // SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
 unsafe impl Send for QueuePointer {}
@@ -379,7 +374,6 @@ unsafe fn register(
         let data = Box::into_raw(Box::new(InterceptQueue {
             handler: None,
             queue,
-            batch: Vec::with_capacity(BATCH_CAPACITY),
         }));
         // SAFETY: the box is dropped after the queue was destroyed.
         let status = unsafe {
@@ -476,14 +470,9 @@ unsafe extern "C" fn handle_packets(
         // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
         // queue was destroyed.
         let data = unsafe { &mut *data.cast::<InterceptQueue>() };
-        let InterceptQueue {
-            handler,
-            queue,
-            batch,
-        } = data;
+        let InterceptQueue { handler, queue } = data;
         let handler = handler.as_mut()?;
-        batch.clear();
-        batch.extend((0..count).map(|n| {
+        let mut batch = (0..count).map(|n| {
             // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };
             if packet[0] as u8 == doorbell::INVALID as u8 {
@@ -491,9 +480,9 @@ unsafe extern "C" fn handle_packets(
                 let header = unsafe { doorbell::withheld_header(*queue, index + n) };
                 packet[0] = packet[0] & !0xffff | u64::from(header.unwrap_or(packet[0] as u16));
             }
-            packet
-        }));
-        let out = handler.take(index, batch);
+            (index + n, packet)
+        });
+        let out = handler.take(&mut batch);
         Some((out.as_ptr().cast(), out.len() as u64))
     });
     // Without a handler, and after an internal error, the packets are passed on unchanged.
