@@ -35,17 +35,9 @@ pub unsafe fn hsa_amd_queue_intercept_create(
         data,
         id: None,
     };
-    match intercept::obtain(&mut request) {
-        Ok(block) => {
-            // SAFETY: the caller's promise, and a new queue.
-            unsafe {
-                queue.write(block.cast());
-                notifier::notify(block.cast(), agent);
-            }
-            Status::SUCCESS
-        }
-        Err(status) => status,
-    }
+    let created = intercept::obtain(&mut request).map(|block| block.cast());
+    // SAFETY: the caller's promise, and a new queue.
+    unsafe { notifier::finish_creation(created, agent, queue) }
 }
 
 /// See `hsa_api_trace.h`.

@@ -41,17 +41,9 @@ pub unsafe fn hsa_queue_create(
         data,
         id: None,
     };
-    match obtain(&request) {
-        Ok(block) => {
-            // SAFETY: the caller's promise, and a new queue.
-            unsafe {
-                queue.write(block.cast());
-                notifier::notify(block.cast(), agent);
-            }
-            Status::SUCCESS
-        }
-        Err(status) => status,
-    }
+    let created = obtain(&request).map(|block| block.cast());
+    // SAFETY: the caller's promise, and a new queue.
+    unsafe { notifier::finish_creation(created, agent, queue) }
 }
 
 /// See `hsa_api_trace.h`: the callback is called for each new queue.

@@ -24,3 +24,25 @@ pub unsafe fn notify(queue: *const Queue, agent: AgentHandle) {
         unsafe { callback(queue, agent, data as *mut c_void) };
     }
 }
+
+/// Ends a call that creates a queue: stores the queue for the program and calls the callback.
+///
+/// # Safety
+/// `created` is a new queue of `agent`, and `queue` may be written.
+pub unsafe fn finish_creation(
+    created: Result<*mut Queue, Status>,
+    agent: AgentHandle,
+    queue: *mut *mut Queue,
+) -> Status {
+    match created {
+        Ok(new) => {
+            // SAFETY: the caller's promise.
+            unsafe {
+                queue.write(new);
+                notify(new, agent);
+            }
+            Status::SUCCESS
+        }
+        Err(status) => status,
+    }
+}
