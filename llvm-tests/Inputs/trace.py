@@ -23,7 +23,7 @@ DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
 CLOCKS = ["system", "scaled", "agent", "none"]
 UNFINISHED, MOVED = 4, 64
 FLAGS = {UNFINISHED: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", MOVED: "moved"}
-COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "unknown-packets", "closed"]
+COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "unknown-packets", "closed", "dropped-copies", "dropped-markers"]
 
 Dispatch = collections.namedtuple(
     "Dispatch",
@@ -49,7 +49,7 @@ class Trace:
             data = file.read()
         require(data[:8] == b"DEVPROFT", "not a trace")
         version, header, size, self.pid = struct.unpack_from("<4I", data, 8)
-        require((version, header, size) == (1, 4096, 128), "unsupported version")
+        require((version, header, size) == (2, 4096, 128), "unsupported version")
         self.frequency, self.started = struct.unpack_from("<QQ", data, 24)
         require(zlib.crc32(data[:124]) == struct.unpack_from("<I", data, 124)[0], "wrong checksum of the header")
         self.counts = {}
@@ -175,7 +175,7 @@ def print_summary(trace):
     none = sum(dispatch.call == 0 for dispatch in trace.dispatches.values())
     print(f"calls={len(trace.calls)} dispatches={len(trace.dispatches)} without-call={none}")
     threads = {call.thread for call in trace.calls.values()}
-    print(f"threads={len(threads)} dropped={sum(trace.counts[name] for name in COUNTS[1:4])} closed={trace.counts['closed']}")
+    print(f"threads={len(threads)} dropped={sum(value for name, value in trace.counts.items() if name.startswith("dropped-"))} closed={trace.counts['closed']}")
     for name in sorted(functions):
         each = functions[name]
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")

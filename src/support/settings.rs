@@ -18,6 +18,9 @@ pub struct Settings {
     pub environment: Environment,
     /// DEVPROF_TRACE.
     pub trace: Option<OsString>,
+    /// What the trace records, and when.
+    #[expect(dead_code)]
+    pub tracing: Tracing,
     /// LLVM_PROFILE_VERBOSE is set, to any value, as in LLVM.
     pub verbose: bool,
     /// DEVPROF_SYNC_MS: the longest time that a drain waits for running kernels, and for its copies.
@@ -27,6 +30,41 @@ pub struct Settings {
     /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
     /// installed for those of them that have their default action when the first code object is loaded.
     pub signals: bool,
+}
+
+/// What a trace records in addition to dispatches and the API calls that launch them, and when it records.
+#[derive(Clone, Debug, Default)]
+#[expect(dead_code)]
+pub struct Tracing {
+    /// DEVPROF_TRACE_API=1: all API calls of HIP.
+    pub api: bool,
+    /// DEVPROF_TRACE_COPIES=1: copies and fills of memory.
+    pub copies: bool,
+    /// DEVPROF_TRACE_MARKERS=1: the program's markers (roctx).
+    pub markers: bool,
+    /// DEVPROF_TRACE_STOPPED=1: begin stopped, until the program calls `devprof_trace_start`.
+    pub stopped: bool,
+    /// DEVPROF_TRACE_START_AFTER: begin stopped, and start after this time.
+    pub start_after: Option<Duration>,
+    /// DEVPROF_TRACE_DURATION: stop this long after the start.
+    pub duration: Option<Duration>,
+}
+
+impl Tracing {
+    fn from_env() -> Tracing {
+        Tracing {
+            api: is_on("DEVPROF_TRACE_API"),
+            copies: is_on("DEVPROF_TRACE_COPIES"),
+            markers: is_on("DEVPROF_TRACE_MARKERS"),
+            stopped: is_on("DEVPROF_TRACE_STOPPED"),
+            start_after: milliseconds("DEVPROF_TRACE_START_AFTER", 0, "the trace starts at once"),
+            duration: milliseconds("DEVPROF_TRACE_DURATION", 1, "the trace does not stop"),
+        }
+    }
+}
+
+fn is_on(name: &str) -> bool {
+    env(name).is_some_and(|value| value == "1")
 }
 
 /// A number of milliseconds, at least `least`. Reports invalid values, and what happens `instead`.
@@ -53,9 +91,10 @@ impl Settings {
     fn from_env() -> Settings {
         let sync_instead = format!("using {}", SYNC_LIMIT.as_millis());
         Settings {
-            disabled: env("DEVPROF_DISABLE").is_some_and(|value| value == "1"),
+            disabled: is_on("DEVPROF_DISABLE"),
             environment: Environment::now(),
             trace: env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
+            tracing: Tracing::from_env(),
             verbose: env("LLVM_PROFILE_VERBOSE").is_some(),
             sync_limit: milliseconds("DEVPROF_SYNC_MS", 0, &sync_instead).unwrap_or(SYNC_LIMIT),
             snapshot: milliseconds("DEVPROF_SNAPSHOT_MS", 1, "snapshots disabled"),

@@ -5,11 +5,15 @@
 //! written, and after its writer was killed. A record of zeros was not written yet: the file grows by many records at a
 //! time, and is truncated to the written ones when it is closed.
 //!
-//! A record comes after the records whose ids it contains: a dispatch after its kernel, a kernel after its name. The
-//! only exception is the record of an API call, which is written when the call returns, before or after its dispatches.
+//! A record comes after the records whose ids it contains: a dispatch after its kernel and its stream, a kernel after its
+//! name. The only exception is the record of an API call, which is written when the call returns, before or after its
+//! dispatches and copies.
 //!
 //! Readers reject files with a later version. A compatible extension can use the reserved bytes, which are 0 in this
 //! version, or new kinds of records, which readers skip and count.
+//!
+//! Version 2 added streams, copies, markers, names, pauses of the recording ([`Recording`]), CPUs among the agents, and the
+//! counters after [`Count::Closed`]. In version 1 the bytes of its fields are reserved, and therefore 0.
 
 use zerocopy::byteorder::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -17,7 +21,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"DEVPROFT";
 /// The version of the format that this crate describes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The oldest version that can be read.
+pub const OLDEST_VERSION: u32 = 1;
 /// Size of everything before the first record, in bytes.
 pub const HEADER_SIZE: usize = 4096;
 /// Size of a record in bytes.
@@ -82,17 +88,31 @@ pub enum Count {
     UnknownPackets,
     /// 1 if the writer closed the file.
     Closed,
+    /// Copies and fills that were dropped for lack of space. Since version 2.
+    DroppedCopies,
+    /// Markers that were dropped for lack of space. Since version 2.
+    DroppedMarkers,
 }
 
 impl Count {
-    pub const ALL: [Count; 6] = [
+    pub const ALL: [Count; 8] = [
         Count::Records,
         Count::DroppedDispatches,
         Count::DroppedCalls,
         Count::DroppedOthers,
         Count::UnknownPackets,
         Count::Closed,
+        Count::DroppedCopies,
+        Count::DroppedMarkers,
     ];
+
+    /// The version that added the counter.
+    pub fn since(self) -> u32 {
+        match self {
+            Count::DroppedCopies | Count::DroppedMarkers => 2,
+            _ => 1,
+        }
+    }
 
     /// Offset of its [`Counter`] in the file, in bytes.
     pub fn offset(self) -> usize {
@@ -123,9 +143,16 @@ pub mod kind {
     pub const AGENT: u16 = 5;
     pub const QUEUE: u16 = 6;
     pub const PROCESS: u16 = 7;
+    pub const COPY: u16 = 8;
+    pub const MARKER: u16 = 9;
+    pub const STREAM: u16 = 10;
+    pub const NAME: u16 = 11;
+    pub const RECORDING: u16 = 12;
 }
 
-/// Flags of a [`Dispatch`].
+/// Flags of a [`Dispatch`]. A [`MemoryCopy`] has those of its clock, [`UNFINISHED`](flag::UNFINISHED),
+/// [`NO_CALL`](flag::NO_CALL) and [`MOVED`](flag::MOVED); a [`Marker`] has `UNFINISHED`; a [`Kernel`] has
+/// [`NO_REGISTERS`](flag::NO_REGISTERS).
 pub mod flag {
     /// Mask of the clock of `start` and `end`.
     pub const CLOCK: u16 = 3;
@@ -160,7 +187,7 @@ plain! {
         crc: U32,
         /// See [`kind`].
         kind: U16,
-        /// See [`flag`]. 0 for records that are not dispatches.
+        /// See [`flag`].
         flags: U16,
         id: U64,
     }
@@ -200,7 +227,10 @@ plain! {
         accum_vgprs: U16,
         /// Scalar registers per wave.
         sgprs: U16,
-        reserved1: [u8; 22],
+        reserved1: [u8; 2],
+        /// Id of the [`Stream`]. 0 if no API call named it. Since version 2.
+        stream: U32,
+        reserved2: [u8; 16],
     }
 }
 
@@ -214,9 +244,11 @@ plain! {
         thread: U32,
         /// Id of a text: the function's name.
         name: U32,
-        /// What the call returned (`hipError_t`).
+        /// What the call returned (`hipError_t`). 0 if the function does not return an error code.
         status: I32,
-        reserved: [u8; 84],
+        /// Id of the [`Stream`] in its arguments, 0 for none. Since version 2.
+        stream: U32,
+        reserved: [u8; 80],
     }
 }
 
@@ -258,7 +290,8 @@ plain! {
 }
 
 plain! {
-    /// A GPU. Its id is its index in HSA's order of all agents.
+    /// An agent: a GPU, or, since version 2, a CPU that is the source or destination of a copy. Its id is its index in
+    /// HSA's order of all agents.
     Agent {
         head: Head,
         /// Ticks per second of its clock.
@@ -271,8 +304,16 @@ plain! {
         node: U32,
         /// `HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT`.
         compute_units: U32,
-        reserved: [u8; 88],
+        /// See [`agent`].
+        what: U32,
+        reserved: [u8; 84],
     }
+}
+
+/// Types of agents ([`Agent::what`]).
+pub mod agent {
+    pub const GPU: u32 = 0;
+    pub const CPU: u32 = 1;
 }
 
 plain! {
@@ -298,6 +339,148 @@ plain! {
         host: U32,
         /// Id of a text: the command line, with spaces between the arguments.
         command: U32,
+        reserved: [u8; 100],
+    }
+}
+
+plain! {
+    /// A copy or fill of memory by a function of HSA. Ids start at 1; they are not ids of dispatches. (HIP also copies and
+    /// fills with kernels, which are dispatches.) Since version 2.
+    MemoryCopy {
+        head: Head,
+        /// Correlation id: the id of the API call that submitted it, or 0.
+        correlation: U64,
+        /// When the function was called (system clock).
+        submit: U64,
+        start: U64,
+        end: U64,
+        /// When its completion was observed (system clock).
+        observed: U64,
+        /// Bytes.
+        size: U64,
+        /// The agent that owns the source, or [`NO_AGENT`].
+        source: U32,
+        /// The agent that owns the destination, or [`NO_AGENT`].
+        destination: U32,
+        /// The thread that called (`gettid`).
+        thread: U32,
+        /// Id of the [`Stream`], 0 if no API call named it.
+        stream: U32,
+        /// See [`direction`].
+        direction: U32,
+        /// The bit of the SDMA engine that the program chose (`hsa_amd_sdma_engine_id_t`), 0 if HSA chose it.
+        engine: U32,
+        /// Id of a text: the name of HSA's function.
+        function: U32,
+        reserved: [u8; 36],
+    }
+}
+
+/// The id of an agent that is not known.
+pub const NO_AGENT: u32 = u32::MAX;
+
+/// Directions of a [`MemoryCopy`].
+pub mod direction {
+    pub const UNKNOWN: u32 = 0;
+    pub const HOST_TO_HOST: u32 = 1;
+    pub const HOST_TO_DEVICE: u32 = 2;
+    pub const DEVICE_TO_HOST: u32 = 3;
+    /// Between two GPUs, or within one.
+    pub const DEVICE_TO_DEVICE: u32 = 4;
+    /// A fill. It has a destination only.
+    pub const FILL: u32 = 5;
+}
+
+plain! {
+    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when the
+    /// file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
+    Marker {
+        head: Head,
+        /// System clock.
+        start: U64,
+        /// System clock; `start` for a mark.
+        end: U64,
+        /// The thread that marked or began (`gettid`).
+        thread: U32,
+        /// The thread that ended the range.
+        end_thread: U32,
+        /// Id of a text: the message.
+        text: U32,
+        /// See [`marker`].
+        what: U32,
+        /// For [`marker::PROCESS_RANGE`], what `roctxRangeStartA` returned.
+        range: U64,
+        /// How many ranges of the same thread contain it, for [`marker::RANGE`].
+        depth: U32,
+        reserved: [u8; 68],
+    }
+}
+
+/// Types of markers ([`Marker::what`]).
+pub mod marker {
+    /// A point in time.
+    pub const MARK: u32 = 0;
+    /// A range of one thread (push and pop). They nest.
+    pub const RANGE: u32 = 1;
+    /// A range of the process (start and stop), which can end on another thread. They need not nest.
+    pub const PROCESS_RANGE: u32 = 2;
+}
+
+plain! {
+    /// A stream of HIP. Ids start at 1, in the order of their first use. A handle that is reused after its stream was
+    /// destroyed is another stream. Since version 2.
+    Stream {
+        head: Head,
+        /// The stream's first use (system clock).
+        first_use: U64,
+        /// `hipStream_t`.
+        handle: U64,
+        /// See [`stream`].
+        what: U32,
+        /// The thread (`gettid`) of a [`stream::PER_THREAD`], otherwise 0.
+        thread: U32,
+        reserved: [u8; 88],
+    }
+}
+
+/// Types of streams ([`Stream::what`]).
+pub mod stream {
+    pub const CREATED: u32 = 0;
+    /// The NULL stream, one per device: all of them have one record.
+    pub const NULL: u32 = 1;
+    /// A thread's default stream (`hipStreamPerThread`), one per device and thread.
+    pub const PER_THREAD: u32 = 2;
+}
+
+plain! {
+    /// A name that the program gave to a thread, a stream or an agent (roctx). The record's id is the object's id, or the
+    /// thread's (`gettid`). The last name counts. Since version 2.
+    Name {
+        head: Head,
+        /// See [`named`].
+        what: U32,
+        /// Id of a text.
+        text: U32,
+        reserved: [u8; 104],
+    }
+}
+
+/// What has a [`Name`].
+pub mod named {
+    pub const THREAD: u32 = 1;
+    pub const STREAM: u32 = 2;
+    pub const AGENT: u32 = 3;
+}
+
+plain! {
+    /// The recording started or stopped at the program's request or after a time. A trace without such a record was
+    /// recording from its beginning. Ids start at 1. Since version 2.
+    Recording {
+        head: Head,
+        /// When (system clock).
+        time: U64,
+        /// 1 if the recording started, 0 if it stopped. 0 in the first record: the trace began stopped.
+        is_on: U32,
         reserved: [u8; 100],
     }
 }
@@ -344,7 +527,8 @@ macro_rules! records {
 }
 
 records! {
-    Dispatch = DISPATCH, Call = CALL, Text = TEXT, Kernel = KERNEL, Agent = AGENT, Queue = QUEUE, Process = PROCESS
+    Dispatch = DISPATCH, Call = CALL, Text = TEXT, Kernel = KERNEL, Agent = AGENT, Queue = QUEUE, Process = PROCESS,
+    MemoryCopy = COPY, Marker = MARKER, Stream = STREAM, Name = NAME, Recording = RECORDING
 }
 
 const _: () = assert!(size_of::<Header>() == COUNTERS);

@@ -19,7 +19,7 @@ pub enum Error {
     #[error("not a trace of devprof: it does not begin with \"DEVPROFT\"")]
     Magic,
     #[error(
-        "trace version {0} is not supported: this devprof reads version {VERSION}; use the devprof that wrote it, or a later one"
+        "trace version {0} is not supported: this devprof reads versions {OLDEST_VERSION} to {VERSION}; use the devprof that wrote it, or a later one"
     )]
     Version(u32),
     #[error("the file is truncated after {0} bytes, inside its header of {HEADER_SIZE} bytes")]
@@ -47,6 +47,11 @@ pub enum Item {
     Agent(Agent),
     Queue(Queue),
     Process(Process),
+    Copy(MemoryCopy),
+    Marker(Marker),
+    Stream(Stream),
+    Name(Name),
+    Recording(Recording),
     /// A record of a kind that this version does not know.
     Unknown(u16),
 }
@@ -93,7 +98,7 @@ impl<R: Read> Reader<R> {
             return Err(Error::Magic);
         }
         let (header, _) = Header::read_from_prefix(&page).map_err(|_| Error::Header)?;
-        if length >= 12 && header.version.get() != VERSION {
+        if length >= 12 && !(OLDEST_VERSION..=VERSION).contains(&header.version.get()) {
             return Err(Error::Version(header.version.get()));
         }
         if length < HEADER_SIZE {
@@ -106,6 +111,9 @@ impl<R: Read> Reader<R> {
             return Err(Error::Header);
         }
         let counts = Count::ALL.map(|count| {
+            if count.since() > header.version.get() {
+                return Some(0);
+            }
             let (counter, _) = Counter::read_from_prefix(&page[count.offset()..]).ok()?;
             counter.get()
         });
@@ -220,17 +228,25 @@ fn item(bytes: &[u8; RECORD_SIZE]) -> Result<Item, String> {
         kind::AGENT => Item::Agent(read(bytes)?),
         kind::QUEUE => Item::Queue(read(bytes)?),
         kind::PROCESS => Item::Process(read(bytes)?),
+        kind::COPY => Item::Copy(read(bytes)?),
+        kind::MARKER => Item::Marker(read(bytes)?),
+        kind::STREAM => Item::Stream(read(bytes)?),
+        kind::NAME => Item::Name(read(bytes)?),
+        kind::RECORDING => Item::Recording(read(bytes)?),
         other => Item::Unknown(other),
     })
 }
 
-/// What records refer to by id (texts, kernels, agents, queues), and the process.
+/// What records refer to by id (texts, kernels, agents, queues, streams), names, and the process.
 #[derive(Debug, Default)]
 pub struct Tables {
     texts: HashMap<u64, (u32, Vec<u8>)>,
     pub kernels: HashMap<u32, Kernel>,
     pub agents: HashMap<u32, Agent>,
     pub queues: HashMap<u32, Queue>,
+    pub streams: HashMap<u32, Stream>,
+    /// Names that the program gave, by type ([`named`]) and id.
+    pub names: HashMap<(u32, u64), Name>,
     pub process: Option<Process>,
 }
 
@@ -251,8 +267,20 @@ impl Tables {
             Item::Queue(queue) => {
                 self.queues.insert(queue.head.id.get() as u32, *queue);
             }
+            Item::Stream(stream) => {
+                self.streams.insert(stream.head.id.get() as u32, *stream);
+            }
+            Item::Name(name) => {
+                let object = (name.what.get(), name.head.id.get());
+                self.names.insert(object, *name);
+            }
             Item::Process(process) => self.process = Some(*process),
-            Item::Dispatch(_) | Item::Call(_) | Item::Unknown(_) => {}
+            Item::Dispatch(_)
+            | Item::Call(_)
+            | Item::Copy(_)
+            | Item::Marker(_)
+            | Item::Recording(_)
+            | Item::Unknown(_) => {}
         }
         Ok(())
     }
@@ -420,9 +448,25 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_rejected() {
+    fn an_unknown_version_is_rejected() {
         let mut bytes = example();
-        bytes[8] = 2;
-        assert!(matches!(read(&bytes), Err(Error::Version(2))));
+        for version in [0, 3] {
+            bytes[8] = version;
+            assert!(matches!(read(&bytes), Err(Error::Version(found)) if found == version.into()));
+        }
+    }
+
+    /// Version 1 has six counters; the bytes of the others are 0.
+    #[test]
+    fn version_1_is_read() {
+        let mut bytes = example();
+        bytes[8] = 1;
+        let (mut header, _) = Header::read_from_prefix(&bytes).unwrap();
+        header.crc = header.checksum().into();
+        bytes[..COUNTERS].copy_from_slice(header.as_bytes());
+        bytes[Count::DroppedCopies.offset()..HEADER_SIZE].fill(0);
+        assert_eq!(read(&bytes).unwrap().1, [1]);
+        let reader = Reader::new(&*bytes).unwrap();
+        assert_eq!(reader.count(Count::DroppedMarkers), Some(0));
     }
 }

@@ -5,12 +5,12 @@
 //! The first object has the type `trace`: the process ID, and the same point in time on HSA's system clock (`started`)
 //! and on the realtime clock (`started_unix`).
 
-use super::source::{Record, Trace, clock, has};
+use super::source::{Record, Trace, clock, direction, has};
 use super::{Writer, flush};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use tracefile::format::{Dispatch, flag};
+use tracefile::format::{Agent, Dispatch, NO_AGENT, agent, flag, marker, named, stream};
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -38,6 +38,8 @@ enum Line<'a> {
         compute_units: u32,
         /// Ticks per second.
         frequency: u64,
+        /// `gpu` or `cpu`.
+        what: &'static str,
     },
     Queue {
         id: u64,
@@ -68,6 +70,8 @@ enum Line<'a> {
         end: u64,
         /// `hipError_t`.
         status: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stream: Option<u32>,
     },
     Dispatch {
         id: u64,
@@ -78,6 +82,8 @@ enum Line<'a> {
         kernel_name: &'a str,
         agent: u32,
         queue: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stream: Option<u32>,
         thread: u32,
         submit: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +108,84 @@ enum Line<'a> {
         #[serde(flatten)]
         registers: Option<Registers>,
     },
+    /// A copy or fill by a function of HSA.
+    Copy {
+        id: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        correlation: Option<u64>,
+        function: &'a str,
+        /// `host_to_device`, `device_to_host`, `device_to_device`, `host_to_host`, `fill` or `unknown`.
+        direction: &'static str,
+        size: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        destination: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stream: Option<u32>,
+        /// The bit of the SDMA engine that the program chose.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        engine: Option<u32>,
+        thread: u32,
+        submit: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        end: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        observed: Option<u64>,
+        clock: &'static str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        unfinished: bool,
+    },
+    /// A mark or range of the program (roctx).
+    Marker {
+        id: u64,
+        /// `mark`, `range` (of a thread) or `process_range`.
+        what: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<&'a str>,
+        thread: u32,
+        end_thread: u32,
+        start: u64,
+        end: u64,
+        depth: u32,
+        /// What `roctxRangeStartA` returned, for a `process_range`.
+        range: u64,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        unfinished: bool,
+    },
+    Stream {
+        id: u64,
+        /// `created`, `null`, or `per_thread`, which has a thread.
+        what: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thread: Option<u32>,
+        handle: u64,
+        first_use: u64,
+    },
+    /// A name that the program gave to a thread, a stream or an agent.
+    Name {
+        /// `thread`, `stream`, `agent` or `unknown`.
+        what: &'static str,
+        id: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<&'a str>,
+    },
+    /// The recording started or stopped.
+    Recording { time: u64, is_on: bool },
+}
+
+/// The id, unless it is 0.
+fn known_id(id: u32) -> Option<u32> {
+    (id != 0).then_some(id)
+}
+
+fn agent_type(agent: &Agent) -> &'static str {
+    match agent.what.get() {
+        agent::CPU => "cpu",
+        _ => "gpu",
+    }
 }
 
 #[derive(Serialize)]
@@ -169,6 +253,7 @@ impl Writer for Json {
                 product: trace.tables.text(agent.product.get()),
                 compute_units: agent.compute_units.get(),
                 frequency: agent.frequency.get(),
+                what: agent_type(agent),
             }),
             Record::Queue(queue) => self.line(&Line::Queue {
                 id: queue.head.id.get(),
@@ -200,6 +285,7 @@ impl Writer for Json {
                 start: trace.ns(call.start.get()),
                 end: trace.ns(call.end.get()),
                 status: call.status.get(),
+                stream: known_id(call.stream.get()),
             }),
             Record::Dispatch(dispatch) => {
                 let times = trace.times(dispatch).ok();
@@ -212,12 +298,13 @@ impl Writer for Json {
                     kernel_name: &name,
                     agent: dispatch.agent.get(),
                     queue: dispatch.queue.get(),
+                    stream: known_id(dispatch.stream.get()),
                     thread: dispatch.thread.get(),
                     submit: trace.ns(dispatch.submit.get()),
                     start: times.map(|(start, _)| start),
                     end: times.map(|(_, end)| end),
                     observed: non_zero(dispatch.observed.get()).map(|ticks| trace.ns(ticks)),
-                    clock: clock(dispatch),
+                    clock: clock(dispatch.head.flags.get()),
                     unfinished: has(dispatch, flag::UNFINISHED),
                     vendor: has(dispatch, flag::VENDOR),
                     moved: has(dispatch, flag::MOVED),
@@ -228,6 +315,73 @@ impl Writer for Json {
                     registers: Registers::of(dispatch),
                 })
             }
+            Record::Copy(copy) => {
+                let times = trace.copy_times(copy).ok();
+                let non_zero = |value: u64| (value != 0).then_some(value);
+                let known_agent = |id: u32| (id != NO_AGENT).then_some(id);
+                self.line(&Line::Copy {
+                    id: copy.head.id.get(),
+                    correlation: non_zero(copy.correlation.get()),
+                    function: trace
+                        .tables
+                        .text(copy.function.get())
+                        .unwrap_or("(unknown function)"),
+                    direction: direction(copy),
+                    size: copy.size.get(),
+                    source: known_agent(copy.source.get()),
+                    destination: known_agent(copy.destination.get()),
+                    stream: known_id(copy.stream.get()),
+                    engine: known_id(copy.engine.get()),
+                    thread: copy.thread.get(),
+                    submit: trace.ns(copy.submit.get()),
+                    start: times.map(|(start, _)| start),
+                    end: times.map(|(_, end)| end),
+                    observed: non_zero(copy.observed.get()).map(|ticks| trace.ns(ticks)),
+                    clock: clock(copy.head.flags.get()),
+                    unfinished: copy.head.flags.get() & flag::UNFINISHED != 0,
+                })
+            }
+            Record::Marker(marker) => self.line(&Line::Marker {
+                id: marker.head.id.get(),
+                what: match marker.what.get() {
+                    marker::MARK => "mark",
+                    marker::RANGE => "range",
+                    _ => "process_range",
+                },
+                text: trace.tables.text(marker.text.get()),
+                thread: marker.thread.get(),
+                end_thread: marker.end_thread.get(),
+                start: trace.ns(marker.start.get()),
+                end: trace.ns(marker.end.get()),
+                depth: marker.depth.get(),
+                range: marker.range.get(),
+                unfinished: marker.head.flags.get() & flag::UNFINISHED != 0,
+            }),
+            Record::Stream(stream) => self.line(&Line::Stream {
+                id: stream.head.id.get(),
+                what: match stream.what.get() {
+                    stream::NULL => "null",
+                    stream::PER_THREAD => "per_thread",
+                    _ => "created",
+                },
+                thread: known_id(stream.thread.get()),
+                handle: stream.handle.get(),
+                first_use: trace.ns(stream.first_use.get()),
+            }),
+            Record::Name(name) => self.line(&Line::Name {
+                what: match name.what.get() {
+                    named::THREAD => "thread",
+                    named::STREAM => "stream",
+                    named::AGENT => "agent",
+                    _ => "unknown",
+                },
+                id: name.head.id.get(),
+                text: trace.tables.text(name.text.get()),
+            }),
+            Record::Recording(recording) => self.line(&Line::Recording {
+                time: trace.ns(recording.time.get()),
+                is_on: recording.is_on.get() != 0,
+            }),
         }
     }
 

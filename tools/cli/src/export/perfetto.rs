@@ -432,7 +432,7 @@ fn arguments(dispatch: &Dispatch, trace: &Trace) -> Vec<DebugAnnotation> {
         number("lds", dispatch.lds.get()),
         number("scratch", dispatch.scratch.get()),
         number("submit", trace.ns(dispatch.submit.get())),
-        text("clock", clock(dispatch).to_owned()),
+        text("clock", clock(dispatch.head.flags.get()).to_owned()),
     ];
     if dispatch.correlation.get() != 0 {
         arguments.push(number("correlation", dispatch.correlation.get()));
@@ -464,6 +464,11 @@ impl Writer for Perfetto {
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
             // Tracks and names are written with the first dispatch that uses them.
             Record::Queue(_) | Record::Kernel(_) => {}
+            Record::Copy(_)
+            | Record::Marker(_)
+            | Record::Stream(_)
+            | Record::Name(_)
+            | Record::Recording(_) => {}
         }
         Ok(())
     }

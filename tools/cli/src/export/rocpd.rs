@@ -269,7 +269,10 @@ impl Rocpd {
         );
         let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
-        let extra = match (clock(dispatch), has(dispatch, flag::UNFINISHED)) {
+        let extra = match (
+            clock(dispatch.head.flags.get()),
+            has(dispatch, flag::UNFINISHED),
+        ) {
             ("system", false) => "{}".to_owned(),
             (clock, unfinished) => format!("{{\"clock\":\"{clock}\",\"unfinished\":{unfinished}}}"),
         };
@@ -467,6 +470,11 @@ impl Writer for Rocpd {
         match record {
             Record::Dispatch(dispatch) => Ok(self.dispatch(dispatch, trace)?),
             Record::Call(call) => Ok(self.call(call, trace)?),
+            Record::Copy(_)
+            | Record::Marker(_)
+            | Record::Stream(_)
+            | Record::Name(_)
+            | Record::Recording(_) => Ok(()),
             // `infos` takes them from the trace's tables, which are complete at the end.
             Record::Process(_) | Record::Agent(_) | Record::Queue(_) | Record::Kernel(_) => Ok(()),
         }

@@ -15,7 +15,8 @@ use std::path::Path;
 use std::rc::Rc;
 use tracefile::Tables;
 use tracefile::format::{
-    Agent, Call, Count, Dispatch, Header, Kernel, Process, Queue, RECORD_SIZE, flag,
+    Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, Name, Process, Queue,
+    RECORD_SIZE, Recording, Stream, direction, flag,
 };
 use tracefile::reader::{Damage, Item, Reader};
 
@@ -32,6 +33,11 @@ pub enum Record {
     Kernel(Kernel),
     Call(Call),
     Dispatch(Dispatch),
+    Copy(MemoryCopy),
+    Marker(Marker),
+    Stream(Stream),
+    Name(Name),
+    Recording(Recording),
 }
 
 /// Why a dispatch has no duration.
@@ -129,6 +135,22 @@ impl Trace {
         Ok((self.ns(dispatch.start.get()), self.ns(dispatch.end.get())))
     }
 
+    /// Start and end of a copy, in nanoseconds of the system clock.
+    pub fn copy_times(&self, copy: &MemoryCopy) -> Result<(u64, u64), Untimed> {
+        let flags = copy.head.flags.get();
+        if flags & flag::UNFINISHED != 0 {
+            return Err(Untimed::Unfinished);
+        }
+        if matches!(flags & flag::CLOCK, flag::CLOCK_NONE | flag::CLOCK_AGENT) {
+            return Err(Untimed::NoClock);
+        }
+        let (start, end) = (copy.start.get(), copy.end.get());
+        match start <= end {
+            true => Ok((self.ns(start), self.ns(end))),
+            false => Err(Untimed::Backwards),
+        }
+    }
+
     /// Start and end of a dispatch. If it has no times, both are the time of its submission.
     pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
         self.times(dispatch).unwrap_or_else(|_| {
@@ -138,13 +160,25 @@ impl Trace {
     }
 }
 
-/// The name of the dispatch's clock.
-pub fn clock(dispatch: &Dispatch) -> &'static str {
-    match dispatch.head.flags.get() & flag::CLOCK {
+/// The name of the clock of a dispatch or a copy with these flags.
+pub fn clock(flags: u16) -> &'static str {
+    match flags & flag::CLOCK {
         flag::CLOCK_SYSTEM => "system",
         flag::CLOCK_SCALED => "scaled",
         flag::CLOCK_AGENT => "agent",
         _ => "none",
+    }
+}
+
+/// The direction of a copy.
+pub fn direction(copy: &MemoryCopy) -> &'static str {
+    match copy.direction.get() {
+        direction::HOST_TO_HOST => "host_to_host",
+        direction::HOST_TO_DEVICE => "host_to_device",
+        direction::DEVICE_TO_HOST => "device_to_host",
+        direction::DEVICE_TO_DEVICE => "device_to_device",
+        direction::FILL => "fill",
+        _ => "unknown",
     }
 }
 
@@ -355,6 +389,11 @@ pub fn read(
                 missing.check(&dispatch, &trace.tables);
                 Record::Dispatch(dispatch)
             }
+            Item::Copy(copy) => Record::Copy(copy),
+            Item::Marker(marker) => Record::Marker(marker),
+            Item::Stream(stream) => Record::Stream(stream),
+            Item::Name(name) => Record::Name(name),
+            Item::Recording(recording) => Record::Recording(recording),
             Item::Text(_) => continue,
             Item::Unknown(_) => {
                 unknown += 1;
@@ -457,6 +496,8 @@ fn check_header_counters(reader: &Reader<impl std::io::Read>, problems: &mut Pro
     for (count, noun, what) in [
         (Count::DroppedDispatches, "dispatch", DROPPED),
         (Count::DroppedCalls, "API call", DROPPED),
+        (Count::DroppedCopies, "copy", DROPPED),
+        (Count::DroppedMarkers, "marker", DROPPED),
         (
             Count::DroppedOthers,
             "name, kernel, queue or agent record",

@@ -625,7 +625,7 @@ fn failed_exports_report_an_error_and_leave_no_file() {
     let valid = dir.join("valid.trace");
     fs::write(&valid, trace()).unwrap();
     let mut later = trace();
-    later[8] = 2;
+    later[8] = 3;
     fs::write(dir.join("later.trace"), later).unwrap();
     fs::write(dir.join("other.trace"), "not a trace").unwrap();
     fs::write(dir.join("short.trace"), &trace()[..100]).unwrap();
@@ -633,7 +633,7 @@ fn failed_exports_report_an_error_and_leave_no_file() {
         (
             "later.trace",
             "out.csv",
-            "later.trace: trace version 2 is not supported",
+            "later.trace: trace version 3 is not supported",
         ),
         (
             "other.trace",
