@@ -122,7 +122,9 @@ impl Source {
         matches!(self, Source::Thread(_))
     }
 
-    fn name(self, trace: &Trace) -> String {
+    /// The name of a line with these types of events.
+    fn name(self, types: &[String], trace: &Trace) -> String {
+        let types = format!("({})", types.join(","));
         let given = |what, id: u32| {
             let name = trace.tables.names.get(&(what, id.into()))?;
             trace.tables.text(name.text.get())
@@ -145,11 +147,11 @@ impl Source {
                     Some(stream::PER_THREAD) => Some("per thread"),
                     _ => None,
                 });
-                let name = name.map_or(String::new(), |name| format!("({name})"));
-                format!("Stream #{id}{name}")
+                let name = name.map_or(String::new(), |name| format!(" {name} "));
+                format!("Stream #{id}{name}{types}")
             }
-            Source::Queue(id) => format!("Queue #{id}"),
-            Source::Copies => "Copies".into(),
+            Source::Queue(id) => format!("Queue #{id}{types}"),
+            Source::Copies => format!("Copies{types}"),
         }
     }
 }
@@ -160,8 +162,14 @@ struct Plane {
     names: Names,
     /// The names of stats, and the values that events refer to.
     stats: Names,
-    lines: Vec<Source>,
-    by_source: HashMap<Source, u32>,
+    lines: Vec<Line>,
+    by_source: HashMap<Source, usize>,
+}
+
+struct Line {
+    source: Source,
+    /// The types of events on a GPU, as XLA names them. XProf shows streams with "Compute" first.
+    types: Vec<String>,
 }
 
 impl Plane {
@@ -175,12 +183,19 @@ impl Plane {
         }
     }
 
-    fn line(&mut self, source: Source) -> u32 {
+    /// The index of the line for an event of this type.
+    fn line(&mut self, source: Source, r#type: Option<&str>) -> usize {
         let lines = &mut self.lines;
-        *self.by_source.entry(source).or_insert_with(|| {
-            lines.push(source);
-            lines.len() as u32 - 1
-        })
+        let index = *self.by_source.entry(source).or_insert_with(|| {
+            let types = Vec::new();
+            lines.push(Line { source, types });
+            lines.len() - 1
+        });
+        let types = &mut lines[index].types;
+        if let Some(r#type) = r#type.filter(|r#type| types.iter().all(|known| known != r#type)) {
+            types.push(r#type.to_owned());
+        }
+        index
     }
 
     fn stat(&mut self, name: &str, value: Value) -> XStat {
@@ -230,9 +245,14 @@ impl XPlane {
     fn add(&mut self, plane: usize, source: Source, name: &str, event: Event) -> io::Result<()> {
         let (first, last) = self.span.unwrap_or((event.start, event.end));
         self.span = Some((first.min(event.start), last.max(event.end)));
-        let line = self.planes[plane].line(source);
+        let r#type = match event.kind {
+            kind::KERNEL => Some("Compute"),
+            kind::COPY | kind::FILL => Some(name),
+            _ => None,
+        };
+        let line = self.planes[plane].line(source, r#type);
         self.events.push(Event {
-            place: (plane as u64) << 32 | u64::from(line),
+            place: (plane as u64) << 32 | line as u64,
             name: self.planes[plane].names.id(name),
             ..event
         })
@@ -470,10 +490,10 @@ impl Planes {
             ..proto::XPlane::default()
         })?;
         let mut next_id = OTHERS;
-        for (line, source) in (0..).zip(std::mem::take(&mut plane.lines)) {
+        for (number, line) in (0..).zip(std::mem::take(&mut plane.lines)) {
             self.lines(
-                index << 32 | line,
-                source,
+                index << 32 | number,
+                &line,
                 &mut next_id,
                 &mut plane,
                 events,
@@ -499,11 +519,11 @@ impl Planes {
         self.out.end(begin)
     }
 
-    /// Writes the line of a source, and further ones for events that overlap.
+    /// Writes a line, and further ones for events that overlap.
     fn lines(
         &mut self,
         place: u64,
-        source: Source,
+        line: &Line,
         next_id: &mut i64,
         plane: &mut Plane,
         events: &mut Sorted,
@@ -513,7 +533,8 @@ impl Planes {
             *next_id += 1;
             *next_id
         };
-        let name = source.name(trace);
+        let source = line.source;
+        let name = source.name(&line.types, trace);
         let first = XLine {
             id: match source {
                 Source::Thread(id) | Source::Stream(id) => id.into(),
