@@ -73,7 +73,7 @@ const USAGE_ERRORS: [(&[&str], &str); 38] = [
     (&["export", "a", "-f", "xml"], "'xml'"),
     (
         &["export", "a", "-o", "b.txt"],
-        ".pftrace, .csv, .jsonl, .db",
+        ".pftrace, .csv, .jsonl, .db, .xplane.pb",
     ),
     (
         &["export", "text", "-f", "csv", "-o", "text"],

@@ -169,17 +169,23 @@ fn event(name: &str, start: u64, duration: u64, stats: &Value) -> Value {
     json!({"name": name, "start": start as f64, "duration": duration as f64, "stats": stats})
 }
 
+/// What XProf finds in a log directory, by run.
+fn xprof(logs: &Path) -> BTreeMap<String, Value> {
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xprof-check");
+    let output = Command::new(check).arg(logs).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let runs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let by_name = |run: Value| (run["run"].as_str().unwrap().to_owned(), run);
+    runs.into_iter().map(by_name).collect()
+}
+
 #[test]
 #[ignore = "needs XProf from PyPI; tools/test runs it"]
 fn xprof_shows_streams_kernels_copies_calls_and_markers() {
     let (logs, _) = log_directory("xplane-xprof");
-    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xprof-check");
-    let output = Command::new(check).arg(&logs).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let runs: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(runs.as_array().unwrap().len(), 1);
-    let found = &runs[0];
-    assert_eq!(found["run"], "2023_11_14_22_13_20");
+    let runs = xprof(&logs);
+    assert_eq!(runs.len(), 1);
+    let found = &runs["2023_11_14_22_13_20"];
     assert_eq!(found["host"], "a_host_4242");
     assert_planes(&found["planes"]);
     assert_kernels(&found["kernels"]);
@@ -187,6 +193,42 @@ fn xprof_shows_streams_kernels_copies_calls_and_markers() {
     let overview = found["overview"].as_array().unwrap();
     let mut devices = overview.iter().map(|part| &part["p"]["device_type"]);
     assert!(devices.any(|device| device == "AMD GPU - gfx1100"));
+}
+
+#[test]
+#[ignore = "needs XProf from PyPI; tools/test runs it"]
+fn xprof_shows_kernels_of_a_damaged_trace() {
+    let dir = directory("xplane-damaged");
+    let run = dir.join("logs/plugins/profile/run");
+    fs::create_dir_all(&run).unwrap();
+    // 300 kernels of a queue begin at the same time, which cannot be: a line per kernel would be too much.
+    let mut records = definitions();
+    records
+        .extend((1..=300).map(|id| timed(dispatch(id, 0, 1, 1, 0), 1500, 2000, 3000 + id).seal()));
+    // Far later than anything else: its offset is the largest possible number.
+    records.push(
+        timed(
+            dispatch(301, 0, 3, 3, 0),
+            u64::MAX - 50,
+            u64::MAX - 40,
+            u64::MAX - 30,
+        )
+        .seal(),
+    );
+    let trace = dir.join("a.trace");
+    fs::write(&trace, file(&records)).unwrap();
+    let output = devprof(&[&"export", &trace, &"-o", &run.join("host.xplane.pb")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = &xprof(&dir.join("logs"))["run"];
+    let lines = found["planes"]["/device:GPU:0"]["lines"]
+        .as_object()
+        .unwrap();
+    assert_eq!(lines.len(), 256);
+    let count = |name: &str| lines[name].as_array().unwrap().len();
+    assert_eq!(count("Queue #1(Compute)"), 1);
+    assert_eq!(count("Queue #1(Compute) [255]"), 1);
+    assert_eq!(count("Queue #1(Compute) [256]"), 45);
+    assert_eq!(found["kernels"][0]["occurrences"], 300.0);
 }
 
 /// The contents of the file, read by XProf's `ProfileData`. All times relate to the start of the first API call, which is
@@ -228,11 +270,11 @@ fn assert_planes(planes: &Value) {
             "stats": gpu("gfx1100", "11", "0", "96"),
             "lines": {
                 // In the order of their start, which is not that of the trace.
-                "Stream #1 NULL (Compute)": [
+                "Stream #0 NULL (Compute)": [
                     event("halved(unsigned int)", 1100, 1000, &kernel("1", "1", "0")),
                     event(&long_name(), 3600, 100, &kernel("1", "2", "0")),
                 ],
-                "Stream #1 NULL (Compute) [2]": [
+                "Stream #0 NULL (Compute) [2]": [
                     event("halved(unsigned int)", 1600, 2000, &kernel("1", "1", "0")),
                 ],
                 "Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D)": [
@@ -357,7 +399,7 @@ fn assert_trace(events: &Value) {
         ("/host:CPU", "Host Threads/11", "hipLaunchKernel", 2.6),
         (
             "/device:GPU:0",
-            "Stream #1 NULL (Compute)",
+            "Stream #0 NULL (Compute)",
             "halved(unsigned int)",
             1.1,
         ),
