@@ -89,6 +89,9 @@ pub trait PacketHandler: Send {
     /// Takes a batch of packets with their indices in the program's queue. Returns the packets to write in their place.
     fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet];
 
+    /// Whether packets may pass unchanged and without [`PacketHandler::take`], if their slots are reserved from now on.
+    fn is_idle(&self) -> bool;
+
     /// The queue was destroyed.
     fn close(self: Box<Self>);
 }

@@ -1,7 +1,7 @@
 //! Which thread writes a packet, and when. This is recorded when the thread that will write the packet reserves its
 //! slot. ROCr passes the packet on later, perhaps on the thread that rings the doorbell for a later packet.
 
-use super::{calls, clock};
+use super::{calls, clock, recording};
 use crate::support::registry::Registry;
 use crate::sys::threads;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -69,10 +69,13 @@ pub fn remove(queue: usize) {
     ORIGINS.remove(queue as u64, |_| ());
 }
 
-/// The calling thread has reserved the slots of `count` packets, beginning at `first`.
+/// The calling thread has reserved the slots of `count` packets, beginning at `first`. Nothing is recorded for them if
+/// the recording is stopped.
 #[inline]
 pub fn record_reservation(queue: usize, first: u64, count: u64) {
-    if let Some(origins) = ORIGINS.find(queue as u64) {
+    if recording::is_on()
+        && let Some(origins) = ORIGINS.find(queue as u64)
+    {
         origins.value.reserve(first, count, PacketOrigin::now());
     }
 }
@@ -93,7 +96,8 @@ impl QueueOrigins {
         }
     }
 
-    /// The origin of a packet; `None` if its slot was reserved by a function that devprof does not hook.
+    /// The origin of a packet; `None` if its slot was reserved while the recording was stopped, or by a function that
+    /// devprof does not hook.
     pub fn get(&self, index: u64) -> Option<PacketOrigin> {
         let slot = self.slot(index);
         (slot.index.load(Ordering::Acquire) == index + 1).then(|| PacketOrigin {
