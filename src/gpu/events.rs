@@ -2,6 +2,7 @@
 
 use super::runtime::{AgentId, ExecutableId};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How an event was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,20 @@ pub trait PacketHandler: Send {
 
     /// The queue was destroyed.
     fn close(self: Box<Self>);
+}
+
+/// Whether launches are observed: see [`observes_launches`].
+static OBSERVES_LAUNCHES: AtomicBool = AtomicBool::new(true);
+
+/// Whether [`Event::SlotsReserved`] is reported. If not, a launch costs no more than reading this flag.
+#[inline]
+pub fn observes_launches() -> bool {
+    OBSERVES_LAUNCHES.load(Ordering::Relaxed)
+}
+
+/// Starts or stops to observe launches. Returns whether they were observed before.
+pub fn set_observes_launches(observes: bool) -> bool {
+    OBSERVES_LAUNCHES.swap(observes, Ordering::Relaxed)
 }
 
 static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();

@@ -1,7 +1,7 @@
 //! Which thread writes a packet, and when. This is recorded when the thread that will write the packet reserves its
 //! slot. ROCr passes the packet on later, perhaps on the thread that rings the doorbell for a later packet.
 
-use super::{calls, clock, recording};
+use super::{calls, clock};
 use crate::support::registry::Registry;
 use crate::sys::threads;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -69,13 +69,10 @@ pub fn remove(queue: usize) {
     ORIGINS.remove(queue as u64, |_| ());
 }
 
-/// The calling thread has reserved the slots of `count` packets, beginning at `first`. Nothing is recorded for them if
-/// the recording is stopped.
+/// The calling thread has reserved the slots of `count` packets, beginning at `first`.
 #[inline]
 pub fn record_reservation(queue: usize, first: u64, count: u64) {
-    if recording::is_on()
-        && let Some(origins) = ORIGINS.find(queue as u64)
-    {
+    if let Some(origins) = ORIGINS.find(queue as u64) {
         origins.value.reserve(first, count, PacketOrigin::now());
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! [`super::session`] switches it: at the program's request, and after the times of the settings.
 
+use crate::gpu::events;
 use crate::support::settings::Tracing;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static ON: AtomicBool = AtomicBool::new(true);
 /// The program has switched the recording, so times of the settings do not count any more.
 static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
 
@@ -14,19 +14,19 @@ static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
 /// recording, or that is synchronized with such a thread, sees the new state.
 #[inline]
 pub fn is_on() -> bool {
-    ON.load(Ordering::Relaxed)
+    events::observes_launches()
 }
 
 /// Sets the state in which the trace begins.
 pub fn prepare(tracing: &Tracing) {
     if tracing.stopped || tracing.start_after.is_some() {
-        ON.store(false, Ordering::Relaxed);
+        events::set_observes_launches(false);
     }
 }
 
 /// Starts or stops the recording. Returns whether this changes the state.
 pub fn switch(on: bool) -> bool {
-    ON.swap(on, Ordering::Relaxed) != on
+    events::set_observes_launches(on) != on
 }
 
 /// The program starts or stops the recording.
