@@ -11,13 +11,14 @@
 #   --flushed                the number of records in the header is exact, although the file may be open
 #   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
 #                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
-#                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
+#                            modulo 1000 within each queue (packets.h), except that kernels that overlapped may be
+#                            recorded in any order; --all-gpus, that agents, queues, threads and
 #                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
 #                            ended
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
 # its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
-# decrease or are outside of the host's times, kernels of a queue that start in a different order than their packets.
+# decrease or are outside of the host's times, kernels of a queue that run in a different order than their packets.
 import argparse
 import collections
 import struct
@@ -26,6 +27,8 @@ import zlib
 
 DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
 MARKER, NAME, RECORDING = 9, 11, 12
+# More dispatches than can overlap in a queue.
+WINDOW = 128
 CLOCKS = ["system", "scaled", "agent", "none"]
 UNFINISHED, MOVED = 4, 64
 FLAGS = {UNFINISHED: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", MOVED: "moved"}
@@ -173,8 +176,9 @@ class Trace:
             # Times that were clamped to the host's do not show the order, and times of two clocks cannot be compared.
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
+                # Kernels that overlap may be recorded in any order.
                 if one.flags & 3 == next.flags & 3:
-                    require(one.start <= next.start, f"wrong order: {one} {next}")
+                    require(one.start <= max(next.start, next.end - 1), f"wrong order: {one} {next}")
         return queues
 
     def by_call(self):
@@ -270,12 +274,24 @@ def check_all_gpus(trace):
     print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
 
 
+def check_sequence(queue, dispatches):
+    # The dispatch with number n is near the place n of the recorded ones.
+    numbers = [place + (d.lds - place + 500) % 1000 - 500 for place, d in enumerate(dispatches)]
+    require(sorted(numbers) == list(range(len(numbers))), f"the dispatches of queue {queue} are {numbers}")
+    for place, one in enumerate(dispatches):
+        # A packet that is recorded later than one that was written after it.
+        for late in range(place + 1, min(place + WINDOW, len(dispatches))) if numbers[place] != place else ():
+            next = dispatches[late]
+            overlap = max(one.start, next.start) <= min(one.end, next.end)
+            in_order = numbers[place] < numbers[late] or overlap
+            require(in_order, f"dispatch {next.id} of queue {queue}, number {numbers[late]}, is recorded too late")
+
+
 def print_queues(trace):
     ended = 0
     for queue, dispatches in trace.of_queue.items():
         if options.sequence:
-            for number, dispatch in enumerate(dispatches):
-                require(dispatch.lds == number % 1000, f"dispatch {dispatch.id} of queue {queue} is number {number}")
+            check_sequence(queue, dispatches)
         states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
         numbers = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
         ended += len(states) - numbers.get("unfinished", 0)

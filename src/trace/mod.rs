@@ -9,6 +9,7 @@
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
+//! | the program's own completion signals | [`watched_signals`] |
 //! | the dispatch's kernel, times and record | [`complete`], [`kernel_index`], [`dispatch_clock`] |
 //! | writing the file | [`file`] |
 //!
@@ -37,8 +38,10 @@ mod roctx;
 mod session;
 mod thread_queues;
 mod wakeup;
+mod watched_signals;
 
 pub use session::{
     dispatch_time, end, finish, flush, frozen, in_child, pause, prepare, queue_created, release,
-    resume, set_recording, signal_destroying, slots_reserved, start,
+    resume, set_recording, signal_changed, signal_changing, signal_comparing, signal_destroying,
+    slots_reserved, start,
 };
