@@ -2,6 +2,7 @@
 
 use super::runtime::{AgentId, ExecutableId};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How an event was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,12 @@ pub enum Event<'a> {
         first: u64,
         count: u64,
     },
+    /// The calling thread is about to change a signal's value.
+    SignalChanging { signal: u64 },
+    /// The calling thread may change a signal's value, if it is what the thread expects.
+    SignalComparing { signal: u64 },
+    /// The calling thread has changed a signal's value, which was `old`, after [`Event::SignalComparing`].
+    SignalChanged { signal: u64, old: i64 },
     /// A signal is about to be destroyed.
     SignalDestroying { signal: u64 },
     /// The program reads the times of a dispatch. `time`: start and end, in ticks of the runtime's system clock, if
@@ -89,8 +96,25 @@ pub trait PacketHandler: Send {
     /// Takes a batch of packets with their indices in the program's queue. Returns the packets to write in their place.
     fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet];
 
+    /// Whether packets may pass unchanged and without [`PacketHandler::take`], if their slots are reserved from now on.
+    fn is_idle(&self) -> bool;
+
     /// The queue was destroyed.
     fn close(self: Box<Self>);
+}
+
+/// Whether launches are observed: see [`observes_launches`].
+static OBSERVES_LAUNCHES: AtomicBool = AtomicBool::new(true);
+
+/// Whether [`Event::SlotsReserved`] is reported. If not, a launch costs no more than reading this flag.
+#[inline]
+pub fn observes_launches() -> bool {
+    OBSERVES_LAUNCHES.load(Ordering::Relaxed)
+}
+
+/// Starts or stops to observe launches. Returns whether they were observed before.
+pub fn set_observes_launches(observes: bool) -> bool {
+    OBSERVES_LAUNCHES.swap(observes, Ordering::Relaxed)
 }
 
 static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();
