@@ -1,5 +1,4 @@
-//! Whether the trace records now. Launching threads read it, so it is one flag, and nothing that a launch does while the
-//! recording is stopped is more than to read it.
+//! Whether the trace records now: one flag, which launching threads read.
 //!
 //! [`super::session`] switches it: at the program's request, and after the times of the settings.
 
