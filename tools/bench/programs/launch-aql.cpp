@@ -1,4 +1,7 @@
-// Dispatches kernels through HSA, without HIP: launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS
+// Dispatches kernels through HSA, without HIP: launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS none|shared|each
+//
+// The last argument says which completion signals the batches have: none, one for all, or one each, which the program
+// resets and uses again.
 #include "measure.h"
 #include <fcntl.h>
 #include <hsa/hsa.h>
@@ -24,8 +27,13 @@ struct Queue {
   hsa_kernel_dispatch_packet_t kernel;
   hsa_barrier_and_packet_t barrier = {};
   int batch;
+  std::vector<hsa_signal_t> own;
+  size_t next = 0;
 
-  Queue(hsa_agent_t gpu, const hsa_kernel_dispatch_packet_t &packet, int batch) : kernel(packet), batch(batch) {
+  Queue(hsa_agent_t gpu, const hsa_kernel_dispatch_packet_t &packet, int batch, bool has_own_signals)
+      : kernel(packet), batch(batch), own(has_own_signals ? RING : 0) {
+    for (auto &signal : own)
+      CHECK(hsa_signal_create(0, 0, nullptr, &signal));
     CHECK(hsa_queue_create(gpu, RING, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, UINT32_MAX, UINT32_MAX, &queue));
     CHECK(hsa_signal_create(1, 0, nullptr, &done));
   }
@@ -43,7 +51,15 @@ struct Queue {
     }
     hsa_signal_store_screlease(queue->doorbell_signal, index + batch - 1);
   }
-  void launch() { write(header(HSA_PACKET_TYPE_KERNEL_DISPATCH), kernel, kernel.completion_signal); }
+  void launch() {
+    hsa_signal_t signal = kernel.completion_signal;
+    if (!own.empty()) {
+      signal = own[next++ % RING];
+      await([&] { return hsa_signal_load_relaxed(signal) < 1; });
+      hsa_signal_silent_store_relaxed(signal, 1);
+    }
+    write(header(HSA_PACKET_TYPE_KERNEL_DISPATCH), kernel, signal);
+  }
   void finish() {
     hsa_signal_store_relaxed(done, 1);
     write(header(HSA_PACKET_TYPE_BARRIER_AND) | 1 << HSA_PACKET_HEADER_BARRIER, barrier, done);
@@ -61,7 +77,7 @@ static hsa_status_t find_gpu(hsa_agent_t agent, void *found) {
 
 int main(int argc, char **argv) {
   if (argc != 6)
-    fail("launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS OWN_SIGNALS", argc);
+    fail("launch-aql CODE_OBJECT IDLE_QUEUES BATCH THREADS none|shared|each", argc);
   int idle = atoi(argv[2]), batch = atoi(argv[3]), threads = atoi(argv[4]);
   hsa_agent_t gpu;
   hsa_code_object_reader_t reader;
@@ -79,16 +95,17 @@ int main(int argc, char **argv) {
   packet.setup = 1 << HSA_KERNEL_DISPATCH_PACKET_SETUP_DIMENSIONS;
   packet.workgroup_size_x = packet.workgroup_size_y = packet.workgroup_size_z = 1;
   packet.grid_size_x = packet.grid_size_y = packet.grid_size_z = 1;
-  if (atoi(argv[5]))
+  bool has_own_signals = !strcmp(argv[5], "each");
+  if (!strcmp(argv[5], "shared"))
     CHECK(hsa_signal_create(INT64_MAX, 0, nullptr, &packet.completion_signal));
 
   std::vector<std::unique_ptr<Queue>> idle_queues, queues;
   for (int n = 0; n < idle; n++) {
-    idle_queues.emplace_back(new Queue(gpu, packet, batch));
+    idle_queues.emplace_back(new Queue(gpu, packet, batch, has_own_signals));
     idle_queues.back()->launch();
     idle_queues.back()->finish();
   }
   for (int n = 0; n < threads; n++)
-    queues.emplace_back(new Queue(gpu, packet, batch));
+    queues.emplace_back(new Queue(gpu, packet, batch, has_own_signals));
   measure(batch, queues);
 }

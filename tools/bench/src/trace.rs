@@ -40,7 +40,28 @@ struct Case {
     idle: usize,
     batch: usize,
     threads: usize,
-    own_signals: bool,
+    signals: OwnSignals,
+}
+
+/// The completion signals of the program's packets.
+#[derive(Clone, Copy)]
+enum OwnSignals {
+    None,
+    /// One for all packets, which counts them.
+    Shared,
+    /// One for each packet.
+    Each,
+}
+
+impl OwnSignals {
+    /// The argument of launch-aql.
+    fn name(self) -> &'static str {
+        match self {
+            OwnSignals::None => "none",
+            OwnSignals::Shared => "shared",
+            OwnSignals::Each => "each",
+        }
+    }
 }
 
 const IDLE: [usize; 5] = [0, 1, 8, 32, 64];
@@ -63,7 +84,7 @@ impl Program {
             idle: 0,
             batch: 1,
             threads: 1,
-            own_signals: false,
+            signals: OwnSignals::None,
         };
         let idle_name = match self {
             Program::Aql => "idle queues",
@@ -85,8 +106,12 @@ impl Program {
                 ..base(format!("batches of {batch}"))
             }));
             cases.push(Case {
-                own_signals: true,
+                signals: OwnSignals::Each,
                 ..base("a completion signal per dispatch".into())
+            });
+            cases.push(Case {
+                signals: OwnSignals::Shared,
+                ..base("a completion signal for all dispatches".into())
             });
         }
         cases
@@ -247,7 +272,7 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
         Program::Aql => format!(
             "./launch-aql kernel.co {idle} {} {threads} {}",
             case.batch,
-            u8::from(case.own_signals)
+            case.signals.name()
         ),
         Program::Hip => format!("GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads}"),
     };

@@ -193,6 +193,9 @@ const MAX_PAUSE: Duration = Duration::from_millis(2);
 /// How long an idle queue's own thread polls for packets, in microseconds.
 const POLLING: u128 = 2_000;
 
+/// How long a kernel runs before the next one may start. Starting a thread for it takes longer than a small kernel.
+const OVERLAP_DELAY: Duration = Duration::from_micros(100);
+
 /// A queue whose thread sleeps until its write index is no longer `next`.
 struct Sleeper {
     shared: Arc<Shared>,
@@ -571,9 +574,12 @@ impl Processor {
         let start = clock_ticks();
         let shared = self.shared.clone();
         let state = RefCell::new((self, Ok(false)));
+        let begun = Instant::now();
         let poll = || {
             let (this, handed_over) = &mut *state.borrow_mut();
-            if let Ok(false) = handed_over {
+            if let Ok(false) = handed_over
+                && begun.elapsed() > OVERLAP_DELAY
+            {
                 *handed_over = this.hand_over(address);
             }
             shared.stopped()
