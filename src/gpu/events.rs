@@ -71,6 +71,12 @@ pub enum Event<'a> {
         first: u64,
         count: u64,
     },
+    /// The calling thread is about to change a signal's value.
+    SignalChanging { signal: u64 },
+    /// The calling thread may change a signal's value, if it is what the thread expects.
+    SignalComparing { signal: u64 },
+    /// The calling thread has changed a signal's value, which was `old`, after [`Event::SignalComparing`].
+    SignalChanged { signal: u64, old: i64 },
     /// A signal is about to be destroyed.
     SignalDestroying { signal: u64 },
     /// The program reads the times of a dispatch. `time`: start and end, in ticks of the runtime's system clock, if

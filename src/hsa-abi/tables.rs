@@ -110,8 +110,6 @@ macro_rules! api_tables {
                 hsa_executable_destroy(executable: ExecutableHandle) -> Status;
                 hsa_executable_load_code_object;
                 hsa_executable_freeze(executable: ExecutableHandle, options: *const c_char) -> Status;
-            }
-            rest {
                 hsa_executable_get_info(executable: ExecutableHandle, attribute: u32, value: *mut c_void) -> Status;
                 hsa_executable_global_variable_define(executable: ExecutableHandle, name: *const c_char, address: *mut c_void) -> Status;
                 hsa_executable_agent_global_variable_define(executable: ExecutableHandle, agent: AgentHandle, name: *const c_char, address: *mut c_void) -> Status;
@@ -129,6 +127,8 @@ macro_rules! api_tables {
                 hsa_agent_iterate_caches(agent: AgentHandle, callback: CacheCallback, data: *mut c_void) -> Status;
                 hsa_signal_silent_store_relaxed(signal: SignalHandle, value: SignalValue) -> ();
                 hsa_signal_silent_store_screlease(signal: SignalHandle, value: SignalValue) -> ();
+            }
+            rest {
                 hsa_signal_group_create;
                 hsa_signal_group_destroy;
                 hsa_signal_group_wait_any_scacquire;

@@ -116,6 +116,15 @@ pub fn handle(event: Event<'_>) {
         } => guarded(Cost::Dispatches, (), || {
             trace::slots_reserved(queue, first, count);
         }),
+        Event::SignalChanging { signal } => {
+            guarded(Cost::Dispatches, (), || trace::signal_changing(signal));
+        }
+        Event::SignalComparing { signal } => {
+            guarded(Cost::Dispatches, (), || trace::signal_comparing(signal));
+        }
+        Event::SignalChanged { signal, old } => {
+            guarded(Cost::Dispatches, (), || trace::signal_changed(signal, old));
+        }
         Event::SignalDestroying { signal } => {
             guarded(Cost::Dispatches, (), || trace::signal_destroying(signal));
         }

@@ -7,14 +7,18 @@ pub use loom::{
     cell::UnsafeCell,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     },
+    thread::yield_now,
 };
 
 #[cfg(not(all(test, loom)))]
-pub use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
+pub use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    },
+    thread::yield_now,
 };
 
 /// `std::cell::UnsafeCell` with the interface of loom's, which detects concurrent accesses.

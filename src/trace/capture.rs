@@ -16,6 +16,7 @@ use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
 use super::packet_origins::{PacketOrigin, QueueOrigins};
 use super::poll_flag::PollFlag;
+use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
 use hsa_abi::SignalHandle;
 use std::sync::Arc;
@@ -131,16 +132,14 @@ impl Capture {
                 entry.correlation = origin.correlation;
                 entry.thread = origin.thread;
                 entry.epoch = kernel_index::epoch();
-                entry.signal = self.take_signal();
+                self.set_signal(&mut entry);
             }
-            let has_signal = entry.signal.0 != 0;
-            if has_signal {
+            if entry.signal.0 != 0 {
                 packet[7] = entry.signal.0;
             }
             self.launch_side.in_flight.push(entry);
             self.output.push(packet);
-            if has_signal && entry.program_signal.0 != 0 {
-                REPLACED_SIGNALS.store(true, Ordering::Relaxed);
+            if entry.signal.0 != 0 && entry.program_signal.0 != 0 {
                 self.output
                     .push(forwarding_barrier(packet[0] as u16, &entry));
             }
@@ -171,6 +170,9 @@ impl Capture {
                 };
                 if !known {
                     self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
+                }
+                if known && program_signal.0 != 0 {
+                    watched_signals::changing(program_signal);
                 }
                 // The packet may reuse a signal for which the times of an earlier kernel are stored.
                 return (has_replaced_signals() && known && program_signal.0 != 0).then(|| Entry {
@@ -215,6 +217,22 @@ impl Capture {
             lds: (packet[3] >> 32) as u32,
             ..Entry::default()
         })
+    }
+
+    /// Chooses the signal of a dispatch: the program's if it has one that can be watched, or one from the pool.
+    fn set_signal(&mut self, entry: &mut Entry) {
+        let is_stopped = self.shared.stopped.load(Ordering::Relaxed);
+        if entry.program_signal.0 != 0 && !is_stopped {
+            entry.watch = watched_signals::watch(entry.program_signal, Kind::Dispatch);
+            if entry.watch.is_some() {
+                if !has_replaced_signals() {
+                    entry.program_signal = SignalHandle(0);
+                }
+                return;
+            }
+            REPLACED_SIGNALS.store(true, Ordering::Relaxed);
+        }
+        entry.signal = self.take_signal();
     }
 
     /// Takes a signal from the pool; 0 if the pool is empty and cannot be refilled now.
@@ -270,7 +288,7 @@ impl Capture {
     }
 }
 
-/// The barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
+/// For a program's completion signal that cannot be watched: the barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
 /// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed
 /// the program's signal.
 fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {

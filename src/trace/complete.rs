@@ -7,6 +7,7 @@ use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
 use super::kernel_index::Kernels;
+use super::watched_signals::{self, Completed, Watch};
 use super::{clock, packet_origins};
 use crate::gpu::hsa::kernels::{self, Kernel};
 use crate::gpu::hsa::{gpus, signals};
@@ -74,6 +75,10 @@ impl Signals for HsaSignals {
 
     fn destroy(&self, signal: SignalHandle) {
         signals::destroy(signal);
+    }
+
+    fn poll_watch(&self, watch: Watch) -> Option<Completed> {
+        watched_signals::poll(watch)
     }
 }
 
@@ -389,9 +394,7 @@ impl Completer {
         queue.completion_side.poll(&HsaSignals, |entries| {
             let observed = clock::now();
             for entry in entries {
-                let time = (entry.signal.0 != 0)
-                    .then(|| signals::dispatch_time(handle, entry.signal))
-                    .flatten();
+                let (raw, time) = reported_times(handle, entry);
                 if entry.program_signal.0 != 0 {
                     update_signal_time(program_signal_times, entry, time);
                 }
@@ -403,18 +406,16 @@ impl Completer {
                 record.queue = id.into();
                 record.agent = index.into();
                 record.observed = observed.into();
-                let recorded = if entry.signal.0 == 0 {
-                    RecordedTime::NONE
-                } else {
+                let recorded = raw.map_or(RecordedTime::NONE, |raw| {
                     ReportedTimes {
                         translated: time,
-                        raw: signals::raw_time(entry.signal),
+                        raw,
                         window: entry.submit..=observed,
                         frequency,
                         agent_frequency,
                     }
                     .select()
-                };
+                });
                 record.start = recorded.time.start.into();
                 record.end = recorded.time.end.into();
                 record.head.flags = (record.head.flags.get() | recorded.flags).into();
@@ -423,8 +424,11 @@ impl Completer {
         })
     }
 
+    /// Records dispatches that were not observed to be complete, and releases their watches.
     fn record_unfinished(&mut self, id: u32, queue: &Queue, entries: &[Entry]) {
         let observed = clock::now();
+        let watches = entries.iter().filter_map(|entry| entry.watch);
+        watches.for_each(watched_signals::release);
         for entry in entries.iter().filter(|entry| entry.dispatch) {
             let mut record = dispatch_record(&self.kernels, entry, self.next_dispatch);
             self.next_dispatch += 1;
@@ -506,6 +510,19 @@ impl Completer {
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
     }
+}
+
+/// A complete dispatch's times: ticks of the agent's clock, and HSA's translation to the system clock.
+fn reported_times(
+    agent: AgentHandle,
+    entry: &Entry,
+) -> (Option<DispatchTime>, Option<DispatchTime>) {
+    if entry.signal.0 != 0 {
+        let raw = signals::raw_time(entry.signal);
+        return (Some(raw), signals::dispatch_time(agent, entry.signal));
+    }
+    let raw = entry.watched.and_then(|watched| watched.time);
+    (raw, raw.and_then(|raw| signals::system_time(agent, raw)))
 }
 
 /// Adds `count` signals to the queue's pool.

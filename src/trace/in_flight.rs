@@ -2,14 +2,16 @@
 //! signals that these dispatches complete. Each direction is a queue with one producer and one consumer, so neither
 //! side locks or waits for the other. ROCr serializes the launching side.
 //!
-//! The life of a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
-//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If the program's packet
-//! has a completion signal, devprof's signal has one more reader: the barrier packet after the kernel, which waits for
+//! A packet with a completion signal of the program keeps it if possible ([`super::watched_signals`]). Otherwise it
+//! completes devprof's signal. The life of such a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
+//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If devprof's signal
+//! has replaced one of the program, devprof's signal has one more reader: the barrier packet after the kernel, which waits for
 //! devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
 //! packets are complete. Therefore such a signal returns to the pool when a dispatch after the barrier packet is
 //! observed to be complete, or when the queue is destroyed.
 
 use super::fifo::{Consumer, Producer, fifo};
+use super::watched_signals::{Completed, Watch};
 use hsa_abi::SignalHandle;
 
 /// Operations on signals: HSA's, or those of a test's model.
@@ -21,14 +23,20 @@ pub trait Signals {
     /// Sets the value to 1.
     fn reset(&self, signal: SignalHandle);
     fn destroy(&self, signal: SignalHandle);
+    /// See [`super::watched_signals::poll`].
+    fn poll_watch(&self, watch: Watch) -> Option<Completed>;
 }
 
 /// A packet that the completion thread must process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// devprof's signal, which the packet completes. 0: the packet has none, so its times are unknown.
+    /// devprof's signal, which the packet completes; 0 for none.
     pub signal: SignalHandle,
-    /// The program's completion signal, 0 for none.
+    /// The program's completion signal, which the packet completes and devprof watches.
+    pub watch: Option<Watch>,
+    /// The result of `watch`, once the entry is complete.
+    pub watched: Option<Completed>,
+    /// The program's completion signal, if it may have been replaced in this or another packet; 0 for none.
     pub program_signal: SignalHandle,
     /// Whether this is a kernel dispatch. Otherwise it is a packet that only reuses `program_signal`.
     pub dispatch: bool,
@@ -147,6 +155,7 @@ impl CompletionSide {
             entries.extend(complete.iter().map(|&(_, entry)| entry));
             on_complete(&entries);
             for (number, entry) in complete.drain(..) {
+                // A watched signal does not prove that its dispatch is complete: the program may have changed it.
                 if entry.signal.0 == 0 {
                     continue;
                 }
@@ -170,9 +179,14 @@ impl CompletionSide {
         before: u64,
         complete: &mut Vec<(u64, Entry)>,
     ) {
-        self.window.retain(|&(number, entry)| {
-            let pending =
-                number >= before || entry.signal.0 != 0 && signals.value(entry.signal) > 0;
+        self.window.retain(|&(number, mut entry)| {
+            let mut pending = number >= before;
+            if !pending && entry.signal.0 != 0 {
+                pending = signals.value(entry.signal) > 0;
+            } else if !pending && let Some(watch) = entry.watch {
+                entry.watched = signals.poll_watch(watch);
+                pending = entry.watched.is_none();
+            }
             if !pending {
                 complete.push((number, entry));
             }
@@ -209,7 +223,7 @@ impl CompletionSide {
     }
 
     /// Removes the entries that are in flight and were not observed to be complete. The GPU may still use their signals
-    /// until its queue is destroyed.
+    /// until its queue is destroyed. The caller releases their watches.
     pub fn take_unfinished(&mut self) -> Vec<Entry> {
         let mut entries: Vec<Entry> = self.window.drain(..).map(|(_, entry)| entry).collect();
         entries.extend(std::iter::from_fn(|| self.next_entry()));
@@ -258,6 +272,9 @@ mod tests {
             self.values.borrow_mut()[signal.0 as usize - 1] = 1;
         }
         fn destroy(&self, _: SignalHandle) {}
+        fn poll_watch(&self, _: Watch) -> Option<Completed> {
+            None
+        }
     }
 
     fn launch(launching: &mut LaunchSide, forwarded: bool) -> SignalHandle {
@@ -373,6 +390,9 @@ mod loom_tests {
             self.cell(signal).store(1, Ordering::Relaxed);
         }
         fn destroy(&self, _: SignalHandle) {}
+        fn poll_watch(&self, _: Watch) -> Option<Completed> {
+            None
+        }
     }
 
     fn launch(launching: &mut LaunchSide, number: u64, forwarded: bool) -> Option<Entry> {

@@ -8,6 +8,7 @@
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
+//! | the program's own completion signals | [`watched_signals`] |
 //! | the dispatch's kernel, times and record | [`complete`], [`kernel_index`], [`dispatch_clock`] |
 //! | writing the file | [`file`] |
 //!
@@ -28,8 +29,9 @@ mod packet_origins;
 mod poll_flag;
 mod session;
 mod wakeup;
+mod watched_signals;
 
 pub use session::{
     dispatch_time, end, finish, frozen, in_child, pause, queue_created, release, resume,
-    signal_destroying, slots_reserved, start,
+    signal_changed, signal_changing, signal_comparing, signal_destroying, slots_reserved, start,
 };

@@ -4,7 +4,7 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, packet_origins, wakeup};
+use super::{calls, packet_origins, wakeup, watched_signals};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -198,6 +198,7 @@ pub fn start(pattern: &OsStr) -> bool {
         }
     };
     completer.record_process();
+    watched_signals::start();
     let trace = TRACE.get_or_init(|| Trace {
         completer: Mutex::new(completer),
         scheduled: Mutex::default(),
@@ -274,7 +275,7 @@ pub fn frozen(executable: ExecutableId) {
 
 /// The start and end of the kernel in whose packet devprof replaced the program's completion signal `signal`.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
-    let trace = trace()?;
+    let trace = trace().filter(|_| capture::has_replaced_signals())?;
     let time = trace.with_completer(|completer| {
         // The signal is complete, so the kernel is, too, but it may not have been polled yet.
         trace.poll(completer);
@@ -283,8 +284,27 @@ pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     Some((time.start, time.end))
 }
 
+/// The program is about to change a signal's value.
+pub fn signal_changing(signal: u64) {
+    watched_signals::changing(SignalHandle(signal));
+}
+
+/// The program may change a signal's value.
+pub fn signal_comparing(signal: u64) {
+    watched_signals::comparing(SignalHandle(signal));
+}
+
+/// The program has changed a signal's value, which was `old`, after [`signal_comparing`].
+pub fn signal_changed(signal: u64, old: i64) {
+    watched_signals::changed(SignalHandle(signal), old);
+}
+
 /// The program is about to destroy a signal.
 pub fn signal_destroying(signal: u64) {
+    // In a forked process no thread reads signals, but the parent's thread may have been reading this one.
+    if trace().is_some() {
+        watched_signals::destroying(SignalHandle(signal));
+    }
     if capture::has_replaced_signals()
         && let Some(trace) = trace()
     {

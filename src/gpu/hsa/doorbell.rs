@@ -98,17 +98,17 @@ pub fn remove_all() {
     DOORBELLS.clear(Doorbell::forget_withheld);
 }
 
-/// Stores to a signal that may be a doorbell.
+/// Stores to a signal if it is a doorbell. Returns whether it is.
 ///
 /// # Safety
 /// As for `store_signal`, ROCr's function that the program called.
-pub unsafe fn store(signal: SignalHandle, value: SignalValue, store_signal: StoreSignal) {
-    match DOORBELLS.find(signal.0) {
-        // SAFETY: the caller's promise.
-        None => unsafe { store_signal(signal, value) },
-        // SAFETY: a program stores to a doorbell only while its queue exists.
-        Some(doorbell) => unsafe { doorbell.value.ring(signal, value, store_signal) },
-    }
+pub unsafe fn store(signal: SignalHandle, value: SignalValue, store_signal: StoreSignal) -> bool {
+    let Some(doorbell) = DOORBELLS.find(signal.0) else {
+        return false;
+    };
+    // SAFETY: a program stores to a doorbell only while its queue exists.
+    unsafe { doorbell.value.ring(signal, value, store_signal) };
+    true
 }
 
 /// Whether a doorbell withholds a packet.

@@ -1,12 +1,15 @@
 //! The hooks that a trace installs in ROCr's API tables: they create the program's queues as intercept queues, and
-//! report reserved slots, destroyed signals and reads of dispatch times.
+//! report reserved slots, changed and destroyed signals, and reads of dispatch times.
 
+use super::doorbell::{self, StoreSignal};
 use super::queue_functions::QueueHooks;
 use super::saved_api_table::saved;
 use super::tables::tables;
-use super::{doorbell, intercept, tool_hooks};
+use super::{intercept, tool_hooks};
 use crate::gpu::events::{Event, report};
-use hsa_abi::{AgentHandle, ApiPrefix, DispatchTime, Queue, SignalHandle, SignalValue, Status};
+use hsa_abi::{
+    AgentHandle, ApiPrefix, CoreApiPrefix, DispatchTime, Queue, SignalHandle, SignalValue, Status,
+};
 
 /// Installs the hooks.
 ///
@@ -24,8 +27,10 @@ pub unsafe fn install(table: *mut ApiPrefix) {
     core.hsa_queue_add_write_index_scacquire = add_write_index_scacquire;
     core.hsa_queue_add_write_index_relaxed = add_write_index_relaxed;
     core.hsa_queue_add_write_index_screlease = add_write_index_screlease;
-    core.hsa_signal_store_relaxed = signal_store_relaxed;
-    core.hsa_signal_store_screlease = signal_store_screlease;
+    signal_stores::install(core);
+    signal_updates::install(core);
+    signal_exchanges::install(core);
+    signal_comparisons::install(core);
     amd.hsa_amd_queue_intercept_create = intercept::intercept_create;
     amd.hsa_amd_profiling_set_profiler_enabled = set_profiler_enabled;
     amd.hsa_amd_profiling_get_dispatch_time = get_dispatch_time;
@@ -69,18 +74,127 @@ unsafe extern "C" fn signal_destroy(signal: SignalHandle) -> Status {
     unsafe { (saved.core.hsa_signal_destroy)(signal) }
 }
 
-unsafe extern "C" fn signal_store_relaxed(signal: SignalHandle, value: SignalValue) {
-    if let Some(saved) = saved() {
-        // SAFETY: the program's arguments, passed to the function that it called.
-        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_relaxed) };
+/// Defines a module of hooks for functions that change a signal's value, which have the same parameters.
+macro_rules! change_signal {
+    (mod $module:ident: fn $parameters:tt -> $result:ty = $hook:ident; $($name:ident)*) => {
+        mod $module {
+            use super::*;
+
+            $(change_signal! { $name $parameters $result, $hook })*
+
+            /// Installs the hooks.
+            pub fn install(core: &mut CoreApiPrefix) {
+                $(core.$name = $name;)*
+            }
+        }
+    };
+    ($name:ident ($($parameter:ident: $type:ty),*) $result:ty, $hook:ident) => {
+        unsafe extern "C" fn $name($($parameter: $type),*) -> $result {
+            match saved() {
+                // SAFETY: the program's arguments, passed to the function that it called.
+                Some(saved) => unsafe { $hook($($parameter,)* saved.core.$name) },
+                None => Default::default(),
+            }
+        }
+    };
+}
+
+change_signal! {
+    mod signal_stores: fn(signal: SignalHandle, value: SignalValue) -> () = store;
+    hsa_signal_store_relaxed
+    hsa_signal_store_screlease
+    hsa_signal_silent_store_relaxed
+    hsa_signal_silent_store_screlease
+}
+
+change_signal! {
+    mod signal_updates: fn(signal: SignalHandle, value: SignalValue) -> () = update;
+    hsa_signal_and_relaxed
+    hsa_signal_and_scacquire
+    hsa_signal_and_screlease
+    hsa_signal_and_scacq_screl
+    hsa_signal_or_relaxed
+    hsa_signal_or_scacquire
+    hsa_signal_or_screlease
+    hsa_signal_or_scacq_screl
+    hsa_signal_xor_relaxed
+    hsa_signal_xor_scacquire
+    hsa_signal_xor_screlease
+    hsa_signal_xor_scacq_screl
+    hsa_signal_add_relaxed
+    hsa_signal_add_scacquire
+    hsa_signal_add_screlease
+    hsa_signal_add_scacq_screl
+    hsa_signal_subtract_relaxed
+    hsa_signal_subtract_scacquire
+    hsa_signal_subtract_screlease
+    hsa_signal_subtract_scacq_screl
+}
+
+change_signal! {
+    mod signal_exchanges: fn(signal: SignalHandle, value: SignalValue) -> SignalValue = update;
+    hsa_signal_exchange_relaxed
+    hsa_signal_exchange_scacquire
+    hsa_signal_exchange_screlease
+    hsa_signal_exchange_scacq_screl
+}
+
+change_signal! {
+    mod signal_comparisons:
+    fn(signal: SignalHandle, expected: SignalValue, value: SignalValue) -> SignalValue = compare;
+    hsa_signal_cas_relaxed
+    hsa_signal_cas_scacquire
+    hsa_signal_cas_screlease
+    hsa_signal_cas_scacq_screl
+}
+
+/// Stores to a signal, which may be a doorbell.
+///
+/// # Safety
+/// As for `function`, ROCr's function that the program called.
+unsafe fn store(signal: SignalHandle, value: SignalValue, function: StoreSignal) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !doorbell::store(signal, value, function) {
+            update(signal, value, function);
+        }
     }
 }
 
-unsafe extern "C" fn signal_store_screlease(signal: SignalHandle, value: SignalValue) {
-    if let Some(saved) = saved() {
-        // SAFETY: the program's arguments, passed to the function that it called.
-        unsafe { doorbell::store(signal, value, saved.core.hsa_signal_store_screlease) };
+/// Changes the value of a signal that is no doorbell.
+///
+/// # Safety
+/// As for [`store`].
+unsafe fn update<R>(
+    signal: SignalHandle,
+    value: SignalValue,
+    function: unsafe extern "C" fn(SignalHandle, SignalValue) -> R,
+) -> R {
+    report(Event::SignalChanging { signal: signal.0 });
+    // SAFETY: the caller's promise.
+    unsafe { function(signal, value) }
+}
+
+/// Changes the value of a signal if it is `expected`.
+///
+/// # Safety
+/// As for [`store`].
+unsafe fn compare(
+    signal: SignalHandle,
+    expected: SignalValue,
+    value: SignalValue,
+    function: unsafe extern "C" fn(SignalHandle, SignalValue, SignalValue) -> SignalValue,
+) -> SignalValue {
+    report(Event::SignalComparing { signal: signal.0 });
+    // SAFETY: the caller's promise.
+    let old = unsafe { function(signal, expected, value) };
+    if old == expected {
+        report(Event::SignalChanged {
+            signal: signal.0,
+            old,
+        });
     }
+    old
 }
 
 /// Keeps profiling enabled for traced queues.
