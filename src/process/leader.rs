@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_unknown_request_is_refused() {
-        assert_eq!(handle(17, 0, 0, 0), REFUSED);
+        assert_eq!(handle(18, 0, 0, 0), REFUSED);
         assert_eq!(status(REFUSED), -1);
     }
 

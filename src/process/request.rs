@@ -129,6 +129,8 @@ requests! {
         15 IsObserved();
         /// The answer is 1 if this thread is creating or destroying one of devprof's own queues.
         16 IsOwnQueue();
+        /// The answer is 1 if this thread is in one of devprof's own copies.
+        17 IsOwnCopy();
     }
 }
 
@@ -163,13 +165,14 @@ mod tests {
                 is_single_producer: true,
             },
             Request::IsOwnQueue {},
+            Request::IsOwnCopy {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 17);
+        assert_eq!((0..).take_while(is_known).count(), 18);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
-use crate::gpu::hsa::queues;
+use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::panic_guard::{Cost, guarded};
@@ -70,6 +70,7 @@ pub fn handle(request: Request) -> u64 {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
+        Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
         _ => {}
     }
     guarded(Cost::Counters, REFUSED, || {
@@ -157,7 +158,7 @@ fn handle_as_owner(request: Request) -> u64 {
         } => queues::created(queue as usize, is_single_producer),
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
-        Request::IsObserved {} | Request::IsOwnQueue {} => return REFUSED,
+        Request::IsObserved {} | Request::IsOwnQueue {} | Request::IsOwnCopy {} => return REFUSED,
     }
     0
 }

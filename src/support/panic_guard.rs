@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub enum Cost {
     Counters,
     Dispatches,
+    Copies,
 }
 
 /// Runs `work`. If it panics, reports an internal error, with what it may lose, and returns `otherwise`.
@@ -24,6 +25,7 @@ fn report(cost: Cost) {
     let what = match cost {
         Cost::Counters => "counters may be lost",
         Cost::Dispatches => "the trace may miss dispatches",
+        Cost::Copies => "the trace may miss copies",
     };
     diagnostics::lost(format_args!(
         "an internal error, {what}; please report it with the message above"

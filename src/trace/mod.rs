@@ -9,16 +9,20 @@
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
 //! | the program's own completion signals | [`watched_signals`] |
-//! | the dispatch's kernel, times and record | [`complete`], [`kernel_index`], [`dispatch_clock`] |
+//! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
+//! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
 //!
 //! [`session`] manages the trace of this process from its start to its end.
 
+mod agents;
 mod atomics;
 pub mod calls;
 mod capture;
 mod clock;
 mod complete;
+pub mod copies;
+mod copy_records;
 mod dispatch_clock;
 mod fifo;
 mod file;
@@ -28,6 +32,7 @@ mod kernel_index;
 mod packet_origins;
 mod poll_flag;
 mod session;
+mod thread_queues;
 mod wakeup;
 mod watched_signals;
 

@@ -4,7 +4,7 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, packet_origins, wakeup, watched_signals};
+use super::{calls, copies, packet_origins, wakeup, watched_signals};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -62,6 +62,7 @@ fn trace() -> Option<&'static Trace> {
 pub fn in_child(is_owner: bool) {
     BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
     calls::in_child(is_owner);
+    copies::turn_off();
 }
 
 thread_local! {
@@ -154,7 +155,8 @@ impl Trace {
     fn sleep(&self) {
         wakeup::sleep_while(|| {
             self.scheduled().is_empty()
-                && (self.stopped.load(Ordering::SeqCst) || !calls::has_records())
+                && (self.stopped.load(Ordering::SeqCst)
+                    || !calls::has_records() && !copies::has_records())
         });
     }
 }
@@ -320,7 +322,7 @@ fn schedule(queue: u32) {
     }
 }
 
-/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the
+/// At the program's exit: waits up to `limit` for dispatches and copies in flight, records the rest as unfinished and closes the
 /// file. Afterwards the trace does not use HSA.
 pub fn finish(limit: Duration) {
     let Some(trace) = trace() else {

@@ -73,11 +73,9 @@ unsafe fn dependencies(
     }
     // SAFETY: the caller's promise.
     let all = unsafe { std::slice::from_raw_parts(signals, count as usize) }.to_vec();
-    // SAFETY: handles of this runtime, or 0.
-    if all
-        .iter()
-        .any(|&signal| unsafe { pool::get(signal) }.is_none())
-    {
+    // SAFETY: a handle of this runtime, or 0.
+    let is_unknown = |&signal: &SignalHandle| unsafe { pool::get(signal) }.is_none();
+    if all.iter().any(is_unknown) {
         return Err(Status::INVALID_SIGNAL);
     }
     Ok(all)
