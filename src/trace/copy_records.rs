@@ -210,3 +210,41 @@ fn direction_of(from_device: Option<bool>, to_device: Option<bool>) -> u32 {
         _ => direction::UNKNOWN,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::runtime::AgentId;
+
+    #[test]
+    fn the_direction_is_that_of_the_agents() {
+        let agent = |is_gpu| Agent {
+            handle: AgentHandle(1),
+            index: 0,
+            frequency: 0,
+            target: String::new(),
+            is_gpu,
+        };
+        let (gpu, cpu) = (agent(true), agent(false));
+        let named = Owner::Agent(AgentId(1));
+        let sides = [
+            (is_device(named, Some(&gpu)), Some(true)),
+            (is_device(named, Some(&cpu)), Some(false)),
+            (is_device(Owner::Host, None), Some(false)),
+            (is_device(named, None), None),
+            (is_device(Owner::Unknown, None), None),
+        ];
+        assert!(sides.iter().all(|(side, expected)| side == expected));
+        let (device, host) = (Some(true), Some(false));
+        for (from, to, expected) in [
+            (host, host, direction::HOST_TO_HOST),
+            (host, device, direction::HOST_TO_DEVICE),
+            (device, host, direction::DEVICE_TO_HOST),
+            (device, device, direction::DEVICE_TO_DEVICE),
+            (None, device, direction::UNKNOWN),
+            (host, None, direction::UNKNOWN),
+        ] {
+            assert_eq!(direction_of(from, to), expected);
+        }
+    }
+}

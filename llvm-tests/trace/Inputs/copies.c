@@ -249,10 +249,9 @@ static void profiling(void) {
     CHECK(hsa_amd_profiling_get_async_copy_time(signal, &time));
     printf("profiling: %s\n", time.start <= time.end ? "ordered" : "not ordered");
     CHECK(hsa_amd_profiling_async_copy_enable(false));
-    hsa_signal_store_relaxed(signal, 1);
-    async(device[0], gpu, host, cpu, 301, signal);
-    await(signal);
-    CHECK(hsa_signal_destroy(signal));
+    hsa_signal_t other = signal_of(1);
+    async(device[0], gpu, host, cpu, 301, other);
+    await(other);
 }
 
 // The signal is changed before its copy is complete, and used by two copies at once.
