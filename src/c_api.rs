@@ -22,6 +22,27 @@ pub extern "C" fn devprof_reset_counters() -> c_int {
     leader::status(leader::request(Request::Reset {}))
 }
 
+/// Starts the recording of the trace. Returns 0, or -1 if another version of devprof may have the trace.
+#[unsafe(no_mangle)]
+pub extern "C" fn devprof_trace_start() -> c_int {
+    leader::status(leader::request_to_trace(Request::SetRecording { on: true }))
+}
+
+/// Stops the recording of the trace. Returns 0, or -1 if another version of devprof may have the trace.
+#[unsafe(no_mangle)]
+pub extern "C" fn devprof_trace_stop() -> c_int {
+    leader::status(leader::request_to_trace(Request::SetRecording {
+        on: false,
+    }))
+}
+
+/// Waits until everything that was submitted before is in the trace. Returns 0, or -1 if something is missing, which is
+/// reported on stderr.
+#[unsafe(no_mangle)]
+pub extern "C" fn devprof_trace_flush() -> c_int {
+    leader::status(leader::request_to_trace(Request::FlushTrace {}))
+}
+
 // LLVM's function, if the program is linked with --wrap=__llvm_profile_reset_counters; otherwise null. In assembly,
 // because Rust cannot declare weak references.
 std::arch::global_asm!(

@@ -3,7 +3,7 @@
  *
  * Link with libdevprof.a or libdevprof.so (`pkg-config devprof`, CMake's devprof::devprof). Or define DEVPROF_OPTIONAL
  * before including this file, and run the program with or without devprof (`devprof run`). Without devprof, the functions
- * are then null pointers, and devprof_collect and devprof_reset do nothing and return 0.
+ * are then null pointers, and devprof_collect, devprof_reset and the functions for traces do nothing and return 0.
  *
  * Each function may be called on any thread, at any time from the start of main to the end of the process. Concurrent
  * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA or
@@ -42,6 +42,26 @@ DEVPROF_API int devprof_reset_counters(void);
  * that is linked with the archive and -Wl,--wrap=__llvm_profile_reset_counters, it replaces
  * __llvm_profile_reset_counters. */
 DEVPROF_API void __wrap___llvm_profile_reset_counters(void);
+
+/* Start and stop the recording of the trace (DEVPROF_TRACE), if there is one. It records until it is stopped, unless it
+ * begins stopped (DEVPROF_TRACE_STOPPED, DEVPROF_TRACE_START_AFTER). Both functions act at once and for all threads: what
+ * was submitted before a stop is recorded, even if it completes later. They also have an effect before HSA is initialized.
+ * The trace is recorded by the shared library; a program that is linked with the archive controls it, too.
+ * Return 0, also if there is no trace or nothing changes, or -1 if another version of devprof in the process may have the
+ * trace. */
+DEVPROF_API int devprof_trace_start(void);
+DEVPROF_API int devprof_trace_stop(void);
+
+/* Waits (at most DEVPROF_SYNC_MS milliseconds) until everything that was submitted before this call is complete, recorded
+ * and visible to other processes that read the trace.
+ * Returns 0, also if there is no trace, or -1 if something is missing in the file. */
+DEVPROF_API int devprof_trace_flush(void);
+
+#ifdef DEVPROF_OPTIONAL
+#define devprof_trace_start() (devprof_trace_start ? (devprof_trace_start)() : 0)
+#define devprof_trace_stop() (devprof_trace_stop ? (devprof_trace_stop)() : 0)
+#define devprof_trace_flush() (devprof_trace_flush ? (devprof_trace_flush)() : 0)
+#endif
 
 /* Some compilers generate calls of these functions to register kernels and modules. They do nothing: devprof finds code
  * objects without registration. */

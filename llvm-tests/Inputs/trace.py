@@ -4,17 +4,24 @@
 #   trace.py FILE            one line per record
 #   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
 #   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
+#   trace.py --markers FILE  one line per marker and range, by start; the recording's starts and stops; names. Numbers of
+#                            threads are in the order of their first marker. --in-recording checks that everything
+#                            was submitted while the recording was on
+#   trace.py --lds FILE      how many dispatches have which LDS size
+#   --flushed                the number of records in the header is exact, although the file may be open
 #   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
 #                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
-#                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
+#                            modulo 1000 within each queue (packets.h), except that kernels that overlapped may be
+#                            recorded in any order; --all-gpus, that agents, queues, threads and
 #                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
 #                            ended
 #   trace.py --copies FILE   one line per function, direction, agents and engine of copies: how many, bytes, which of them
 #                            have times. --clocks as above
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
-# or copy that its call's thread did not submit between the call's start and end, a copy whose direction is not that of its agents, a queue or kernel of another agent, times that
-# decrease or are outside of the host's times, kernels of a queue that start in a different order than their packets.
+# or copy that its call's thread did not submit between the call's start and end, a copy whose direction is not that of
+# its agents, a queue or kernel of another agent, times that decrease or are outside of the host's times, kernels of a
+# queue that run in a different order than their packets.
 import argparse
 import collections
 import struct
@@ -22,6 +29,9 @@ import sys
 import zlib
 
 DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS, COPY = range(1, 9)
+MARKER, NAME, RECORDING = 9, 11, 12
+# More dispatches than can overlap in a queue.
+WINDOW = 128
 CLOCKS = ["system", "scaled", "agent", "none"]
 UNFINISHED, MOVED = 4, 64
 FLAGS = {UNFINISHED: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", MOVED: "moved"}
@@ -37,6 +47,8 @@ Copy = collections.namedtuple(
 DIRECTIONS = ["unknown", "host-to-host", "host-to-device", "device-to-host", "device-to-device", "fill"]
 NO_AGENT = 2**32 - 1
 Call = collections.namedtuple("Call", "id flags start end thread name status")
+Marker = collections.namedtuple("Marker", "start id flags end thread end_thread text what range depth")
+MARK, RANGE, PROCESS_RANGE = range(3)
 
 errors = []
 
@@ -67,6 +79,7 @@ class Trace:
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
         self.copies, self.is_cpu = {}, {}
+        self.markers, self.names, self.switches = {}, [], []
         self.records = 0
         for at in range(header, len(data) - size + 1, size):
             record = data[at : at + size]
@@ -78,9 +91,10 @@ class Trace:
             self.records += 1
         # A process that was killed may not have counted its last records.
         counted = self.counts["records"]
-        same = self.records == counted or not self.counts["closed"] and self.records > counted
+        same = self.records == counted or not (self.counts["closed"] or options.flushed) and self.records > counted
         require(same, f"{self.records} records, {counted} counted")
         self.of_queue, self.of_call = self.by_queue(), self.by_call()
+        self.check_ranges()
 
     def once(self, what, ident, value):
         require(ident not in what, f"duplicate id {ident}: {value}")
@@ -129,6 +143,23 @@ class Trace:
             copy = Copy(ident, flags, *unpack("6Q7I", record))
             self.once(self.copies, ident, copy._replace(function=self.text(copy.function)))
             self.check_copy(copy)
+        elif kind == MARKER:
+            start, end, thread, end_thread, text, what, id_, depth = unpack("2Q4IQI", record)
+            found = Marker(start, ident, flags, end, thread, end_thread, self.text(text), what, id_, depth)
+            require(0 < start <= end and flags in (0, UNFINISHED), f"invalid: {found}")
+            require(what == PROCESS_RANGE or thread == end_thread and id_ == 0, f"two threads: {found}")
+            require(what != MARK or start == end and flags == 0, f"not a mark: {found}")
+            require(what == RANGE or depth == 0, f"a depth: {found}")
+            self.once(self.markers, ident, found)
+        elif kind == NAME:
+            what, text = unpack("II", record)
+            self.names.append((["", "thread", "stream", "agent"][what], ident, self.text(text)))
+        elif kind == RECORDING:
+            time, is_on = unpack("QI", record)
+            self.switches.append((time, is_on))
+            last = self.switches[-2:][0] if len(self.switches) > 1 else (0, 1 - is_on)
+            require(ident == len(self.switches), f"recording {ident} is number {len(self.switches)}")
+            require(last[0] <= time and last[1] == 1 - is_on, f"recording {last}, then {time, is_on}")
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
 
@@ -154,6 +185,26 @@ class Trace:
                 of_host = agent == NO_AGENT or self.is_cpu[agent]
                 require(of_host == (side == "host"), f"wrong direction: {copy}")
 
+    # The ranges of a thread nest, and an inner one has a greater depth.
+    def check_ranges(self):
+        threads = collections.defaultdict(list)
+        ranges = [marker for marker in self.markers.values() if marker.what == RANGE]
+        for marker in sorted(ranges, key=lambda marker: (marker.thread, marker.start, marker.depth)):
+            outer = threads[marker.thread]
+            while outer and (outer[-1].end < marker.start or outer[-1].depth >= marker.depth):
+                require(outer[-1].end <= marker.start, f"they overlap: {outer[-1]} {marker}")
+                outer.pop()
+            require(not outer or marker.end <= outer[-1].end, f"it does not nest: {outer and outer[-1]} {marker}")
+            outer.append(marker)
+
+    # Whether the recording was on.
+    def is_on(self, time):
+        on = not self.switches or self.switches[0][1] == 1
+        for at, is_on in self.switches:
+            if at <= time:
+                on = is_on == 1
+        return on
+
     def by_queue(self):
         queues = {queue: [] for queue in sorted(self.queues)}
         for dispatch in sorted(self.dispatches.values()):
@@ -162,8 +213,9 @@ class Trace:
             # Times that were clamped to the host's do not show the order, and times of two clocks cannot be compared.
             timed = [dispatch for dispatch in dispatches if dispatch.flags & 3 < 3 and not dispatch.flags & MOVED]
             for one, next in zip(timed, timed[1:]):
+                # Kernels that overlap may be recorded in any order.
                 if one.flags & 3 == next.flags & 3:
-                    require(one.start <= next.start, f"wrong order: {one} {next}")
+                    require(one.start <= max(next.start, next.end - 1), f"wrong order: {one} {next}")
         return queues
 
     def by_call(self):
@@ -205,6 +257,36 @@ def print_records(trace):
         )
 
 
+def quoted(text):
+    size = len(text.encode())
+    return repr(text) if size < 39 else f"{text[:4] + '...' + text[-4:]!r} ({size} bytes)"
+
+
+def print_markers(trace):
+    began = 1 if not trace.switches else trace.switches[0][1]
+    print("recording:", "began", ["stopped", "on"][began], *(["stop", "start"][is_on] for _, is_on in trace.switches[1:]))
+    threads = {}
+    for marker in sorted(trace.markers.values()):
+        number = threads.setdefault(marker.thread, len(threads) + 1)
+        end = threads.setdefault(marker.end_thread, len(threads) + 1)
+        kind = ["mark", f"range depth={marker.depth}", f"process-range id={marker.range}"][marker.what]
+        where = f"thread={number}" + (f" end-thread={end}" if end != number else "")
+        print(kind, where, *(["unfinished"] if marker.flags & UNFINISHED else []), quoted(marker.text))
+    for what, ident, text in trace.names:
+        ident = threads.get(ident, "?") if what == "thread" else ident
+        print("name", what, ident, repr(text))
+    if options.in_recording:
+        # A thread that submits something during a stop may do so a moment later.
+        for each in [*((d.submit, d) for d in trace.dispatches.values()), *((c.start, c) for c in trace.calls.values()),
+                     *((m.start, m) for m in trace.markers.values())]:
+            require(trace.is_on(each[0]), f"recorded while stopped: {each[1]}")
+
+
+def print_lds(trace):
+    sizes = collections.Counter(dispatch.lds for dispatch in trace.dispatches.values())
+    print(f"closed={trace.counts['closed']}", *(f"{size}x{sizes[size]}" for size in sorted(sizes)))
+
+
 def print_calls(trace):
     for ident in sorted(trace.calls):
         call = trace.calls[ident]
@@ -237,12 +319,24 @@ def check_all_gpus(trace):
     print(f"{len(queues)} queues of {len({agent for agent, _ in queues})} GPUs, {len(threads)} threads")
 
 
+def check_sequence(queue, dispatches):
+    # The dispatch with number n is near the place n of the recorded ones.
+    numbers = [place + (d.lds - place + 500) % 1000 - 500 for place, d in enumerate(dispatches)]
+    require(sorted(numbers) == list(range(len(numbers))), f"the dispatches of queue {queue} are {numbers}")
+    for place, one in enumerate(dispatches):
+        # A packet that is recorded later than one that was written after it.
+        for late in range(place + 1, min(place + WINDOW, len(dispatches))) if numbers[place] != place else ():
+            next = dispatches[late]
+            overlap = max(one.start, next.start) <= min(one.end, next.end)
+            in_order = numbers[place] < numbers[late] or overlap
+            require(in_order, f"dispatch {next.id} of queue {queue}, number {numbers[late]}, is recorded too late")
+
+
 def print_queues(trace):
     ended = 0
     for queue, dispatches in trace.of_queue.items():
         if options.sequence:
-            for number, dispatch in enumerate(dispatches):
-                require(dispatch.lds == number % 1000, f"dispatch {dispatch.id} of queue {queue} is number {number}")
+            check_sequence(queue, dispatches)
         ended += sum(not dispatch.flags & UNFINISHED for dispatch in dispatches)
         print(f"queue {queue}: {len(dispatches)} dispatches, {states(dispatches)}")
     if options.all_gpus:
@@ -280,8 +374,10 @@ def print_copies(trace):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "summary", "queues", "copies"]:
+for name in ["calls", "summary", "markers", "queues", "lds", "copies"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
+parser.add_argument("--in-recording", action="store_true")
+parser.add_argument("--flushed", action="store_true")
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")
 parser.add_argument("--all-gpus", action="store_true")

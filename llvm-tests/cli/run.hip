@@ -18,6 +18,22 @@
 // TRACE-NEXT: {{^}}devprof: the trace a.trace: 1 dispatch of 1 kernel{{$}}
 // NEXT2-NEXT: devprof: next: devprof report ./a --profile devprof-2 --trace a.trace{{$}}
 //
+// The options of a trace are environment variables.
+// RUN: %devprof run --trace /all.trace --trace-api --trace-copies --trace-markers --trace-stopped --trace-start-after 5 --trace-duration 6 env 2> env.err | grep DEVPROF_TRACE | sort | FileCheck %s --check-prefix=VARIABLES
+// RUN: env DEVPROF_TRACE_API=1 DEVPROF_TRACE_DURATION=7 %devprof run --trace /some.trace env 2>> env.err | grep DEVPROF_TRACE | sort | FileCheck %s --check-prefix=KEPT
+// VARIABLES:      {{^}}DEVPROF_TRACE=/all.trace{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_API=1{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_COPIES=1{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_DURATION=6{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_MARKERS=1{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_START_AFTER=5{{$}}
+// VARIABLES-NEXT: {{^}}DEVPROF_TRACE_STOPPED=1{{$}}
+// VARIABLES-NOT:  {{.}}
+// KEPT:      {{^}}DEVPROF_TRACE=/some.trace{{$}}
+// KEPT-NEXT: {{^}}DEVPROF_TRACE_API=1{{$}}
+// KEPT-NEXT: {{^}}DEVPROF_TRACE_DURATION=7{{$}}
+// KEPT-NOT:  {{.}}
+//
 // devprof ends with the same exit status or signal as the program.
 // RUN: %ended %devprof run -q ./a status 7 2> status.err | FileCheck %s --check-prefix=STATUS
 // RUN: %ended %devprof run -q ./a signal 9 2>> status.err | FileCheck %s --check-prefix=KILLED

@@ -2,6 +2,7 @@
 
 use super::runtime::{AgentId, ExecutableId};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How an event was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +142,25 @@ pub trait PacketHandler: Send {
     /// Takes a batch of packets with their indices in the program's queue. Returns the packets to write in their place.
     fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet];
 
+    /// Whether packets may pass unchanged and without [`PacketHandler::take`], if their slots are reserved from now on.
+    fn is_idle(&self) -> bool;
+
     /// The queue was destroyed.
     fn close(self: Box<Self>);
+}
+
+/// Whether launches are observed: see [`observes_launches`].
+static OBSERVES_LAUNCHES: AtomicBool = AtomicBool::new(true);
+
+/// Whether [`Event::SlotsReserved`] is reported. If not, a launch costs no more than reading this flag.
+#[inline]
+pub fn observes_launches() -> bool {
+    OBSERVES_LAUNCHES.load(Ordering::Relaxed)
+}
+
+/// Starts or stops to observe launches. Returns whether they were observed before.
+pub fn set_observes_launches(observes: bool) -> bool {
+    OBSERVES_LAUNCHES.swap(observes, Ordering::Relaxed)
 }
 
 static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();

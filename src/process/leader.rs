@@ -15,6 +15,8 @@ pub struct Instance {
     version: u32,
     /// Not 0: this copy leads.
     leads: AtomicU32,
+    /// Not 0: a trace was requested, and this copy is the one that records it.
+    traces: AtomicU32,
     /// Takes a packed [`Request`].
     handle: extern "C" fn(u32, u64, u64, u32) -> u64,
 }
@@ -22,6 +24,7 @@ pub struct Instance {
 static INSTANCE: Instance = Instance {
     version: VERSION,
     leads: AtomicU32::new(0),
+    traces: AtomicU32::new(0),
     handle,
 };
 /// The copy that leads, if it is another one.
@@ -105,6 +108,34 @@ pub fn request(request: Request) -> u64 {
     }
 }
 
+/// This copy records the trace.
+pub fn set_traces() {
+    INSTANCE.traces.store(1, Ordering::Release);
+}
+
+/// Sends a request to the copy that records the trace, which need not lead. Without one, the answer is 0.
+pub fn request_to_trace(request: Request) -> u64 {
+    if INSTANCE.traces.load(Ordering::Relaxed) != 0 {
+        return requests::handle(request);
+    }
+    for other in loader::notes(c"devprof", 1) {
+        let other = other.cast::<Instance>();
+        // SAFETY: the note points to an instance in a loaded file, which is of this version if its version is. ROCr's tool
+        // stays loaded while the program runs, if it is preloaded, or else until HSA is shut down.
+        unsafe {
+            if (*other).version == VERSION && (*other).traces.load(Ordering::Acquire) != 0 {
+                let (kind, fields) = request.pack();
+                return ((*other).handle)(kind, fields.numbers[0], fields.numbers[1], fields.flag);
+            }
+        }
+    }
+    match OTHER_VERSION_LEADS.load(Ordering::Acquire) {
+        // That copy may have a trace.
+        true => REFUSED,
+        false => 0,
+    }
+}
+
 extern "C" fn handle(kind: u32, first: u64, second: u64, flag: u32) -> u64 {
     match Request::unpack(kind, Fields::new([first, second], flag)) {
         Some(request) => requests::handle(request),
@@ -123,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_unknown_request_is_refused() {
-        assert_eq!(handle(18, 0, 0, 0), REFUSED);
+        assert_eq!(handle(20, 0, 0, 0), REFUSED);
         assert_eq!(status(REFUSED), -1);
     }
 

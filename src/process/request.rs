@@ -129,8 +129,13 @@ requests! {
         15 IsObserved();
         /// The answer is 1 if this thread is creating or destroying one of devprof's own queues.
         16 IsOwnQueue();
+        /// Start or stop the recording of the trace. The answer is 0. This and the next request go to the copy that records
+        /// the trace ([`super::leader::request_to_trace`]).
+        17 SetRecording(on: bool);
+        /// Wait until everything that was submitted is in the trace. The answer is 0, or 1 if something is missing.
+        18 FlushTrace();
         /// The answer is 1 if this thread is in one of devprof's own copies.
-        17 IsOwnCopy();
+        19 IsOwnCopy();
     }
 }
 
@@ -166,13 +171,15 @@ mod tests {
             },
             Request::IsOwnQueue {},
             Request::IsOwnCopy {},
+            Request::SetRecording { on: true },
+            Request::FlushTrace {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 18);
+        assert_eq!((0..).take_while(is_known).count(), 20);
     }
 
     #[test]

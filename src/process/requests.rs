@@ -11,6 +11,7 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::support::sync::Busy;
 use crate::sys::exit;
+use crate::trace;
 use std::cell::Cell;
 use std::sync::OnceLock;
 
@@ -64,13 +65,24 @@ pub fn report_if_interrupted() -> bool {
 
 /// Handles a request. See [`Request`] for the answers.
 pub fn handle(request: Request) -> u64 {
-    // Hooks send these also on threads that handle a request.
+    // Hooks send the first ones also on threads that handle a request. The others concern only the trace.
     match request {
         Request::IsObserved {} => {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
+        Request::SetRecording { on } => {
+            return guarded(Cost::Dispatches, REFUSED, || {
+                trace::set_recording(on);
+                0
+            });
+        }
+        Request::FlushTrace {} => {
+            return guarded(Cost::Dispatches, REFUSED, || {
+                u64::from(!trace::flush(settings().sync_limit))
+            });
+        }
         _ => {}
     }
     guarded(Cost::Counters, REFUSED, || {
@@ -158,7 +170,11 @@ fn handle_as_owner(request: Request) -> u64 {
         } => queues::created(queue as usize, is_single_producer),
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
-        Request::IsObserved {} | Request::IsOwnQueue {} | Request::IsOwnCopy {} => return REFUSED,
+        Request::IsObserved {}
+        | Request::IsOwnQueue {}
+        | Request::IsOwnCopy {}
+        | Request::SetRecording { .. }
+        | Request::FlushTrace {} => return REFUSED,
     }
     0
 }

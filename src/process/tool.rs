@@ -37,6 +37,10 @@ pub fn register(on_load: *const c_void) {
         return;
     };
     IS_SHARED_LIBRARY.store(true, Ordering::Relaxed);
+    if settings().trace.is_some() {
+        trace::prepare(&settings().tracing);
+        leader::set_traces();
+    }
     let old = env::env("HSA_TOOLS_LIB");
     let added = with_tool(old.as_deref(), library.as_os_str());
     // If the library is neither listed nor preloaded, the program has loaded it, perhaps after HSA was initialized.

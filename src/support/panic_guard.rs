@@ -9,6 +9,7 @@ pub enum Cost {
     Counters,
     Dispatches,
     Copies,
+    Markers,
 }
 
 /// Runs `work`. If it panics, reports an internal error, with what it may lose, and returns `otherwise`.
@@ -26,6 +27,7 @@ fn report(cost: Cost) {
         Cost::Counters => "counters may be lost",
         Cost::Dispatches => "the trace may miss dispatches",
         Cost::Copies => "the trace may miss copies",
+        Cost::Markers => "the trace may miss markers",
     };
     diagnostics::lost(format_args!(
         "an internal error, {what}; please report it with the message above"

@@ -18,6 +18,8 @@ pub struct Settings {
     pub environment: Environment,
     /// DEVPROF_TRACE.
     pub trace: Option<OsString>,
+    /// HIP_VISIBLE_DEVICES, or else CUDA_VISIBLE_DEVICES: the GPUs that HIP uses.
+    pub hip_devices: Option<OsString>,
     /// What the trace records, and when.
     pub tracing: Tracing,
     /// LLVM_PROFILE_VERBOSE is set, to any value, as in LLVM.
@@ -33,9 +35,9 @@ pub struct Settings {
 
 /// What a trace records in addition to dispatches and the API calls that launch them, and when it records.
 #[derive(Clone, Debug, Default)]
-#[expect(dead_code)]
 pub struct Tracing {
     /// DEVPROF_TRACE_API=1: all API calls of HIP.
+    #[expect(dead_code)]
     pub api: bool,
     /// DEVPROF_TRACE_COPIES=1: copies and fills of memory.
     pub copies: bool,
@@ -43,9 +45,10 @@ pub struct Tracing {
     pub markers: bool,
     /// DEVPROF_TRACE_STOPPED=1: begin stopped, until the program calls `devprof_trace_start`.
     pub stopped: bool,
-    /// DEVPROF_TRACE_START_AFTER: begin stopped, and start after this time.
+    /// DEVPROF_TRACE_START_AFTER: begin stopped, and start this long after HSA's initialization, unless the program
+    /// starts or stops the recording itself before.
     pub start_after: Option<Duration>,
-    /// DEVPROF_TRACE_DURATION: stop this long after the start.
+    /// DEVPROF_TRACE_DURATION: stop this long after each start.
     pub duration: Option<Duration>,
 }
 
@@ -93,6 +96,9 @@ impl Settings {
             disabled: is_on("DEVPROF_DISABLE"),
             environment: Environment::now(),
             trace: env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
+            hip_devices: ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"]
+                .into_iter()
+                .find_map(|name| env(name).filter(|list| !list.is_empty())),
             tracing: Tracing::from_env(),
             verbose: env("LLVM_PROFILE_VERBOSE").is_some(),
             sync_limit: milliseconds("DEVPROF_SYNC_MS", 0, &sync_instead).unwrap_or(SYNC_LIMIT),

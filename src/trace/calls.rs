@@ -2,7 +2,7 @@
 //! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
 use super::fifo::{Consumer, Producer, fifo};
-use super::{clock, wakeup};
+use super::{clock, recording, wakeup};
 use crate::support::sync::lock;
 use crate::sys::threads;
 use std::cell::Cell;
@@ -31,9 +31,9 @@ pub struct CallRecord {
     pub status: i32,
 }
 
-/// Whether calls are recorded.
-mod state {
-    /// HSA's initialization was not reported yet. A call is recorded if it returns after that.
+/// Whether the trace can record.
+pub mod state {
+    /// HSA's initialization was not reported yet, or HSA was shut down. A call is recorded if it returns after that.
     pub const WAITING: u8 = 0;
     pub const ON: u8 = 1;
     /// Permanent in this process.
@@ -60,6 +60,17 @@ thread_local! {
     static CURRENT: Cell<u64> = const { Cell::new(0) };
     static RECORDED: Cell<u64> = const { Cell::new(0) };
     static PRODUCER: Cell<Option<Producer<CallRecord>>> = const { Cell::new(None) };
+}
+
+/// See [`state`]. With [`state::ON`], HSA's clock is available.
+pub fn state() -> u8 {
+    // Acquire: see `start`.
+    STATE.load(Ordering::Acquire)
+}
+
+/// The system clock when recording began.
+pub fn started() -> u64 {
+    STARTED.load(Ordering::Relaxed)
 }
 
 /// Correlation id of the API call in progress on this thread, 0 for none.
@@ -104,11 +115,12 @@ pub struct Call {
     pub status: i32,
 }
 
-/// Begins a call of `function` on this thread. `None`: calls are not recorded, or the call is nested in another one.
+/// Begins a call of `function` on this thread. `None`: calls are not recorded now, or the call is nested in another
+/// one.
 #[inline]
 pub fn begin(function: &'static str) -> Option<Call> {
     let state = STATE.load(Ordering::Acquire);
-    if state == state::OFF || CURRENT.get() != 0 {
+    if state == state::OFF || !recording::is_on() || CURRENT.get() != 0 {
         return None;
     }
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);

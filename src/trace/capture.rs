@@ -16,6 +16,7 @@ use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
 use super::packet_origins::{PacketOrigin, QueueOrigins};
 use super::poll_flag::PollFlag;
+use super::recording;
 use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
 use hsa_abi::SignalHandle;
@@ -112,9 +113,20 @@ impl Capture {
         }
     }
 
+    /// Whether packets may pass without [`Capture::process`], except for those whose slots were reserved while the
+    /// recording was on.
+    pub fn is_idle() -> bool {
+        // A packet may reuse a signal that is watched, or for which the times of an earlier kernel are stored.
+        !recording::is_on() && !has_replaced_signals() && !watched_signals::were_used()
+    }
+
     /// Processes a batch of packets with their indices in the program's queue. Returns the packets to write instead.
+    ///
+    /// A dispatch is recorded if its slot was reserved while the recording was on, or if the recording is on now and the
+    /// reservation was not recorded.
     pub fn process(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet] {
         self.output.clear();
+        let is_on = recording::is_on();
         let mut has_entries = false;
         let mut origin_now = None;
         for (index, mut packet) in batch {
@@ -122,11 +134,24 @@ impl Capture {
                 self.output.push(packet);
                 continue;
             };
+            let reserved = self.origins.get(index);
+            if entry.dispatch && !is_on && reserved.is_none() {
+                if entry.program_signal.0 != 0 {
+                    watched_signals::changing(entry.program_signal);
+                }
+                if !has_replaced_signals() || entry.program_signal.0 == 0 {
+                    self.output.push(packet);
+                    continue;
+                }
+                // As for a packet that is not a dispatch.
+                entry = Entry {
+                    program_signal: entry.program_signal,
+                    ..Entry::default()
+                };
+            }
             has_entries = true;
-            let origin = self
-                .origins
-                .get(index)
-                .unwrap_or_else(|| *origin_now.get_or_insert_with(PacketOrigin::now));
+            let origin =
+                reserved.unwrap_or_else(|| *origin_now.get_or_insert_with(PacketOrigin::now));
             entry.submit = origin.time;
             if entry.dispatch {
                 entry.correlation = origin.correlation;

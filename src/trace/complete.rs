@@ -9,17 +9,20 @@ use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
 use super::kernel_index::Kernels;
+use super::marker_ranges::{Action, Named, Ranges};
 use super::watched_signals::{self, Completed, Watch};
-use super::{clock, packet_origins};
+use super::{clock, markers, packet_origins, recording};
 use crate::gpu::hsa::kernels::{self, Kernel};
 use crate::gpu::hsa::{gpus, signals};
 use crate::support::diagnostics;
+use crate::support::settings::Tracing;
 use crate::sys::env::host_name;
 use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tracefile::format::{self, Count, Dispatch, Record, flag};
+use std::time::{Duration, Instant};
+use tracefile::format::{self, Count, Dispatch, Record, flag, named};
 
 /// The initial number of signals in a queue's pool, and the number by which an empty pool grows.
 const BATCH: usize = 512;
@@ -93,12 +96,22 @@ pub struct Completer {
     destroyed: Vec<(SignalHandle, u64)>,
     /// Signals that are in no queue's pool and in no packet.
     unused_signals: Vec<SignalHandle>,
+    ranges: Ranges,
+    /// Whether the last record of the recording's state says that it is on. Without a record, it is.
+    recorded_on: bool,
+    next_switch: u64,
+    /// When the trace began.
+    began: u64,
+    /// When to switch the recording, and whether it is on from then on.
+    timer: Option<(Instant, bool)>,
+    /// [`Tracing::duration`]
+    duration: Option<Duration>,
 }
 
 /// What a poll has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PollResult {
-    /// Recorded dispatches, API calls and copies.
+    /// Recorded dispatches, API calls, copies and markers.
     pub recorded: usize,
     /// Queues with entries in flight, and one more if copies are in flight.
     pub busy: usize,
@@ -122,7 +135,124 @@ impl Completer {
             program_signal_times: HashMap::new(),
             destroyed: Vec::new(),
             unused_signals: Vec::new(),
+            ranges: Ranges::default(),
+            recorded_on: true,
+            next_switch: 1,
+            began: 0,
+            timer: None,
+            duration: None,
         }
+    }
+
+    /// Records the initial state of the recording, unless it is on, and sets the timer.
+    pub fn begin_recording(&mut self, tracing: &Tracing) {
+        self.duration = tracing.duration;
+        let delay = match recording::is_on() {
+            true => tracing.duration,
+            false if recording::was_set_by_program() => None,
+            false => tracing.start_after,
+        };
+        self.set_timer(delay, !recording::is_on());
+        self.began = clock::now();
+        self.record_state(self.began);
+    }
+
+    /// Starts or stops the recording.
+    pub fn set_recording(&mut self, on: bool) {
+        let before = clock::now();
+        if !recording::switch(on) {
+            if !on {
+                // It does not start after a time, either.
+                self.timer = None;
+            }
+            return;
+        }
+        self.set_timer(self.duration.filter(|_| on), false);
+        // What is recorded was submitted after the time of a start, and before that of a stop.
+        self.record_state(if on { before } else { clock::now() });
+    }
+
+    fn set_timer(&mut self, delay: Option<Duration>, on: bool) {
+        let at = delay.and_then(|delay| Instant::now().checked_add(delay));
+        self.timer = at.map(|at| (at, on));
+    }
+
+    /// Records the state of the recording at `time`, if it has changed.
+    fn record_state(&mut self, time: u64) {
+        let is_on = recording::is_on();
+        if is_on == self.recorded_on {
+            return;
+        }
+        self.recorded_on = is_on;
+        if self.next_switch == 1 && time > self.began {
+            // Otherwise the first record would say that the trace began stopped.
+            self.write_state(self.began, !is_on);
+        }
+        self.write_state(time, is_on);
+        self.file.publish();
+    }
+
+    fn write_state(&mut self, time: u64, is_on: bool) {
+        let mut record = format::Recording::new(self.next_switch, 0);
+        self.next_switch += 1;
+        record.time = time.into();
+        record.is_on = u32::from(is_on).into();
+        self.file.append(record, Count::DroppedOthers);
+    }
+
+    /// Switches the recording when its time has come.
+    pub fn run_timer(&mut self) {
+        if let Some((at, on)) = self.timer
+            && Instant::now() >= at
+        {
+            self.set_recording(on);
+            self.fill_pools();
+        }
+        // The program may have switched it while the trace began.
+        if recording::is_on() != self.recorded_on {
+            self.record_state(clock::now());
+        }
+    }
+
+    /// When [`Completer::run_timer`] must be called next.
+    pub fn deadline(&self) -> Option<Instant> {
+        Some(self.timer?.0)
+    }
+
+    /// Creates signals for queues that were created while the recording was stopped.
+    pub fn fill_pools(&mut self) {
+        if !recording::is_on() {
+            return;
+        }
+        for queue in self.queues.values_mut() {
+            let is_stopped = queue.shared.stopped.load(Ordering::Relaxed);
+            if !is_stopped && queue.completion_side.free_count() == 0 {
+                add_signals(queue, &mut self.unused_signals, BATCH);
+            }
+        }
+    }
+
+    /// For each queue, its id and the number of entries that it ever had.
+    pub fn pushed(&self) -> Vec<(u32, u64)> {
+        let queues = self.queues.iter();
+        queues
+            .map(|(&id, queue)| (id, queue.completion_side.pushed()))
+            .collect()
+    }
+
+    /// Whether the entries that [`Completer::pushed`] has counted, and the copies submitted before `time`, were processed.
+    pub fn has_processed(&self, pushed: &[(u32, u64)], time: u64) -> bool {
+        self.copies.are_recorded_until(time)
+            && pushed.iter().all(|&(id, count)| {
+                let queue = self.queues.get(&id);
+                queue.is_none_or(|queue| queue.completion_side.has_processed(count))
+            })
+    }
+
+    /// Makes all records visible to readers. Returns whether the file has all of them.
+    pub fn publish(&mut self) -> bool {
+        self.file.publish();
+        self.file.is_complete()
     }
 
     /// Records the process that writes the file.
@@ -167,7 +297,9 @@ impl Completer {
             size: size as usize,
             idle_polls: 0,
         };
-        add_signals(&mut queue, &mut self.unused_signals, BATCH);
+        if recording::is_on() {
+            add_signals(&mut queue, &mut self.unused_signals, BATCH);
+        }
         let mut record = format::Queue::new(id.into(), 0);
         record.created = clock::now().into();
         record.agent = self.agents.get(agent).index.into();
@@ -313,6 +445,7 @@ impl Completer {
             }
         }
         result.recorded += self.record_calls();
+        result.recorded += self.record_markers();
         let Self {
             copies,
             file,
@@ -425,6 +558,50 @@ impl Completer {
         recorded
     }
 
+    /// Records marks, ranges that have ended, and names. Returns the number of processed entries.
+    fn record_markers(&mut self) -> usize {
+        let Self { ranges, file, .. } = self;
+        let dropped = markers::collect(|thread, entry| match entry {
+            Some(mut entry) => {
+                if entry.is_early && !clock::early_is_valid() {
+                    entry.time = calls::started();
+                }
+                ranges.take(thread, entry, file);
+            }
+            None => ranges.end_thread(thread, clock::now(), file),
+        });
+        ranges.end_round();
+        if dropped > 0 {
+            file.add_to_counter(Count::DroppedMarkers, dropped);
+        }
+        for name in std::mem::take(&mut self.ranges.names) {
+            self.record_name(&name);
+        }
+        std::mem::take(&mut self.ranges.processed)
+    }
+
+    /// Records a name. One of a GPU that does not exist is ignored.
+    fn record_name(&mut self, name: &Named) {
+        let (what, id) = match name.action {
+            Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
+            Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
+            _ => (named::THREAD, Some(name.thread)),
+        };
+        let Some(id) = id else { return };
+        let mut record = format::Name::new(id.into(), 0);
+        record.what = what.into();
+        record.text = name.text.into();
+        self.file.append(record, Count::DroppedMarkers);
+    }
+
+    /// The trace is about to end: records the ranges that have not ended.
+    pub fn end_markers(&mut self) {
+        self.record_markers();
+        let (now, Self { ranges, file, .. }) = (clock::now(), self);
+        markers::each_thread(|thread| ranges.end_thread(thread, now, file));
+        ranges.end_process(now, file);
+    }
+
     /// Whether kernels were loaded.
     pub fn has_kernels(&self) -> bool {
         !self.kernels.is_empty()
@@ -453,6 +630,7 @@ impl Completer {
         }
         self.record_calls();
         self.copies.stop(&mut self.file, &self.agents);
+        self.record_markers();
         self.file.close();
     }
 

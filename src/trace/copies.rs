@@ -4,7 +4,7 @@
 
 use super::thread_queues::{OwnQueue, ThreadQueues};
 use super::watched_signals::{self, Kind, Watch};
-use super::{calls, clock, wakeup};
+use super::{calls, clock, recording, wakeup};
 use crate::gpu::events::{CopyCall, StartedCopy};
 use crate::sys::threads;
 use hsa_abi::SignalHandle;
@@ -71,6 +71,15 @@ pub fn begin(call: &CopyCall) -> Option<StartedCopy> {
     if state == state::OFF {
         return None;
     }
+    if !recording::is_on() {
+        // An earlier copy with this signal would get the times of this one.
+        call.completion
+            .filter(|&signal| signal != 0)
+            .map(SignalHandle)
+            .into_iter()
+            .for_each(watched_signals::changing);
+        return None;
+    }
     let time = clock::now();
     let mut watch = None;
     // HSA rejects the null signal.
@@ -99,18 +108,16 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         None => clock::now(),
         Some(_) => 0,
     };
-    QUEUES.push(
-        &OWN_QUEUE,
-        Copy {
-            call: *call,
-            submit: started.time,
-            returned,
-            watch,
-            correlation: calls::current(),
-            stream: 0,
-            thread: threads::thread_id(),
-        },
-    );
+    let copy = Copy {
+        call: *call,
+        submit: started.time,
+        returned,
+        watch,
+        correlation: calls::current(),
+        stream: 0,
+        thread: threads::thread_id(),
+    };
+    QUEUES.with(&OWN_QUEUE, |queue| queue.push(copy));
     wakeup::wake_if_asleep();
 }
 
@@ -121,5 +128,5 @@ pub fn has_records() -> bool {
 
 /// Passes the copies since the last call to `take`.
 pub fn collect(take: &mut impl FnMut(Copy)) {
-    QUEUES.collect(take);
+    QUEUES.collect(|(), copy| copy.into_iter().for_each(&mut *take));
 }

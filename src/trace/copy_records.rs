@@ -45,6 +45,13 @@ impl CopyRecords {
         !self.pending.is_empty()
     }
 
+    /// Whether the copies that were submitted before `time`, and collected, are recorded.
+    pub fn are_recorded_until(&self, time: u64) -> bool {
+        self.pending
+            .iter()
+            .all(|pending| pending.copy.submit >= time)
+    }
+
     /// Records the copies that are complete. Returns their number.
     pub fn poll(&mut self, file: &mut TraceFile, agents: &mut Agents, frequency: u64) -> usize {
         let pending = &mut self.pending;

@@ -216,6 +216,22 @@ impl<T: Copy + Send> Consumer<T> {
         self.read == self.written && !self.load_written()
     }
 
+    /// The number of entries in the queue now.
+    pub fn count(&self) -> usize {
+        let (mut segment, mut read, mut count) = (self.segment, self.read, 0);
+        loop {
+            // SAFETY: the consumer's segment and those linked to it; only the consumer returns them.
+            let linked = unsafe { segment.as_ref() };
+            // `next` is loaded first: if it is set, the segment is full.
+            let next = NonNull::new(linked.next.load(Ordering::Acquire));
+            count += linked.written.load(Ordering::Acquire) - read;
+            let Some(next) = next else {
+                return count;
+            };
+            (segment, read) = (next, 0);
+        }
+    }
+
     /// Loads what the producer has written since the last call. Returns whether there are new entries.
     fn load_written(&mut self) -> bool {
         // SAFETY: the consumer's segment is linked; only the consumer returns it.
@@ -343,11 +359,15 @@ mod tests {
         for n in 0..burst {
             producer.push(n);
         }
+        assert_eq!(consumer.count() as u64, burst);
         assert_eq!(consumer.allocations(), 1000);
         for n in 0..burst {
             assert_eq!(consumer.pop(), Some(n));
+            if n % 100 == 0 {
+                assert_eq!(consumer.count() as u64, burst - 1 - n);
+            }
         }
-        assert_eq!(consumer.pop(), None);
+        assert_eq!((consumer.pop(), consumer.count()), (None, 0));
         assert_eq!(consumer.returned, SPARE);
         // A new burst that fits into the spare segments needs no allocation.
         for n in 0..SPARE * SEGMENT as u64 {

@@ -18,6 +18,9 @@ use zerocopy::IntoBytes;
 /// Size of the window in bytes.
 const WINDOW: u64 = 1 << 20;
 
+/// The maximum size of a generation of messages that are kept, in bytes.
+const GENERATION: usize = 1 << 20;
+
 /// How long to wait after a failed extension of the file before the next attempt.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -31,13 +34,49 @@ pub struct TraceFile {
     /// File offset of the next record.
     next_record: u64,
     counts: [u64; Count::ALL.len()],
+    /// Texts that are used again and again, such as names of kernels.
     texts: HashMap<String, u32>,
+    /// Texts of the program, of which every one may be different.
+    messages: Messages,
+    /// The id of the last text.
+    last_text: u32,
     full_since: Option<Instant>,
     /// The result of the last length check; reset when records are published.
     length: Length,
     /// Names, kernels, queues and agents that could not be written because the disk was full. Later records may refer
     /// to them, so they are written later. Until then they count as dropped.
     deferred: VecDeque<[u8; RECORD_SIZE]>,
+}
+
+/// The last texts: those since the last change of generations, and those of the generation before.
+#[derive(Default)]
+struct Messages {
+    new: HashMap<String, u32>,
+    old: HashMap<String, u32>,
+    /// The sizes of the texts in `new`, in bytes.
+    size: usize,
+}
+
+impl Messages {
+    fn find(&mut self, text: &str) -> Option<u32> {
+        if let Some(&id) = self.new.get(text) {
+            return Some(id);
+        }
+        let (text, id) = self.old.remove_entry(text)?;
+        self.add(&text, id);
+        Some(id)
+    }
+
+    fn add(&mut self, text: &str, id: u32) {
+        // An estimate of what the entry needs in addition to the text.
+        let size = text.len() + 64;
+        if self.size + size > GENERATION {
+            self.old = std::mem::take(&mut self.new);
+            self.size = 0;
+        }
+        self.size += size;
+        self.new.insert(text.to_owned(), id);
+    }
 }
 
 /// Another process may truncate the file. A write to a mapped page beyond the end of the file raises SIGBUS.
@@ -118,6 +157,8 @@ impl TraceFile {
             next_record: HEADER_SIZE as u64,
             counts: [0; Count::ALL.len()],
             texts: HashMap::new(),
+            messages: Messages::default(),
+            last_text: 0,
             full_since: None,
             length: Length::Unchecked,
             deferred: VecDeque::new(),
@@ -248,12 +289,36 @@ impl TraceFile {
         if let Some(&id) = self.texts.get(text) {
             return id;
         }
-        let id = self.texts.len() as u32 + 1;
-        for piece in pieces(id, text) {
-            self.append(piece, Count::DroppedOthers);
-        }
+        let id = self.new_text(text);
         self.texts.insert(text.to_owned(), id);
         id
+    }
+
+    fn new_text(&mut self, text: &str) -> u32 {
+        self.last_text += 1;
+        for piece in pieces(self.last_text, text) {
+            self.append(piece, Count::DroppedOthers);
+        }
+        self.last_text
+    }
+
+    /// As [`TraceFile::text`], for texts of which every one may be different: only the last ones are kept, so a text may be
+    /// written several times. `None` if there is no space in the file.
+    pub fn message(&mut self, text: &str) -> Option<u32> {
+        if let Some(id) = self.messages.find(text) {
+            return Some(id);
+        }
+        if !self.check_length() || !self.reserve_space() {
+            return None;
+        }
+        let id = self.new_text(text);
+        self.messages.add(text, id);
+        Some(id)
+    }
+
+    /// Whether the file has all records until now: it was not truncated, and there is space.
+    pub fn is_complete(&mut self) -> bool {
+        self.check_length() && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// Truncates the file after its last record and marks it as closed. Records can be appended again.
@@ -294,6 +359,30 @@ mod tests {
             file.close();
             assert_eq!(std::fs::metadata(&path).expect("a trace").len(), keep);
         }
+    }
+
+    #[test]
+    fn only_the_last_messages_are_kept() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        let often = file.message("often");
+        let once = file.message("step 0");
+        for n in 1..100_000 {
+            assert_eq!(file.message(&format!("step {n}")), Some(n + 2));
+            if n % 1000 == 0 {
+                assert_eq!(file.message("often"), often);
+            }
+        }
+        assert!(file.messages.new.len() + file.messages.old.len() < 2 * GENERATION / 64);
+        assert_ne!(file.message("step 0"), once);
+        // Ids are unique among all texts.
+        assert_eq!(file.text("often"), 100_003);
+        file.full_since = Some(Instant::now());
+        file.window = None;
+        assert_eq!(file.message("no space"), None);
+        assert_eq!(file.message("often"), often);
+        assert_eq!(file.counts[Count::DroppedOthers as usize], 0);
     }
 
     #[test]

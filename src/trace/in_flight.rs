@@ -128,6 +128,17 @@ impl CompletionSide {
         self.window.is_empty() && self.in_flight.is_empty()
     }
 
+    /// The number of entries that were ever pushed.
+    pub fn pushed(&self) -> u64 {
+        self.next + self.in_flight.count() as u64
+    }
+
+    /// Whether the first `count` entries that were ever pushed were processed.
+    pub fn has_processed(&self, count: u64) -> bool {
+        let first = self.window.first().map_or(self.next, |&(number, _)| number);
+        first >= count
+    }
+
     /// Processes complete entries: `on_complete` gets each of them once, those of one call in the queue's order. It may
     /// read their signals only during the call. Returns the number of entries.
     pub fn poll(&mut self, signals: &impl Signals, mut on_complete: impl FnMut(&[Entry])) -> usize {

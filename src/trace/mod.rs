@@ -4,6 +4,7 @@
 //!
 //! | stage | module |
 //! | --- | --- |
+//! | whether anything is recorded now | [`recording`] |
 //! | the API call in progress on a thread | [`hip_calls`], [`calls`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
@@ -12,6 +13,9 @@
 //! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
+//!
+//! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to the
+//! completion thread ([`thread_queues`]), and [`marker_ranges`] makes records of them.
 //!
 //! [`session`] manages the trace of this process from its start to its end.
 
@@ -29,14 +33,19 @@ mod file;
 mod hip_calls;
 mod in_flight;
 mod kernel_index;
+mod marker_ranges;
+mod markers;
 mod packet_origins;
 mod poll_flag;
+mod recording;
+mod roctx;
 mod session;
 mod thread_queues;
 mod wakeup;
 mod watched_signals;
 
 pub use session::{
-    dispatch_time, end, finish, frozen, in_child, pause, queue_created, release, resume,
-    signal_changed, signal_changing, signal_comparing, signal_destroying, slots_reserved, start,
+    dispatch_time, end, finish, flush, frozen, in_child, pause, prepare, queue_created, release,
+    resume, set_recording, signal_changed, signal_changing, signal_comparing, signal_destroying,
+    slots_reserved, start,
 };

@@ -93,7 +93,8 @@ impl QueueOrigins {
         }
     }
 
-    /// The origin of a packet; `None` if its slot was reserved by a function that devprof does not hook.
+    /// The origin of a packet; `None` if its slot was reserved while the recording was stopped, or by a function that
+    /// devprof does not hook.
     pub fn get(&self, index: u64) -> Option<PacketOrigin> {
         let slot = self.slot(index);
         (slot.index.load(Ordering::Acquire) == index + 1).then(|| PacketOrigin {

@@ -4,7 +4,7 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, copies, packet_origins, wakeup, watched_signals};
+use super::{calls, copies, markers, packet_origins, recording, wakeup, watched_signals};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -12,6 +12,7 @@ use crate::output::pattern::expand_process;
 use crate::support::diagnostics;
 use crate::support::environment::Values;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::{Tracing, settings};
 use crate::support::sync::{Busy, lock};
 use crate::sys::threads;
 use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
@@ -63,6 +64,7 @@ pub fn in_child(is_owner: bool) {
     BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
     calls::in_child(is_owner);
     copies::turn_off();
+    markers::in_child();
 }
 
 thread_local! {
@@ -92,6 +94,7 @@ impl Trace {
         if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
             return PollResult::default();
         }
+        completer.run_timer();
         completer.add_scheduled(&mut self.scheduled());
         completer.poll(&mut lock(&self.destroyed))
     }
@@ -153,12 +156,25 @@ impl Trace {
     }
 
     fn sleep(&self) {
-        wakeup::sleep_while(|| {
-            self.scheduled().is_empty()
-                && (self.stopped.load(Ordering::SeqCst)
-                    || !calls::has_records() && !copies::has_records())
-        });
+        let is_stopped = || self.stopped.load(Ordering::SeqCst);
+        let deadline = self.with_completer(|completer| completer.deadline());
+        let deadline = deadline.flatten().filter(|_| !is_stopped());
+        wakeup::sleep_while(
+            || {
+                self.scheduled().is_empty()
+                    && (is_stopped()
+                        || !calls::has_records()
+                            && !copies::has_records()
+                            && !markers::has_records())
+            },
+            deadline,
+        );
     }
+}
+
+/// Called when the shared library is loaded and a trace was requested.
+pub fn prepare(tracing: &Tracing) {
+    recording::prepare(tracing);
 }
 
 /// Begins the trace whose path `pattern` expands to. Called while HSA is being initialized, before any launch, and
@@ -200,6 +216,7 @@ pub fn start(pattern: &OsStr) -> bool {
         }
     };
     completer.record_process();
+    completer.begin_recording(&settings().tracing);
     watched_signals::start();
     let trace = TRACE.get_or_init(|| Trace {
         completer: Mutex::new(completer),
@@ -235,6 +252,10 @@ struct QueuePackets {
 }
 
 impl PacketHandler for QueuePackets {
+    fn is_idle(&self) -> bool {
+        Capture::is_idle()
+    }
+
     fn take(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet] {
         self.capture.process(batch)
     }
@@ -332,9 +353,12 @@ pub fn finish(limit: Duration) {
     let try_finish = |completer: &mut Completer| {
         trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
-        if is_over && !trace.stopped.swap(true, Ordering::SeqCst) {
+        if is_over {
+            completer.end_markers();
             completer.stop();
-            report_missed(completer);
+            if !trace.stopped.swap(true, Ordering::SeqCst) {
+                report_missed(completer);
+            }
         }
         is_over
     };
@@ -390,6 +414,71 @@ pub fn release() {
 /// The process ends: dispatches launched after [`finish`] are recorded as unfinished.
 pub fn end() {
     if let Some(trace) = trace() {
-        trace.with_completer(Completer::stop);
+        trace.with_completer(|completer| {
+            completer.end_markers();
+            completer.stop();
+        });
     }
+}
+
+/// The program starts or stops the recording. Without a trace, this has an effect only if the trace begins later.
+pub fn set_recording(on: bool) {
+    if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
+        return;
+    }
+    recording::set_by_program();
+    let Some(trace) = trace() else {
+        recording::switch(on);
+        return;
+    };
+    trace.with_completer(|completer| {
+        completer.set_recording(on);
+        match trace.stopped.load(Ordering::SeqCst) {
+            true => completer.stop(),
+            false if trace.shutting_down.load(Ordering::SeqCst) == 0 => completer.fill_pools(),
+            false => {}
+        }
+    });
+    // It sleeps until the next deadline that it knows.
+    wakeup::wake_if_asleep();
+}
+
+/// Waits up to `limit` until everything that was submitted before the call is recorded, and readers of the file can see
+/// it. Returns false if something is missing, which is reported.
+pub fn flush(limit: Duration) -> bool {
+    let Some(trace) = trace() else {
+        return true;
+    };
+    let begin = Instant::now();
+    let time = now();
+    let delayed = doorbell::delayed();
+    let mut pushed = None;
+    let mut try_flush = |completer: &mut Completer| {
+        trace.poll(completer);
+        if trace.stopped.load(Ordering::SeqCst) {
+            completer.stop();
+            return true;
+        }
+        let pushed = pushed.get_or_insert_with(|| completer.pushed());
+        completer.has_processed(pushed, time)
+    };
+    loop {
+        // Not under the completer's lock: see the lock order in src/README.md.
+        if doorbell::were_taken(&delayed) {
+            match trace.with_completer(&mut try_flush) {
+                Some(true) => break,
+                None => return false,
+                Some(false) => {}
+            }
+        }
+        if begin.elapsed() >= limit {
+            diagnostics::lost(format_args!(
+                "devprof_trace_flush: dispatches or copies still run after {} ms (DEVPROF_SYNC_MS); they are recorded when they are complete",
+                limit.as_millis()
+            ));
+            return false;
+        }
+        std::thread::sleep(SHORTEST_PAUSE);
+    }
+    trace.with_completer(Completer::publish) == Some(true)
 }

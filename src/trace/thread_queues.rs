@@ -1,4 +1,4 @@
-//! A queue per thread for entries that the completion thread collects. In the steady state, adding an entry takes no lock,
+//! A queue per thread from the program's threads to the completion thread. In the steady state an entry takes no lock,
 //! allocates nothing and makes no system call.
 
 use super::fifo::{Consumer, Producer, fifo};
@@ -9,44 +9,46 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::LocalKey;
 
-/// The queue of a thread that the collector does not know yet.
+/// A thread's own queue, a thread-local variable.
+pub type OwnQueue<T> = Cell<Option<Producer<T>>>;
+
+/// The queues of all threads. `S`: what the collector keeps for each queue.
+pub struct ThreadQueues<T: Copy + Send, S = ()> {
+    /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
+    new: AtomicPtr<NewQueue<T>>,
+    known: Mutex<Vec<(Consumer<T>, S)>>,
+}
+
 struct NewQueue<T: Copy + Send> {
     entries: Consumer<T>,
     next: *mut NewQueue<T>,
 }
 
-/// The queues of all threads.
-pub struct ThreadQueues<T: Copy + Send> {
-    /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
-    new: AtomicPtr<NewQueue<T>>,
-    /// The queues that the collector knows.
-    known: Mutex<Vec<Consumer<T>>>,
-}
-
-/// A thread's own queue, a thread-local variable.
-pub type OwnQueue<T> = Cell<Option<Producer<T>>>;
-
-impl<T: Copy + Send + 'static> ThreadQueues<T> {
-    pub const fn new() -> ThreadQueues<T> {
+impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
+    pub const fn new() -> ThreadQueues<T, S> {
         ThreadQueues {
             new: AtomicPtr::new(ptr::null_mut()),
             known: Mutex::new(Vec::new()),
         }
     }
 
-    /// Adds an entry. `own`: the calling thread's queue.
+    /// Calls `push` with the calling thread's queue.
     #[inline]
-    pub fn push(&self, own: &'static LocalKey<OwnQueue<T>>, entry: T) {
+    pub fn with(
+        &self,
+        own: &'static LocalKey<OwnQueue<T>>,
+        mut push: impl FnMut(&mut Producer<T>),
+    ) {
         let pushed = own.try_with(|cell| {
             // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
             // another, which `set` drops below. Its entries are collected nevertheless.
             let mut producer = cell.take().unwrap_or_else(|| self.producer());
-            producer.push(entry);
+            push(&mut producer);
             cell.set(Some(producer));
         });
         if pushed.is_err() {
             // The thread is about to end, and its queue was destroyed.
-            self.producer().push(entry);
+            push(&mut self.producer());
         }
     }
 
@@ -70,33 +72,52 @@ impl<T: Copy + Send + 'static> ThreadQueues<T> {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Vec<Consumer<T>>> {
+    fn known(&self) -> MutexGuard<'_, Vec<(Consumer<T>, S)>> {
         let mut known = lock(&self.known);
         let mut new = self.new.swap(ptr::null_mut(), Ordering::Acquire);
         while !new.is_null() {
             // SAFETY: created from a box by `producer`, and removed from the stack by the swap.
             let taken = unsafe { Box::from_raw(new) };
             new = taken.next;
-            known.push(taken.entries);
+            known.push((taken.entries, S::default()));
         }
         known
     }
 
     /// Whether there are entries to collect.
     pub fn has_entries(&self) -> bool {
-        self.known().iter_mut().any(|entries| !entries.is_empty())
+        self.known()
+            .iter_mut()
+            .any(|(entries, _)| !entries.is_empty())
     }
 
-    /// Passes the entries since the last call to `take`, those of each thread in their order.
-    pub fn collect(&self, take: &mut impl FnMut(T)) {
-        self.known().retain_mut(|entries| {
+    /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has ended.
+    pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) {
+        self.known().retain_mut(|(entries, state)| {
             // Loaded first: once the queue is closed, everything that the thread pushed is visible.
             let closed = entries.is_closed();
             while let Some(entry) = entries.pop() {
-                take(entry);
+                take(state, Some(entry));
+            }
+            if closed {
+                take(state, None);
             }
             !closed
         });
+    }
+
+    /// Calls `work` with the state of each queue.
+    pub fn each(&self, mut work: impl FnMut(&mut S)) {
+        self.known().iter_mut().for_each(|(_, state)| work(state));
+    }
+
+    /// In the child of a fork, before it has other threads: discards all entries.
+    pub fn discard(&self) {
+        // Another thread of the parent may have held the lock; then no thread of the child ever takes it: HSA was
+        // initialized in the parent.
+        if self.known.try_lock().is_ok() {
+            self.collect(|_, _| ());
+        }
     }
 }
 
@@ -104,66 +125,40 @@ impl<T: Copy + Send + 'static> ThreadQueues<T> {
 mod tests {
     use super::*;
 
-    static QUEUES: ThreadQueues<u64> = ThreadQueues::new();
-
-    thread_local! {
-        static OWN: OwnQueue<u64> = const { Cell::new(None) };
-    }
-
-    fn collected() -> Vec<u64> {
-        let mut all = Vec::new();
-        QUEUES.collect(&mut |entry| all.push(entry));
-        all
-    }
-
-    /// One test, because the queues are global.
     #[test]
-    fn entries_of_all_threads_are_collected_once() {
-        QUEUES.push(&OWN, 7);
+    fn each_thread_has_one_queue_until_it_ends() {
+        static QUEUES: ThreadQueues<u64, u64> = ThreadQueues::new();
+        thread_local! {
+            static OWN: OwnQueue<u64> = const { Cell::new(None) };
+        }
+        let push = |value| QUEUES.with(&OWN, |producer| producer.push(value));
+        push(1);
+        push(2);
         assert!(QUEUES.has_entries());
-        assert_eq!(collected(), [7]);
-        assert!(!QUEUES.has_entries());
-
-        // Threads that may have ended when their entries are collected.
-        let threads: Vec<_> = (0..4u64)
-            .map(|thread| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
                 std::thread::spawn(move || {
-                    (0..1000).for_each(|n| QUEUES.push(&OWN, 1000 * thread + n));
+                    (0..1000).for_each(|_| QUEUES.with(&OWN, |producer| producer.push(10)));
                 })
             })
             .collect();
-        let mut all = collected();
         for thread in threads {
             thread.join().expect("no panic");
         }
-        all.extend(collected());
-        for thread in 0..4u64 {
-            let own = all.iter().copied().filter(|entry| entry / 1000 == thread);
-            assert!(own.eq(1000 * thread..1000 * (thread + 1)));
-        }
-        // Only this thread's queue is kept.
-        assert_eq!(QUEUES.known().len(), 1);
-
-        // An entry from the destructor of a thread-local variable that is destroyed after the queue.
-        struct Late;
-        impl Drop for Late {
-            fn drop(&mut self) {
-                assert!(OWN.try_with(|_| ()).is_err(), "the queue was destroyed");
-                QUEUES.push(&OWN, 2);
-            }
-        }
-        thread_local! {
-            static LATE: Cell<Option<Late>> = const { Cell::new(None) };
-        }
-        std::thread::spawn(|| {
-            // Thread-local variables are destroyed in the reverse order of their first use.
-            LATE.set(Some(Late));
-            QUEUES.push(&OWN, 1);
-        })
-        .join()
-        .expect("no panic");
-        let mut all = collected();
-        all.sort_unstable();
-        assert_eq!(all, [1, 2]);
+        let mut ended = Vec::new();
+        QUEUES.collect(|sum, value| match value {
+            Some(value) => *sum += value,
+            None => ended.push(*sum),
+        });
+        assert_eq!(ended, [10_000; 4]);
+        assert!(!QUEUES.has_entries());
+        push(4);
+        QUEUES.collect(|sum, value| *sum += value.expect("no thread has ended"));
+        let mut open = Vec::new();
+        QUEUES.each(|sum| open.push(*sum));
+        assert_eq!(open, [7]);
+        push(8);
+        QUEUES.discard();
+        assert!(!QUEUES.has_entries());
     }
 }

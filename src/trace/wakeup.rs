@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
+use std::time::Instant;
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
 /// The thread is in [`sleep_while`] and was not woken yet.
@@ -17,13 +18,21 @@ pub fn has_thread() -> bool {
     THREAD.get().is_some()
 }
 
-/// The calling thread, which is the completion thread, sleeps while `is_idle`. A thread that adds work must call
-/// [`wake_if_asleep`] or [`wake`] afterwards.
-pub fn sleep_while(is_idle: impl Fn() -> bool) {
+/// The calling thread, which is the completion thread, sleeps while `is_idle`, at most until `deadline`. A thread that
+/// adds work must call [`wake_if_asleep`] or [`wake`] afterwards.
+pub fn sleep_while(is_idle: impl Fn() -> bool, deadline: Option<Instant>) {
     ASLEEP.store(true, Ordering::SeqCst);
     // A thread that adds work after `is_idle` was evaluated sees `ASLEEP`.
     while ASLEEP.load(Ordering::SeqCst) && is_idle() {
-        std::thread::park();
+        let Some(deadline) = deadline else {
+            std::thread::park();
+            continue;
+        };
+        let rest = deadline.saturating_duration_since(Instant::now());
+        if rest.is_zero() {
+            break;
+        }
+        std::thread::park_timeout(rest);
     }
     ASLEEP.store(false, Ordering::SeqCst);
 }

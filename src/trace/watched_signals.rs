@@ -82,6 +82,11 @@ pub fn release(watch: Watch) {
     }
 }
 
+/// Whether signals have been watched.
+pub fn were_used() -> bool {
+    IN_USE.load(Ordering::Relaxed)
+}
+
 /// Calls `work` with the table if signals have been watched.
 #[inline]
 fn if_in_use(work: impl FnOnce(&Table)) {

@@ -392,8 +392,8 @@ pub mod direction {
 }
 
 plain! {
-    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when the
-    /// file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
+    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when its
+    /// thread ends or the file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
     Marker {
         head: Head,
         /// System clock.

@@ -277,6 +277,21 @@ static void unfinished(void) {
     exit(0);
 }
 
+// The program stops the recording for some copies.
+static void control(void) {
+    void (*start)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "devprof_trace_start");
+    void (*stop)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "devprof_trace_stop");
+    copy(device[0], gpu, host, cpu, 801);
+    if (stop)
+        stop();
+    copy(device[0], gpu, host, cpu, 802);
+    CHECK(hsa_memory_copy(host2, host, 803));
+    if (start)
+        start();
+    copy(device[0], gpu, host, cpu, 804);
+    printf("control\n");
+}
+
 // hsa_amd_memory_copy_op_t of ROCm 10.
 struct operation {
     uint16_t version, type, entries, traffic_class;
@@ -328,7 +343,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } all[] = {{"reuse", reuse}, {"destroyed", destroyed}, {"flight", flight}, {"crowd", crowd}, {"times", times}, {"shared", shared}, {"kinds", kinds}, {"unknown", unknown},
                {"rect", rect}, {"peers", peers}, {"profiling", profiling}, {"misused", misused},
-               {"unfinished", unfinished}, {"batch", batch}};
+               {"unfinished", unfinished}, {"control", control}, {"batch", batch}};
     for (int n = 1; n < argc; n++)
         for (size_t m = 0; m < sizeof all / sizeof *all; m++)
             if (!strcmp(argv[n], all[m].name))

@@ -6,7 +6,9 @@
 // The threads launch in blocks, and after each block wait until the block is in the trace. How far recording falls
 // behind on a busy machine is not tested here.
 //
-//     steady CODE_OBJECT hsa|hip
+//     steady CODE_OBJECT hsa|signals|hip
+//
+// With "signals", each dispatch has a completion signal of the program, which resets the signals and uses them again.
 #define _GNU_SOURCE
 #include "packets.h"
 #include <dlfcn.h>
@@ -25,7 +27,7 @@ struct dim3 {
 int hipLaunchKernel(void (*kernel)(void *), struct dim3 grid, struct dim3 block, void **arguments, size_t lds,
                     void *stream);
 
-static bool hip;
+static bool hip, signals;
 static int trace;
 static pthread_barrier_t turn, block;
 static uint64_t (*here)(void), (*by_devprof)(void), (*calls)(const char *);
@@ -40,11 +42,26 @@ static void launch(void *q) { dispatch(q, no_signal, true); }
 
 static void launch_nothing(void *q) { (void)q; }
 
+static __thread hsa_signal_t own[SIZE];
+
+static void launch_with_signal(struct test_queue *q) {
+    hsa_signal_t *signal = &own[q->dispatches % SIZE];
+    if (signal->handle) {
+        await(*signal);
+        hsa_signal_store_relaxed(*signal, 1);
+    } else {
+        *signal = signal_of(1);
+    }
+    dispatch(q, *signal, true);
+}
+
 static void launches(struct test_queue *q, int number) {
     struct dim3 one = {1, 1, 1};
     for (int n = 0; n < number; ++n)
         if (hip)
             hipLaunchKernel(launch, one, one, NULL, 0, q);
+        else if (signals)
+            launch_with_signal(q);
         else
             launch(q);
 }
@@ -103,6 +120,7 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
     hip = !strcmp(argv[2], "hip");
+    signals = !strcmp(argv[2], "signals");
     here = dlsym(RTLD_DEFAULT, "allocations_here");
     by_devprof = dlsym(RTLD_DEFAULT, "allocations_by_devprof");
     calls = dlsym(RTLD_DEFAULT, "hsa_sim_calls");

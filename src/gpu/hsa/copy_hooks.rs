@@ -5,7 +5,7 @@ use super::api::loaded_api;
 use super::queue_functions::{self, Function};
 use super::saved_api_table::saved;
 use super::tables::tables;
-use crate::gpu::events::{CopyCall, Event, Owner, StartedCopy, report};
+use crate::gpu::events::{CopyCall, Event, Owner, StartedCopy, observes_launches, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use hsa_abi::newer::{
@@ -106,8 +106,11 @@ fn agent(handle: AgentHandle) -> Owner {
     Owner::Agent(AgentId(handle.0))
 }
 
-/// The owner of the memory at an address.
+/// The owner of the memory at an address, if copies are recorded now.
 fn owner(address: *const c_void) -> Owner {
+    if !observes_launches() {
+        return Owner::Unknown;
+    }
     let mut info = PointerInfo {
         size: size_of::<PointerInfo>() as u32,
         kind: HSA_EXT_POINTER_TYPE_UNKNOWN,

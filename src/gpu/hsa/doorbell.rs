@@ -43,6 +43,8 @@ struct Doorbell {
     last_withheld_end: AtomicU64,
     /// A copy of the header of the last withheld packet.
     last_withheld_header: AtomicU16,
+    /// The index after the last packet that ROCr had not taken when its doorbell was rung.
+    delayed_end: AtomicU64,
 }
 
 /// By signal.
@@ -60,6 +62,7 @@ pub unsafe fn add(queue: *mut Queue) {
     let reuse = |doorbell: &Doorbell| {
         doorbell.queue.store(queue, Ordering::Relaxed);
         doorbell.last_withheld_end.store(0, Ordering::Relaxed);
+        doorbell.delayed_end.store(0, Ordering::Relaxed);
         true
     };
     DOORBELLS.add(signal.0, reuse, || Doorbell {
@@ -67,6 +70,7 @@ pub unsafe fn add(queue: *mut Queue) {
         withheld: Mutex::default(),
         last_withheld_end: AtomicU64::new(0),
         last_withheld_header: AtomicU16::new(0),
+        delayed_end: AtomicU64::new(0),
     });
 }
 
@@ -116,6 +120,36 @@ pub fn has_withheld() -> bool {
     WITHHOLDING.load(Ordering::Relaxed) != 0
 }
 
+/// Packets that ROCr has not taken yet although their doorbell was rung: they are withheld, or ROCr waits for space in
+/// the underlying queue. For each doorbell, the signal and the index after the last such packet.
+pub fn delayed() -> Vec<(u64, u64)> {
+    // No queue is destroyed while the guard is held.
+    let (_guard, doorbells) = DOORBELLS.all();
+    doorbells
+        .filter(|doorbell| doorbell.key() != 0)
+        .map(|doorbell| {
+            let end = doorbell.value.delayed_end.load(Ordering::Acquire);
+            (doorbell, end)
+        })
+        // SAFETY: the queue is registered, so it is not destroyed.
+        .filter(|(doorbell, end)| unsafe { doorbell.value.indices() }.0 < *end)
+        .map(|(doorbell, end)| (doorbell.key(), end))
+        .collect()
+}
+
+/// Whether ROCr has taken the packets that [`delayed`] returned.
+pub fn were_taken(packets: &[(u64, u64)]) -> bool {
+    let (_guard, mut doorbells) = DOORBELLS.all();
+    doorbells.all(|doorbell| {
+        let key = doorbell.key();
+        let end = packets
+            .iter()
+            .find(|(signal, _)| *signal == key && key != 0);
+        // SAFETY: the queue is registered, so it is not destroyed.
+        end.is_none_or(|&(_, end)| unsafe { doorbell.value.indices() }.0 >= end)
+    })
+}
+
 /// Passes the withheld packets to ROCr, as far as it takes them. Returns whether packets are still withheld.
 pub fn submit_withheld() -> bool {
     saved().is_some_and(|saved| submit_withheld_with(saved.core.hsa_signal_store_screlease))
@@ -142,6 +176,22 @@ fn submit_withheld_with(store_signal: StoreSignal) -> bool {
     has_withheld()
 }
 
+/// The index of the next packet that ROCr takes, and the index of the next packet that the program writes.
+///
+/// # Safety
+/// The queue is not destroyed.
+pub unsafe fn indices(queue: *const Queue) -> (u64, u64) {
+    let queue = queue.cast::<u8>();
+    // SAFETY: an `hsa_queue_t` is the beginning of an `amd_queue_t` (amd_hsa_queue.h), whose indices are atomic.
+    unsafe {
+        let at = |offset| &*queue.add(offset).cast::<AtomicU64>();
+        (
+            at(offset_of!(AmdQueue, read_dispatch_id)).load(Ordering::Acquire),
+            at(offset_of!(AmdQueue, write_dispatch_id)).load(Ordering::Acquire),
+        )
+    }
+}
+
 impl Doorbell {
     fn forget_withheld(&self) {
         if lock(&self.withheld).take().is_some() {
@@ -149,20 +199,13 @@ impl Doorbell {
         }
     }
 
-    /// The index of the next packet that ROCr takes, and the index of the next packet that the program writes.
+    /// See [`indices`].
     ///
     /// # Safety
     /// The queue is not destroyed.
     unsafe fn indices(&self) -> (u64, u64) {
-        let queue = self.queue.load(Ordering::Relaxed).cast::<u8>();
-        // SAFETY: an `hsa_queue_t` is the beginning of an `amd_queue_t` (amd_hsa_queue.h), whose indices are atomic.
-        unsafe {
-            let at = |offset| &*queue.add(offset).cast::<AtomicU64>();
-            (
-                at(offset_of!(AmdQueue, read_dispatch_id)).load(Ordering::Acquire),
-                at(offset_of!(AmdQueue, write_dispatch_id)).load(Ordering::Acquire),
-            )
-        }
+        // SAFETY: the caller's promise.
+        unsafe { indices(self.queue.load(Ordering::Relaxed)) }
     }
 
     /// The header of a packet in the ring.
@@ -203,9 +246,13 @@ impl Doorbell {
             let (read, write) = self.indices();
             if write.saturating_sub(read) <= self.limit() && !has_withheld() {
                 store_signal(signal, value);
-                return;
+            } else {
+                self.submit_batches(signal, &mut lock(&self.withheld), store_signal);
             }
-            self.submit_batches(signal, &mut lock(&self.withheld), store_signal);
+            let end = (value as u64).wrapping_add(1).min(write);
+            if self.indices().0 < end {
+                self.delayed_end.fetch_max(end, Ordering::AcqRel);
+            }
         }
     }
 
@@ -336,10 +383,14 @@ mod tests {
             write(8);
             store(SignalHandle(SIGNAL), 23, wait);
             assert_eq!((headers()[3], has_withheld()), (INVALID, true));
+            let packets = delayed();
+            assert_eq!(packets, [(SIGNAL, 24)]);
+            assert!(!were_taken(&packets));
             assert_eq!(withheld_header(queue, 19), Some(HEADER));
             assert_eq!(withheld_header(queue, 11), None);
             assert!(!submit_withheld_with(store_signal));
             assert_eq!(((*model).queue[READ], headers()), (24, [INVALID; 8]));
+            assert!(were_taken(&packets) && delayed().is_empty());
             remove(queue);
             assert!(DOORBELLS.find(SIGNAL).is_none());
             add(queue);

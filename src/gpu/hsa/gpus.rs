@@ -3,6 +3,7 @@
 use super::api::{check, loaded_api};
 use super::query;
 use crate::gpu::runtime::Error;
+use crate::support::settings::settings;
 use hsa_abi::{
     AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
     HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
@@ -33,6 +34,24 @@ pub fn all() -> Vec<AgentHandle> {
             .map(|gpu| AgentHandle(gpu.id.0))
             .collect()
     })
+}
+
+/// An agent's index in HSA's list of all agents.
+pub fn index(handle: AgentHandle) -> Option<u32> {
+    let all = loaded_api().and_then(query::all_agents).ok()?;
+    let index = all.iter().position(|&other| other == handle)?;
+    Some(index as u32)
+}
+
+/// The index in HSA's list of all agents of HIP's device `number`. HIP's devices are HSA's GPUs, in the same order, unless
+/// HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects some of them (HIP, rocdevice.cpp).
+pub fn index_of_hip_device(number: u64) -> Option<u32> {
+    let number = usize::try_from(number).ok()?;
+    let number = match &settings().hip_devices {
+        None => number,
+        Some(list) => list.to_str()?.split(',').nth(number)?.trim().parse().ok()?,
+    };
+    index(*all().get(number)?)
 }
 
 /// The description of a GPU or a CPU; `None` for another agent.

@@ -42,6 +42,8 @@ struct InterceptQueue {
     /// `None`: packets are passed on unchanged.
     handler: Option<Box<dyn PacketHandler>>,
     queue: *const Queue,
+    /// While the handler is idle: packets from this index on pass without it.
+    pass_from: Option<u64>,
 }
 
 // SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
@@ -374,6 +376,7 @@ unsafe fn register(
         let data = Box::into_raw(Box::new(InterceptQueue {
             handler: None,
             queue,
+            pass_from: None,
         }));
         // SAFETY: the box is dropped after the queue was destroyed.
         let status = unsafe {
@@ -458,6 +461,18 @@ pub fn forget_queues() {
     doorbell::remove_all();
 }
 
+/// Whether a packet of a batch has no header, because it was withheld while ROCr read the ring.
+///
+/// # Safety
+/// There are `count` packets. They may be unaligned.
+unsafe fn has_withheld_packet(packets: *const Packet, count: u64) -> bool {
+    (0..count as usize).any(|n| {
+        // SAFETY: the caller's promise.
+        let header = unsafe { packets.add(n).cast::<u16>().read_unaligned() };
+        header & 0xff == doorbell::INVALID
+    })
+}
+
 /// Handles the packets that a program has written to an intercept queue (`hsa_amd_queue_intercept_handler`).
 unsafe extern "C" fn handle_packets(
     packets: *const c_void,
@@ -470,8 +485,22 @@ unsafe extern "C" fn handle_packets(
         // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
         // queue was destroyed.
         let data = unsafe { &mut *data.cast::<InterceptQueue>() };
-        let InterceptQueue { handler, queue } = data;
+        let InterceptQueue {
+            handler,
+            queue,
+            pass_from,
+        } = data;
         let handler = handler.as_mut()?;
+        if handler.is_idle() {
+            // SAFETY: as above, the queue is not destroyed.
+            let first = *pass_from.get_or_insert_with(|| unsafe { doorbell::indices(*queue).1 });
+            // SAFETY: `count` packets of 64 bytes, as below.
+            if index >= first && !unsafe { has_withheld_packet(packets.cast(), count) } {
+                return None;
+            }
+        } else {
+            *pass_from = None;
+        }
         let mut batch = (0..count).map(|n| {
             // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.
             let mut packet = unsafe { packets.cast::<Packet>().add(n as usize).read_unaligned() };

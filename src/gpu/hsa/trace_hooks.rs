@@ -6,7 +6,7 @@ use super::queue_functions::QueueHooks;
 use super::saved_api_table::saved;
 use super::tables::tables;
 use super::{intercept, tool_hooks};
-use crate::gpu::events::{Event, report};
+use crate::gpu::events::{Event, observes_launches, report};
 use hsa_abi::{
     AgentHandle, ApiPrefix, CoreApiPrefix, DispatchTime, Queue, SignalHandle, SignalValue, Status,
 };
@@ -52,7 +52,9 @@ macro_rules! add_write_index {
             };
             // SAFETY: the program's arguments, passed to the function that it called.
             let first = unsafe { (saved.core.$function)(queue, count) };
-            report(Event::SlotsReserved { queue: queue as usize, first, count });
+            if observes_launches() {
+                report(Event::SlotsReserved { queue: queue as usize, first, count });
+            }
             first
         }
     )*};

@@ -105,6 +105,8 @@ enum Variant {
     Off,
     Pass,
     Naive,
+    /// Preloaded, with a trace that begins stopped.
+    Stopped,
     Devprof,
     /// Preloaded, so that API calls are recorded too.
     Calls,
@@ -112,7 +114,7 @@ enum Variant {
 
 use Variant::*;
 
-const VARIANTS: [Variant; 6] = [NoTool, Off, Pass, Naive, Devprof, Calls];
+const VARIANTS: [Variant; 7] = [NoTool, Off, Pass, Naive, Stopped, Devprof, Calls];
 
 impl Variant {
     fn name(self) -> &'static str {
@@ -121,6 +123,7 @@ impl Variant {
             Off => "devprof, tracing off",
             Pass => "pass-through",
             Naive => "naive",
+            Stopped => "devprof, stopped",
             Devprof => "devprof",
             Calls => "devprof, with API calls",
         }
@@ -187,6 +190,7 @@ pub fn run(options: &Options) -> Result<(), String> {
             }
         }
         print!("{}", times_table(program, &measured));
+        print!("{}", stopped_table(program, &measured));
         print!("{}", singles_table(program, &measured));
         if !options.short {
             print!("{}", idle_table(program, &measured));
@@ -231,7 +235,7 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
     let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
     let mut preloaded = String::new();
     let mut tools = String::new();
-    if matches!(variant, Off | Calls) {
+    if matches!(variant, Off | Stopped | Calls) {
         let _ = write!(preloaded, ":{library}");
     }
     if counted {
@@ -242,12 +246,12 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
         Pass => tools += &format!("{dir}/pass.so"),
         Naive => tools += &format!("{dir}/naive.so"),
         Devprof => tools += &library.to_string(),
-        NoTool | Off | Calls => {}
+        NoTool | Off | Stopped | Calls => {}
     }
-    let traced = if variant.traces() {
-        format!("DEVPROF_TRACE={}", trace.display())
-    } else {
-        String::new()
+    let traced = match variant {
+        Stopped => format!("DEVPROF_TRACE={} DEVPROF_TRACE_STOPPED=1", trace.display()),
+        _ if variant.traces() => format!("DEVPROF_TRACE={}", trace.display()),
+        _ => String::new(),
     };
     let (idle, threads) = (case.idle, case.threads);
     let program = match case.program {
@@ -288,6 +292,9 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
         .split_whitespace()
         .map(|word| word.parse().unwrap_or(f64::NAN))
         .collect();
+    if variant == Stopped {
+        fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
+    }
     if variant.traces() {
         let checked = match numbers[..] {
             [.., dispatches] => check_trace(&trace, dispatches as u64),
@@ -458,6 +465,33 @@ fn times_table(program: Program, measured: &[Measured]) -> String {
             ));
         }
         cells.push(format!("{:.1}", ratio(program.complete_trace(), all)));
+        let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
+    }
+    table + "\n"
+}
+
+/// What a trace costs that is stopped: ROCr's intercept queues, and devprof's own part.
+fn stopped_table(program: Program, measured: &[Measured]) -> String {
+    let cpu = |times: &Times| times.cpu;
+    let columns = [
+        "no tool",
+        "tracing off, added",
+        "pass-through, added",
+        "stopped, added",
+        "stopped over pass-through",
+    ];
+    let mut table = format!(
+        "A trace that is stopped: CPU time of the launching thread, ns per dispatch:\n\n{}",
+        header(program, &columns)
+    );
+    for measured in measured {
+        let cells = [
+            format!("{:.0}", measured.median(NoTool, cpu)),
+            spread(measured.added(Off, NoTool, cpu)),
+            spread(measured.added(Pass, NoTool, cpu)),
+            spread(measured.added(Stopped, NoTool, cpu)),
+            spread(measured.added(Stopped, Pass, cpu)),
+        ];
         let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
     }
     table + "\n"

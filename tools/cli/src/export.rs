@@ -7,6 +7,7 @@ pub mod csv;
 mod json;
 mod perfetto;
 mod rocpd;
+mod xplane;
 
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
@@ -26,7 +27,8 @@ pub struct Options {
     /// The format [default: that of OUT's extension, or else perfetto]
     #[arg(short, long, value_enum)]
     format: Option<Format>,
-    /// The file to write, or - for stdout [default: FILE with the format's extension]
+    /// The file to write, or - for stdout; with -f xplane also the log directory of XProf or TensorBoard
+    /// [default: FILE with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -43,14 +45,17 @@ enum Format {
     Json,
     /// An SQLite database in rocpd's schema (.db)
     Rocpd,
+    /// For XProf and TensorBoard (.xplane.pb)
+    Xplane,
 }
 
 impl Format {
-    const EXTENSIONS: [(Format, &str); 4] = [
+    const EXTENSIONS: [(Format, &str); 5] = [
         (Format::Perfetto, "pftrace"),
         (Format::Csv, "csv"),
         (Format::Json, "jsonl"),
         (Format::Rocpd, "db"),
+        (Format::Xplane, "xplane.pb"),
     ];
 
     fn extension(self) -> &'static str {
@@ -59,8 +64,12 @@ impl Format {
     }
 
     fn of(path: &Path) -> Option<Format> {
-        let extension = path.extension()?;
-        let found = Self::EXTENSIONS.iter().find(|(_, own)| extension == *own);
+        let name = path.file_name()?.as_encoded_bytes();
+        let has = |extension: &str| {
+            let stem = name.strip_suffix(extension.as_bytes());
+            stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
+        };
+        let found = Self::EXTENSIONS.iter().find(|(_, own)| has(own));
         found.map(|(format, _)| *format)
     }
 }
@@ -86,7 +95,16 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         Format::Perfetto => perfetto::Flows::count(&options.file)?,
         _ => perfetto::Flows::default(),
     };
-    let temporary = outfile::create_temporary(&out).with_context(failed)?;
+    // The directory of the file in it depends on the trace.
+    let logs = (format == Format::Xplane && outfile::is_directory(&out)).then(|| out.clone());
+    let temporary = match &logs {
+        Some(logs) => {
+            fs::create_dir_all(logs).with_context(failed)?;
+            outfile::create_temporary(&logs.join("profile"))
+        }
+        None => outfile::create_temporary(&out),
+    };
+    let temporary = temporary.with_context(failed)?;
     let file = temporary.reopen().with_context(failed)?;
     let mut writer = writer(format, flows, file, temporary.path()).with_context(failed)?;
     let (mut trace, summary) = source::read(
@@ -97,7 +115,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         |record, trace| writer.record(record, trace).with_context(failed),
     )?;
     writer.finish(&mut trace).with_context(failed)?;
-    outfile::commit(temporary, &out).with_context(failed)?;
+    let out = match logs {
+        Some(logs) => xplane::path_in_logs(&logs, &trace).with_context(failed)?,
+        None => out.clone(),
+    };
+    outfile::commit(temporary, &out).with_context(|| format!("cannot write {}", out.display()))?;
     let damage = match summary.is_damaged {
         true => "; parts of the trace are damaged",
         false => "",
@@ -156,6 +178,10 @@ fn writer(
         Format::Csv => Box::new(csv::Csv::new(out)),
         Format::Json => Box::new(json::Json::new(out)),
         Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),
+        Format::Xplane => Box::new(xplane::XPlane::new(
+            out,
+            path.parent().unwrap_or(Path::new(".")),
+        )),
     })
 }
 

@@ -74,6 +74,11 @@ pub fn is_device_or_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
+/// Whether the output is a directory, or its name ends with a slash.
+pub fn is_directory(out: &Path) -> bool {
+    out.is_dir() || out.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
 /// Stdout is never replaced by a new file, even if it is a file: others may write to it as well.
 fn is_stdout(out: &Path) -> bool {
     out == "-" || out == "/dev/stdout"

@@ -35,6 +35,24 @@ pub struct Options {
     /// ID, %h for the host name and %t for TMPDIR.
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
+    /// Also trace all API calls of HIP, not only those that launch kernels
+    #[arg(long, requires = "trace")]
+    trace_api: bool,
+    /// Also trace copies and fills of memory
+    #[arg(long, requires = "trace")]
+    trace_copies: bool,
+    /// Also trace the program's markers and ranges (roctx)
+    #[arg(long, requires = "trace")]
+    trace_markers: bool,
+    /// Do not record until the program calls devprof_trace_start or roctxProfilerResume
+    #[arg(long, requires = "trace")]
+    trace_stopped: bool,
+    /// Start the recording MS milliseconds after the program has initialized its GPU runtime
+    #[arg(long, value_name = "MS", requires = "trace")]
+    trace_start_after: Option<u64>,
+    /// Stop the recording MS milliseconds after each start
+    #[arg(long, value_name = "MS", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    trace_duration: Option<u64>,
     /// Run on a simulated GPU (gfx1100), whether or not this machine has GPUs
     #[arg(long)]
     model: bool,
@@ -219,9 +237,21 @@ fn environment(
     if let Some(pattern) = &options.trace {
         command.env("DEVPROF_TRACE", absolute(pattern)?);
     }
+    for (name, is_on) in [
+        ("DEVPROF_TRACE_API", options.trace_api),
+        ("DEVPROF_TRACE_COPIES", options.trace_copies),
+        ("DEVPROF_TRACE_MARKERS", options.trace_markers),
+        ("DEVPROF_TRACE_STOPPED", options.trace_stopped),
+    ] {
+        if is_on {
+            command.env(name, "1");
+        }
+    }
     for (name, value) in [
         ("DEVPROF_SNAPSHOT_MS", options.snapshot),
         ("DEVPROF_SYNC_MS", options.sync),
+        ("DEVPROF_TRACE_START_AFTER", options.trace_start_after),
+        ("DEVPROF_TRACE_DURATION", options.trace_duration),
     ] {
         if let Some(value) = value {
             command.env(name, value.to_string());

@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 38] = [
+const USAGE_ERRORS: [(&[&str], &str); 46] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -22,6 +22,23 @@ const USAGE_ERRORS: [(&[&str], &str); 38] = [
     (&["run"], "<PROG>"),
     (&["run", "--snapshot", "0", "true"], "invalid value '0'"),
     (&["run", "--sync", "1s", "true"], "invalid value '1s'"),
+    (&["run", "--trace-api", "true"], "--trace <FILE>"),
+    (&["run", "--trace-copies", "true"], "--trace <FILE>"),
+    (&["run", "--trace-markers", "true"], "--trace <FILE>"),
+    (&["run", "--trace-stopped", "true"], "--trace <FILE>"),
+    (
+        &["run", "--trace-start-after", "1", "true"],
+        "--trace <FILE>",
+    ),
+    (&["run", "--trace-duration", "1", "true"], "--trace <FILE>"),
+    (
+        &["run", "--trace", "a", "--trace-duration", "0", "true"],
+        "invalid value '0'",
+    ),
+    (
+        &["run", "--trace", "a", "--trace-start-after", "-1", "true"],
+        "unexpected argument '-1'",
+    ),
     (&["run", "--library", "none.so", "true"], "none.so"),
     (&["run", "--library", ".", "true"], "not a file"),
     (&["flags"], "--coverage"),
@@ -73,7 +90,7 @@ const USAGE_ERRORS: [(&[&str], &str); 38] = [
     (&["export", "a", "-f", "xml"], "'xml'"),
     (
         &["export", "a", "-o", "b.txt"],
-        ".pftrace, .csv, .jsonl, .db",
+        ".pftrace, .csv, .jsonl, .db, .xplane.pb",
     ),
     (
         &["export", "text", "-f", "csv", "-o", "text"],

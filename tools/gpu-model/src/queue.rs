@@ -1,13 +1,19 @@
 //! The packet processor of a queue. It processes AQL packets in order, as in the HSA Platform System Architecture
 //! Specification, and AMD's vendor packets.
 //!
-//! A packet completes before the next one starts, so the barrier bit needs no support. Each queue has its own thread,
-//! which polls for more packets for a while after the last one. Then the thread sleeps, and one common thread polls the
-//! write indexes of all sleeping queues. So an idle queue costs almost nothing.
+//! A kernel starts while the kernels in front of it are still running, unless its packet has the barrier bit. Any other
+//! packet starts when the kernels in front of it are complete, as if it had the barrier bit.
+//!
+//! Each queue has its own thread, which polls for more packets for a while after the last one. Then the thread sleeps, and
+//! one common thread polls the write indexes of all sleeping queues. So an idle queue costs almost nothing. If a kernel may
+//! start while another one is running, a new thread takes over the queue, and the old one ends with its kernel.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Release,
+};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -87,12 +93,15 @@ struct Shared {
     stop: AtomicBool,
     doorbell: Mutex<bool>,
     rung: Condvar,
+    /// Kernels whose threads do not process the queue any more.
+    overlapped: AtomicUsize,
+    /// The queue's threads.
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A queue whose packets are being processed. Dropping it stops the processing, even in the middle of a kernel.
 pub struct Queue {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Queue {
@@ -105,19 +114,11 @@ impl Queue {
             stop: AtomicBool::new(false),
             doorbell: Mutex::new(false),
             rung: Condvar::new(),
+            overlapped: AtomicUsize::new(0),
+            threads: Mutex::default(),
         });
-        let thread = thread::spawn("gpu-model queue", {
-            let shared = shared.clone();
-            move || {
-                if let Err(error) = Processor::new(shared.clone()).run() {
-                    shared.host.failed(&error);
-                }
-            }
-        })?;
-        Ok(Queue {
-            shared,
-            thread: Some(thread),
-        })
+        shared.start_thread(None)?;
+        Ok(Queue { shared })
     }
 
     /// Rings the doorbell: there may be new packets. Without this call, the next poll finds them.
@@ -130,11 +131,11 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.shared.stop.store(true, Release);
         self.ring();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != std::thread::current().id()
-            && thread.join().is_err()
-        {
-            unreachable!("a panic in a thread of the model ends the process");
+        // A thread that ends may have started another one.
+        while let Some(thread) = self.shared.take_thread() {
+            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+                unreachable!("a panic in a thread of the model ends the process");
+            }
         }
     }
 }
@@ -142,6 +143,23 @@ impl Drop for Queue {
 impl Shared {
     fn stopped(&self) -> bool {
         self.stop.load(Acquire)
+    }
+
+    /// Starts a thread that processes the queue from packet `next` on, or from its read index.
+    fn start_thread(self: &Arc<Self>, next: Option<u64>) -> io::Result<()> {
+        let mut threads = lock(&self.threads);
+        threads.retain(|thread| !thread.is_finished());
+        let shared = self.clone();
+        threads.push(thread::spawn("gpu-model queue", move || {
+            if let Err(error) = Processor::new(shared.clone()).run(next) {
+                shared.host.failed(&error);
+            }
+        })?);
+        Ok(())
+    }
+
+    fn take_thread(&self) -> Option<JoinHandle<()>> {
+        lock(&self.threads).pop()
     }
 
     /// Waits until the doorbell rings, for at most `pause`.
@@ -269,6 +287,10 @@ mod packet {
     pub const AMD_PM4_IB: u8 = 1;
     pub const AMD_BARRIER_VALUE: u8 = 2;
     pub const SIZE: u64 = 64;
+    /// Whether the packet waits for those in front of it.
+    pub fn has_barrier_bit(header: u16) -> bool {
+        header >> 8 & 1 != 0
+    }
     /// Whether the header has an acquire fence at system scope.
     pub fn acquires(header: u16) -> bool {
         header >> 9 & 3 == SCOPE_SYSTEM
@@ -304,12 +326,16 @@ enum Step {
     Empty,
     /// The next packet has to wait.
     Waiting,
+    /// Another thread processes the queue.
+    HandedOver,
 }
 
 /// The outcome of an attempt to process a packet.
 enum Outcome {
     /// The packet is complete. `start`: when its processing started, in ticks of the GPU's clock.
     Completed { start: u64 },
+    /// The kernel is complete, and another thread has taken over the queue meanwhile.
+    Overlapped { start: u64 },
     /// The packet has to wait.
     MustWait,
 }
@@ -343,13 +369,17 @@ impl Processor {
         }
     }
 
-    fn run(&mut self) -> Result<(), Error> {
+    fn run(&mut self, next: Option<u64>) -> Result<(), Error> {
         let info = self.shared.info;
-        self.next = self.with_context(|this| Ok(this.memory.load_u64(info.read_index)?))?;
+        self.next = match next {
+            Some(next) => next,
+            None => self.with_context(|this| Ok(this.memory.load_u64(info.read_index)?))?,
+        };
         let mut idle_since = Instant::now();
         while !self.shared.stopped() {
             match self.with_context(Self::step) {
                 Ok(Step::Done) => idle_since = Instant::now(),
+                Ok(Step::HandedOver) => break,
                 Ok(step) => {
                     let idle = idle_since.elapsed();
                     if idle < Duration::from_micros(10) {
@@ -398,9 +428,15 @@ impl Processor {
         let address = info.ring + self.next % info.packets * packet::SIZE;
         let header = self.memory.load_u16(address)?;
         let kernel = header as u8 == packet::KERNEL_DISPATCH;
+        let waits = !kernel || packet::has_barrier_bit(header);
+        if waits && self.shared.overlapped.load(Acquire) != 0 {
+            return Ok(Step::Waiting);
+        }
         if kernel && packet::acquires(header) {
             self.shared.host.acquire();
         }
+        // Once the packet is consumed, the program may reuse its slot.
+        let signal = self.memory.load_u64(address + 56)?;
         let outcome = match header as u8 {
             packet::INVALID => Outcome::MustWait,
             packet::KERNEL_DISPATCH => self.kernel(address)?,
@@ -413,8 +449,10 @@ impl Processor {
             },
             other => self.unknown("packet type", other)?,
         };
-        let Outcome::Completed { start } = outcome else {
-            return Ok(Step::Waiting);
+        let (start, is_overlapped) = match outcome {
+            Outcome::Completed { start } => (start, false),
+            Outcome::Overlapped { start } => (start, true),
+            Outcome::MustWait => return Ok(Step::Waiting),
         };
         if !kernel && packet::acquires(header) {
             self.shared.host.acquire();
@@ -422,10 +460,9 @@ impl Processor {
         if packet::releases(header) {
             self.shared.host.release();
         }
-        let signal = self.memory.load_u64(address + 56)?;
-        self.memory.store_u16(address, u16::from(packet::INVALID))?;
-        self.next += 1;
-        self.memory.store_u64(info.read_index, self.next)?;
+        if !is_overlapped {
+            self.consume(address)?;
+        }
         if kernel || signal != 0 {
             let ended = Completion {
                 signal,
@@ -437,7 +474,42 @@ impl Processor {
                 self.complete(completion)?;
             }
         }
+        if is_overlapped {
+            self.shared.overlapped.fetch_sub(1, AcqRel);
+            self.shared.ring();
+            return Ok(Step::HandedOver);
+        }
         Ok(Step::Done)
+    }
+
+    /// Makes the slot of the packet at `address` free.
+    fn consume(&mut self, address: u64) -> Result<(), Fault> {
+        self.memory.store_u16(address, u16::from(packet::INVALID))?;
+        self.next += 1;
+        self.memory
+            .store_u64(self.shared.info.read_index, self.next)
+    }
+
+    /// While the kernel of the packet at `address` is running: if the next packet is a kernel without the barrier bit,
+    /// another thread takes over the queue. Returns whether it does.
+    fn hand_over(&mut self, address: u64) -> Result<bool, Failure> {
+        let info = self.shared.info;
+        let next = self.next + 1;
+        if next == self.memory.load_u64(info.write_index)? {
+            return Ok(false);
+        }
+        let header = self
+            .memory
+            .load_u16(info.ring + next % info.packets * packet::SIZE)?;
+        if header as u8 != packet::KERNEL_DISPATCH || packet::has_barrier_bit(header) {
+            return Ok(false);
+        }
+        self.consume(address)?;
+        self.shared.overlapped.fetch_add(1, AcqRel);
+        self.shared
+            .start_thread(Some(next))
+            .map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))?;
+        Ok(true)
     }
 
     fn complete(&mut self, ended: Completion) -> Result<(), Failure> {
@@ -497,11 +569,23 @@ impl Processor {
             id: self.next,
         };
         let start = clock_ticks();
-        self.shared
+        let shared = self.shared.clone();
+        let state = RefCell::new((self, Ok(false)));
+        let poll = || {
+            let (this, handed_over) = &mut *state.borrow_mut();
+            if let Ok(false) = handed_over {
+                *handed_over = this.hand_over(address);
+            }
+            shared.stopped()
+        };
+        shared
             .gpu
-            .dispatch(&packet, || self.shared.stopped())
+            .dispatch(&packet, poll)
             .map_err(Failure::Dispatch)?;
-        Ok(Outcome::Completed { start })
+        Ok(match state.into_inner().1? {
+            true => Outcome::Overlapped { start },
+            false => Outcome::Completed { start },
+        })
     }
 
     fn signal_value(&mut self, signal: u64) -> Result<i64, Failure> {

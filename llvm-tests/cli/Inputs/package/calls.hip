@@ -11,7 +11,8 @@ int main() {
     kernel<<<1, 64>>>(out);
     printf("collect %d\n", devprof_collect());
     printf("reset %d\n", devprof_reset());
+    printf("trace %d\n", devprof_trace_start() | devprof_trace_flush() | devprof_trace_stop());
     kernel<<<1, 32>>>(out);
     CHECK(hipDeviceSynchronize());
-    puts(devprof_reset_counters ? "with devprof" : "without");
+    puts(devprof_reset_counters && devprof_trace_start ? "with devprof" : "without");
 }

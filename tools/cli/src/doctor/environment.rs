@@ -32,7 +32,7 @@ type Meaning = Result<String, (String, String)>;
 
 type Variable = (&'static str, fn(&OsStr) -> Meaning);
 
-const VARIABLES: [Variable; 10] = [
+const VARIABLES: [Variable; 16] = [
     ("LLVM_PROFILE_FILE", pattern),
     ("LLVM_PROFILE_VERBOSE", |_| {
         Ok("devprof reports what it does".to_owned())
@@ -61,6 +61,37 @@ const VARIABLES: [Variable; 10] = [
     ("DEVPROF_TRACE", |value| match value.is_empty() {
         true => Ok("empty: no trace".to_owned()),
         false => Ok("dispatches are traced if the program preloads libdevprof.so".to_owned()),
+    }),
+    ("DEVPROF_TRACE_API", |value| {
+        flag(value, "all API calls of HIP are traced")
+    }),
+    ("DEVPROF_TRACE_COPIES", |value| {
+        flag(value, "copies and fills of memory are traced")
+    }),
+    ("DEVPROF_TRACE_MARKERS", |value| {
+        flag(value, "the program's markers (roctx) are traced")
+    }),
+    ("DEVPROF_TRACE_STOPPED", |value| {
+        flag(
+            value,
+            "the trace begins stopped, until the program calls devprof_trace_start",
+        )
+    }),
+    ("DEVPROF_TRACE_START_AFTER", |value| {
+        milliseconds(
+            value,
+            0,
+            "the trace begins stopped, and starts after this time",
+            "the trace starts at once",
+        )
+    }),
+    ("DEVPROF_TRACE_DURATION", |value| {
+        milliseconds(
+            value,
+            1,
+            "the trace stops this long after each start",
+            "the trace does not stop",
+        )
     }),
     ("LD_PRELOAD", loaded),
     ("HSA_TOOLS_LIB", loaded),
@@ -128,6 +159,18 @@ fn disable(value: &OsStr) -> Meaning {
             "unset DEVPROF_DISABLE".to_owned(),
         )),
         false => Ok("devprof is enabled: only the value 1 disables it".to_owned()),
+    }
+}
+
+/// A variable of which only the value 1 has an effect.
+fn flag(value: &OsStr, meaning: &str) -> Meaning {
+    match value.to_str() {
+        Some("1") => Ok(meaning.to_owned()),
+        Some("" | "0") => Ok("no effect".to_owned()),
+        _ => Err((
+            "no effect: only the value 1 has one".to_owned(),
+            "set it to 1, or unset it".to_owned(),
+        )),
     }
 }
 
@@ -206,6 +249,22 @@ mod tests {
             ("DEVPROF_SYNC_MS", "0", State::Good, "0 ms"),
             ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 is used"),
             ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
+            ("DEVPROF_TRACE_API", "1", State::Good, "all API calls"),
+            ("DEVPROF_TRACE_COPIES", "0", State::Good, "no effect"),
+            (
+                "DEVPROF_TRACE_MARKERS",
+                "yes",
+                State::Warning,
+                "the value 1",
+            ),
+            ("DEVPROF_TRACE_STOPPED", "1", State::Good, "begins stopped"),
+            ("DEVPROF_TRACE_START_AFTER", "0", State::Good, "0 ms"),
+            (
+                "DEVPROF_TRACE_DURATION",
+                "0",
+                State::Warning,
+                "the trace does not stop",
+            ),
             (
                 "LD_PRELOAD",
                 "/none/libdevprof.so:/lib/x.so",

@@ -4,3 +4,4 @@ mod damage;
 mod export;
 mod files;
 mod stats;
+mod xplane;

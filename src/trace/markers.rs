@@ -1,0 +1,191 @@
+//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes records of it.
+//!
+//! A marker takes the time of one reading of the clock and a copy of its message: no lock, no allocation and no system
+//! call in the steady state. A message that does not fit into an entry continues in the next ones.
+
+use super::calls::{self, state};
+use super::fifo::Producer;
+use super::marker_ranges::{Action, Entry, MAX_TEXT, PIECE, ThreadRanges};
+use super::thread_queues::{OwnQueue, ThreadQueues};
+use super::{clock, recording, wakeup};
+use crate::sys::threads;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of entries after which a thread wakes the completion thread to collect them.
+const WAKE_INTERVAL: u32 = 256;
+/// How many entries are kept while HSA is not initialized. The process may never initialize it.
+const MAX_EARLY: u64 = 65_536;
+
+static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
+/// Entries since HSA was last initialized or shut down, while it was not initialized.
+static EARLY: AtomicU64 = AtomicU64::new(0);
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static PRODUCER: OwnQueue<Entry> = const { Cell::new(None) };
+    static LEVELS: Cell<Levels> = const { Cell::new(Levels { depth: 0, recorded: 0 }) };
+    static PUSHED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The ranges of a thread that are not popped.
+#[derive(Clone, Copy)]
+struct Levels {
+    depth: u32,
+    /// No range that contains at least this number of ranges was recorded, so its end is not, either.
+    recorded: u32,
+}
+
+/// Begins a range of this thread. Returns how many ranges contain it.
+#[inline]
+pub fn push(text: Option<&[u8]>) -> u32 {
+    let Levels { depth, recorded } = LEVELS.get();
+    let is_recorded = record(Action::Push, depth.into(), text);
+    LEVELS.set(Levels {
+        depth: depth.saturating_add(1),
+        recorded: match is_recorded {
+            true => depth.saturating_add(1),
+            false => recorded.min(depth),
+        },
+    });
+    depth
+}
+
+/// Ends the last range of this thread. Returns how many ranges contained it; `None` if there is no range.
+#[inline]
+pub fn pop() -> Option<u32> {
+    let Levels { depth, recorded } = LEVELS.get();
+    let depth = depth.checked_sub(1)?;
+    LEVELS.set(Levels {
+        depth,
+        recorded: recorded.min(depth),
+    });
+    if depth < recorded {
+        record(Action::Pop, depth.into(), None);
+    }
+    Some(depth)
+}
+
+/// As [`push`], if markers are not recorded.
+pub fn push_unrecorded() -> u32 {
+    let levels = LEVELS.get();
+    LEVELS.set(Levels {
+        depth: levels.depth.saturating_add(1),
+        ..levels
+    });
+    levels.depth
+}
+
+/// Records an action, unless the recording is stopped and it is not the end of a range. Returns whether it was recorded.
+#[inline]
+pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
+    if !recording::is_on() && !action.ends() {
+        return false;
+    }
+    let is_early = match calls::state() {
+        state::ON => false,
+        state::WAITING if may_record_early(action) => true,
+        _ => return false,
+    };
+    let text = text.unwrap_or_default();
+    let text = &text[..text.len().min(MAX_TEXT)];
+    let mut entry = Entry {
+        time: match is_early {
+            true => clock::early(),
+            false => clock::now(),
+        },
+        value,
+        thread: threads::thread_id(),
+        action,
+        is_early,
+        length: text.len() as u16,
+        text: [0; PIECE],
+    };
+    QUEUES.with(&PRODUCER, |producer| {
+        let first = text.len().min(PIECE);
+        entry.text[..first].copy_from_slice(&text[..first]);
+        producer.push(entry);
+        if text.len() > PIECE {
+            push_rest(producer, entry, &text[PIECE..]);
+        }
+    });
+    let pushed = PUSHED.get().wrapping_add(1);
+    PUSHED.set(pushed);
+    if pushed.is_multiple_of(WAKE_INTERVAL) {
+        wakeup::wake_if_asleep();
+    }
+    true
+}
+
+#[cold]
+fn push_rest(producer: &mut Producer<Entry>, mut entry: Entry, text: &[u8]) {
+    entry.action = Action::More;
+    for piece in text.chunks(PIECE) {
+        entry.text[..piece.len()].copy_from_slice(piece);
+        producer.push(entry);
+    }
+}
+
+#[cold]
+fn may_record_early(action: Action) -> bool {
+    let is_allowed = EARLY.fetch_add(1, Ordering::Relaxed) < MAX_EARLY;
+    if !is_allowed && !action.ends() {
+        DROPPED.fetch_add(1, Ordering::Relaxed);
+    }
+    is_allowed
+}
+
+/// Whether there are entries to collect.
+pub fn has_records() -> bool {
+    QUEUES.has_entries()
+}
+
+/// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has ended.
+/// Returns how many markers were dropped since the last call.
+pub fn collect(take: impl FnMut(&mut ThreadRanges, Option<Entry>)) -> u64 {
+    EARLY.store(0, Ordering::Relaxed);
+    QUEUES.collect(take);
+    DROPPED.swap(0, Ordering::Relaxed)
+}
+
+/// Calls `work` with the state of each thread.
+pub fn each_thread(work: impl FnMut(&mut ThreadRanges)) {
+    QUEUES.each(work);
+}
+
+/// Called in the child of a fork: markers before the fork are the parent's.
+pub fn in_child() {
+    QUEUES.discard();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The levels of this thread: depth, and below which level ranges may be recorded.
+    fn levels() -> (u32, u32) {
+        let levels = LEVELS.get();
+        (levels.depth, levels.recorded)
+    }
+
+    #[test]
+    fn the_end_of_an_unrecorded_range_is_not_recorded() {
+        std::thread::spawn(|| {
+            assert_eq!(pop(), None);
+            assert_eq!([push_unrecorded(), push_unrecorded()], [0, 1]);
+            assert_eq!(levels(), (2, 0));
+            // As if the third range had been recorded.
+            LEVELS.set(Levels {
+                depth: 3,
+                recorded: 3,
+            });
+            push_unrecorded();
+            assert_eq!((pop(), levels()), (Some(3), (3, 3)));
+            assert_eq!((pop(), levels()), (Some(2), (2, 2)));
+            assert_eq!((pop(), pop(), levels()), (Some(1), Some(0), (0, 0)));
+            assert_eq!(pop(), None);
+        })
+        .join()
+        .expect("no panic");
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether the trace records now. Launching threads read it, so it is one flag, and nothing that a launch does while the
+//! recording is stopped is more than to read it.
+//!
+//! [`super::session`] switches it: at the program's request, and after the times of the settings.
+
+use crate::gpu::events;
+use crate::support::settings::Tracing;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The program has switched the recording, so times of the settings do not count any more.
+static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// Whether dispatches, API calls, copies and markers are recorded that are submitted now. A thread that has switched the
+/// recording, or that is synchronized with such a thread, sees the new state.
+#[inline]
+pub fn is_on() -> bool {
+    events::observes_launches()
+}
+
+/// Sets the state in which the trace begins.
+pub fn prepare(tracing: &Tracing) {
+    if tracing.stopped || tracing.start_after.is_some() {
+        events::set_observes_launches(false);
+    }
+}
+
+/// Starts or stops the recording. Returns whether this changes the state.
+pub fn switch(on: bool) -> bool {
+    events::set_observes_launches(on) != on
+}
+
+/// The program starts or stops the recording.
+pub fn set_by_program() {
+    SWITCHED_BY_PROGRAM.store(true, Ordering::Relaxed);
+}
+
+pub fn was_set_by_program() -> bool {
+    SWITCHED_BY_PROGRAM.load(Ordering::Relaxed)
+}

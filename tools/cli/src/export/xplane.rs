@@ -1,0 +1,306 @@
+//! `.xplane.pb` files for XProf and TensorBoard.
+//!
+//! XLA's profilers write such a file after they have merged the planes of their tracers. Therefore the file has a plane for
+//! the host (`/host:CPU`, with a line per thread), a plane per GPU (`/device:GPU:N`, with a line per stream) and one with
+//! the times of the profile. All times relate to the start of the profile. XProf connects an API call with its kernels and
+//! copies by their correlation ID.
+//!
+//! A plane is one message that contains its lines, and a line is one message that contains its events in the order of
+//! their start, so nothing can be written before the last record of the trace. Until then the events are in a temporary
+//! file ([`sort`]). Memory has the names, and the launch parameters of kernels, each once.
+
+mod gpu;
+mod plane;
+mod planes;
+mod proto;
+mod sort;
+
+use super::Writer;
+use super::source::{Record, Trace};
+use anyhow::bail;
+use gpu::kernel_details;
+use plane::{Plane, Source, stream_id};
+use planes::Planes;
+use proto::Output;
+use sort::{Event, Sorter};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use tracefile::format::{Call, Dispatch, Marker, MemoryCopy, agent, direction, flag, marker};
+use zerocopy::FromZeros;
+
+/// Readers of protobuf's messages reject larger files.
+const MAX_SIZE: u64 = i32::MAX as u64;
+
+/// [`Event::kind`], and the meaning of its fields `detail` and `other`.
+mod kind {
+    /// The ID of its launch parameters; its queue.
+    pub const KERNEL: u32 = 0;
+    /// Its size in bytes; the agent of its destination.
+    pub const COPY: u32 = 1;
+    /// Like a copy.
+    pub const FILL: u32 = 2;
+    /// Its stream or [`super::NO_STREAM`]; the status.
+    pub const CALL: u32 = 3;
+    pub const MARKER: u32 = 4;
+}
+
+/// An API call without a stream in its arguments.
+const NO_STREAM: u64 = u64::MAX;
+
+/// [`Event::flags`].
+const IS_UNFINISHED: u32 = 1;
+
+pub struct XPlane {
+    out: Output,
+    /// The directory for temporary files.
+    dir: PathBuf,
+    events: Sorter,
+    /// The host, then GPUs.
+    planes: Vec<Plane>,
+    gpus: HashMap<u32, usize>,
+    /// Start of the first event and end of the last one, in nanoseconds.
+    span: Option<(u64, u64)>,
+}
+
+impl XPlane {
+    /// `dir` is the directory for temporary files.
+    pub fn new(out: BufWriter<File>, dir: &Path) -> XPlane {
+        XPlane {
+            out: Output::new(out),
+            dir: dir.to_owned(),
+            events: Sorter::new(dir),
+            planes: vec![Plane::new(None)],
+            gpus: HashMap::new(),
+            span: None,
+        }
+    }
+
+    /// The index of a GPU's plane.
+    fn gpu(&mut self, agent: u32) -> usize {
+        *self.gpus.entry(agent).or_insert_with(|| {
+            self.planes.push(Plane::new(Some(agent)));
+            self.planes.len() - 1
+        })
+    }
+
+    /// Adds an event to a plane's line. Its start and end must be set.
+    fn add(&mut self, plane: usize, source: Source, name: &str, event: Event) -> io::Result<()> {
+        let (first, last) = self.span.unwrap_or((event.start, event.end));
+        self.span = Some((first.min(event.start), last.max(event.end)));
+        let r#type = match event.kind {
+            kind::KERNEL => Some("Compute"),
+            kind::COPY | kind::FILL => Some(name),
+            _ => None,
+        };
+        let line = self.planes[plane].line(source, r#type);
+        self.events.push(Event {
+            place: (plane as u64) << 32 | line as u64,
+            name: self.planes[plane].names.id(name),
+            ..event
+        })
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, trace: &mut Trace) -> io::Result<()> {
+        let plane = self.gpu(dispatch.agent.get());
+        let source = match dispatch.stream.get() {
+            0 => Source::Queue(dispatch.queue.get()),
+            stream => Source::Stream(stream),
+        };
+        let (start, end) = trace.times_or_submission(dispatch);
+        let details = kernel_details(dispatch, trace);
+        let event = Event {
+            start,
+            end,
+            correlation: dispatch.correlation.get(),
+            detail: self.planes[plane].stats.id(&details).into(),
+            other: dispatch.queue.get(),
+            kind: kind::KERNEL,
+            flags: unfinished(dispatch.head.flags.get()),
+            ..Event::new_zeroed()
+        };
+        let name = trace.kernel(dispatch.kernel.get());
+        self.add(plane, source, &name, event)
+    }
+
+    fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> io::Result<()> {
+        let (from, to) = (copy.source.get(), copy.destination.get());
+        let is_gpu = |&id: &u32| {
+            let agent = trace.tables.agents.get(&id);
+            agent.is_some_and(|agent| agent.what.get() == agent::GPU)
+        };
+        // As in XLA, a copy between GPUs is in the plane of its source.
+        let agents = match copy.direction.get() {
+            direction::HOST_TO_DEVICE | direction::FILL => [to, from],
+            _ => [from, to],
+        };
+        let plane = match agents.into_iter().find(is_gpu) {
+            Some(agent) => self.gpu(agent),
+            None => 0,
+        };
+        let source = match copy.stream.get() {
+            stream if stream != 0 && plane != 0 => Source::Stream(stream),
+            _ => Source::Copies,
+        };
+        let name = match copy.direction.get() {
+            direction::HOST_TO_DEVICE => "MemcpyH2D",
+            direction::DEVICE_TO_HOST => "MemcpyD2H",
+            direction::DEVICE_TO_DEVICE if from != to => "MemcpyP2P",
+            direction::DEVICE_TO_DEVICE => "MemcpyD2D",
+            direction::FILL => "Memset",
+            _ => "MemcpyOther",
+        };
+        let submit = trace.ns(copy.submit.get());
+        let (start, end) = trace.copy_times(copy).unwrap_or((submit, submit));
+        let event = Event {
+            start,
+            end,
+            correlation: copy.correlation.get(),
+            detail: copy.size.get(),
+            other: to,
+            kind: match copy.direction.get() {
+                direction::FILL => kind::FILL,
+                _ => kind::COPY,
+            },
+            flags: unfinished(copy.head.flags.get()),
+            ..Event::new_zeroed()
+        };
+        self.add(plane, source, name, event)
+    }
+
+    fn call(&mut self, call: &Call, trace: &Trace) -> io::Result<()> {
+        let start = trace.ns(call.start.get());
+        let event = Event {
+            start,
+            end: trace.ns(call.end.get()).max(start),
+            correlation: call.head.id.get(),
+            detail: match call.stream.get() {
+                0 => NO_STREAM,
+                id => stream_id(id, trace).into(),
+            },
+            other: call.status.get() as u32,
+            kind: kind::CALL,
+            ..Event::new_zeroed()
+        };
+        let source = Source::Thread(call.thread.get());
+        self.add(0, source, trace.function(call), event)
+    }
+
+    fn marker(&mut self, marker: &Marker, trace: &Trace) -> io::Result<()> {
+        let start = trace.ns(marker.start.get());
+        let event = Event {
+            start,
+            end: trace.ns(marker.end.get()).max(start),
+            kind: kind::MARKER,
+            flags: unfinished(marker.head.flags.get()),
+            ..Event::new_zeroed()
+        };
+        let source = match marker.what.get() {
+            marker::PROCESS_RANGE => Source::Ranges,
+            _ => Source::Thread(marker.thread.get()),
+        };
+        let text = trace.tables.text(marker.text.get());
+        self.add(0, source, text.unwrap_or("(unknown marker)"), event)
+    }
+
+    /// Writes everything.
+    fn write(mut self, trace: &Trace) -> anyhow::Result<()> {
+        let known = trace.tables.agents.iter();
+        let known = known.filter(|(_, agent)| agent.what.get() == agent::GPU);
+        let mut agents: BTreeSet<u32> = known.map(|(&id, _)| id).collect();
+        agents.extend(self.gpus.keys());
+        // A GPU without events has a plane, too.
+        for &id in &agents {
+            self.gpu(id);
+        }
+        let started = trace.ns(trace.header.started.get());
+        let (first, last) = self.span.unwrap_or((started, started));
+        let planes = Planes {
+            out: self.out,
+            dir: self.dir,
+            ordinals: agents.into_iter().zip(0..).collect(),
+            // An API call that initializes HSA begins before the trace.
+            start: first.min(started),
+        };
+        let size = planes.write(self.planes, self.events.sorted()?, last, trace)?;
+        check_size(size)
+    }
+}
+
+impl Writer for XPlane {
+    fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
+        match record {
+            Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
+            Record::Copy(copy) => self.copy(copy, trace)?,
+            Record::Call(call) => self.call(call, trace)?,
+            Record::Marker(marker) => self.marker(marker, trace)?,
+            // The trace's tables have them.
+            Record::Process(_)
+            | Record::Agent(_)
+            | Record::Queue(_)
+            | Record::Kernel(_)
+            | Record::Stream(_)
+            | Record::Name(_) => {}
+            // XLA's profiles have no pauses.
+            Record::Recording(_) => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
+        self.write(trace)
+    }
+}
+
+fn check_size(size: u64) -> anyhow::Result<()> {
+    if size > MAX_SIZE {
+        bail!(
+            "the profile would have {size} bytes, but XProf reads at most {MAX_SIZE}: use another format, or record a shorter trace"
+        );
+    }
+    Ok(())
+}
+
+/// Where XProf and TensorBoard expect the profile of a trace in their log directory. Creates the directories.
+pub fn path_in_logs(logs: &Path, trace: &Trace) -> anyhow::Result<PathBuf> {
+    // A run has the name that XLA gives it. SQLite knows the calendar.
+    let seconds = trace.header.started_unix.get() / 1_000_000_000;
+    let run: String = rusqlite::Connection::open_in_memory()?.query_row(
+        "SELECT strftime('%Y_%m_%d_%H_%M_%S', ?, 'unixepoch')",
+        [seconds as i64],
+        |row| row.get(0),
+    )?;
+    let host = trace.tables.process.and_then(|process| {
+        let host = trace.tables.text(process.host.get())?;
+        // Untrusted, and the name of a file.
+        Some(host.replace(
+            |char: char| !char.is_alphanumeric() && !"-_.".contains(char),
+            "_",
+        ))
+    });
+    let host = host.as_deref().unwrap_or("host");
+    let dir = logs.join("plugins/profile").join(run);
+    std::fs::create_dir_all(&dir)?;
+    // XProf shows the name as that of the host. Several processes of a host can be in a run.
+    Ok(dir.join(format!("{host}_{}.xplane.pb", trace.header.pid)))
+}
+
+fn unfinished(flags: u16) -> u32 {
+    match flags & flag::UNFINISHED {
+        0 => 0,
+        _ => IS_UNFINISHED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_that_xprof_cannot_read_is_an_error() {
+        assert!(check_size(MAX_SIZE).is_ok());
+        let error = check_size(MAX_SIZE + 1).unwrap_err().to_string();
+        assert!(error.contains("2147483648 bytes"), "{error}");
+    }
+}

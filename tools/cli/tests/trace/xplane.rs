@@ -1,0 +1,441 @@
+//! `devprof export -f xplane`: XProf reads the output.
+
+use crate::files::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tracefile::format::{
+    Agent, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Record, Stream, agent, direction, flag,
+    marker, named, pieces, stream,
+};
+
+/// The host's agent. Agents 1 and 2 are GPUs.
+const CPU: u32 = 0;
+
+fn copy(id: u64, what: u32, from: u32, to: u32, stream: u32, times: (u64, u64)) -> MemoryCopy {
+    let mut copy = MemoryCopy::new(id, 0);
+    copy.direction = what.into();
+    copy.source = from.into();
+    copy.destination = to.into();
+    copy.stream = stream.into();
+    copy.submit = (times.0 - 10).into();
+    copy.start = times.0.into();
+    copy.end = times.1.into();
+    copy.size = (1 << (10 + id)).into();
+    copy.thread = 10.into();
+    copy
+}
+
+fn marked(id: u64, what: u32, thread: u32, text: u32, times: (u64, u64)) -> Marker {
+    let mut marker = Marker::new(id, 0);
+    marker.what = what.into();
+    marker.thread = thread.into();
+    marker.end_thread = thread.into();
+    marker.text = text.into();
+    marker.start = times.0.into();
+    marker.end = times.1.into();
+    marker
+}
+
+/// A trace with streams, copies and markers. Kernels 1 and 2 of stream 1 overlap, and were completed in the other order.
+fn streams() -> Vec<u8> {
+    let mut records = definitions();
+    for (id, text) in [
+        (20, "step"),
+        (21, "loss"),
+        (22, "worker"),
+        (23, "compute"),
+        (24, "hipMemcpyAsync"),
+        (25, "gfx90a:sramecc+"),
+    ] {
+        records.extend(pieces(id, text).map(Record::seal));
+    }
+    let mut cpu = Agent::new(CPU.into(), 0);
+    cpu.what = agent::CPU.into();
+    records.push(cpu.seal());
+    let mut second = Agent::new(2, 0);
+    second.name = 25.into();
+    second.compute_units = 104.into();
+    records.push(second.seal());
+    for (id, what) in [(1, stream::NULL), (2, stream::CREATED)] {
+        let mut stream = Stream::new(id, 0);
+        stream.what = what.into();
+        records.push(stream.seal());
+    }
+    for (id, what, text) in [(10, named::THREAD, 22), (2, named::STREAM, 23)] {
+        let mut name = Name::new(id, 0);
+        name.what = what.into();
+        name.text = text.into();
+        records.push(name.seal());
+    }
+    let mut kernel = Kernel::new(1, 0);
+    kernel.name = 4.into();
+    kernel.agent = 1.into();
+    kernel.lds = 128.into();
+    records.push(kernel.seal());
+    let on = |stream: u32, mut dispatch: tracefile::format::Dispatch| {
+        dispatch.stream = stream.into();
+        dispatch.seal()
+    };
+    let mut wide = timed(dispatch(4, 0, 3, 1, 4), 3600, 4000, 5000);
+    wide.accum_vgprs = 6.into();
+    wide.grid = [1000, 1, 1].map(Into::into);
+    wide.workgroup = [256, 1, 1].map(Into::into);
+    let mut unfinished = dispatch(6, flag::UNFINISHED | flag::CLOCK_NONE, 1, 1, 0);
+    unfinished.submit = 9000.into();
+    let mut refused = call(4, 7, 11, 3500, 3700);
+    refused.status = 1.into();
+    let mut memcpy = call(5, 24, 10, 5000, 5500);
+    memcpy.stream = 2.into();
+    records.extend([
+        // The call that initialized HSA began before the trace.
+        call(1, 7, 10, 900, 1150).seal(),
+        on(1, timed(dispatch(2, 0, 1, 1, 1), 1610, 2500, 4500)),
+        on(1, timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000)),
+        on(1, timed(dispatch(3, 0, 2, 2, 1), 1620, 4500, 4600)),
+        on(2, wide),
+        timed(dispatch(5, 0, 2, 3, 0), 4700, 5000, 5100).seal(),
+        unfinished.seal(),
+        refused.seal(),
+        memcpy.seal(),
+    ]);
+    let mut open = marked(5, marker::RANGE, 11, 20, (3600, 3800));
+    open.head.flags = flag::UNFINISHED.into();
+    let mut to_gpu = copy(1, direction::HOST_TO_DEVICE, CPU, 1, 2, (5100, 5400));
+    to_gpu.correlation = 5.into();
+    records.extend([
+        to_gpu.seal(),
+        copy(2, direction::DEVICE_TO_HOST, 2, CPU, 0, (5600, 5700)).seal(),
+        copy(3, direction::DEVICE_TO_DEVICE, 1, 2, 2, (5800, 5900)).seal(),
+        copy(4, direction::DEVICE_TO_DEVICE, 1, 1, 2, (5900, 6000)).seal(),
+        copy(5, direction::FILL, NO_AGENT, 2, 0, (6000, 6100)).seal(),
+        copy(6, direction::HOST_TO_HOST, CPU, CPU, 0, (6200, 6300)).seal(),
+        marked(1, marker::RANGE, 10, 20, (1200, 6000)).seal(),
+        marked(2, marker::MARK, 10, 21, (1300, 1300)).seal(),
+        marked(3, marker::PROCESS_RANGE, 10, 20, (1000, 3000)).seal(),
+        marked(4, marker::PROCESS_RANGE, 11, 21, (2000, 4000)).seal(),
+        open.seal(),
+    ]);
+    file(&records)
+}
+
+/// Exports [`streams`] to a log directory. Returns the directory and the path of the profile.
+fn log_directory(name: &str) -> (PathBuf, PathBuf) {
+    let dir = directory(name);
+    let file = dir.join("a.trace");
+    fs::write(&file, streams()).unwrap();
+    // It is created.
+    let logs = dir.join("logs/");
+    let output = devprof(&[&"export", &file, &"-f", &"xplane", &"-o", &logs]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // The run is named by the start of the trace.
+    let profile = logs.join("plugins/profile/2023_11_14_22_13_20/a_host_4242.xplane.pb");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let expected = format!("{}: 6 dispatches, 3 API calls\n", profile.display());
+    assert_eq!(printed, expected);
+    (logs, profile)
+}
+
+#[test]
+fn a_profile_is_written_to_a_file_a_log_directory_or_stdout() {
+    let (logs, profile) = log_directory("xplane-names");
+    let expected = fs::read(profile).unwrap();
+    let dir = logs.parent().unwrap();
+    let trace = dir.join("a.trace");
+    let by_default = devprof(&[&"export", &trace, &"-f", &"xplane"]);
+    assert!(by_default.status.success());
+    assert!(fs::read(dir.join("a.xplane.pb")).unwrap() == expected);
+    let named = dir.join("b.xplane.pb");
+    let by_extension = devprof(&[&"export", &trace, &"-o", &named]);
+    assert!(by_extension.status.success());
+    assert!(fs::read(named).unwrap() == expected);
+    let to_stdout = devprof(&[&"export", &trace, &"-f", &"xplane", &"-o", &"-"]);
+    assert!(to_stdout.stdout == expected);
+    // Only a part of the extension, and a directory without a format.
+    for out in ["c.pb", ".xplane.pb", "logs/"] {
+        let output = devprof(&[&"export", &trace, &"-o", &dir.join(out)]);
+        assert_eq!(output.status.code(), Some(2), "{out}");
+        assert!(stderr(&output).contains(".xplane.pb: add one, or use --format"));
+    }
+    // No temporary file is left.
+    let count = |dir: &Path| fs::read_dir(dir).unwrap().count();
+    assert_eq!((count(dir), count(&logs)), (4, 1));
+}
+
+/// An event as the script prints it. Times are in nanoseconds.
+fn event(name: &str, start: u64, duration: u64, stats: &Value) -> Value {
+    json!({"name": name, "start": start as f64, "duration": duration as f64, "stats": stats})
+}
+
+/// What XProf finds in a log directory, by run.
+fn xprof(logs: &Path) -> BTreeMap<String, Value> {
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xprof-check");
+    let output = Command::new(check).arg(logs).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let runs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let by_name = |run: Value| (run["run"].as_str().unwrap().to_owned(), run);
+    runs.into_iter().map(by_name).collect()
+}
+
+#[test]
+#[ignore = "needs XProf from PyPI; tools/test runs it"]
+fn xprof_shows_streams_kernels_copies_calls_and_markers() {
+    let (logs, _) = log_directory("xplane-xprof");
+    let runs = xprof(&logs);
+    assert_eq!(runs.len(), 1);
+    let found = &runs["2023_11_14_22_13_20"];
+    assert_eq!(found["host"], "a_host_4242");
+    assert_planes(&found["planes"]);
+    assert_kernels(&found["kernels"]);
+    assert_trace(&found["trace"]["traceEvents"]);
+    let overview = found["overview"].as_array().unwrap();
+    let mut devices = overview.iter().map(|part| &part["p"]["device_type"]);
+    assert!(devices.any(|device| device == "AMD GPU - gfx1100"));
+}
+
+#[test]
+#[ignore = "needs XProf from PyPI; tools/test runs it"]
+fn xprof_shows_kernels_of_a_damaged_trace() {
+    let dir = directory("xplane-damaged");
+    let run = dir.join("logs/plugins/profile/run");
+    fs::create_dir_all(&run).unwrap();
+    // 300 kernels of a queue begin at the same time, which cannot be: a line per kernel would be too much.
+    let mut records = definitions();
+    records
+        .extend((1..=300).map(|id| timed(dispatch(id, 0, 1, 1, 0), 1500, 2000, 3000 + id).seal()));
+    // Far later than anything else: its offset is the largest possible number.
+    records.push(
+        timed(
+            dispatch(301, 0, 3, 3, 0),
+            u64::MAX - 50,
+            u64::MAX - 40,
+            u64::MAX - 30,
+        )
+        .seal(),
+    );
+    let trace = dir.join("a.trace");
+    fs::write(&trace, file(&records)).unwrap();
+    let output = devprof(&[&"export", &trace, &"-o", &run.join("host.xplane.pb")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = &xprof(&dir.join("logs"))["run"];
+    let lines = found["planes"]["/device:GPU:0"]["lines"]
+        .as_object()
+        .unwrap();
+    assert_eq!(lines.len(), 256);
+    let count = |name: &str| lines[name].as_array().unwrap().len();
+    assert_eq!(count("Queue #1(Compute)"), 1);
+    assert_eq!(count("Queue #1(Compute) [255]"), 1);
+    assert_eq!(count("Queue #1(Compute) [256]"), 45);
+    assert_eq!(found["kernels"][0]["occurrences"], 300.0);
+}
+
+/// The contents of the file, read by XProf's `ProfileData`. All times relate to the start of the first API call, which is
+/// 100 ns before the start of the trace.
+fn assert_planes(planes: &Value) {
+    let gpu = |name: &str, major: &str, minor: &str, units: &str| {
+        json!({"process_id": "4242", "device_vendor": "AMD", "gpu_device_name": name, "compute_cap_major": major,
+            "compute_cap_minor": minor, "core_count": units})
+    };
+    let kernel = |correlation: &str, queue: &str, device: &str| json!({"correlation_id": correlation, "queue_id": queue, "device_id": device});
+    let copied = |details: &str, bytes: &str, device: &str| json!({"memcpy_details": details, "bytes_transferred": bytes, "device_id": device});
+    let mut to_gpu = copied("kind:Unknown size:2048 dest:0 async:1", "2048", "0");
+    to_gpu["correlation_id"] = "5".into();
+    let none = json!({});
+    let expected = json!({
+        "/host:CPU": {
+            "stats": {"process_id": "4242"},
+            "lines": {
+                "worker/10": [
+                    event("hipLaunchKernel", 0, 250, &json!({"correlation_id": "1"})),
+                    event("step", 300, 4800, &none),
+                    event("loss", 400, 0, &none),
+                    event("hipMemcpyAsync", 4100, 500, &json!({"correlation_id": "5", "stream": "2"})),
+                ],
+                "Host Threads/11": [
+                    event("hipLaunchKernel", 2600, 200, &json!({"correlation_id": "4", "status": "1"})),
+                ],
+                // It began in the call and ended after it.
+                "Host Threads/11 [2]": [event("step", 2700, 200, &json!({"unfinished": "1"}))],
+                "Copies(MemcpyOther)": [
+                    event("MemcpyOther", 5300, 100, &json!({"memcpy_details": "kind:Unknown size:65536 async:1",
+                        "bytes_transferred": "65536"})),
+                ],
+                "Ranges of the process": [event("step", 100, 2000, &none)],
+                "Ranges of the process [2]": [event("loss", 1100, 2000, &none)],
+            },
+        },
+        "/device:GPU:0": {
+            "stats": gpu("gfx1100", "11", "0", "96"),
+            "lines": {
+                // In the order of their start, which is not that of the trace.
+                "Stream #0 NULL (Compute)": [
+                    event("halved(unsigned int)", 1100, 1000, &kernel("1", "1", "0")),
+                    event(&long_name(), 3600, 100, &kernel("1", "2", "0")),
+                ],
+                "Stream #0 NULL (Compute) [2]": [
+                    event("halved(unsigned int)", 1600, 2000, &kernel("1", "1", "0")),
+                ],
+                "Stream #2 compute (MemcpyH2D,MemcpyP2P,MemcpyD2D)": [
+                    event("MemcpyH2D", 4200, 300, &to_gpu),
+                    event("MemcpyP2P", 4900, 100, &copied("kind:Unknown size:8192 dest:1 async:1", "8192", "0")),
+                    event("MemcpyD2D", 5000, 100, &copied("kind:Unknown size:16384 dest:0 async:1", "16384", "0")),
+                ],
+                "Queue #1(Compute)": [
+                    event("halved(unsigned int)", 8100, 0, &json!({"queue_id": "1", "device_id": "0", "unfinished": "1"})),
+                ],
+                "Queue #2(Compute)": [
+                    event("says \"a, b\"", 4100, 100, &json!({"queue_id": "2", "device_id": "0"})),
+                ],
+            },
+        },
+        "/device:GPU:1": {
+            "stats": gpu("gfx90a:sramecc+", "9", "0", "104"),
+            "lines": {
+                "Stream #2 compute (Compute)": [
+                    event("halved(unsigned int)", 3100, 1000, &kernel("4", "3", "1")),
+                ],
+                "Copies(MemcpyD2H,Memset)": [
+                    event("MemcpyD2H", 4700, 100, &copied("kind:Unknown size:4096 async:1", "4096", "1")),
+                    event("Memset", 5100, 100, &json!({"Memset_details": "kind:Unknown num_bytes:32768 dest:1 async:1",
+                        "bytes_transferred": "32768", "device_id": "1"})),
+                ],
+            },
+        },
+        "Task Environment": {
+            "stats": {
+                "profile_start_time": (STARTED_UNIX - 100).to_string(),
+                "profile_stop_time": (STARTED_UNIX + 8000).to_string(),
+            },
+            "lines": {},
+        },
+    });
+    for (name, plane) in expected.as_object().unwrap() {
+        assert_eq!(planes[name], *plane, "{name}");
+    }
+    let count = expected.as_object().unwrap().len();
+    assert_eq!(planes.as_object().unwrap().len(), count);
+}
+
+/// The page "Kernel Stats", which has times in microseconds.
+fn assert_kernels(kernels: &Value) {
+    let found: Vec<Value> = kernels
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kernel| {
+            json!([
+                kernel["kernel_name"],
+                kernel["registers_per_thread"],
+                kernel["shmem_bytes"],
+                kernel["block_dim"],
+                kernel["grid_dim"],
+                kernel["occurrences"],
+                kernel["total_duration_us"],
+                kernel["max_duration_us"],
+            ])
+        })
+        .collect();
+    let halved = "halved(unsigned int)";
+    let expected = [
+        json!([halved, 24.0, 512.0, "256,2,1", "4,1,1", 2.0, 3.0, 2.0]),
+        // 24 vector registers and 6 accumulation registers. 1,000 work-items are four workgroups.
+        json!([halved, 30.0, 512.0, "256,1,1", "4,1,1", 1.0, 1.0, 1.0]),
+        json!([long_name(), 24.0, 512.0, "256,2,1", "4,1,1", 1.0, 0.1, 0.1]),
+        json!([
+            "says \"a, b\"",
+            24.0,
+            512.0,
+            "256,2,1",
+            "4,1,1",
+            1.0,
+            0.1,
+            0.1
+        ]),
+    ];
+    assert_eq!(found, expected);
+}
+
+/// The page "Trace Viewer": events are in the process of their plane and the thread of their line, and flows connect each
+/// call with its kernels and copies.
+fn assert_trace(events: &Value) {
+    let events: Vec<&Value> = events.as_array().unwrap().iter().collect();
+    let named = |kind: &str, pid: &Value, tid: Option<&Value>| {
+        let is = |event: &&&Value| {
+            event["name"] == kind
+                && event["pid"] == *pid
+                && tid.is_none_or(|tid| event["tid"] == *tid)
+        };
+        let found = events.iter().find(is);
+        found.map_or(Value::Null, |event| event["args"]["name"].clone())
+    };
+    let mut flows: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for event in &events {
+        let (pid, tid) = (&event["pid"], &event["tid"]);
+        if event["ph"] != "X" && event["ph"] != "i" {
+            continue;
+        }
+        let name = event["name"].as_str().unwrap();
+        found.push(json!([
+            named("process_name", pid, None),
+            named("thread_name", pid, Some(tid)),
+            name,
+            event["ts"]
+        ]));
+        if let Some(flow) = event["args"]["flow"].as_str() {
+            // The lowest bits are the direction.
+            let id = flow.parse::<u64>().unwrap() >> 2;
+            let correlation = event["args"]["correlation_id"].as_str().unwrap();
+            flows
+                .entry(id)
+                .or_default()
+                .push(format!("{correlation} {name}"));
+        }
+    }
+    for (process, thread, name, time) in [
+        ("/host:CPU", "worker/10", "step", 0.3),
+        ("/host:CPU", "Host Threads/11", "hipLaunchKernel", 2.6),
+        (
+            "/device:GPU:0",
+            "Stream #0 NULL (Compute)",
+            "halved(unsigned int)",
+            1.1,
+        ),
+        ("/device:GPU:0", "Queue #2(Compute)", "says \"a, b\"", 4.1),
+        ("/device:GPU:1", "Copies(MemcpyD2H,Memset)", "Memset", 5.1),
+    ] {
+        let event = json!([process, thread, name, time]);
+        assert!(found.contains(&event), "{event} is not in {found:?}");
+    }
+    // 9 of the host, 8 of the first GPU and 3 of the second one.
+    assert_eq!(found.len(), 20, "{found:?}");
+    let long = format!("1 {}", long_name());
+    let expected = [
+        vec![
+            "1 hipLaunchKernel",
+            "1 halved(unsigned int)",
+            "1 halved(unsigned int)",
+            &long,
+        ],
+        vec!["4 hipLaunchKernel", "4 halved(unsigned int)"],
+        vec!["5 hipMemcpyAsync", "5 MemcpyH2D"],
+    ];
+    let mut flows: Vec<Vec<String>> = flows.into_values().collect();
+    for flow in &mut flows {
+        // Calls come first.
+        flow.sort_by_key(|name| (!name[2..].starts_with("hip"), name.clone()));
+    }
+    flows.sort();
+    assert_eq!(flows, expected);
+    let details = events
+        .iter()
+        .find_map(|event| event["args"]["kernel_details"].as_str());
+    assert_eq!(
+        details,
+        Some(
+            "regs:24 static_shared:128 dynamic_shared:384 grid:4,1,1 block:256,2,1 private_mem:16 group_mem:512"
+        )
+    );
+}
