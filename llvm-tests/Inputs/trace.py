@@ -15,17 +15,20 @@
 #                            recorded in any order; --all-gpus, that agents, queues, threads and
 #                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
 #                            ended
+#   trace.py --copies FILE   one line per function, direction, agents and engine of copies: how many, bytes, which of them
+#                            have times. --clocks as above
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
-# its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
-# decrease or are outside of the host's times, kernels of a queue that run in a different order than their packets.
+# or copy that its call's thread did not submit between the call's start and end, a copy whose direction is not that of
+# its agents, a queue or kernel of another agent, times that decrease or are outside of the host's times, kernels of a
+# queue that run in a different order than their packets.
 import argparse
 import collections
 import struct
 import sys
 import zlib
 
-DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
+DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS, COPY = range(1, 9)
 MARKER, NAME, RECORDING = 9, 11, 12
 # More dispatches than can overlap in a queue.
 WINDOW = 128
@@ -38,6 +41,11 @@ Dispatch = collections.namedtuple(
     "Dispatch",
     "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s",
 )
+Copy = collections.namedtuple(
+    "Copy", "id flags call submit start end observed size source destination thread stream direction engine function"
+)
+DIRECTIONS = ["unknown", "host-to-host", "host-to-device", "device-to-host", "device-to-device", "fill"]
+NO_AGENT = 2**32 - 1
 Call = collections.namedtuple("Call", "id flags start end thread name status")
 Marker = collections.namedtuple("Marker", "start id flags end thread end_thread text what range depth")
 MARK, RANGE, PROCESS_RANGE = range(3)
@@ -70,6 +78,7 @@ class Trace:
             self.counts[name] = value
         self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
+        self.copies, self.is_cpu = {}, {}
         self.markers, self.names, self.switches = {}, [], []
         self.records = 0
         for at in range(header, len(data) - size + 1, size):
@@ -108,7 +117,9 @@ class Trace:
             self.once(self.kernels, ident, self.text(name))
             self.kernel_agents[ident] = agent
         elif kind == AGENT:
-            self.once(self.agents, ident, self.text(unpack("8xI", record)[0]))
+            name, what = unpack("8xI12xI", record)
+            self.once(self.agents, ident, self.text(name))
+            self.is_cpu[ident] = bool(what)
         elif kind == QUEUE:
             self.once(self.queues, ident, unpack("QII", record))
         elif kind == CALL:
@@ -128,6 +139,10 @@ class Trace:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
                 require(times, f"invalid times: {dispatch}")
             self.once(self.dispatches, ident, dispatch)
+        elif kind == COPY:
+            copy = Copy(ident, flags, *unpack("6Q7I", record))
+            self.once(self.copies, ident, copy._replace(function=self.text(copy.function)))
+            self.check_copy(copy)
         elif kind == MARKER:
             start, end, thread, end_thread, text, what, id_, depth = unpack("2Q4IQI", record)
             found = Marker(start, ident, flags, end, thread, end_thread, self.text(text), what, id_, depth)
@@ -147,6 +162,28 @@ class Trace:
             require(last[0] <= time and last[1] == 1 - is_on, f"recording {last}, then {time, is_on}")
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
+
+    def check_copy(self, copy):
+        require(copy.size > 0, f"nothing is copied: {copy}")
+        require((copy.call == 0) == bool(copy.flags & 8), f"wrong call flag: {copy}")
+        require(not copy.flags & ~(3 | UNFINISHED | 8 | MOVED), f"unknown flags: {copy}")
+        if copy.flags & 3 < 2:
+            require(copy.submit <= copy.start <= copy.end <= copy.observed, f"invalid times: {copy}")
+        require(0 < copy.submit <= copy.observed and copy.start <= copy.end, f"invalid times: {copy}")
+        if copy.flags & UNFINISHED:
+            require(copy.flags & 3 == 3, f"unfinished with times: {copy}")
+        if copy.flags & 3 == 3:
+            require(copy.start == copy.end == 0, f"times without a clock: {copy}")
+        direction = DIRECTIONS[copy.direction]
+        sides = [copy.source, copy.destination]
+        require(all(agent == NO_AGENT or agent in self.agents for agent in sides), f"no agent: {copy}")
+        if direction == "fill":
+            require(copy.source == NO_AGENT, f"a fill with a source: {copy}")
+        elif direction != "unknown":
+            for side, agent in zip(direction.split("-to-"), sides):
+                # Memory of the host that HSA does not know has no agent.
+                of_host = agent == NO_AGENT or self.is_cpu[agent]
+                require(of_host == (side == "host"), f"wrong direction: {copy}")
 
     # The ranges of a thread nest, and an inner one has a greater depth.
     def check_ranges(self):
@@ -183,16 +220,17 @@ class Trace:
 
     def by_call(self):
         owned = collections.defaultdict(list)
-        for dispatch in self.dispatches.values():
-            if dispatch.call == 0:
+        for item in [*self.dispatches.values(), *self.copies.values()]:
+            if item.call == 0:
                 continue
-            call = self.calls.get(dispatch.call)
+            call = self.calls.get(item.call)
             # A process that was killed has not recorded the calls that it was in.
-            require(call or not self.counts["closed"], f"no call: {dispatch}")
+            require(call or not self.counts["closed"], f"no call: {item}")
             if call:
-                inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
-                require(inside, f"outside of its call: {dispatch} {call}")
-            owned[dispatch.call].append(dispatch)
+                inside = call.start <= item.submit <= call.end and call.thread == item.thread
+                require(inside, f"outside of its call: {item} {call}")
+            if isinstance(item, Dispatch):
+                owned[item.call].append(item)
         return owned
 
 
@@ -209,6 +247,13 @@ def print_records(trace):
             f"thread={dispatch.thread} start={dispatch.start} end={dispatch.end}",
             f"grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
             f"workgroup={dispatch.bx},{dispatch.by},{dispatch.bz} flags={','.join(flags)}",
+        )
+    for ident in sorted(trace.copies):
+        copy = trace.copies[ident]
+        flags = [CLOCKS[copy.flags & 3]] + [name for bit, name in FLAGS.items() if copy.flags & bit]
+        print(
+            f"copy {ident} {copy.function} {DIRECTIONS[copy.direction]} size={copy.size} call={copy.call}",
+            f"thread={copy.thread} start={copy.start} end={copy.end} flags={','.join(flags)}",
         )
 
 
@@ -292,12 +337,8 @@ def print_queues(trace):
     for queue, dispatches in trace.of_queue.items():
         if options.sequence:
             check_sequence(queue, dispatches)
-        states = ["unfinished" if d.flags & UNFINISHED else CLOCKS[d.flags & 3] for d in dispatches]
-        numbers = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
-        ended += len(states) - numbers.get("unfinished", 0)
-        # Which of the two clocks is used depends on the machine.
-        timed = sum(numbers.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
-        print(f"queue {queue}: {len(states)} dispatches, {timed} with times", *(f", {n} {s}" for s, n in numbers.items()), sep="")
+        ended += sum(not dispatch.flags & UNFINISHED for dispatch in dispatches)
+        print(f"queue {queue}: {len(dispatches)} dispatches, {states(dispatches)}")
     if options.all_gpus:
         check_all_gpus(trace)
     names = collections.Counter(trace.kernels.get(dispatch.kernel) for dispatch in trace.dispatches.values())
@@ -308,9 +349,32 @@ def print_queues(trace):
     require(ended >= options.finished, f"only {ended} dispatches have ended, of {options.finished}")
 
 
+def states(items):
+    """How many dispatches or copies have times, and the states of the others."""
+    states = ["unfinished" if item.flags & UNFINISHED else CLOCKS[item.flags & 3] for item in items]
+    numbers = {state: states.count(state) for state in CLOCKS + ["unfinished"] if state in states}
+    # Which of the two clocks is used depends on the machine.
+    timed = sum(numbers.pop(clock, 0) for clock in CLOCKS[: 2 if options.clocks else 3])
+    return ", ".join([f"{timed} with times", *(f"{n} {state}" for state, n in numbers.items())])
+
+
+def print_copies(trace):
+    groups = collections.defaultdict(list)
+    for copy in trace.copies.values():
+        ends = ["-" if agent == NO_AGENT else agent for agent in (copy.source, copy.destination)]
+        key = f"{copy.function} {DIRECTIONS[copy.direction]} {ends[0]}>{ends[1]}"
+        groups[key + f" engine={copy.engine}" * bool(copy.engine)].append(copy)
+    for key in sorted(groups):
+        copies = groups[key]
+        print(f"{key}: {len(copies)} copies, {sum(copy.size for copy in copies)} bytes, {states(copies)}")
+    called = collections.Counter(trace.calls[copy.call].name if copy.call else "no call" for copy in trace.copies.values())
+    print("calls:", *(f"{name} {called[name]}" for name in sorted(called)))
+    print("dropped:", trace.counts["dropped-copies"], "closed:", trace.counts["closed"])
+
+
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "summary", "markers", "queues", "lds"]:
+for name in ["calls", "summary", "markers", "queues", "lds", "copies"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--in-recording", action="store_true")
 parser.add_argument("--flushed", action="store_true")

@@ -86,6 +86,52 @@ pub enum Event<'a> {
         signal: u64,
         time: &'a mut Option<(u64, u64)>,
     },
+    /// The program is about to request a copy or fill of memory. `started`: [`Event::CopyRequested`] must follow, with
+    /// this value.
+    Copying {
+        call: &'a CopyCall,
+        started: &'a mut Option<StartedCopy>,
+    },
+    /// The call is over.
+    CopyRequested {
+        call: &'a CopyCall,
+        started: StartedCopy,
+        is_success: bool,
+    },
+}
+
+/// The owner of copied memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Agent(AgentId),
+    /// Memory of the host that the runtime does not know.
+    Host,
+    Unknown,
+}
+
+/// A call of the program that copies or fills memory.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyCall {
+    /// The runtime's function.
+    pub function: &'static str,
+    pub bytes: u64,
+    /// Not of a fill.
+    pub source: Owner,
+    pub destination: Owner,
+    pub is_fill: bool,
+    /// The bit of the engine that the program chose, 0 for none.
+    pub engine: u32,
+    /// The signal that the copy decrements when it is complete. `None`: it is complete when the call returns.
+    pub completion: Option<u64>,
+}
+
+/// What the handler of [`Event::Copying`] needs when the call is over.
+#[derive(Clone, Copy, Debug)]
+pub struct StartedCopy {
+    /// When the function was called, in ticks of the runtime's system clock.
+    pub time: u64,
+    /// See `trace/watched_signals.rs`.
+    pub watch: Option<u32>,
 }
 
 /// A packet of the Architected Queuing Language (HSA Platform System Architecture Specification).

@@ -148,7 +148,7 @@ constants! {
 
 /// `hsa_dim3_t` (hsa.h)
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Dim3 {
     /// In the X dimension.
     pub x: u32,

@@ -86,6 +86,23 @@ constants! {
         HSA_EXT_POINTER_TYPE_HSA = 1;
         HSA_EXT_POINTER_TYPE_LOCKED = 2;
     }
+    "`hsa_amd_sdma_engine_id_t` (hsa_ext_amd.h)": u32 {
+        HSA_AMD_SDMA_ENGINE_0 = 0x1;
+        HSA_AMD_SDMA_ENGINE_1 = 0x2;
+        HSA_AMD_SDMA_ENGINE_15 = 0x8000;
+    }
+}
+
+/// `hsa_pitched_ptr_t` (hsa_ext_amd.h)
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PitchedPointer {
+    /// The address of the first element.
+    pub base: *mut c_void,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+    /// Bytes from one layer to the next.
+    pub slice: usize,
 }
 
 /// `hsa_amd_pointer_info_t` (hsa_ext_amd.h)

@@ -1,5 +1,6 @@
 //! Additions of ROCr releases after 7.2 (hsa_ext_amd.h of ROCm 10 and of the development branches).
 
+use crate::handle::{AgentHandle, SignalHandle};
 use crate::queue::{Queue, QueueErrorCallback};
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -8,6 +9,8 @@ constants! {
     "(hsa_ext_amd.h)": u16 {
         /// The version of [`QueueCreateDesc`].
         HSA_AMD_QUEUE_CREATE_DESC_VERSION = 1;
+        /// The version of [`MemoryCopyOp`].
+        HSA_AMD_MEMORY_COPY_OP_VERSION = 1;
     }
     "A flag of [`QueueCreateDesc`] (hsa_ext_amd.h)": u16 {
         /// The ring and the queue's descriptor are in the system's memory. Other flags put them into the GPU's memory.
@@ -25,7 +28,59 @@ constants! {
         /// The highest priority.
         HSA_AMD_QUEUE_PRIORITY_HIGH = 2;
     }
+    "The type of a [`MemoryCopyOp`] (hsa_ext_amd.h)": u16 {
+        /// From the source to the destination.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR = 0;
+        /// From one source to several destinations.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR_BROADCAST = 1;
+        /// Exchanges the contents.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR_SWAP = 2;
+        /// The source is the address of a pointer.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_SRC = 3;
+        /// The destination is the address of a pointer.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_DST = 4;
+        /// Both are addresses of pointers.
+        HSA_AMD_MEMORY_COPY_OP_LINEAR_INDIRECT_SRCDST = 5;
+    }
 }
+
+/// `hsa_amd_memory_copy_op_t` (hsa_ext_amd.h), version 1, with its unions as numbers. If `entries` is not 0, the
+/// destination, its agent and, except for a broadcast, the source and the size are addresses of lists.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryCopyOp {
+    /// The version of this struct.
+    pub version: u16,
+    /// Such as [`HSA_AMD_MEMORY_COPY_OP_LINEAR`].
+    pub kind: u16,
+    /// The number of entries in the lists; 0: there are no lists.
+    pub entries: u16,
+    /// A PCI traffic class.
+    pub traffic_class: u16,
+    /// Decremented when all entries are complete.
+    pub completion: SignalHandle,
+    /// An address, or that of a list of addresses.
+    pub from: u64,
+    /// The source's agent, also for a list.
+    pub from_agent: AgentHandle,
+    /// An [`AgentHandle`], or the address of a list of them.
+    pub to_agent: u64,
+    /// An address, or that of a list of addresses.
+    pub to: u64,
+    /// Bytes, or the address of a list of `usize`. For an exchange without lists, the bytes of the source.
+    pub size: u64,
+    /// For an exchange without lists, the bytes of the destination.
+    pub to_size: u64,
+    /// `wait` and `signal`: memory that the engine polls before and writes after the copy.
+    pub reserved: [u64; 8],
+}
+
+const _: () = {
+    assert!(size_of::<MemoryCopyOp>() == 128);
+    assert!(offset_of!(MemoryCopyOp, completion) == 8);
+    assert!(offset_of!(MemoryCopyOp, to_agent) == 32);
+    assert!(offset_of!(MemoryCopyOp, size) == 48);
+};
 
 /// `hsa_amd_queue_create_desc_t` (hsa_ext_amd.h), version 1, with the union's member for compute queues.
 #[repr(C)]

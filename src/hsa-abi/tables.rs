@@ -195,7 +195,7 @@ macro_rules! api_tables {
                 hsa_amd_queue_set_priority(queue: *mut Queue, priority: u32) -> Status;
             }
             rest {
-                hsa_amd_memory_async_copy_rect;
+                hsa_amd_memory_async_copy_rect(to: *const PitchedPointer, to_offset: *const Dim3, from: *const PitchedPointer, from_offset: *const Dim3, range: *const Dim3, agent: AgentHandle, direction: u32, count: u32, dependencies: *const SignalHandle, completion: SignalHandle) -> Status;
                 hsa_amd_runtime_queue_create_register(callback: Option<QueueNotifier>, data: *mut c_void) -> Status;
                 hsa_amd_memory_lock_to_pool(base: *mut c_void, size: usize, agents: *const AgentHandle, count: c_int, pool: PoolHandle, flags: u32, agent_base: *mut *mut c_void) -> Status;
                 hsa_amd_register_deallocation_callback(base: *mut c_void, callback: DeallocationCallback, data: *mut c_void) -> Status;
@@ -233,7 +233,7 @@ macro_rules! api_tables {
                 hsa_amd_ais_file_read;
                 hsa_amd_counted_queue_acquire(agent: AgentHandle, kind: u32, priority: u32, callback: Option<QueueErrorCallback>, data: *mut c_void, flags: u64, queue: *mut *mut Queue) -> Status;
                 hsa_amd_counted_queue_release(queue: *mut Queue) -> Status;
-                hsa_amd_memory_async_batch_copy;
+                hsa_amd_memory_async_batch_copy(copies: *const newer::MemoryCopyOp, copy_count: u32, count: u32, dependencies: *const SignalHandle) -> Status;
                 hsa_amd_agent_preload;
                 hsa_amd_svm_discard_batch_async;
                 hsa_amd_signal_get_event_id;

@@ -131,6 +131,19 @@ pub fn handle(event: Event<'_>) {
         Event::DispatchTimeRead { signal, time } => {
             *time = guarded(Cost::Dispatches, None, || trace::dispatch_time(signal));
         }
+        Event::Copying { call, started } => {
+            // A drain calls the functions that the trace hooks, too.
+            if request(Request::IsOwnCopy {}) == 0 {
+                *started = guarded(Cost::Copies, None, || trace::copies::begin(call));
+            }
+        }
+        Event::CopyRequested {
+            call,
+            started,
+            is_success,
+        } => guarded(Cost::Copies, (), || {
+            trace::copies::end(call, started, is_success);
+        }),
     }
 }
 

@@ -134,6 +134,8 @@ requests! {
         17 SetRecording(on: bool);
         /// Wait until everything that was submitted is in the trace. The answer is 0, or 1 if something is missing.
         18 FlushTrace();
+        /// The answer is 1 if this thread is in one of devprof's own copies.
+        19 IsOwnCopy();
     }
 }
 
@@ -168,6 +170,7 @@ mod tests {
                 is_single_producer: true,
             },
             Request::IsOwnQueue {},
+            Request::IsOwnCopy {},
             Request::SetRecording { on: true },
             Request::FlushTrace {},
         ];
@@ -176,7 +179,7 @@ mod tests {
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 19);
+        assert_eq!((0..).take_while(is_known).count(), 20);
     }
 
     #[test]

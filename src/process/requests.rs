@@ -4,7 +4,7 @@ use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
-use crate::gpu::hsa::queues;
+use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::panic_guard::{Cost, guarded};
@@ -71,6 +71,7 @@ pub fn handle(request: Request) -> u64 {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
+        Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
         Request::SetRecording { on } => {
             return guarded(Cost::Dispatches, REFUSED, || {
                 trace::set_recording(on);
@@ -171,6 +172,7 @@ fn handle_as_owner(request: Request) -> u64 {
         // Handled above.
         Request::IsObserved {}
         | Request::IsOwnQueue {}
+        | Request::IsOwnCopy {}
         | Request::SetRecording { .. }
         | Request::FlushTrace {} => return REFUSED,
     }

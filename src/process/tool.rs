@@ -5,7 +5,7 @@ use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
 use crate::gpu::hsa::tools_variable::with_tool;
-use crate::gpu::hsa::{api, saved_api_table, tool_hooks, trace_hooks};
+use crate::gpu::hsa::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
@@ -101,6 +101,11 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
     } else if trace::start(pattern) {
         // SAFETY: the caller's promise.
         unsafe { trace_hooks::install(table) };
+        if settings().tracing.copies {
+            // SAFETY: as above.
+            unsafe { copy_hooks::install(table) };
+            trace::copies::start();
+        }
         trace::calls::start();
     } else {
         trace::calls::turn_off();

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub enum Cost {
     Counters,
     Dispatches,
+    Copies,
     Markers,
 }
 
@@ -25,6 +26,7 @@ fn report(cost: Cost) {
     let what = match cost {
         Cost::Counters => "counters may be lost",
         Cost::Dispatches => "the trace may miss dispatches",
+        Cost::Copies => "the trace may miss copies",
         Cost::Markers => "the trace may miss markers",
     };
     diagnostics::lost(format_args!(

@@ -40,7 +40,6 @@ pub struct Tracing {
     #[expect(dead_code)]
     pub api: bool,
     /// DEVPROF_TRACE_COPIES=1: copies and fills of memory.
-    #[expect(dead_code)]
     pub copies: bool,
     /// DEVPROF_TRACE_MARKERS=1: the program's markers (roctx).
     pub markers: bool,

@@ -1,8 +1,10 @@
 //! Processes complete dispatches: reads and checks their times, writes their records and returns their signals to the
 //! pool. The [`Completer`] is used under one lock, mostly by the completion thread.
 
+use super::agents::{Agent, Agents};
 use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
+use super::copy_records::CopyRecords;
 use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
@@ -16,7 +18,7 @@ use crate::support::diagnostics;
 use crate::support::settings::Tracing;
 use crate::sys::env::host_name;
 use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,21 +29,10 @@ const BATCH: usize = 512;
 /// Polls without entries after which a queue is unscheduled.
 const IDLE_POLLS: u32 = 40;
 
-/// An agent that has queues or kernels.
-struct Agent {
-    handle: AgentHandle,
-    /// Position in HSA's order of agents.
-    index: u32,
-    /// Ticks per second of its clock, 0 if unknown.
-    frequency: u64,
-    /// For example `gfx1100`.
-    target: String,
-}
-
 struct Queue {
     completion_side: CompletionSide,
     shared: Arc<Shared>,
-    /// Index in `agents`.
+    /// See [`Agents::find`].
     agent: usize,
     /// The number of signals to keep in the pool.
     pool_target: usize,
@@ -89,8 +80,8 @@ pub struct Completer {
     file: TraceFile,
     /// Ticks per second of the system clock.
     frequency: u64,
-    agents: Vec<Agent>,
-    recorded_agents: HashSet<[u8; format::RECORD_SIZE]>,
+    agents: Agents,
+    copies: CopyRecords,
     kernels: Kernels,
     /// Keyed by id.
     queues: HashMap<u32, Queue>,
@@ -120,9 +111,9 @@ pub struct Completer {
 /// What a poll has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PollResult {
-    /// Recorded dispatches, API calls and markers.
+    /// Recorded dispatches, API calls, copies and markers.
     pub recorded: usize,
-    /// Queues with entries in flight.
+    /// Queues with entries in flight, and one more if copies are in flight.
     pub busy: usize,
     /// Polled queues.
     pub polled: usize,
@@ -133,8 +124,8 @@ impl Completer {
         Completer {
             file,
             frequency,
-            agents: Vec::new(),
-            recorded_agents: HashSet::new(),
+            agents: Agents::default(),
+            copies: CopyRecords::default(),
             kernels: Kernels::default(),
             queues: HashMap::new(),
             polled_queues: Vec::new(),
@@ -249,12 +240,13 @@ impl Completer {
             .collect()
     }
 
-    /// Whether the entries that [`Completer::pushed`] has counted were processed.
-    pub fn has_processed(&self, pushed: &[(u32, u64)]) -> bool {
-        pushed.iter().all(|&(id, count)| {
-            let queue = self.queues.get(&id);
-            queue.is_none_or(|queue| queue.completion_side.has_processed(count))
-        })
+    /// Whether the entries that [`Completer::pushed`] has counted, and the copies submitted before `time`, were processed.
+    pub fn has_processed(&self, pushed: &[(u32, u64)], time: u64) -> bool {
+        self.copies.are_recorded_until(time)
+            && pushed.iter().all(|&(id, count)| {
+                let queue = self.queues.get(&id);
+                queue.is_none_or(|queue| queue.completion_side.has_processed(count))
+            })
     }
 
     /// Makes all records visible to readers. Returns whether the file has all of them.
@@ -276,40 +268,10 @@ impl Completer {
         self.file.publish();
     }
 
-    /// A GPU's index in `agents`; `None` if the agent is not a GPU.
-    fn agent(&mut self, handle: AgentHandle) -> Option<usize> {
-        if let Some(index) = self.agents.iter().position(|agent| agent.handle == handle) {
-            return Some(index);
-        }
-        let described = match gpus::describe(handle) {
-            Ok(described) => described?,
-            Err(error) => {
-                diagnostics::lost(format_args!(
-                    "the trace does not include agent {:#x}: {error}",
-                    handle.0
-                ));
-                return None;
-            }
-        };
-        self.agents.push(Agent {
-            handle,
-            index: described.index,
-            frequency: described.frequency,
-            target: described.target.clone(),
-        });
-        let mut record = format::Agent::new(described.index.into(), 0);
-        record.frequency = described.frequency.into();
-        record.name = self.file.text(&described.target).into();
-        if let Some(product) = &described.product {
-            record.product = self.file.text(product).into();
-        }
-        record.node = described.node.into();
-        record.compute_units = described.compute_units.into();
-        // After a shutdown and a new initialization, HSA has the same agents.
-        if self.recorded_agents.insert(record.seal()) {
-            self.file.append(record, Count::DroppedOthers);
-        }
-        Some(self.agents.len() - 1)
+    /// The number of a GPU in `agents`; `None` if the agent is not a GPU.
+    fn gpu(&mut self, handle: AgentHandle) -> Option<usize> {
+        let found = self.agents.find(handle, &mut self.file);
+        found.filter(|&number| self.agents.get(number).is_gpu)
     }
 
     /// Adds the new queue of `size` packets at `address`. `None`: its agent is not a GPU.
@@ -321,7 +283,7 @@ impl Completer {
         schedule: fn(u32),
         wake: fn(),
     ) -> Option<Capture> {
-        let agent = self.agent(handle)?;
+        let agent = self.gpu(handle)?;
         let id = self.next_queue;
         self.next_queue += 1;
         let (launch_side, completion_side) = channel();
@@ -340,7 +302,7 @@ impl Completer {
         }
         let mut record = format::Queue::new(id.into(), 0);
         record.created = clock::now().into();
-        record.agent = self.agents[agent].index.into();
+        record.agent = self.agents.get(agent).index.into();
         record.size = size.into();
         self.file.append(record, Count::DroppedOthers);
         self.file.publish();
@@ -388,10 +350,10 @@ impl Completer {
     /// Records the kernels of an executable that was frozen.
     pub fn record_kernels(&mut self, executable: ExecutableHandle) {
         for handle in gpus::all() {
-            let Some(agent) = self.agent(handle) else {
+            let Some(agent) = self.gpu(handle) else {
                 continue;
             };
-            let Agent { index, target, .. } = &self.agents[agent];
+            let Agent { index, target, .. } = self.agents.get(agent);
             let found = match kernels::kernels(executable, handle, *index, target) {
                 Ok(found) => found,
                 Err(error) => {
@@ -484,6 +446,14 @@ impl Completer {
         }
         result.recorded += self.record_calls();
         result.recorded += self.record_markers();
+        let Self {
+            copies,
+            file,
+            agents,
+            ..
+        } = self;
+        result.recorded += copies.poll(file, agents, self.frequency);
+        result.busy += usize::from(copies.is_busy());
         if result.recorded > 0 {
             self.file.publish();
         }
@@ -513,7 +483,7 @@ impl Completer {
 
     /// Records the queue's complete dispatches. Returns the number of processed entries.
     fn record_completed(&mut self, id: u32, queue: &mut Queue) -> usize {
-        let agent = &self.agents[queue.agent];
+        let agent = self.agents.get(queue.agent);
         let (handle, index, agent_frequency) = (agent.handle, agent.index, agent.frequency);
         let frequency = self.frequency;
         let Self {
@@ -565,7 +535,7 @@ impl Completer {
             let mut record = dispatch_record(&self.kernels, entry, self.next_dispatch);
             self.next_dispatch += 1;
             record.queue = id.into();
-            record.agent = self.agents[queue.agent].index.into();
+            record.agent = self.agents.get(queue.agent).index.into();
             record.observed = observed.into();
             let flags = record.head.flags.get() | flag::UNFINISHED | flag::CLOCK_NONE;
             record.head.flags = flags.into();
@@ -637,14 +607,14 @@ impl Completer {
         !self.kernels.is_empty()
     }
 
-    /// Whether a queue has entries in flight.
+    /// Whether dispatches or copies are in flight.
     pub fn is_busy(&mut self) -> bool {
         let busy = |queue: &mut Queue| !queue.completion_side.is_empty();
-        self.queues.values_mut().any(busy)
+        self.queues.values_mut().any(busy) || self.copies.is_busy()
     }
 
-    /// Stops using HSA and closes the file. Records dispatches in flight as unfinished. The next call does the same for
-    /// later dispatches.
+    /// Stops using HSA and closes the file. Records dispatches and copies in flight as unfinished. The next call does the
+    /// same for later ones.
     pub fn stop(&mut self) {
         let ids: Vec<u32> = self.queues.keys().copied().collect();
         for id in ids {
@@ -659,6 +629,7 @@ impl Completer {
             self.queues.insert(id, queue);
         }
         self.record_calls();
+        self.copies.stop(&mut self.file, &self.agents);
         self.record_markers();
         self.file.close();
     }
@@ -671,7 +642,7 @@ impl Completer {
             packet_origins::remove(address);
         }
         self.polled_queues.clear();
-        self.agents.clear();
+        self.agents.release();
         self.program_signal_times.clear();
         self.unused_signals.clear();
     }

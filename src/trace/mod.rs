@@ -10,7 +10,8 @@
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
 //! | the program's own completion signals | [`watched_signals`] |
-//! | the dispatch's kernel, times and record | [`complete`], [`kernel_index`], [`dispatch_clock`] |
+//! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
+//! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
 //!
 //! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to the
@@ -18,11 +19,14 @@
 //!
 //! [`session`] manages the trace of this process from its start to its end.
 
+mod agents;
 mod atomics;
 pub mod calls;
 mod capture;
 mod clock;
 mod complete;
+pub mod copies;
+mod copy_records;
 mod dispatch_clock;
 mod fifo;
 mod file;

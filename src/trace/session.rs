@@ -4,7 +4,7 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, markers, packet_origins, recording, wakeup, watched_signals};
+use super::{calls, copies, markers, packet_origins, recording, wakeup, watched_signals};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -63,6 +63,7 @@ fn trace() -> Option<&'static Trace> {
 pub fn in_child(is_owner: bool) {
     BELONGS_TO_PARENT.store(TRACE.get().is_some(), Ordering::Relaxed);
     calls::in_child(is_owner);
+    copies::turn_off();
     markers::in_child();
 }
 
@@ -161,7 +162,10 @@ impl Trace {
         wakeup::sleep_while(
             || {
                 self.scheduled().is_empty()
-                    && (is_stopped() || !calls::has_records() && !markers::has_records())
+                    && (is_stopped()
+                        || !calls::has_records()
+                            && !copies::has_records()
+                            && !markers::has_records())
             },
             deadline,
         );
@@ -339,7 +343,7 @@ fn schedule(queue: u32) {
     }
 }
 
-/// At the program's exit: waits up to `limit` for dispatches in flight, records the rest as unfinished and closes the
+/// At the program's exit: waits up to `limit` for dispatches and copies in flight, records the rest as unfinished and closes the
 /// file. Afterwards the trace does not use HSA.
 pub fn finish(limit: Duration) {
     let Some(trace) = trace() else {
@@ -446,6 +450,7 @@ pub fn flush(limit: Duration) -> bool {
         return true;
     };
     let begin = Instant::now();
+    let time = now();
     let delayed = doorbell::delayed();
     let mut pushed = None;
     let mut try_flush = |completer: &mut Completer| {
@@ -455,7 +460,7 @@ pub fn flush(limit: Duration) -> bool {
             return true;
         }
         let pushed = pushed.get_or_insert_with(|| completer.pushed());
-        completer.has_processed(pushed)
+        completer.has_processed(pushed, time)
     };
     loop {
         // Not under the completer's lock: see the lock order in src/README.md.
@@ -468,7 +473,7 @@ pub fn flush(limit: Duration) -> bool {
         }
         if begin.elapsed() >= limit {
             diagnostics::lost(format_args!(
-                "devprof_trace_flush: dispatches still run after {} ms (DEVPROF_SYNC_MS); they are recorded when they are complete",
+                "devprof_trace_flush: dispatches or copies still run after {} ms (DEVPROF_SYNC_MS); they are recorded when they are complete",
                 limit.as_millis()
             ));
             return false;

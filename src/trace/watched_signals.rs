@@ -133,11 +133,26 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch(u32);
 
+impl Watch {
+    /// The watch as a number, for code that does not know this type.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The watch with this [`Watch::number`].
+    pub fn from_number(number: u32) -> Watch {
+        Watch(number)
+    }
+}
+
 /// The result of a complete watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
     /// See [`Kind`]. `None`: unknown.
     pub time: Option<DispatchTime>,
+    /// What the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in ticks of
+    /// the agent's clock; 0 if that is unknown.
+    pub raw: DispatchTime,
 }
 
 /// Reads signals: HSA's, or those of a test's model.
@@ -212,6 +227,9 @@ struct Slot {
     is_known: AtomicU32,
     /// Where the slot is in its bucket.
     way: AtomicU32,
+    /// [`Completed::raw`].
+    raw_start: AtomicU64,
+    raw_end: AtomicU64,
 }
 
 /// Watched signals with the same hash. 0, or the result of [`word`]. One cache line.
@@ -358,8 +376,12 @@ impl Table {
                     start: slot.start.load(Ordering::Relaxed),
                     end: slot.end.load(Ordering::Relaxed),
                 });
+                let raw = DispatchTime {
+                    start: slot.raw_start.load(Ordering::Relaxed),
+                    end: slot.raw_end.load(Ordering::Relaxed),
+                };
                 self.free_slot(watch.0);
-                return Some(Completed { time });
+                return Some(Completed { time, raw });
             }
             _ => return None,
         }
@@ -485,15 +507,19 @@ impl Table {
         if value > 0 {
             return None;
         }
-        let time = if value != 0 {
-            None
-        } else if slot.is_copy.load(Ordering::Relaxed) != 0 {
-            signals.copy_time(signal)
-        } else {
-            let time = signals.raw_time(signal);
-            (time.end != slot.end.load(Ordering::Relaxed)).then_some(time)
-        };
-        Some(Completed { time })
+        let (mut time, mut raw) = (None, DispatchTime::default());
+        if value == 0 {
+            // Otherwise the times are those of an earlier packet.
+            let written = Some(signals.raw_time(signal))
+                .filter(|time| time.end != slot.end.load(Ordering::Relaxed));
+            if slot.is_copy.load(Ordering::Relaxed) != 0 {
+                time = signals.copy_time(signal);
+                raw = written.unwrap_or_default();
+            } else {
+                time = written;
+            }
+        }
+        Some(Completed { time, raw })
     }
 
     /// Copies the signal's value and times to its slot. Returns false if the watch is already over.
@@ -527,9 +553,11 @@ impl Table {
         };
         // If `poll` reads what the program or the GPU writes after this call, its compare-and-swap fails.
         fence(Ordering::Release);
-        let time = self
-            .read(signals, slot, signal, old)
-            .and_then(|completed| completed.time);
+        let completed = self.read(signals, slot, signal, old);
+        let raw = completed.map_or(DispatchTime::default(), |completed| completed.raw);
+        let time = completed.and_then(|completed| completed.time);
+        slot.raw_start.store(raw.start, Ordering::Relaxed);
+        slot.raw_end.store(raw.end, Ordering::Relaxed);
         slot.is_known
             .store(time.is_some().into(), Ordering::Relaxed);
         let DispatchTime { start, end } = time.unwrap_or_default();
@@ -638,10 +666,16 @@ mod tests {
 
     fn known(start: u64, end: u64) -> Option<Completed> {
         let time = Some(DispatchTime { start, end });
-        Some(Completed { time })
+        Some(Completed {
+            time,
+            raw: DispatchTime::default(),
+        })
     }
 
-    const UNKNOWN: Option<Completed> = Some(Completed { time: None });
+    const UNKNOWN: Option<Completed> = Some(Completed {
+        time: None,
+        raw: DispatchTime { start: 0, end: 0 },
+    });
 
     /// A table, and a signal that is watched in it.
     fn watched(kind: Kind) -> (Table, Model, Watch) {
@@ -660,6 +694,13 @@ mod tests {
         assert_eq!(table.slots_of(SIGNAL).count(), 0);
         let (table, model, watch) = watched(Kind::Copy);
         model.complete(10, 20);
+        let raw = DispatchTime { start: 10, end: 20 };
+        let completed = known(1, 2).map(|completed| Completed { raw, ..completed });
+        assert_eq!(table.poll(&model, watch), completed);
+        // A copy engine does not write the times of a packet.
+        let (table, model, watch) = watched(Kind::Copy);
+        model.value.set(0);
+        table.changing(&model, SIGNAL);
         assert_eq!(table.poll(&model, watch), known(1, 2));
     }
 
@@ -840,7 +881,10 @@ mod loom_tests {
     fn time(number: u64) -> Option<Completed> {
         let (start, end) = (10 * number, 10 * number + 1);
         let time = Some(DispatchTime { start, end });
-        Some(Completed { time })
+        Some(Completed {
+            time,
+            raw: DispatchTime::default(),
+        })
     }
 
     /// The program launches two kernels with one signal, which it resets in between and destroys at the end.
@@ -948,7 +992,13 @@ mod loom_tests {
             let (table, model) = (&shared.table, &shared.model);
             for watch in watches.into_iter().flatten() {
                 let result = table.poll(model, watch);
-                assert_eq!(result, Some(Completed { time: None }));
+                assert_eq!(
+                    result,
+                    Some(Completed {
+                        time: None,
+                        raw: DispatchTime::default()
+                    })
+                );
             }
             assert_eq!(table.slots_of(SIGNAL).count(), 0);
             assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);

@@ -1,4 +1,4 @@
-//! The description of a GPU that a trace records.
+//! The descriptions of agents that a trace records.
 
 use super::api::{check, loaded_api};
 use super::query;
@@ -6,15 +6,19 @@ use crate::gpu::runtime::Error;
 use crate::support::settings::settings;
 use hsa_abi::{
     AgentHandle, HSA_AGENT_INFO_NODE, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
-    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, Status,
+    HSA_AMD_AGENT_INFO_PRODUCT_NAME, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEVICE_TYPE_CPU,
+    HSA_DEVICE_TYPE_GPU, Status,
 };
 
-pub struct Gpu {
+pub struct Description {
+    pub is_gpu: bool,
     /// Index in HSA's list of all agents.
     pub index: u32,
+    /// A GPU's target, or a CPU's name.
     pub target: String,
     pub product: Option<String>,
     pub node: u32,
+    /// A CPU's cores.
     pub compute_units: u32,
     /// Ticks of its clock per second; 0 if unknown.
     pub frequency: u64,
@@ -50,13 +54,18 @@ pub fn index_of_hip_device(number: u64) -> Option<u32> {
     index(*all().get(number)?)
 }
 
-/// The description of a GPU; `None` for another agent.
-pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
+/// The description of a GPU or a CPU; `None` for another agent.
+pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
     let api = loaded_api()?;
     let all = query::all_agents(api)?;
-    let (agents, _) = query::agents(api)?;
-    let Some(gpu) = agents.gpus.into_iter().find(|gpu| gpu.id.0 == handle.0) else {
+    // The program's copies may name anything.
+    let Some(index) = all.iter().position(|&other| other == handle) else {
         return Ok(None);
+    };
+    let is_gpu = match query::device(api, handle)? {
+        HSA_DEVICE_TYPE_GPU => true,
+        HSA_DEVICE_TYPE_CPU => false,
+        _ => return Ok(None),
     };
     let number = |attribute| {
         let mut value = 0u32;
@@ -87,9 +96,10 @@ pub fn describe(handle: AgentHandle) -> Result<Option<Gpu>, Error> {
         )
     };
     let product = query::string(&product).trim().to_owned();
-    Ok(Some(Gpu {
-        index: all.iter().position(|&other| other == handle).unwrap_or(0) as u32,
-        target: gpu.name,
+    Ok(Some(Description {
+        is_gpu,
+        index: index as u32,
+        target: query::agent(api, handle)?.name,
         product: (named == Status::SUCCESS && !product.is_empty()).then_some(product),
         node: number(HSA_AGENT_INFO_NODE)?,
         compute_units: number(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)?,

@@ -4,8 +4,9 @@ use super::api::{self, Api};
 use super::staging::{BATCH, Staging};
 use super::{query, wait};
 use crate::gpu::runtime::*;
-use crate::support::sync::lock;
+use crate::support::sync::{Busy, lock};
 use hsa_abi::{AgentHandle, ExecutableHandle};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
@@ -25,6 +26,15 @@ struct PerAgent {
 }
 
 static HSA: OnceLock<Hsa> = OnceLock::new();
+
+thread_local! {
+    static IS_COPYING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is in one of devprof's own copies.
+pub fn is_copying() -> bool {
+    IS_COPYING.get()
+}
 
 /// HSA, if it was found before.
 pub fn known() -> Option<&'static Hsa> {
@@ -63,6 +73,8 @@ impl Hsa {
     }
 
     fn with_staging<T>(&self, agent: AgentId, work: impl FnOnce(&mut Staging) -> T) -> T {
+        // `None`: a signal handler interrupted this thread while it copied.
+        let _copying = Busy::begin(&IS_COPYING);
         let mut agents = lock(&self.agents);
         let PerAgent { cpu, staging } = &mut *agents;
         let staging = staging

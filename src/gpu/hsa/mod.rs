@@ -3,6 +3,7 @@
 pub mod api;
 pub mod clock;
 pub mod cooperative;
+pub mod copy_hooks;
 pub mod doorbell;
 pub mod gpus;
 pub mod hip;

@@ -82,7 +82,7 @@ pub fn agents(api: &Api) -> Result<(Agents, Option<AgentHandle>), Error> {
     let mut cpu = None;
     for handle in all_agents(api)? {
         let described = device(api, handle).and_then(|device| match device {
-            HSA_DEVICE_TYPE_GPU => gpu(api, handle).map(|gpu| agents.gpus.push(gpu)),
+            HSA_DEVICE_TYPE_GPU => agent(api, handle).map(|gpu| agents.gpus.push(gpu)),
             HSA_DEVICE_TYPE_CPU => {
                 cpu.get_or_insert(handle);
                 Ok(())
@@ -102,7 +102,8 @@ pub fn is_gpu(api: &Api, handle: AgentHandle) -> Result<bool, Error> {
     device(api, handle).map(|device| device == HSA_DEVICE_TYPE_GPU)
 }
 
-fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
+/// An agent's `hsa_device_type_t`.
+pub fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     let mut device = 0u32;
     // SAFETY: the attribute is a 32-bit enumeration.
     let status = unsafe {
@@ -111,7 +112,8 @@ fn device(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
     check("hsa_agent_get_info(HSA_AGENT_INFO_DEVICE)", status).map(|()| device)
 }
 
-fn gpu(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
+/// An agent's name.
+pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
     let mut name = [0u8; 64];
     // SAFETY: the attribute is char[64].
     let status =

@@ -108,7 +108,7 @@ probes! {
 ///
 /// # Safety
 /// `table` is ROCr's, as passed to `OnLoad`, and not accessed otherwise while it is borrowed.
-unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
+pub unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
     // SAFETY: the caller's promise; the version contains the table's size, and the slots follow it.
     unsafe {
         let version = &raw mut (*table).version;
@@ -123,30 +123,42 @@ unsafe fn functions<'a>(table: *mut AmdExtPrefix) -> &'a mut [Function] {
 /// As [`functions`]; `rocr` is a function of the library that owns the table.
 pub unsafe fn find(table: *mut AmdExtPrefix, rocr: *const c_void) -> QueueFunctionSlots {
     // SAFETY: the caller's promise.
+    unsafe {
+        QueueFunctionSlots {
+            create: find_slot(table, rocr, c"hsa_amd_queue_create"),
+            acquire: find_slot(table, rocr, c"hsa_amd_counted_queue_acquire"),
+            release: find_slot(table, rocr, c"hsa_amd_counted_queue_release"),
+        }
+    }
+}
+
+/// Finds the slot of one function, which has up to seven arguments, each passed in a register or as one word on the
+/// stack, and which fails if all of them are null.
+///
+/// # Safety
+/// As [`find`].
+pub unsafe fn find_slot(
+    table: *mut AmdExtPrefix,
+    rocr: *const c_void,
+    name: &CStr,
+) -> Option<usize> {
+    // SAFETY: the caller's promise.
     let functions = unsafe { functions(table) };
     let end = functions.len().min(FIRST + PROBES);
     if end <= FIRST {
-        return QueueFunctionSlots::default();
+        return None;
     }
-    let mut find = |name: &CStr| {
-        let exported = loader::exported_by_file_of(rocr, name)?;
-        let saved = functions[FIRST..end].to_vec();
-        for (slot, probe) in functions[FIRST..end].iter_mut().zip(ALL) {
-            *slot = probe as Function;
-        }
-        PROBED.set(None);
-        // SAFETY: a function of ROCr with up to seven arguments, each passed in a register or as one word on the stack.
-        // All of them are null, so a function that does not call through the table fails its first argument check.
-        unsafe {
-            type Seven = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64) -> u32;
-            std::mem::transmute::<*mut c_void, Seven>(exported)(0, 0, 0, 0, 0, 0, 0);
-        }
-        functions[FIRST..end].copy_from_slice(&saved);
-        PROBED.get().map(|n| FIRST + n)
-    };
-    QueueFunctionSlots {
-        create: find(c"hsa_amd_queue_create"),
-        acquire: find(c"hsa_amd_counted_queue_acquire"),
-        release: find(c"hsa_amd_counted_queue_release"),
+    let exported = loader::exported_by_file_of(rocr, name)?;
+    let saved = functions[FIRST..end].to_vec();
+    for (slot, probe) in functions[FIRST..end].iter_mut().zip(ALL) {
+        *slot = probe as Function;
     }
+    PROBED.set(None);
+    // SAFETY: the caller's promise. A function that does not call through the table fails its first argument check.
+    unsafe {
+        type Seven = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64) -> u32;
+        std::mem::transmute::<*mut c_void, Seven>(exported)(0, 0, 0, 0, 0, 0, 0);
+    }
+    functions[FIRST..end].copy_from_slice(&saved);
+    PROBED.get().map(|n| FIRST + n)
 }

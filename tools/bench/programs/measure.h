@@ -116,7 +116,7 @@ static inline uint64_t preemptions() {
 }
 
 // A number that the naive tool exports about its handlers; `missing` for other tools.
-static uint64_t handler_statistic(const char *what, uint64_t missing) {
+static inline uint64_t handler_statistic(const char *what, uint64_t missing) {
   const char *tools = getenv("HSA_TOOLS_LIB"), *space = tools ? strrchr(tools, ' ') : nullptr;
   const char *last = space ? space + 1 : tools;
   void *tool = last && *last ? dlopen(last, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
@@ -126,7 +126,7 @@ static uint64_t handler_statistic(const char *what, uint64_t missing) {
 
 // Nanoseconds of CPU time that a tool has used on other threads: devprof's threads, and the naive tool's handlers on
 // ROCr's thread.
-static uint64_t time_on_other_threads() {
+static inline uint64_t time_on_other_threads() {
   uint64_t time = 0;
   DIR *tasks = opendir("/proc/self/task");
   while (dirent *task = tasks ? readdir(tasks) : nullptr) {
@@ -145,7 +145,7 @@ static uint64_t time_on_other_threads() {
   return time + handler_statistic("handler_time", 0);
 }
 
-static void avoid_the_last_processor() {
+static inline void avoid_the_last_processor() {
   cpu_set_t others;
   CPU_ZERO(&others);
   for (long n = 0; n < std::max(sysconf(_SC_NPROCESSORS_ONLN) - 1, 1l); n++)
@@ -176,7 +176,7 @@ static inline uint64_t ticks() {
   return __rdtsc();
 }
 
-static double tick_ns() {
+static inline double tick_ns() {
   uint64_t time = now(CLOCK_MONOTONIC), first = ticks();
   while (now(CLOCK_MONOTONIC) - time < 20000000)
     ;

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tracefile::format::Count;
+use tracefile::format::{Count, flag};
 use tracefile::reader::{Item, Reader};
 
 #[derive(Args)]
@@ -17,7 +17,7 @@ pub struct Options {
     #[arg(long, default_value_t = 9)]
     runs: usize,
     /// The programs to run
-    #[arg(long, value_delimiter = ',', default_value = "aql,hip")]
+    #[arg(long, value_delimiter = ',', default_value = "aql,hip,copy")]
     programs: Vec<Program>,
     /// Run only the first case of each program: no idle queues, one thread, one packet per doorbell
     #[arg(long)]
@@ -30,6 +30,8 @@ enum Program {
     Aql,
     /// hipLaunchKernel
     Hip,
+    /// hsa_amd_memory_async_copy
+    Copy,
 }
 
 /// One way to launch kernels.
@@ -73,6 +75,7 @@ impl Program {
         match self {
             Program::Aql => "raw AQL",
             Program::Hip => "HIP",
+            Program::Copy => "copies",
         }
     }
 
@@ -89,6 +92,8 @@ impl Program {
         let idle_name = match self {
             Program::Aql => "idle queues",
             Program::Hip => "idle streams",
+            // `run` measures them in another way.
+            Program::Copy => return Vec::new(),
         };
         let mut cases: Vec<Case> = IDLE
             .map(|idle| Case {
@@ -191,6 +196,10 @@ pub fn run(options: &Options) -> Result<(), String> {
     fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
     build(&dir)?;
     for &program in &options.programs {
+        if program == Program::Copy {
+            print!("{}", copies_table(&dir, options.runs)?);
+            continue;
+        }
         let mut cases = program.cases();
         cases.truncate(if options.short { 1 } else { cases.len() });
         let mut measured: Vec<Measured> = cases.into_iter().map(Measured::new).collect();
@@ -229,7 +238,9 @@ $tool -DNAIVE $programs/intercept.cpp -o naive.so
 $tool $programs/counts.cpp -o counts.so
 $hip --offload-device-only --no-gpu-bundle-output $programs/kernel.hip -o kernel.co
 $hip -c $programs/kernel.hip -o kernel.o
+$tool $programs/naive-copies.cpp -o naive-copies.so
 clang++-23 -O2 -Wall $programs/launch-aql.cpp -o launch-aql -lhsa-runtime64
+clang++-23 -O2 -Wall $programs/copy-hsa.cpp -o copy-hsa -lhsa-runtime64
 clang++-23 -O2 -Wall -c $programs/launch-hip.cpp -o launch-hip.o
 clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64",
         dir.display(),
@@ -275,6 +286,7 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
             case.signals.name()
         ),
         Program::Hip => format!("GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads}"),
+        Program::Copy => "./copy-hsa".to_owned(),
     };
     let script = format!(
         "cd {dir}
@@ -417,6 +429,7 @@ impl Program {
         match self {
             Program::Aql => Devprof,
             Program::Hip => Calls,
+            Program::Copy => Devprof,
         }
     }
 }
@@ -546,6 +559,87 @@ fn singles_table(program: Program, measured: &[Measured]) -> String {
         table.push('\n');
     }
     table
+}
+
+/// The cost of a copy without a tool, in a trace without and with copies, and with the naive tool.
+fn copies_table(dir: &Path, runs: usize) -> Result<String, String> {
+    let library = library();
+    let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
+    let traced = format!(
+        "HSA_TOOLS_LIB={} DEVPROF_TRACE={}",
+        library.display(),
+        trace.display()
+    );
+    let variants = [
+        ("no tool", String::new()),
+        ("devprof, without copies", traced.clone()),
+        ("devprof", format!("{traced} DEVPROF_TRACE_COPIES=1")),
+        ("naive", "HSA_TOOLS_LIB=./naive-copies.so".into()),
+    ];
+    let mut costs = variants.each_ref().map(|_| Vec::new());
+    for round in 0..runs {
+        for n in 0..variants.len() {
+            let n = if round % 2 == 0 {
+                n
+            } else {
+                variants.len() - 1 - n
+            };
+            let (name, environment) = &variants[n];
+            let output = in_root(&format!(
+                "cd {dir}
+env HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 {environment} timeout 60 ./copy-hsa",
+                dir = dir.display()
+            ))?;
+            let numbers: Vec<f64> = output
+                .split_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let [cost, copies] = numbers[..] else {
+                return Err(format!("copies, {name}: printed {output}"));
+            };
+            if n == 2 {
+                check_copies(&trace, copies as u64)?;
+            }
+            costs[n].push(cost);
+        }
+    }
+    let _ = fs::remove_file(&trace);
+    let added = |of: usize| {
+        let pairs = costs[of].iter().zip(&costs[0]);
+        spread(pairs.map(|(of, none)| of - none).collect())
+    };
+    Ok(format!(
+        "CPU time of a copy and the reset of its signal, ns:\n\n\
+         | no tool | {}, added | {}, added | {}, added |\n| ---: | ---: | ---: | ---: |\n\
+         | {:.0} | {} | {} | {} |\n\n",
+        variants[1].0,
+        variants[2].0,
+        variants[3].0,
+        median(costs[0].clone()),
+        added(1),
+        added(2),
+        added(3)
+    ))
+}
+
+/// Checks that all copies were recorded, with times.
+fn check_copies(trace: &Path, copies: u64) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", trace.display());
+    let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
+    let mut timed = 0;
+    while let Some(item) = reader.next_item().map_err(|e| fail(&e))? {
+        match item {
+            Ok(Item::Copy(copy)) => {
+                timed += u64::from(copy.head.flags.get() & flag::CLOCK != flag::CLOCK_NONE);
+            }
+            Ok(_) => {}
+            Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
+        }
+    }
+    match timed == copies {
+        true => Ok(()),
+        false => Err(format!("{timed} of {copies} copies have times")),
+    }
 }
 
 /// The effect of idle queues on a launch.

@@ -1,9 +1,10 @@
-//! Copies: synchronous ones, and those of the copy engine. The engine is a thread that executes the copies whose
-//! dependencies are met, in the order of their requests. Every copy is checked against the allocations
+//! Copies: synchronous ones, and asynchronous ones. A thread executes the asynchronous copies whose dependencies are met,
+//! in the order of their requests. Every copy is checked against the allocations
 //! ([`crate::memory::allocations::Memory::check_copy`]).
 
+use crate::device::clock::system_ticks;
 use crate::faults::plan::CopyFault;
-use crate::signals::{changes, pool};
+use crate::signals::{changes, copy_times, pool};
 use crate::state::with;
 use crate::sync::locked;
 use gpu_model::exec::clock_ticks;
@@ -11,24 +12,48 @@ use hsa_abi::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{
-    AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
+    Ordering::Release,
 };
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub struct Job {
+/// Bytes to copy.
+#[derive(Clone, Copy)]
+pub struct Piece {
     /// Addresses in this process, not those that the program uses.
     pub to: usize,
     pub from: usize,
     pub size: usize,
+}
+
+/// What executes a copy, and where its times are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Executor {
+    /// A copy engine. Its times are next to the `amd_signal_t` ([`copy_times`]).
+    Engine,
+    /// A kernel of the runtime. Its times are in the `amd_signal_t`.
+    Kernel,
+    /// The host. Its times are in the `amd_signal_t`, and of the system's clock.
+    Host,
+}
+
+pub struct Job {
+    /// The fault applies to each piece.
+    pub pieces: Vec<Piece>,
+    pub executor: Executor,
     pub fault: Option<CopyFault>,
     pub dependencies: Vec<SignalHandle>,
     pub completion: SignalHandle,
 }
 
+/// Whether copies have times (`hsa_amd_profiling_async_copy_enable`).
+pub static HAS_TIMES: AtomicBool = AtomicBool::new(false);
+
 #[derive(Default)]
 struct Engine {
-    jobs: VecDeque<Job>,
+    /// With whether they have times.
+    jobs: VecDeque<(Job, bool)>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
 }
@@ -112,8 +137,12 @@ pub fn check(to: usize, from: usize, size: usize) -> Result<(usize, usize), Stat
 
 /// Queues a copy for the engine.
 pub fn start(job: Job) -> Status {
+    let has_times = HAS_TIMES.load(Acquire);
+    if has_times {
+        copy_times::requested(job.completion, job.executor != Executor::Host);
+    }
     let mut engine = locked(&ENGINE);
-    engine.jobs.push_back(job);
+    engine.jobs.push_back((job, has_times));
     if engine.thread.is_none() {
         engine.stop = false;
         let thread = std::thread::Builder::new()
@@ -146,7 +175,7 @@ fn run() {
                 // A kernel changes a dependency without a notification.
                 idle = Duration::from_millis(1);
             }
-            let next = engine.jobs.iter().position(|job| {
+            let next = engine.jobs.iter().position(|(job, _)| {
                 job.dependencies.iter().all(|&signal| {
                     // SAFETY: signals that a copy depends on live until it is done, as HSA requires.
                     let signal = unsafe { pool::get(signal) };
@@ -156,24 +185,34 @@ fn run() {
             next.and_then(|n| engine.jobs.remove(n))
         };
         match ready {
-            Some(job) => execute(&job),
+            Some((job, has_times)) => execute(&job, has_times),
             None => changes::wait_since(seen, idle),
         }
     }
 }
 
-fn execute(job: &Job) {
-    let start = clock_ticks();
+fn execute(job: &Job, has_times: bool) {
+    let clock = match job.executor {
+        Executor::Host => system_ticks,
+        Executor::Engine | Executor::Kernel => clock_ticks,
+    };
+    let start = clock();
     if job.fault != Some(CopyFault::Error) {
-        // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
-        unsafe { transfer(job.to, job.from, job.size, job.fault) };
+        for &Piece { to, from, size } in &job.pieces {
+            // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
+            unsafe { transfer(to, from, size, job.fault) };
+        }
     }
     // SAFETY: the program keeps the signal until the copy is done.
     let Some(signal) = (unsafe { pool::get(job.completion) }) else {
-        return;
+        die("the completion signal of a copy was destroyed before the copy was complete");
     };
-    signal.start_ts.store(start, Release);
-    signal.end_ts.store(clock_ticks(), Release);
+    if has_times && job.executor == Executor::Engine {
+        copy_times::executed(job.completion, start, clock());
+    } else if has_times {
+        signal.start_ts.store(start, Release);
+        signal.end_ts.store(clock(), Release);
+    }
     match job.fault {
         Some(CopyFault::Drop) => return,
         Some(CopyFault::Error) => signal.value.store(-1, Release),
@@ -190,6 +229,7 @@ pub fn stop() {
         let mut engine = locked(&ENGINE);
         engine.stop = true;
         engine.jobs.clear();
+        HAS_TIMES.store(false, Release);
         engine.thread.take()
     };
     changes::notify();

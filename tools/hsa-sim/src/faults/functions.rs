@@ -10,6 +10,8 @@ pub const COPIES: &[&str] = &[
     "hsa_memory_copy",
     "hsa_amd_memory_async_copy",
     "hsa_amd_memory_async_copy_on_engine",
+    "hsa_amd_memory_async_copy_rect",
+    "hsa_amd_memory_async_batch_copy",
 ];
 
 /// The kind of a function's result.

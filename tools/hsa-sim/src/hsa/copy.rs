@@ -1,9 +1,14 @@
 //! Copies and fills.
 
-use crate::copies::{self, Job};
+use crate::copies::{self, Executor, Job, Piece};
 use crate::faults::injection;
 use crate::results::status;
+use crate::signals::pool;
 use crate::state::with;
+use hsa_abi::newer::{
+    HSA_AMD_MEMORY_COPY_OP_LINEAR, HSA_AMD_MEMORY_COPY_OP_LINEAR_BROADCAST,
+    HSA_AMD_MEMORY_COPY_OP_VERSION, MemoryCopyOp,
+};
 use hsa_abi::*;
 use std::ffi::c_void;
 
@@ -52,6 +57,90 @@ pub unsafe fn hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -
     }))
 }
 
+/// Copies the list of signals that a copy depends on.
+///
+/// # Safety
+/// There are `count` signals.
+unsafe fn dependencies(
+    count: u32,
+    signals: *const SignalHandle,
+) -> Result<Vec<SignalHandle>, Status> {
+    if (count > 0) == signals.is_null() {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller's promise.
+    let all = unsafe { std::slice::from_raw_parts(signals, count as usize) }.to_vec();
+    // SAFETY: a handle of this runtime, or 0.
+    let is_unknown = |&signal: &SignalHandle| unsafe { pool::get(signal) }.is_none();
+    if all.iter().any(is_unknown) {
+        return Err(Status::INVALID_SIGNAL);
+    }
+    Ok(all)
+}
+
+/// Requests a copy. `executor` gets the numbers of the destination's and the source's agent, and whether there are copy
+/// engines.
+#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
+unsafe fn linear(
+    to: *mut c_void,
+    to_agent: AgentHandle,
+    from: *const c_void,
+    from_agent: AgentHandle,
+    size: usize,
+    count: u32,
+    signals: *const SignalHandle,
+    completion: SignalHandle,
+    executor: impl FnOnce(usize, usize, bool) -> Result<Executor, Status>,
+) -> Result<(), Status> {
+    if to.is_null() || from.is_null() {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies(count, signals) }?;
+    let executor = with(|state| {
+        let (to, from) = (
+            state.agents.number(to_agent)?,
+            state.agents.number(from_agent)?,
+        );
+        executor(to, from, state.settings.copy_engines)
+    })?;
+    // SAFETY: a handle of this runtime, or 0.
+    if unsafe { pool::get(completion) }.is_none() {
+        return Err(Status::INVALID_SIGNAL);
+    }
+    // As in ROCr, nothing is copied, and the signal does not change.
+    if size == 0 {
+        return Ok(());
+    }
+    let (to, from) = copies::check(to as usize, from as usize, size)?;
+    started(copies::start(Job {
+        pieces: vec![Piece { to, from, size }],
+        executor,
+        fault: injection::copy_fault(),
+        dependencies,
+        completion,
+    }))
+}
+
+fn started(status: Status) -> Result<(), Status> {
+    match status {
+        Status::SUCCESS => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// What copies between two agents, by their numbers: the CPU is 0.
+fn executor_of(to: usize, from: usize, has_engines: bool) -> Executor {
+    match (to, from) {
+        (0, 0) => Executor::Host,
+        (to, from) if to == from || !has_engines => Executor::Kernel,
+        _ => Executor::Engine,
+    }
+}
+
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
@@ -67,37 +156,26 @@ pub unsafe fn hsa_amd_memory_async_copy(
     dependencies: *const SignalHandle,
     completion: SignalHandle,
 ) -> Status {
-    if to.is_null() || from.is_null() || (count > 0) == dependencies.is_null() {
-        return Status::INVALID_ARGUMENT;
-    }
-    if completion == SignalHandle(0) {
-        return Status::INVALID_SIGNAL;
-    }
-    let agents = with(|state| {
-        state.agents.number(to_agent)?;
-        state.agents.number(from_agent).map(|_| ())
-    });
-    let (to, from) = match agents.and_then(|()| copies::check(to as usize, from as usize, size)) {
-        Ok(addresses) => addresses,
-        Err(status) => return status,
-    };
-    let dependencies = if count == 0 {
-        Vec::new()
-    } else {
-        // SAFETY: the caller's promise: `count` signals.
-        unsafe { std::slice::from_raw_parts(dependencies, count as usize) }.to_vec()
-    };
-    copies::start(Job {
-        to,
-        from,
-        size,
-        fault: injection::copy_fault(),
-        dependencies,
-        completion,
+    // SAFETY: the caller's promise.
+    status(unsafe {
+        linear(
+            to,
+            to_agent,
+            from,
+            from_agent,
+            size,
+            count,
+            dependencies,
+            completion,
+            |to, from, has_engines| Ok(executor_of(to, from, has_engines)),
+        )
     })
 }
 
-/// See `hsa_ext_amd.h`. There is one engine.
+/// The copy engines of each GPU.
+const ENGINES: u32 = HSA_AMD_SDMA_ENGINE_0 | HSA_AMD_SDMA_ENGINE_1;
+
+/// See `hsa_ext_amd.h`.
 ///
 /// # Safety
 /// As specified in `hsa_ext_amd.h`.
@@ -111,12 +189,12 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
     count: u32,
     dependencies: *const SignalHandle,
     completion: SignalHandle,
-    _engine: u32,
-    _force: bool,
+    engine: u32,
+    force: bool,
 ) -> Status {
     // SAFETY: the caller's promise.
-    unsafe {
-        hsa_amd_memory_async_copy(
+    status(unsafe {
+        linear(
             to,
             to_agent,
             from,
@@ -125,6 +203,177 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
             count,
             dependencies,
             completion,
+            |to, from, has_engines| {
+                if !engine.is_power_of_two() || engine & ENGINES == 0 {
+                    return Err(Status::INVALID_ARGUMENT);
+                }
+                Ok(match executor_of(to, from, has_engines) {
+                    Executor::Kernel if force && has_engines => Executor::Engine,
+                    executor => executor,
+                })
+            },
         )
+    })
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+#[expect(clippy::too_many_arguments, reason = "HSA's signature")]
+pub unsafe fn hsa_amd_memory_async_copy_rect(
+    to: *const PitchedPointer,
+    to_offset: *const Dim3,
+    from: *const PitchedPointer,
+    from_offset: *const Dim3,
+    range: *const Dim3,
+    agent: AgentHandle,
+    direction: u32,
+    count: u32,
+    signals: *const SignalHandle,
+    completion: SignalHandle,
+) -> Status {
+    /// `hsaHostToHost`
+    const HOST_TO_HOST: u32 = 0;
+    let run = || {
+        // SAFETY: the caller's promise: structs or null.
+        let (to, to_offset, from, from_offset, range) = unsafe {
+            (
+                to.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
+                to_offset.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
+                from.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
+                from_offset.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
+                range.as_ref().ok_or(Status::INVALID_ARGUMENT)?,
+            )
+        };
+        // SAFETY: the caller's promise.
+        let dependencies = unsafe { dependencies(count, signals) }?;
+        if direction == HOST_TO_HOST {
+            return Err(Status::INVALID_ARGUMENT);
+        }
+        let has_engines = with(|state| {
+            state.agents.gpu(agent)?;
+            Ok(state.settings.copy_engines)
+        })?;
+        // SAFETY: a handle of this runtime, or 0.
+        if unsafe { pool::get(completion) }.is_none() {
+            return Err(Status::INVALID_SIGNAL);
+        }
+        if range.x == 0 || range.y == 0 || range.z == 0 {
+            return Ok(());
+        }
+        if !has_engines {
+            return Err(Status::OUT_OF_RESOURCES);
+        }
+        let row = |pointer: &PitchedPointer, offset: &Dim3, y: u32, z: u32| {
+            (pointer.base as usize)
+                .wrapping_add(offset.x as usize)
+                .wrapping_add((offset.y + y) as usize * pointer.pitch)
+                .wrapping_add((offset.z + z) as usize * pointer.slice)
+        };
+        let size = range.x as usize;
+        let mut pieces = Vec::new();
+        for (z, y) in (0..range.z).flat_map(|z| (0..range.y).map(move |y| (z, y))) {
+            let (to, from) =
+                copies::check(row(to, to_offset, y, z), row(from, from_offset, y, z), size)?;
+            pieces.push(Piece { to, from, size });
+        }
+        started(copies::start(Job {
+            pieces,
+            executor: Executor::Engine,
+            fault: injection::copy_fault(),
+            dependencies,
+            completion,
+        }))
+    };
+    status(run())
+}
+
+/// See `hsa_ext_amd.h`. Exchanges and indirect copies are not simulated.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+pub unsafe fn hsa_amd_memory_async_batch_copy(
+    ops: *const MemoryCopyOp,
+    op_count: u32,
+    count: u32,
+    signals: *const SignalHandle,
+) -> Status {
+    if ops.is_null() || op_count == 0 {
+        return Status::INVALID_ARGUMENT;
     }
+    // SAFETY: the caller's promise.
+    let ops = unsafe { std::slice::from_raw_parts(ops, op_count as usize) };
+    let mut jobs = Vec::new();
+    for op in ops {
+        // SAFETY: the caller's promise.
+        match unsafe { batch_job(op, count, signals) } {
+            Ok(job) => jobs.push(job),
+            Err(error) => return error,
+        }
+    }
+    for job in jobs {
+        match copies::start(job) {
+            Status::SUCCESS => {}
+            error => return error,
+        }
+    }
+    Status::SUCCESS
+}
+
+/// The job of one of a batch's operations.
+///
+/// # Safety
+/// As specified in `hsa_ext_amd.h`.
+unsafe fn batch_job(
+    op: &MemoryCopyOp,
+    count: u32,
+    signals: *const SignalHandle,
+) -> Result<Job, Status> {
+    if op.version != HSA_AMD_MEMORY_COPY_OP_VERSION {
+        return Err(Status::INVALID_ARGUMENT);
+    }
+    let n = usize::from(op.entries);
+    // SAFETY: the caller's promise: lists of `n` elements.
+    let list = |at: u64| unsafe { std::slice::from_raw_parts(at as *const u64, n) }.to_vec();
+    let (to, to_agents, from, sizes) = match (op.kind, n) {
+        (HSA_AMD_MEMORY_COPY_OP_LINEAR, 0) => {
+            (vec![op.to], vec![op.to_agent], vec![op.from], vec![op.size])
+        }
+        (HSA_AMD_MEMORY_COPY_OP_LINEAR, _) => {
+            (list(op.to), list(op.to_agent), list(op.from), list(op.size))
+        }
+        (HSA_AMD_MEMORY_COPY_OP_LINEAR_BROADCAST, 1..) => (
+            list(op.to),
+            list(op.to_agent),
+            vec![op.from; n],
+            vec![op.size; n],
+        ),
+        _ => return Err(Status::INVALID_ARGUMENT),
+    };
+    // SAFETY: the caller's promise.
+    let dependencies = unsafe { dependencies(count, signals) }?;
+    // SAFETY: a handle of this runtime, or 0.
+    if unsafe { pool::get(op.completion) }.is_none() {
+        return Err(Status::INVALID_SIGNAL);
+    }
+    let mut pieces = Vec::new();
+    let mut executor = Executor::Host;
+    for (n, &to_agent) in to_agents.iter().enumerate() {
+        executor = with(|state| {
+            let to = state.agents.number(AgentHandle(to_agent))?;
+            let from = state.agents.number(op.from_agent)?;
+            Ok(executor_of(to, from, state.settings.copy_engines))
+        })?;
+        let size = sizes[n] as usize;
+        let (to, from) = copies::check(to[n] as usize, from[n] as usize, size)?;
+        pieces.push(Piece { to, from, size });
+    }
+    Ok(Job {
+        pieces,
+        executor,
+        fault: injection::copy_fault(),
+        dependencies,
+        completion: op.completion,
+    })
 }

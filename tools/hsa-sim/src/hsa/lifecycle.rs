@@ -9,7 +9,7 @@ use crate::queues::{cooperative, counted, lifetime, notifier};
 use crate::settings::Settings;
 use crate::settings::tools::ToolSettings;
 use crate::signals::pool::Signals;
-use crate::signals::{completion, handlers};
+use crate::signals::{completion, copy_times, handlers};
 use crate::state::{STATE, State};
 use crate::sync::locked;
 use hsa_abi::*;
@@ -74,6 +74,7 @@ pub fn shut_down(unload_tools: impl FnOnce()) -> Status {
     completion::stop();
     handlers::stop();
     copies::stop();
+    copy_times::clear();
     if let Some(mut state) = state {
         state.memory.free_all();
     }

@@ -1,13 +1,14 @@
 //! Times of dispatches and copies.
 
+use crate::copies;
 use crate::device::clock::to_system;
 use crate::faults::injection;
 use crate::results::{put, status};
-use crate::signals::pool;
+use crate::signals::{copy_times, pool};
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// See `hsa_ext_amd.h`. The times of kernels are only written while this is enabled.
 ///
@@ -18,34 +19,49 @@ pub unsafe fn hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, on: c_in
     status(unsafe { super::queue::set_profiling(queue, on != 0) })
 }
 
-/// See `hsa_ext_amd.h`. Copies always have times.
+/// See `hsa_ext_amd.h`. Copies that are requested while this is enabled have times.
 ///
 /// # Safety
 /// Always sound.
-pub unsafe fn hsa_amd_profiling_async_copy_enable(_: bool) -> Status {
-    status(with(|_| Ok(())))
+pub unsafe fn hsa_amd_profiling_async_copy_enable(on: bool) -> Status {
+    status(with(|_| {
+        copies::HAS_TIMES.store(on, Release);
+        Ok(())
+    }))
 }
 
-/// Writes the times of a completed signal to `time`.
+/// Writes times to `time`. `times` gets the signal and returns times of the system's clock.
 ///
 /// # Safety
 /// `signal` is a signal of the runtime, `time` may be written.
-unsafe fn times(signal: SignalHandle, time: *mut DispatchTime) -> Result<(), Status> {
+unsafe fn write(
+    signal: SignalHandle,
+    time: *mut DispatchTime,
+    times: impl FnOnce(&AmdSignal) -> Result<(u64, u64), Status>,
+) -> Result<(), Status> {
     if time.is_null() {
         return Err(Status::INVALID_ARGUMENT);
     }
     // SAFETY: the caller's promise.
-    let signal = unsafe { pool::get(signal) }.ok_or(Status::INVALID_SIGNAL)?;
-    let (start, end) = (signal.start_ts.load(Acquire), signal.end_ts.load(Acquire));
+    let (start, end) = times(unsafe { pool::get(signal) }.ok_or(Status::INVALID_SIGNAL)?)?;
     let lie = injection::take_lie();
     // SAFETY: the caller's promise.
     unsafe {
         time.write(DispatchTime {
-            start: lie.unwrap_or_else(|| to_system(start)),
-            end: lie.unwrap_or_else(|| to_system(end)),
+            start: lie.unwrap_or(start),
+            end: lie.unwrap_or(end),
         });
     }
     Ok(())
+}
+
+/// The times in the `amd_signal_t`.
+fn stored(signal: &AmdSignal) -> (u64, u64) {
+    (signal.start_ts.load(Acquire), signal.end_ts.load(Acquire))
+}
+
+fn both_to_system((start, end): (u64, u64)) -> (u64, u64) {
+    (to_system(start), to_system(end))
 }
 
 /// See `hsa_ext_amd.h`.
@@ -59,8 +75,9 @@ pub unsafe fn hsa_amd_profiling_get_dispatch_time(
 ) -> Status {
     // SAFETY: the caller's promise.
     status(
-        with(|state| state.agents.gpu(agent).map(|_| ()))
-            .and_then(|()| unsafe { times(signal, time) }),
+        with(|state| state.agents.gpu(agent).map(|_| ())).and_then(|()| unsafe {
+            write(signal, time, |signal| Ok(both_to_system(stored(signal))))
+        }),
     )
 }
 
@@ -73,7 +90,17 @@ pub unsafe fn hsa_amd_profiling_get_async_copy_time(
     time: *mut DispatchTime,
 ) -> Status {
     // SAFETY: the caller's promise.
-    status(with(|_| Ok(())).and_then(|()| unsafe { times(signal, time) }))
+    status(with(|_| Ok(())).and_then(|()| unsafe {
+        write(signal, time, |found| {
+            // No copy was requested with this signal while profiling was enabled.
+            let copy = copy_times::get(signal).ok_or(Status::ERROR)?;
+            let times = copy.engine.unwrap_or(stored(found));
+            Ok(match copy.by_gpu {
+                true => both_to_system(times),
+                false => times,
+            })
+        })
+    }))
 }
 
 /// See `hsa_ext_amd.h`.

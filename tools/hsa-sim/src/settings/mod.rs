@@ -12,6 +12,7 @@
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
 //! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
+//! | `HSA_ENABLE_SDMA` | a setting of ROCr: `0`: kernels copy, not the copy engines |
 //! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
 
@@ -35,6 +36,8 @@ pub struct Settings {
     pub kernels: bool,
     /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
     pub faulty_intercept: bool,
+    /// GPUs have copy engines.
+    pub copy_engines: bool,
     pub tools: ToolSettings,
 }
 
@@ -95,6 +98,7 @@ impl Settings {
             write_back,
             kernels,
             faulty_intercept,
+            copy_engines: std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0"),
             tools: ToolSettings::from_env()?,
         })
     }

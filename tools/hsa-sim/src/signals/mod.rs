@@ -2,5 +2,6 @@
 
 pub mod changes;
 pub mod completion;
+pub mod copy_times;
 pub mod handlers;
 pub mod pool;

@@ -1,5 +1,6 @@
 //! The memory of signals: blocks of `amd_signal_t` that every GPU may use.
 
+use super::copy_times;
 use crate::device::agents::{Agents, all_gpus};
 use crate::memory::allocations::{Kind, Memory};
 use hsa_abi::*;
@@ -62,6 +63,7 @@ impl Signals {
     pub fn destroy(&mut self, signal: SignalHandle) {
         // SAFETY: from `create`, and the program does not use it any more.
         unsafe { (*(signal.0 as *mut AmdSignal)).kind = 0 };
+        copy_times::forget(signal);
         self.free.push_back(signal);
         self.used -= 1;
     }
