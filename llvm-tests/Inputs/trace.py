@@ -3,6 +3,7 @@
 #
 #   trace.py FILE            one line per record
 #   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
+#   trace.py --streams FILE  one line per API call, by id: name, stream, the streams of the program's kernels
 #   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
 #                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
@@ -11,15 +12,17 @@
 #                            ended
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
-# its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
-# decrease or are outside of the host's times, kernels of a queue that start in a different order than their packets.
+# its call's thread did not submit between the call's start and end, or that has another stream than its call, a queue or
+# kernel of another agent, a stream whose record comes later or is that of another thread, times that decrease or are
+# outside of the host's times, kernels of a queue that start in a different order than their packets.
 import argparse
 import collections
 import struct
 import sys
 import zlib
 
-DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS = range(1, 8)
+DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS, COPY, MARKER, STREAM = range(1, 11)
+CREATED, NULL, PER_THREAD = range(3)
 CLOCKS = ["system", "scaled", "agent", "none"]
 UNFINISHED, MOVED = 4, 64
 FLAGS = {UNFINISHED: "unfinished", 8: "no-call", 16: "no-registers", 32: "vendor", MOVED: "moved"}
@@ -27,9 +30,10 @@ COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "u
 
 Dispatch = collections.namedtuple(
     "Dispatch",
-    "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s",
+    "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s stream",
 )
-Call = collections.namedtuple("Call", "id flags start end thread name status")
+Call = collections.namedtuple("Call", "id flags start end thread name status stream")
+Stream = collections.namedtuple("Stream", "id flags first_use handle what thread")
 
 errors = []
 
@@ -57,7 +61,7 @@ class Trace:
             value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
             require(value ^ check == 2**64 - 1, f"the counter {name} is corrupt")
             self.counts[name] = value
-        self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
+        self.texts, self.kernels, self.queues, self.agents, self.streams = {}, {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
         self.records = 0
         for at in range(header, len(data) - size + 1, size):
@@ -99,12 +103,14 @@ class Trace:
         elif kind == QUEUE:
             self.once(self.queues, ident, unpack("QII", record))
         elif kind == CALL:
-            start, end, thread, name, status = unpack("QQIIi", record)
-            call = Call(ident, flags, start, end, thread, self.text(name), status)
+            start, end, thread, name, status, stream = unpack("QQIIiI", record)
+            call = Call(ident, flags, start, end, thread, self.text(name), status, stream)
+            self.check_stream(call)
             require(0 < start <= end, f"invalid times: {call}")
             self.once(self.calls, ident, call)
         elif kind == DISPATCH:
-            dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
+            dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H2xI", record))
+            self.check_stream(dispatch)
             require(dispatch.queue in self.queues, f"no queue: {dispatch}")
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
             agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
@@ -115,8 +121,21 @@ class Trace:
                 times = dispatch.submit <= dispatch.start <= dispatch.end <= dispatch.observed
                 require(times, f"invalid times: {dispatch}")
             self.once(self.dispatches, ident, dispatch)
+        elif kind == STREAM:
+            stream = Stream(ident, flags, *unpack("QQII", record))
+            require(ident == len(self.streams) + 1, f"wrong order: {stream}")
+            special = {NULL: stream.handle == 0, PER_THREAD: stream.handle == 2, CREATED: stream.handle > 2}
+            require(special.get(stream.what), f"wrong handle: {stream}")
+            require((stream.thread != 0) == (stream.what == PER_THREAD), f"wrong thread: {stream}")
+            require(stream.first_use > 0, f"no time: {stream}")
+            self.once(self.streams, ident, stream)
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
+
+    def check_stream(self, record):
+        if record.stream:
+            stream = self.streams.get(record.stream)
+            require(stream and stream.thread in (0, record.thread), f"no stream, or another thread's: {record} {stream}")
 
     def by_queue(self):
         queues = {queue: [] for queue in sorted(self.queues)}
@@ -134,6 +153,7 @@ class Trace:
         owned = collections.defaultdict(list)
         for dispatch in self.dispatches.values():
             if dispatch.call == 0:
+                require(dispatch.stream == 0, f"a stream without a call: {dispatch}")
                 continue
             call = self.calls.get(dispatch.call)
             # A process that was killed has not recorded the calls that it was in.
@@ -141,21 +161,27 @@ class Trace:
             if call:
                 inside = call.start <= dispatch.submit <= call.end and call.thread == dispatch.thread
                 require(inside, f"outside of its call: {dispatch} {call}")
+                require(call.stream == dispatch.stream, f"another stream than its call: {dispatch} {call}")
             owned[dispatch.call].append(dispatch)
         return owned
 
 
 def print_records(trace):
     print(f"trace pid={trace.pid}", *(f"{name}={value}" for name, value in trace.counts.items()))
+    for ident, stream in sorted(trace.streams.items()):
+        print(f"stream {stream_name(trace, ident)} handle={stream.handle:#x} thread={stream.thread}")
     for ident in sorted(trace.calls):
         call = trace.calls[ident]
-        print(f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}")
+        print(
+            f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}",
+            f"stream={call.stream}",
+        )
     for ident in sorted(trace.dispatches):
         dispatch = trace.dispatches[ident]
         flags = [CLOCKS[dispatch.flags & 3]] + [name for bit, name in FLAGS.items() if dispatch.flags & bit]
         print(
             f"dispatch {ident} {trace.kernels.get(dispatch.kernel)} call={dispatch.call} queue={dispatch.queue}",
-            f"thread={dispatch.thread} start={dispatch.start} end={dispatch.end}",
+            f"thread={dispatch.thread} stream={dispatch.stream} start={dispatch.start} end={dispatch.end}",
             f"grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
             f"workgroup={dispatch.bx},{dispatch.by},{dispatch.bz} flags={','.join(flags)}",
         )
@@ -166,6 +192,20 @@ def print_calls(trace):
         call = trace.calls[ident]
         names = (trace.kernels.get(dispatch.kernel, "?") for dispatch in trace.of_call[ident])
         print(call.name, call.status, *(name for name in names if not name.startswith("__amd_rocclr_")))
+
+
+def stream_name(trace, ident):
+    if ident == 0:
+        return "none"
+    stream = trace.streams[ident]
+    return f"{ident}:{['created', 'null', 'thread'][stream.what]}"
+
+
+def print_streams(trace):
+    for ident in sorted(trace.calls):
+        call = trace.calls[ident]
+        own = [d for d in trace.of_call[ident] if not trace.kernels.get(d.kernel, "?").startswith("__amd_rocclr_")]
+        print(call.name, stream_name(trace, call.stream), *(stream_name(trace, d.stream) for d in own))
 
 
 def print_summary(trace):
@@ -217,7 +257,7 @@ def print_queues(trace):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "summary", "queues"]:
+for name in ["calls", "streams", "summary", "queues"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")

@@ -19,7 +19,6 @@ pub struct Settings {
     /// DEVPROF_TRACE.
     pub trace: Option<OsString>,
     /// What the trace records, and when.
-    #[expect(dead_code)]
     pub tracing: Tracing,
     /// LLVM_PROFILE_VERBOSE is set, to any value, as in LLVM.
     pub verbose: bool,

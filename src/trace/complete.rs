@@ -7,7 +7,7 @@ use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
 use super::kernel_index::Kernels;
-use super::{clock, packet_origins};
+use super::{clock, packet_origins, streams};
 use crate::gpu::hsa::kernels::{self, Kernel};
 use crate::gpu::hsa::{gpus, signals};
 use crate::support::diagnostics;
@@ -92,6 +92,7 @@ pub struct Completer {
     queue_ids: HashMap<usize, u32>,
     next_queue: u32,
     next_dispatch: u64,
+    streams: StreamRecords,
     program_signal_times: HashMap<SignalHandle, SignalTime>,
     /// Signals that the program has destroyed, and when. Empty between two polls; kept to reuse its memory.
     destroyed: Vec<(SignalHandle, u64)>,
@@ -123,6 +124,7 @@ impl Completer {
             queue_ids: HashMap::new(),
             next_queue: 1,
             next_dispatch: 1,
+            streams: StreamRecords::default(),
             program_signal_times: HashMap::new(),
             destroyed: Vec::new(),
             unused_signals: Vec::new(),
@@ -384,6 +386,7 @@ impl Completer {
             kernels,
             program_signal_times,
             next_dispatch,
+            streams,
             ..
         } = self;
         queue.completion_side.poll(&HsaSignals, |entries| {
@@ -398,6 +401,7 @@ impl Completer {
                 if !entry.dispatch {
                     continue;
                 }
+                streams.write_up_to(entry.stream, file);
                 let mut record = dispatch_record(kernels, entry, *next_dispatch);
                 *next_dispatch += 1;
                 record.queue = id.into();
@@ -426,6 +430,7 @@ impl Completer {
     fn record_unfinished(&mut self, id: u32, queue: &Queue, entries: &[Entry]) {
         let observed = clock::now();
         for entry in entries.iter().filter(|entry| entry.dispatch) {
+            self.streams.write_up_to(entry.stream, &mut self.file);
             let mut record = dispatch_record(&self.kernels, entry, self.next_dispatch);
             self.next_dispatch += 1;
             record.queue = id.into();
@@ -440,12 +445,14 @@ impl Completer {
     fn record_calls(&mut self) -> usize {
         let mut recorded = 0;
         calls::collect(&mut |call: CallRecord| {
+            self.streams.write_up_to(call.stream, &mut self.file);
             let mut record = format::Call::new(call.id, 0);
             record.start = call.start.into();
             record.end = call.end.into();
             record.thread = call.thread.into();
             record.name = self.file.text(call.function).into();
             record.status = call.status.into();
+            record.stream = call.stream.into();
             self.file.append(record, Count::DroppedCalls);
             recorded += 1;
         });
@@ -505,6 +512,31 @@ impl Completer {
     /// The times of the kernel in whose packet devprof replaced the program's completion signal `signal`.
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
+    }
+}
+
+/// The records of streams in the file.
+#[derive(Default)]
+struct StreamRecords {
+    /// The highest id that was written. Ids count up.
+    written: u32,
+}
+
+impl StreamRecords {
+    /// Writes the records of the streams up to `id`, unless they are written. To be called before a record that refers to
+    /// the stream `id` is written.
+    fn write_up_to(&mut self, id: u32, file: &mut TraceFile) {
+        if id <= self.written {
+            return;
+        }
+        for mut record in streams::take_new() {
+            // It was used before HSA's clock was available.
+            if record.first_use.get() == 0 {
+                record.first_use = file.started().into();
+            }
+            self.written = record.head.id.get() as u32;
+            file.append(record, Count::DroppedOthers);
+        }
     }
 }
 
@@ -569,6 +601,7 @@ fn dispatch_record(kernels: &Kernels, entry: &Entry, id: u64) -> Dispatch {
     record.correlation = entry.correlation.into();
     record.submit = entry.submit.into();
     record.thread = entry.thread.into();
+    record.stream = entry.stream.into();
     record.kernel = kernel.into();
     record.grid = entry.grid.map(Into::into);
     record.workgroup = entry.workgroup.map(Into::into);

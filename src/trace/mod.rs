@@ -4,7 +4,7 @@
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | the API call in progress on a thread | [`hip_calls`], [`calls`] |
+//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`dlsym`], [`calls`], [`streams`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
@@ -19,14 +19,17 @@ mod capture;
 mod clock;
 mod complete;
 mod dispatch_clock;
+mod dlsym;
 mod fifo;
 mod file;
 mod hip_calls;
+mod hip_functions;
 mod in_flight;
 mod kernel_index;
 mod packet_origins;
 mod poll_flag;
 mod session;
+mod streams;
 mod wakeup;
 
 pub use session::{
