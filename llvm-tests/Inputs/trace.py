@@ -3,6 +3,7 @@
 #
 #   trace.py FILE            one line per record
 #   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
+#   trace.py --streams FILE  one line per API call, by id: name, stream, the streams of the program's kernels
 #   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --markers FILE  one line per marker and range, by start; the recording's starts and stops; names. Numbers of
 #                            threads are in the order of their first marker. --in-recording checks that everything
@@ -19,17 +20,18 @@
 #                            have times. --clocks as above
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
-# or copy that its call's thread did not submit between the call's start and end, a copy whose direction is not that of
-# its agents, a queue or kernel of another agent, times that decrease or are outside of the host's times, kernels of a
-# queue that run in a different order than their packets.
+# or copy that its call's thread did not submit between the call's start and end, or that has another stream than its
+# call, a copy whose direction is not that of its agents, a queue or kernel of another agent, a stream whose record comes
+# later or is that of another thread, times that decrease or are outside of the host's times, kernels of a queue that run
+# in a different order than their packets.
 import argparse
 import collections
 import struct
 import sys
 import zlib
 
-DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS, COPY = range(1, 9)
-MARKER, NAME, RECORDING = 9, 11, 12
+DISPATCH, CALL, TEXT, KERNEL, AGENT, QUEUE, PROCESS, COPY, MARKER, STREAM, NAME, RECORDING = range(1, 13)
+CREATED, NULL, PER_THREAD = range(3)
 # More dispatches than can overlap in a queue.
 WINDOW = 128
 CLOCKS = ["system", "scaled", "agent", "none"]
@@ -39,16 +41,17 @@ COUNTS = ["records", "dropped-dispatches", "dropped-calls", "dropped-others", "u
 
 Dispatch = collections.namedtuple(
     "Dispatch",
-    "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s",
+    "id flags call submit start end observed agent queue thread kernel gx gy gz bx by bz pad lds scratch v a s stream",
 )
 Copy = collections.namedtuple(
     "Copy", "id flags call submit start end observed size source destination thread stream direction engine function"
 )
 DIRECTIONS = ["unknown", "host-to-host", "host-to-device", "device-to-host", "device-to-device", "fill"]
 NO_AGENT = 2**32 - 1
-Call = collections.namedtuple("Call", "id flags start end thread name status")
+Call = collections.namedtuple("Call", "id flags start end thread name status stream")
 Marker = collections.namedtuple("Marker", "start id flags end thread end_thread text what range depth")
 MARK, RANGE, PROCESS_RANGE = range(3)
+Stream = collections.namedtuple("Stream", "id flags first_use handle what thread")
 
 errors = []
 
@@ -76,7 +79,7 @@ class Trace:
             value, check = struct.unpack_from("<QQ", data, 128 + 16 * index)
             require(value ^ check == 2**64 - 1, f"the counter {name} is corrupt")
             self.counts[name] = value
-        self.texts, self.kernels, self.queues, self.agents = {}, {}, {}, {}
+        self.texts, self.kernels, self.queues, self.agents, self.streams = {}, {}, {}, {}, {}
         self.dispatches, self.calls, self.kernel_agents = {}, {}, {}
         self.copies, self.is_cpu = {}, {}
         self.markers, self.names, self.switches = {}, [], []
@@ -123,12 +126,14 @@ class Trace:
         elif kind == QUEUE:
             self.once(self.queues, ident, unpack("QII", record))
         elif kind == CALL:
-            start, end, thread, name, status = unpack("QQIIi", record)
-            call = Call(ident, flags, start, end, thread, self.text(name), status)
+            start, end, thread, name, status, stream = unpack("QQIIiI", record)
+            call = Call(ident, flags, start, end, thread, self.text(name), status, stream)
+            self.check_stream(call)
             require(0 < start <= end, f"invalid times: {call}")
             self.once(self.calls, ident, call)
         elif kind == DISPATCH:
-            dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H", record))
+            dispatch = Dispatch(ident, flags, *unpack("5Q4I3I3HH2I3H2xI", record))
+            self.check_stream(dispatch)
             require(dispatch.queue in self.queues, f"no queue: {dispatch}")
             require(dispatch.kernel in self.kernels, f"no kernel: {dispatch}")
             agents = [self.queues.get(dispatch.queue, (0, 0, 0))[1], self.kernel_agents.get(dispatch.kernel)]
@@ -143,6 +148,7 @@ class Trace:
             copy = Copy(ident, flags, *unpack("6Q7I", record))
             self.once(self.copies, ident, copy._replace(function=self.text(copy.function)))
             self.check_copy(copy)
+            self.check_stream(copy)
         elif kind == MARKER:
             start, end, thread, end_thread, text, what, id_, depth = unpack("2Q4IQI", record)
             found = Marker(start, ident, flags, end, thread, end_thread, self.text(text), what, id_, depth)
@@ -160,6 +166,14 @@ class Trace:
             last = self.switches[-2:][0] if len(self.switches) > 1 else (0, 1 - is_on)
             require(ident == len(self.switches), f"recording {ident} is number {len(self.switches)}")
             require(last[0] <= time and last[1] == 1 - is_on, f"recording {last}, then {time, is_on}")
+        elif kind == STREAM:
+            stream = Stream(ident, flags, *unpack("QQII", record))
+            require(ident == len(self.streams) + 1, f"wrong order: {stream}")
+            special = {NULL: stream.handle == 0, PER_THREAD: stream.handle == 2, CREATED: stream.handle > 2}
+            require(special.get(stream.what), f"wrong handle: {stream}")
+            require((stream.thread != 0) == (stream.what == PER_THREAD), f"wrong thread: {stream}")
+            require(stream.first_use > 0, f"no time: {stream}")
+            self.once(self.streams, ident, stream)
         else:
             require(kind == PROCESS, f"a record of kind {kind}")
 
@@ -205,6 +219,11 @@ class Trace:
                 on = is_on == 1
         return on
 
+    def check_stream(self, record):
+        if record.stream:
+            stream = self.streams.get(record.stream)
+            require(stream and stream.thread in (0, record.thread), f"no stream, or another thread's: {record} {stream}")
+
     def by_queue(self):
         queues = {queue: [] for queue in sorted(self.queues)}
         for dispatch in sorted(self.dispatches.values()):
@@ -222,6 +241,7 @@ class Trace:
         owned = collections.defaultdict(list)
         for item in [*self.dispatches.values(), *self.copies.values()]:
             if item.call == 0:
+                require(item.stream == 0, f"a stream without a call: {item}")
                 continue
             call = self.calls.get(item.call)
             # A process that was killed has not recorded the calls that it was in.
@@ -229,6 +249,7 @@ class Trace:
             if call:
                 inside = call.start <= item.submit <= call.end and call.thread == item.thread
                 require(inside, f"outside of its call: {item} {call}")
+                require(call.stream == item.stream, f"another stream than its call: {item} {call}")
             if isinstance(item, Dispatch):
                 owned[item.call].append(item)
         return owned
@@ -236,15 +257,20 @@ class Trace:
 
 def print_records(trace):
     print(f"trace pid={trace.pid}", *(f"{name}={value}" for name, value in trace.counts.items()))
+    for ident, stream in sorted(trace.streams.items()):
+        print(f"stream {stream_name(trace, ident)} handle={stream.handle:#x} thread={stream.thread}")
     for ident in sorted(trace.calls):
         call = trace.calls[ident]
-        print(f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}")
+        print(
+            f"call {ident} {call.name} status={call.status} thread={call.thread} start={call.start} end={call.end}",
+            f"stream={call.stream}",
+        )
     for ident in sorted(trace.dispatches):
         dispatch = trace.dispatches[ident]
         flags = [CLOCKS[dispatch.flags & 3]] + [name for bit, name in FLAGS.items() if dispatch.flags & bit]
         print(
             f"dispatch {ident} {trace.kernels.get(dispatch.kernel)} call={dispatch.call} queue={dispatch.queue}",
-            f"thread={dispatch.thread} start={dispatch.start} end={dispatch.end}",
+            f"thread={dispatch.thread} stream={dispatch.stream} start={dispatch.start} end={dispatch.end}",
             f"grid={dispatch.gx},{dispatch.gy},{dispatch.gz}",
             f"workgroup={dispatch.bx},{dispatch.by},{dispatch.bz} flags={','.join(flags)}",
         )
@@ -294,6 +320,20 @@ def print_calls(trace):
         print(call.name, call.status, *(name for name in names if not name.startswith("__amd_rocclr_")))
 
 
+def stream_name(trace, ident):
+    if ident == 0:
+        return "none"
+    stream = trace.streams[ident]
+    return f"{ident}:{['created', 'null', 'thread'][stream.what]}"
+
+
+def print_streams(trace):
+    for ident in sorted(trace.calls):
+        call = trace.calls[ident]
+        own = [d for d in trace.of_call[ident] if not trace.kernels.get(d.kernel, "?").startswith("__amd_rocclr_")]
+        print(call.name, stream_name(trace, call.stream), *(stream_name(trace, d.stream) for d in own))
+
+
 def print_summary(trace):
     functions = collections.defaultdict(list)
     for ident, call in trace.calls.items():
@@ -301,7 +341,7 @@ def print_summary(trace):
     none = sum(dispatch.call == 0 for dispatch in trace.dispatches.values())
     print(f"calls={len(trace.calls)} dispatches={len(trace.dispatches)} without-call={none}")
     threads = {call.thread for call in trace.calls.values()}
-    print(f"threads={len(threads)} dropped={sum(value for name, value in trace.counts.items() if name.startswith("dropped-"))} closed={trace.counts['closed']}")
+    print(f"threads={len(threads)} dropped={sum(value for name, value in trace.counts.items() if name.startswith('dropped-'))} closed={trace.counts['closed']}")
     for name in sorted(functions):
         each = functions[name]
         print(f"{name} calls={len(each)} dispatches={sum(each)} each={min(each)}..{max(each)}")
@@ -374,7 +414,7 @@ def print_copies(trace):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "summary", "markers", "queues", "lds", "copies"]:
+for name in ["calls", "streams", "summary", "markers", "queues", "lds", "copies"]:
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
 parser.add_argument("--in-recording", action="store_true")
 parser.add_argument("--flushed", action="store_true")

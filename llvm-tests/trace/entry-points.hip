@@ -1,17 +1,19 @@
-// Calls every function of HIP that the shared library exports at least once, with arguments that work as far as the GPU
+// Calls every function of HIP that launches, copies or fills at least once, with arguments that work as far as the GPU
 // model supports it, as clang calls it by default and with per-thread default streams (`_spt`). Results and effects are
 // the same with a trace and without, and the trace has exactly these calls, in order, with their results and the kernels
-// that they launched.
+// that they launched. With DEVPROF_TRACE_API, these calls are the same, among all others.
 //
-// The list of functions is read from the library: a function without a case is an error. So is a function of HIP that
-// launches, copies or fills and that the library does not export.
+// The list of functions is read from src/trace/hip_functions.rs (functions.test compares it with the libraries): a
+// function without a case is an error. So is a function of HIP that launches, copies or fills and that is not marked.
+// api.hip calls some of the other functions.
 //
 // What the model cannot run is called with arguments that HIP checks first and refuses for different reasons: launches of
 // cooperative kernels, for which ROCr's model mode aborts (hipLaunchCooperativeKernel is also captured, and the graph's
 // node has its arguments), and copies of arrays, which use image instructions.
 //
 // REQUIRES: debian
-// RUN: nm -D --defined-only %devprof_so | sed -En 's/.* T ((_Z[0-9]+)?hip)/\1/p' | sort > exported
+// RUN: grep -F '[work]' %repo/src/trace/hip_functions.rs > work
+// RUN: sed -nE 's/^ {12}(\w+ = "(\w+)" is|(\w+)\().*/\2\3/p' work | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations -fgpu-default-stream=per-thread %s -o per-thread
 // RUN: ./default names > names && ./per-thread names >> names
@@ -27,6 +29,11 @@
 // RUN: grep '^call ' default.traced | cut -d' ' -f2- > default.calls
 // RUN: %trace --calls default.trace | diff default.calls -
 // RUN: %trace --summary default.trace | FileCheck %s
+// RUN: %preload DEVPROF_TRACE=api.trace DEVPROF_TRACE_API=1 ./default > default.api
+// RUN: diff default.alone default.api
+// RUN: cut -d' ' -f1 default.calls | sort -u | sed 's/.*/^& /' > called
+// RUN: %trace --calls api.trace | grep -f called | diff default.calls -
+// RUN: %trace --summary api.trace | FileCheck %s
 // RUN: ./per-thread > per-thread.alone
 // RUN: %preload DEVPROF_TRACE=per-thread.trace ./per-thread > per-thread.traced
 // RUN: diff per-thread.alone per-thread.traced

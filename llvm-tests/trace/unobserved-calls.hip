@@ -1,6 +1,6 @@
-// Launches through function pointers that the program got from HIP or the loader: devprof does not observe these
-// calls. Their dispatches are recorded, between those of calls that it observes, and marked. The program exits without
-// waiting for the last of them.
+// Launches through a function pointer that the program got from dlvsym, which devprof does not define: devprof does not
+// observe these calls. Their dispatches are recorded, between those of calls that it observes, and marked. The program
+// exits without waiting for the last of them. (dlsym.hip has the function pointers that lead to observed calls.)
 //
 // RUN: %hip_cxx -O2 %s -o a
 // RUN: ./a > alone
@@ -38,17 +38,16 @@ int main() {
     CHECK(hipHostMalloc((void **)&out, sizeof *out, 0));
     *out = 0;
     void *arguments[] = {&out};
-    auto *from_hip = (Launch *)NULL, *from_dlsym = (Launch *)NULL;
-    CHECK(hipGetProcAddress("hipLaunchKernel", (void **)&from_hip, 60000, 0, NULL));
-    from_dlsym = (Launch *)dlsym(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD), "hipLaunchKernel");
-    add<<<1, 1>>>(out);
-    CHECK(from_hip((const void *)add, 1, 1, arguments, 0, NULL));
-    add<<<1, 1>>>(out);
-    CHECK(from_dlsym((const void *)add, 1, 1, arguments, 0, NULL));
+    void *hip = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD);
+    auto *launch = (Launch *)dlvsym(hip, "hipLaunchKernel", "hip_4.2");
+    for (int n = 0; n < 2; n++) {
+        add<<<1, 1>>>(out);
+        CHECK(launch((const void *)add, 1, 1, arguments, 0, NULL));
+    }
     add<<<1, 1>>>(out);
     CHECK(hipDeviceSynchronize());
     printf("added: %d\n", *out);
     for (int n = 0; n < 8; n++)
-        CHECK(from_hip((const void *)add, 1, 1, arguments, 0, NULL));
+        CHECK(launch((const void *)add, 1, 1, arguments, 0, NULL));
     return 0;
 }

@@ -37,7 +37,6 @@ pub struct Settings {
 #[derive(Clone, Debug, Default)]
 pub struct Tracing {
     /// DEVPROF_TRACE_API=1: all API calls of HIP.
-    #[expect(dead_code)]
     pub api: bool,
     /// DEVPROF_TRACE_COPIES=1: copies and fills of memory.
     pub copies: bool,

@@ -1,11 +1,37 @@
 //! The process's environment: variables, host name.
 
-use std::ffi::{CStr, CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// An environment variable. `None` in a set-user-id process: its caller controls the environment.
 pub fn env(name: &str) -> Option<OsString> {
     (!is_secure()).then(|| std::env::var_os(name)).flatten()
+}
+
+/// Whether an environment variable is set and not empty. `None`: the C library has not set up the environment yet.
+/// Allocates nothing and does not call `getenv`, which a program may define with `dlsym`.
+pub fn is_set(name: &str) -> Option<bool> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    let starts_with_name = |variable: &CStr| {
+        let value = variable.to_bytes().strip_prefix(name.as_bytes());
+        value.is_some_and(|value| value.len() > 1 && value[0] == b'=')
+    };
+    // SAFETY: the C library's variable: an array of C strings with a NULL at its end.
+    unsafe {
+        let mut variables = environ;
+        if variables.is_null() {
+            return None;
+        }
+        while !(*variables).is_null() {
+            if starts_with_name(CStr::from_ptr(*variables)) {
+                return Some(!is_secure());
+            }
+            variables = variables.add(1);
+        }
+    }
+    Some(false)
 }
 
 /// Whether the program runs with other privileges than its caller (set-user-id, capabilities).

@@ -2,7 +2,7 @@
 
 use super::elf_notes::Notes;
 use super::env::env;
-use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,37 @@ fn symbol_in(file: &libc::Dl_info, symbol: &CStr) -> *mut c_void {
         libc::dlclose(handle);
         found
     }
+}
+
+/// The symbol that is at `address`.
+pub fn symbol_at(address: *const c_void) -> Option<CString> {
+    let info = file_of(address)?;
+    if info.dli_sname.is_null() || info.dli_saddr.cast_const() != address {
+        return None;
+    }
+    // SAFETY: the name is a C string that is valid while the library is loaded.
+    Some(unsafe { CStr::from_ptr(info.dli_sname) }.to_owned())
+}
+
+/// The function `dlsym` that a call would reach without devprof's shared library; null if there is none. Allocates
+/// nothing.
+pub fn next_dlsym() -> *mut c_void {
+    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    /// The versions of the function in glibc. All versions of glibc have the first one, and a failure would allocate.
+    const VERSIONS: [&CStr; 2] = [c"GLIBC_2.2.5", c"GLIBC_2.34"];
+    for version in VERSIONS {
+        // SAFETY: `dlvsym` with C strings, then `dlsym` with its type.
+        unsafe {
+            let found = libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr());
+            if !found.is_null() {
+                // `dlvsym` skips libraries that define functions of the C library without a version.
+                let dlsym = std::mem::transmute::<*mut c_void, Dlsym>(found);
+                let next = dlsym(libc::RTLD_NEXT, c"dlsym".as_ptr());
+                return if next.is_null() { found } else { next };
+            }
+        }
+    }
+    std::ptr::null_mut()
 }
 
 /// The path of the library that contains `address`, as the loader has recorded it.

@@ -2,6 +2,7 @@
 //! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
 use super::fifo::{Consumer, Producer, fifo};
+use super::streams::{self, NamedStream};
 use super::{clock, recording, wakeup};
 use crate::support::sync::lock;
 use crate::sys::threads;
@@ -27,8 +28,10 @@ pub struct CallRecord {
     pub function: &'static str,
     /// `gettid` of the thread that called.
     pub thread: u32,
-    /// What it returned (`hipError_t`).
+    /// What it returned (`hipError_t`); 0 if the function does not return an error code.
     pub status: i32,
+    /// Id of the stream that its arguments name, 0 for none.
+    pub stream: u32,
 }
 
 /// Whether the trace can record.
@@ -56,8 +59,17 @@ static NEW_QUEUES: AtomicPtr<NewQueue> = AtomicPtr::new(ptr::null_mut());
 /// The queues that the collector knows.
 static KNOWN_QUEUES: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());
 
+/// The API call in progress on a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Current {
+    /// Correlation id, 0 for none.
+    pub id: u64,
+    /// Id of the call's stream, 0 for none.
+    pub stream: u32,
+}
+
 thread_local! {
-    static CURRENT: Cell<u64> = const { Cell::new(0) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current { id: 0, stream: 0 }) };
     static RECORDED: Cell<u64> = const { Cell::new(0) };
     static PRODUCER: Cell<Option<Producer<CallRecord>>> = const { Cell::new(None) };
 }
@@ -73,9 +85,15 @@ pub fn started() -> u64 {
     STARTED.load(Ordering::Relaxed)
 }
 
-/// Correlation id of the API call in progress on this thread, 0 for none.
-pub fn current() -> u64 {
+/// The API call in progress on this thread.
+pub fn current() -> Current {
     CURRENT.get()
+}
+
+/// Id of the stream of the API call in progress on this thread, 0 for none.
+#[expect(dead_code)]
+pub fn current_stream() -> u32 {
+    CURRENT.get().stream
 }
 
 /// Records calls from now on. HSA's clock is available.
@@ -112,19 +130,23 @@ pub struct Call {
     /// [`clock::early`] if `start` is 0.
     early: u64,
     function: &'static str,
+    stream: u32,
     pub status: i32,
 }
 
-/// Begins a call of `function` on this thread. `None`: calls are not recorded now, or the call is nested in another
-/// one.
+/// Begins a call of `function` on this thread, for `stream`. `None`: calls are not recorded now, or the call is nested in
+/// another one.
 #[inline]
-pub fn begin(function: &'static str) -> Option<Call> {
+pub fn begin(function: &'static str, stream: NamedStream) -> Option<Call> {
     let state = STATE.load(Ordering::Acquire);
-    if state == state::OFF || !recording::is_on() || CURRENT.get() != 0 {
+    if state == state::OFF || !recording::is_on() || CURRENT.get().id != 0 {
         return None;
     }
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    CURRENT.set(id);
+    // First without the stream: a signal handler that interrupts `streams::id` must not call it, too.
+    CURRENT.set(Current { id, stream: 0 });
+    let stream = streams::id(stream);
+    CURRENT.set(Current { id, stream });
     let (start, early) = match state {
         state::ON => (clock::now(), 0),
         _ => (0, clock::early()),
@@ -134,14 +156,15 @@ pub fn begin(function: &'static str) -> Option<Call> {
         start,
         early,
         function,
+        stream,
         status: ERROR_UNKNOWN,
     })
 }
 
 impl Drop for Call {
-    #[inline]
+    #[inline(never)]
     fn drop(&mut self) {
-        CURRENT.set(0);
+        CURRENT.set(Current::default());
         if STATE.load(Ordering::Acquire) != state::ON {
             return;
         }
@@ -158,6 +181,7 @@ impl Drop for Call {
             function: self.function,
             thread: threads::thread_id(),
             status: self.status,
+            stream: self.stream,
         });
     }
 }
@@ -238,6 +262,10 @@ mod tests {
         all
     }
 
+    fn begin(function: &'static str) -> Option<Call> {
+        super::begin(function, NamedStream::None)
+    }
+
     fn call(function: &'static str, status: i32) {
         if let Some(mut call) = begin(function) {
             call.status = status;
@@ -250,15 +278,15 @@ mod tests {
         // Before HSA's initialization, only calls that end after it are recorded.
         call("early", 0);
         let first = begin("first");
-        assert_ne!(current(), 0);
+        assert_ne!(current().id, 0);
         start();
         drop(first);
-        assert_eq!(current(), 0);
+        assert_eq!(current(), Current::default());
         {
             let outer = begin("outer");
             assert!(begin("inner").is_none(), "nested in the outer call");
             let mut outer = outer.expect("recorded");
-            assert_eq!(current(), outer.id);
+            assert_eq!(current().id, outer.id);
             outer.status = 7;
         }
         let calls = collected();

@@ -5,8 +5,8 @@
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
 //! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
-//! lock, and under it the locks of the scheduled queues, the destroyed signals and the API calls, whose other holders
-//! never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
+//! lock, and under it the locks of the scheduled queues, the destroyed signals, the API calls and the new streams, whose
+//! other holders never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
 //! ring doorbells, take locks of queues or doorbells, or wait for signals: they create or destroy queues, freeze
 //! executables or shut HSA down only before they take the lock or after they have released it. A separate thread
 //! submits the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut
@@ -155,6 +155,7 @@ impl Capture {
             entry.submit = origin.time;
             if entry.dispatch {
                 entry.correlation = origin.correlation;
+                entry.stream = origin.stream;
                 entry.thread = origin.thread;
                 entry.epoch = kernel_index::epoch();
                 self.set_signal(&mut entry);

@@ -10,6 +10,7 @@ use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
 use super::kernel_index::Kernels;
 use super::marker_ranges::{Action, Named, Ranges};
+use super::stream_records::StreamRecords;
 use super::watched_signals::{self, Completed, Watch};
 use super::{clock, markers, packet_origins, recording};
 use crate::gpu::hsa::kernels::{self, Kernel};
@@ -91,6 +92,7 @@ pub struct Completer {
     queue_ids: HashMap<usize, u32>,
     next_queue: u32,
     next_dispatch: u64,
+    streams: StreamRecords,
     program_signal_times: HashMap<SignalHandle, SignalTime>,
     /// Signals that the program has destroyed, and when. Empty between two polls; kept to reuse its memory.
     destroyed: Vec<(SignalHandle, u64)>,
@@ -132,6 +134,7 @@ impl Completer {
             queue_ids: HashMap::new(),
             next_queue: 1,
             next_dispatch: 1,
+            streams: StreamRecords::default(),
             program_signal_times: HashMap::new(),
             destroyed: Vec::new(),
             unused_signals: Vec::new(),
@@ -448,11 +451,12 @@ impl Completer {
         result.recorded += self.record_markers();
         let Self {
             copies,
+            streams,
             file,
             agents,
             ..
         } = self;
-        result.recorded += copies.poll(file, agents, self.frequency);
+        result.recorded += copies.poll(file, streams, agents, self.frequency);
         result.busy += usize::from(copies.is_busy());
         if result.recorded > 0 {
             self.file.publish();
@@ -491,6 +495,7 @@ impl Completer {
             kernels,
             program_signal_times,
             next_dispatch,
+            streams,
             ..
         } = self;
         queue.completion_side.poll(&HsaSignals, |entries| {
@@ -503,6 +508,7 @@ impl Completer {
                 if !entry.dispatch {
                     continue;
                 }
+                streams.write_up_to(entry.stream, file);
                 let mut record = dispatch_record(kernels, entry, *next_dispatch);
                 *next_dispatch += 1;
                 record.queue = id.into();
@@ -532,6 +538,7 @@ impl Completer {
         let watches = entries.iter().filter_map(|entry| entry.watch);
         watches.for_each(watched_signals::release);
         for entry in entries.iter().filter(|entry| entry.dispatch) {
+            self.streams.write_up_to(entry.stream, &mut self.file);
             let mut record = dispatch_record(&self.kernels, entry, self.next_dispatch);
             self.next_dispatch += 1;
             record.queue = id.into();
@@ -546,12 +553,14 @@ impl Completer {
     fn record_calls(&mut self) -> usize {
         let mut recorded = 0;
         calls::collect(&mut |call: CallRecord| {
+            self.streams.write_up_to(call.stream, &mut self.file);
             let mut record = format::Call::new(call.id, 0);
             record.start = call.start.into();
             record.end = call.end.into();
             record.thread = call.thread.into();
             record.name = self.file.text(call.function).into();
             record.status = call.status.into();
+            record.stream = call.stream.into();
             self.file.append(record, Count::DroppedCalls);
             recorded += 1;
         });
@@ -629,7 +638,8 @@ impl Completer {
             self.queues.insert(id, queue);
         }
         self.record_calls();
-        self.copies.stop(&mut self.file, &self.agents);
+        self.copies
+            .stop(&mut self.file, &mut self.streams, &self.agents);
         self.record_markers();
         self.file.close();
     }
@@ -734,6 +744,7 @@ fn dispatch_record(kernels: &Kernels, entry: &Entry, id: u64) -> Dispatch {
     record.correlation = entry.correlation.into();
     record.submit = entry.submit.into();
     record.thread = entry.thread.into();
+    record.stream = entry.stream.into();
     record.kernel = kernel.into();
     record.grid = entry.grid.map(Into::into);
     record.workgroup = entry.workgroup.map(Into::into);

@@ -108,13 +108,14 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         None => clock::now(),
         Some(_) => 0,
     };
+    let current = calls::current();
     let copy = Copy {
         call: *call,
         submit: started.time,
         returned,
         watch,
-        correlation: calls::current(),
-        stream: 0,
+        correlation: current.id,
+        stream: current.stream,
         thread: threads::thread_id(),
     };
     QUEUES.with(&OWN_QUEUE, |queue| queue.push(copy));

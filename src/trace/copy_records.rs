@@ -5,6 +5,7 @@ use super::clock;
 use super::copies::{self, Copy};
 use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
+use super::stream_records::StreamRecords;
 use super::watched_signals::{self, Completed};
 use crate::gpu::events::Owner;
 use hsa_abi::{AgentHandle, DispatchTime};
@@ -53,7 +54,13 @@ impl CopyRecords {
     }
 
     /// Records the copies that are complete. Returns their number.
-    pub fn poll(&mut self, file: &mut TraceFile, agents: &mut Agents, frequency: u64) -> usize {
+    pub fn poll(
+        &mut self,
+        file: &mut TraceFile,
+        streams: &mut StreamRecords,
+        agents: &mut Agents,
+        frequency: u64,
+    ) -> usize {
         let pending = &mut self.pending;
         copies::collect(&mut |copy| {
             let mut number = |owner| match owner {
@@ -84,6 +91,7 @@ impl CopyRecords {
                 },
             };
             self.recorded += 1;
+            streams.write_up_to(pending.copy.stream, file);
             write(pending, end, self.recorded, file, agents, frequency);
             false
         });
@@ -95,7 +103,7 @@ impl CopyRecords {
     }
 
     /// Records the copies in flight as unfinished.
-    pub fn stop(&mut self, file: &mut TraceFile, agents: &Agents) {
+    pub fn stop(&mut self, file: &mut TraceFile, streams: &mut StreamRecords, agents: &Agents) {
         copies::stop();
         // HSA must not be used any more, so new agents are unknown.
         let known = |owner| match owner {
@@ -120,6 +128,7 @@ impl CopyRecords {
                 .into_iter()
                 .for_each(watched_signals::release);
             self.recorded += 1;
+            streams.write_up_to(pending.copy.stream, file);
             write(&pending, end, self.recorded, file, agents, 0);
         }
     }

@@ -27,6 +27,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub struct TraceFile {
     path: PathBuf,
     file: File,
+    /// When the file was created, system clock.
+    started: u64,
     header: MmapMut,
     window: Option<MmapMut>,
     /// File offset of the window.
@@ -151,6 +153,7 @@ impl TraceFile {
         Ok(TraceFile {
             path,
             file,
+            started: header.started.get(),
             header: mapped,
             window: None,
             window_start: 0,
@@ -163,6 +166,11 @@ impl TraceFile {
             length: Length::Unchecked,
             deferred: VecDeque::new(),
         })
+    }
+
+    /// When the file was created, system clock.
+    pub fn started(&self) -> u64 {
+        self.started
     }
 
     /// Checks that the file was not truncated since records were last published. If false is returned, it must not be

@@ -1,21 +1,26 @@
-//! Wrappers of the HIP functions that can make the GPU do work. The shared library exports them under HIP's names; if
-//! it is loaded before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of
-//! `hip/hip_runtime_api.h` and `hip/hip_ext.h` of HIP 7.2. Enumerations are 32 bits wide; all pointers have the type
-//! `P`.
+//! The functions of HIP that the shared library defines under HIP's names ([`hip_functions`]). If the library is loaded
+//! before HIP, the program calls them instead of HIP's. This is FFI to HIP: the signatures are those of HIP 7.2.
+//! Enumerations are 32 bits wide; all pointers have the type `P`.
 //!
-//! Each exported function jumps to the address in its slot. The first call sets the slot: without a trace, to HIP's
-//! function, so that a call costs only the jump; otherwise to a function that records the call and calls HIP's.
+//! Each exported function jumps to its target. The first call sets the target: to HIP's function if this run does not
+//! record the function, so that a call costs only the jump; otherwise to a function that records the call and calls
+//! HIP's.
+//!
+//! They have HIP's names only in the shared library (the feature `shared`). The archive must not define them, because its
+//! weak references to HIP's functions would find them.
 
-use super::calls;
+use super::calls::{self, Call};
+use super::hip_functions::hip_functions;
+use super::streams::{self, NamedStream};
 use crate::gpu::hsa::hip;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
+use crate::sys::loader;
 use std::ffi::{CStr, c_void};
-use std::panic::catch_unwind;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// A pointer of any type, or a handle.
-type P = *mut c_void;
+pub type P = *mut c_void;
 
 /// `dim3`.
 #[derive(Clone, Copy)]
@@ -45,185 +50,386 @@ struct Extent {
     depth: usize,
 }
 
-/// `hipErrorNotInitialized`, which the wrappers return if HIP is not loaded.
-const NOT_INITIALIZED: i32 = 3;
-
-/// Sets the slot of `symbol` and returns its new value. `None` if HIP is not loaded; the slot is then unchanged.
-#[cold]
-fn resolve(symbol: &CStr, real: &AtomicPtr<()>, slot: &AtomicPtr<()>, recorded: P) -> Option<P> {
-    let function = catch_unwind(|| hip::function(symbol)).ok()??;
-    // Stored before the slot: a thread that finds `recorded` in the slot must find HIP's function here.
-    real.store(function.cast(), Ordering::Release);
-    let is_tracing = guarded(Cost::Counters, false, || {
-        !settings().disabled && settings().trace.is_some()
-    });
-    let target = if is_tracing { recorded } else { function };
-    slot.store(target.cast(), Ordering::Release);
-    Some(target)
+/// `hipMemLocation`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct MemLocation {
+    kind: u32,
+    id: i32,
 }
 
-macro_rules! symbol {
-    ($name:ident) => {
-        stringify!($name)
+/// `hipIpcMemHandle_t` and `hipIpcEventHandle_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct IpcHandle {
+    reserved: [u8; 64],
+}
+
+/// `hipChannelFormatDesc`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ChannelFormatDesc {
+    bits: [i32; 4],
+    kind: u32,
+}
+
+/// `hipError_t`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Error(i32);
+
+/// A number that is not an error code.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Number(i32);
+
+/// What a function of HIP returns.
+trait Returned {
+    /// A function that returns this if HIP is not loaded.
+    const WITHOUT_HIP: Address;
+    /// The recorded status.
+    fn status(&self) -> i32 {
+        0
+    }
+}
+
+impl Returned for Error {
+    const WITHOUT_HIP: Address = {
+        /// `hipErrorNotInitialized`.
+        extern "C" fn without_hip() -> Error {
+            Error(3)
+        }
+        Address(without_hip as *const ())
     };
-    ($name:ident $symbol:literal) => {
-        $symbol
+    fn status(&self) -> i32 {
+        self.0
+    }
+}
+
+impl Returned for Number {
+    const WITHOUT_HIP: Address = {
+        extern "C" fn without_hip() -> Number {
+            Number(-1)
+        }
+        Address(without_hip as *const ())
     };
 }
 
-/// One row per function: the identifier, `=` the symbol `is` the recorded name if these differ from it, the parameters.
-macro_rules! functions {
-    ($($name:ident $(= $symbol:literal is $called:literal)? ($($arg:ident: $type:ty),*);)*) => {$(
-        #[expect(non_snake_case)]
-        mod $name {
-            use super::*;
+impl Returned for P {
+    const WITHOUT_HIP: Address = {
+        extern "C" fn without_hip() -> P {
+            std::ptr::null_mut()
+        }
+        Address(without_hip as *const ())
+    };
+}
 
-            type Function = unsafe extern "C-unwind" fn($($type),*) -> i32;
-
-            static SLOT: AtomicPtr<()> = AtomicPtr::new(first as Function as *mut ());
-            static REAL: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-
-            /// # Safety
-            /// The requirements are those of HIP's function.
-            #[unsafe(naked)]
-            #[unsafe(export_name = symbol!($name $($symbol)?))]
-            unsafe extern "C-unwind" fn exported($(_: $type),*) -> i32 {
-                std::arch::naked_asm!("jmp qword ptr [rip + {slot}]", slot = sym SLOT)
+impl Returned for ChannelFormatDesc {
+    const WITHOUT_HIP: Address = {
+        extern "C" fn without_hip() -> ChannelFormatDesc {
+            ChannelFormatDesc {
+                bits: [0; 4],
+                kind: 0,
             }
+        }
+        Address(without_hip as *const ())
+    };
+}
 
-            /// The slot's initial value: resolves the function at the first call.
-            unsafe extern "C-unwind" fn first($($arg: $type),*) -> i32 {
-                const SYMBOL: &CStr =
-                    match CStr::from_bytes_with_nul(concat!(symbol!($name $($symbol)?), "\0").as_bytes()) {
+/// The address of a function.
+#[derive(Clone, Copy)]
+struct Address(*const ());
+
+// SAFETY: code does not change.
+unsafe impl Sync for Address {}
+
+/// A function that is exported under a name of HIP's.
+#[repr(C)]
+pub struct Function {
+    /// Where the exported function jumps to. The first field: see `exported` and [`first`].
+    target: AtomicPtr<()>,
+    /// HIP's function; null before the first call.
+    real: AtomicPtr<()>,
+    recorded: Address,
+    exported: Address,
+    without_hip: Address,
+    symbol: &'static CStr,
+    /// The name in the trace.
+    name: &'static str,
+    /// Whether it launches, copies or fills.
+    is_work: bool,
+    /// Whether devprof does something after a call, recorded or not.
+    is_observed: bool,
+    /// Whether this run records it.
+    is_recorded: AtomicBool,
+}
+
+/// Whether this process is traced.
+pub fn is_tracing() -> bool {
+    guarded(Cost::Dispatches, false, || {
+        !settings().disabled && settings().trace.is_some()
+    })
+}
+
+/// The function with this symbol.
+pub fn find(symbol: &CStr) -> Option<&'static Function> {
+    let index = FUNCTIONS.binary_search_by(|function| function.symbol.cmp(symbol));
+    Some(&FUNCTIONS[index.ok()?])
+}
+
+impl Function {
+    /// Finds HIP's function and sets the target. Returns the target; `None` if HIP is not loaded, nothing is set then.
+    #[cold]
+    fn resolve(&self) -> Option<*mut ()> {
+        let function = guarded(Cost::Dispatches, None, || hip::function(self.symbol))?;
+        let is_tracing = is_tracing();
+        let is_recorded = is_tracing && (self.is_work || settings().tracing.api);
+        self.is_recorded.store(is_recorded, Ordering::Relaxed);
+        self.real.store(function.cast(), Ordering::Relaxed);
+        let target = match is_recorded || is_tracing && self.is_observed {
+            true => self.recorded.0.cast_mut(),
+            false => function.cast(),
+        };
+        // Release: a thread that finds this target finds the other fields, too.
+        self.target.store(target, Ordering::Release);
+        Some(target)
+    }
+
+    /// Prepares [`Function::replace`], which must not use the dynamic loader. Returns whether HIP is loaded.
+    pub fn prepare(&self) -> bool {
+        !self.real.load(Ordering::Relaxed).is_null() || self.resolve().is_some()
+    }
+
+    /// The function that a program gets instead of `found`: the exported one if `found` is HIP's function and this run
+    /// records or observes it, otherwise `found`.
+    pub fn replace(&self, found: P) -> P {
+        let target = self.target.load(Ordering::Acquire);
+        let is_hips = self.real.load(Ordering::Relaxed) == found.cast();
+        match is_hips && target == self.recorded.0.cast_mut() {
+            true => self.exported.0.cast_mut().cast(),
+            false => found,
+        }
+    }
+
+    #[inline(never)]
+    fn begin(&self, stream: NamedStream) -> Option<Call> {
+        if !self.is_recorded.load(Ordering::Relaxed) {
+            return None;
+        }
+        calls::begin(self.name, stream)
+    }
+}
+
+/// Sets the target of a function that is called for the first time. Returns the address to jump to.
+extern "C" fn resolve(function: &'static Function) -> *const () {
+    match function.resolve() {
+        Some(target) => target,
+        None => function.without_hip.0,
+    }
+}
+
+/// The first target of all functions. The exported function has put the address of its [`Function`] into `r11`. All
+/// registers that can contain arguments are preserved.
+///
+/// # Safety
+/// Only exported functions jump here.
+#[unsafe(naked)]
+unsafe extern "C" fn first() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 136",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "movups [rsp + 64], xmm4",
+        "movups [rsp + 80], xmm5",
+        "movups [rsp + 96], xmm6",
+        "movups [rsp + 112], xmm7",
+        "mov rdi, r11",
+        "call {resolve}",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "movups xmm4, [rsp + 64]",
+        "movups xmm5, [rsp + 80]",
+        "movups xmm6, [rsp + 96]",
+        "movups xmm7, [rsp + 112]",
+        "add rsp, 136",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        resolve = sym resolve,
+    )
+}
+
+/// Ends a call.
+#[inline(never)]
+fn end(call: Option<Call>, status: i32) {
+    if let Some(mut call) = call {
+        call.status = status;
+    }
+}
+
+const NULL: NamedStream = NamedStream::Null;
+const PER_THREAD: NamedStream = NamedStream::PerThread;
+
+fn of(stream: P) -> NamedStream {
+    NamedStream::of(stream)
+}
+
+fn of_spt(stream: P) -> NamedStream {
+    NamedStream::of_spt(stream)
+}
+
+/// # Safety
+/// `config` is NULL or points to a `HIP_LAUNCH_CONFIG` or `hipLaunchConfig_t`.
+unsafe fn of_config(config: P) -> NamedStream {
+    /// Offset of the stream in both, in bytes.
+    const STREAM: usize = 32;
+    match config.is_null() {
+        true => NamedStream::None,
+        // SAFETY: the caller's promise.
+        false => of(unsafe { *config.byte_add(STREAM).cast::<P>() }),
+    }
+}
+
+/// HIP has created a stream.
+///
+/// # Safety
+/// `stream` points to its handle.
+unsafe fn created(stream: P) {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { *stream.cast::<P>() };
+    guarded(Cost::Dispatches, (), || streams::created(handle as u64));
+}
+
+/// HIP has returned the address of a function, perhaps of its own: the program gets the exported one.
+///
+/// # Safety
+/// `found` points to the address.
+unsafe fn replace(found: P) {
+    let found = found.cast::<P>();
+    // SAFETY: the caller's promise.
+    let address = unsafe { *found };
+    let replacement = guarded(Cost::Dispatches, None, || {
+        let function = find(&loader::symbol_at(address)?)?;
+        function.prepare().then(|| function.replace(address))
+    });
+    if let Some(replacement) = replacement {
+        // SAFETY: the caller's promise.
+        unsafe { *found = replacement };
+    }
+}
+
+macro_rules! or {
+    ($default:expr;) => {
+        $default
+    };
+    ($default:expr; $value:expr) => {
+        $value
+    };
+}
+
+/// The type that a function returns.
+macro_rules! returned {
+    () => {
+        Error
+    };
+    ($type:ident) => {
+        $type
+    };
+}
+
+macro_rules! functions {
+    ($(
+        $name:ident $(= $symbol:literal is $called:literal)? ($($arg:ident: $type:ty),*) $(-> $returned:ident)?
+        $([$work:ident])? $(with $config:ident)? $(on $stream:expr)? $(, then $after:expr)?;
+    )*) => {
+        /// Positions in [`FUNCTIONS`].
+        #[expect(non_camel_case_types)]
+        enum Index {
+            $($name,)*
+        }
+
+        /// Sorted by symbol.
+        static FUNCTIONS: [Function; [$(stringify!($name)),*].len()] = [$(
+            Function {
+                target: AtomicPtr::new(first as *mut ()),
+                real: AtomicPtr::new(std::ptr::null_mut()),
+                recorded: Address($name::recorded as *const ()),
+                exported: Address($name::exported as *const ()),
+                without_hip: <returned!($($returned)?)>::WITHOUT_HIP,
+                symbol: $name::SYMBOL,
+                name: or!(stringify!($name); $($called)?),
+                is_work: or!(false; $(stringify!($work).len() > 0)?),
+                is_observed: or!(false; $(stringify!($after).len() > 0)?),
+                is_recorded: AtomicBool::new(false),
+            },
+        )*];
+
+        $(
+            #[expect(non_snake_case)]
+            mod $name {
+                use super::*;
+
+                type Signature = unsafe extern "C-unwind" fn($($type),*) -> returned!($($returned)?);
+
+                pub const SYMBOL: &CStr =
+                    match CStr::from_bytes_with_nul(concat!(or!(stringify!($name); $($symbol)?), "\0").as_bytes()) {
                         Ok(symbol) => symbol,
                         Err(_) => panic!("a symbol contains a NUL byte"),
                     };
-                match resolve(SYMBOL, &REAL, &SLOT, recorded as Function as P) {
-                    // SAFETY: HIP's function of this name or `recorded`; both have the type `Function`.
-                    Some(target) => unsafe { std::mem::transmute::<P, Function>(target)($($arg),*) },
-                    None => NOT_INITIALIZED,
+
+                /// # Safety
+                /// The requirements are those of HIP's function.
+                #[unsafe(naked)]
+                #[cfg_attr(feature = "shared", unsafe(export_name = or!(stringify!($name); $($symbol)?)))]
+                #[cfg_attr(not(feature = "shared"), unsafe(export_name = concat!("devprof_", stringify!($name))))]
+                pub unsafe extern "C-unwind" fn exported($(_: $type),*) -> returned!($($returned)?) {
+                    std::arch::naked_asm!(
+                        "lea r11, [rip + {functions} + {offset}]",
+                        "jmp qword ptr [r11]",
+                        functions = sym FUNCTIONS,
+                        offset = const Index::$name as usize * size_of::<Function>(),
+                    )
+                }
+
+                /// # Safety
+                /// The requirements are those of HIP's function.
+                pub unsafe extern "C-unwind" fn recorded($($arg: $type),*) -> returned!($($returned)?) {
+                    let function = &FUNCTIONS[Index::$name as usize];
+                    // SAFETY: HIP's function of this name, stored in `real` before `recorded` became the target.
+                    let real = unsafe { std::mem::transmute::<*mut (), Signature>(function.real.load(Ordering::Acquire)) };
+                    let stream = or!(NamedStream::None; $($stream)? $(
+                        // SAFETY: HIP's function reads it, too.
+                        unsafe { of_config($config) }
+                    )?);
+                    let call = function.begin(stream);
+                    // SAFETY: the caller fulfills the requirements of HIP's function, and these are its arguments.
+                    let result = unsafe { real($($arg),*) };
+                    $(
+                        if result.status() == 0 {
+                            // SAFETY: HIP's function has succeeded with these arguments.
+                            unsafe { $after };
+                        }
+                    )?
+                    end(call, result.status());
+                    result
                 }
             }
-
-            unsafe extern "C-unwind" fn recorded($($arg: $type),*) -> i32 {
-                // SAFETY: HIP's function of this name, stored in `REAL` before `recorded` is stored in the slot.
-                let real = unsafe { std::mem::transmute::<*mut (), Function>(REAL.load(Ordering::Acquire)) };
-                let mut call = calls::begin(symbol!($name $($called)?));
-                // SAFETY: the caller fulfills the requirements of HIP's function, and these are its arguments.
-                let status = unsafe { real($($arg),*) };
-                if let Some(call) = &mut call {
-                    call.status = status;
-                }
-                status
-            }
-        }
-    )*};
+        )*
+    };
 }
 
-functions! {
-    hipDrvLaunchKernelEx(config: P, f: P, params: P, extra: P);
-    hipExtLaunchKernel(function_address: P, num_blocks: Dim3, dim_blocks: Dim3, args: P, shared_mem_bytes: usize, stream: P, start_event: P, stop_event: P, flags: i32);
-    hipExtLaunchMultiKernelMultiDevice(launch_params_list: P, num_devices: i32, flags: u32);
-    hipExtModuleLaunchKernel(f: P, global_work_size_x: u32, global_work_size_y: u32, global_work_size_z: u32, local_work_size_x: u32, local_work_size_y: u32, local_work_size_z: u32, shared_mem_bytes: usize, h_stream: P, kernel_params: P, extra: P, start_event: P, stop_event: P, flags: u32);
-    hipExtModuleLaunchKernel_cpp = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j" is "hipExtModuleLaunchKernel"(f: P, global_work_size_x: u32, global_work_size_y: u32, global_work_size_z: u32, local_work_size_x: u32, local_work_size_y: u32, local_work_size_z: u32, shared_mem_bytes: usize, h_stream: P, kernel_params: P, extra: P, start_event: P, stop_event: P, flags: u32);
-    hipGraphLaunch(graph_exec: P, stream: P);
-    hipGraphLaunch_spt(graph_exec: P, stream: P);
-    hipHccModuleLaunchKernel(f: P, global_work_size_x: u32, global_work_size_y: u32, global_work_size_z: u32, local_work_size_x: u32, local_work_size_y: u32, local_work_size_z: u32, shared_mem_bytes: usize, h_stream: P, kernel_params: P, extra: P, start_event: P, stop_event: P);
-    hipHccModuleLaunchKernel_cpp = "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_" is "hipHccModuleLaunchKernel"(f: P, global_work_size_x: u32, global_work_size_y: u32, global_work_size_z: u32, local_work_size_x: u32, local_work_size_y: u32, local_work_size_z: u32, shared_mem_bytes: usize, h_stream: P, kernel_params: P, extra: P, start_event: P, stop_event: P);
-    hipLaunchByPtr(func: P);
-    hipLaunchCooperativeKernel(f: P, grid_dim: Dim3, block_dim_x: Dim3, kernel_params: P, shared_mem_bytes: u32, stream: P);
-    hipLaunchCooperativeKernelMultiDevice(launch_params_list: P, num_devices: i32, flags: u32);
-    hipLaunchCooperativeKernel_spt(f: P, grid_dim: Dim3, block_dim: Dim3, kernel_params: P, shared_mem_bytes: u32, h_stream: P);
-    hipLaunchKernel(function_address: P, num_blocks: Dim3, dim_blocks: Dim3, args: P, shared_mem_bytes: usize, stream: P);
-    hipLaunchKernelExC(config: P, f_ptr: P, args: P);
-    hipLaunchKernel_spt(function_address: P, num_blocks: Dim3, dim_blocks: Dim3, args: P, shared_mem_bytes: usize, stream: P);
-    hipModuleLaunchCooperativeKernel(f: P, grid_dim_x: u32, grid_dim_y: u32, grid_dim_z: u32, block_dim_x: u32, block_dim_y: u32, block_dim_z: u32, shared_mem_bytes: u32, stream: P, kernel_params: P);
-    hipModuleLaunchCooperativeKernelMultiDevice(launch_params_list: P, num_devices: u32, flags: u32);
-    hipModuleLaunchKernel(f: P, grid_dim_x: u32, grid_dim_y: u32, grid_dim_z: u32, block_dim_x: u32, block_dim_y: u32, block_dim_z: u32, shared_mem_bytes: u32, stream: P, kernel_params: P, extra: P);
-    hipDrvMemcpy2DUnaligned(p_copy: P);
-    hipDrvMemcpy3D(p_copy: P);
-    hipDrvMemcpy3DAsync(p_copy: P, stream: P);
-    hipMemcpy(dst: P, src: P, size_bytes: usize, kind: u32);
-    hipMemcpy2D(dst: P, dpitch: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2DArrayToArray(dst: P, w_offset_dst: usize, h_offset_dst: usize, src: P, w_offset_src: usize, h_offset_src: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2DAsync(dst: P, dpitch: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DAsync_spt(dst: P, dpitch: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DFromArray(dst: P, dpitch: usize, src: P, w_offset: usize, h_offset: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2DFromArrayAsync(dst: P, dpitch: usize, src: P, w_offset: usize, h_offset: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DFromArrayAsync_spt(dst: P, dpitch: usize, src: P, w_offset_src: usize, h_offset_src: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DFromArray_spt(dst: P, dpitch: usize, src: P, w_offset: usize, h_offset: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2DToArray(dst: P, w_offset: usize, h_offset: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2DToArrayAsync(dst: P, w_offset: usize, h_offset: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DToArrayAsync_spt(dst: P, w_offset: usize, h_offset: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32, stream: P);
-    hipMemcpy2DToArray_spt(dst: P, w_offset: usize, h_offset: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy2D_spt(dst: P, dpitch: usize, src: P, spitch: usize, width: usize, height: usize, kind: u32);
-    hipMemcpy3D(p: P);
-    hipMemcpy3DAsync(p: P, stream: P);
-    hipMemcpy3DAsync_spt(p: P, stream: P);
-    hipMemcpy3DBatchAsync(num_ops: usize, op_list: P, fail_idx: P, flags: u64, stream: P);
-    hipMemcpy3DPeer(p: P);
-    hipMemcpy3DPeerAsync(p: P, stream: P);
-    hipMemcpy3D_spt(p: P);
-    hipMemcpyAsync(dst: P, src: P, size_bytes: usize, kind: u32, stream: P);
-    hipMemcpyAsync_spt(dst: P, src: P, size_bytes: usize, kind: u32, stream: P);
-    hipMemcpyAtoA(dst_array: P, dst_offset: usize, src_array: P, src_offset: usize, byte_count: usize);
-    hipMemcpyAtoD(dst_device: P, src_array: P, src_offset: usize, byte_count: usize);
-    hipMemcpyAtoH(dst: P, src_array: P, src_offset: usize, count: usize);
-    hipMemcpyAtoHAsync(dst_host: P, src_array: P, src_offset: usize, byte_count: usize, stream: P);
-    hipMemcpyBatchAsync(dsts: P, srcs: P, sizes: P, count: usize, attrs: P, attrs_idxs: P, num_attrs: usize, fail_idx: P, stream: P);
-    hipMemcpyDtoA(dst_array: P, dst_offset: usize, src_device: P, byte_count: usize);
-    hipMemcpyDtoD(dst: P, src: P, size_bytes: usize);
-    hipMemcpyDtoDAsync(dst: P, src: P, size_bytes: usize, stream: P);
-    hipMemcpyDtoH(dst: P, src: P, size_bytes: usize);
-    hipMemcpyDtoHAsync(dst: P, src: P, size_bytes: usize, stream: P);
-    hipMemcpyFromArray(dst: P, src_array: P, w_offset: usize, h_offset: usize, count: usize, kind: u32);
-    hipMemcpyFromArray_spt(dst: P, src: P, w_offset_src: usize, h_offset: usize, count: usize, kind: u32);
-    hipMemcpyFromSymbol(dst: P, symbol: P, size_bytes: usize, offset: usize, kind: u32);
-    hipMemcpyFromSymbolAsync(dst: P, symbol: P, size_bytes: usize, offset: usize, kind: u32, stream: P);
-    hipMemcpyFromSymbolAsync_spt(dst: P, symbol: P, size_bytes: usize, offset: usize, kind: u32, stream: P);
-    hipMemcpyFromSymbol_spt(dst: P, symbol: P, size_bytes: usize, offset: usize, kind: u32);
-    hipMemcpyHtoA(dst_array: P, dst_offset: usize, src_host: P, count: usize);
-    hipMemcpyHtoAAsync(dst_array: P, dst_offset: usize, src_host: P, byte_count: usize, stream: P);
-    hipMemcpyHtoD(dst: P, src: P, size_bytes: usize);
-    hipMemcpyHtoDAsync(dst: P, src: P, size_bytes: usize, stream: P);
-    hipMemcpyParam2D(p_copy: P);
-    hipMemcpyParam2DAsync(p_copy: P, stream: P);
-    hipMemcpyPeer(dst: P, dst_device_id: i32, src: P, src_device_id: i32, size_bytes: usize);
-    hipMemcpyPeerAsync(dst: P, dst_device_id: i32, src: P, src_device: i32, size_bytes: usize, stream: P);
-    hipMemcpyToArray(dst: P, w_offset: usize, h_offset: usize, src: P, count: usize, kind: u32);
-    hipMemcpyToSymbol(symbol: P, src: P, size_bytes: usize, offset: usize, kind: u32);
-    hipMemcpyToSymbolAsync(symbol: P, src: P, size_bytes: usize, offset: usize, kind: u32, stream: P);
-    hipMemcpyToSymbolAsync_spt(symbol: P, src: P, size_bytes: usize, offset: usize, kind: u32, stream: P);
-    hipMemcpyToSymbol_spt(symbol: P, src: P, size_bytes: usize, offset: usize, kind: u32);
-    hipMemcpyWithStream(dst: P, src: P, size_bytes: usize, kind: u32, stream: P);
-    hipMemcpy_spt(dst: P, src: P, size_bytes: usize, kind: u32);
-    hipMemset(dst: P, value: i32, size_bytes: usize);
-    hipMemset2D(dst: P, pitch: usize, value: i32, width: usize, height: usize);
-    hipMemset2DAsync(dst: P, pitch: usize, value: i32, width: usize, height: usize, stream: P);
-    hipMemset2DAsync_spt(dst: P, pitch: usize, value: i32, width: usize, height: usize, stream: P);
-    hipMemset2D_spt(dst: P, pitch: usize, value: i32, width: usize, height: usize);
-    hipMemset3D(pitched_dev_ptr: PitchedPtr, value: i32, extent: Extent);
-    hipMemset3DAsync(pitched_dev_ptr: PitchedPtr, value: i32, extent: Extent, stream: P);
-    hipMemset3DAsync_spt(pitched_dev_ptr: PitchedPtr, value: i32, extent: Extent, stream: P);
-    hipMemset3D_spt(pitched_dev_ptr: PitchedPtr, value: i32, extent: Extent);
-    hipMemsetAsync(dst: P, value: i32, size_bytes: usize, stream: P);
-    hipMemsetAsync_spt(dst: P, value: i32, size_bytes: usize, stream: P);
-    hipMemsetD16(dest: P, value: u16, count: usize);
-    hipMemsetD16Async(dest: P, value: u16, count: usize, stream: P);
-    hipMemsetD2D16(dst: P, dst_pitch: usize, value: u16, width: usize, height: usize);
-    hipMemsetD2D16Async(dst: P, dst_pitch: usize, value: u16, width: usize, height: usize, stream: P);
-    hipMemsetD2D32(dst: P, dst_pitch: usize, value: u32, width: usize, height: usize);
-    hipMemsetD2D32Async(dst: P, dst_pitch: usize, value: u32, width: usize, height: usize, stream: P);
-    hipMemsetD2D8(dst: P, dst_pitch: usize, value: u8, width: usize, height: usize);
-    hipMemsetD2D8Async(dst: P, dst_pitch: usize, value: u8, width: usize, height: usize, stream: P);
-    hipMemsetD32(dest: P, value: i32, count: usize);
-    hipMemsetD32Async(dst: P, value: i32, count: usize, stream: P);
-    hipMemsetD8(dest: P, value: u8, count: usize);
-    hipMemsetD8Async(dest: P, value: u8, count: usize, stream: P);
-    hipMemset_spt(dst: P, value: i32, size_bytes: usize);
-    hipStreamBatchMemOp(stream: P, count: u32, param_array: P, flags: u32);
-    hipStreamWaitValue32(stream: P, ptr: P, value: u32, flags: u32, mask: u32);
-    hipStreamWaitValue64(stream: P, ptr: P, value: u64, flags: u32, mask: u64);
-    hipStreamWriteValue32(stream: P, ptr: P, value: u32, flags: u32);
-    hipStreamWriteValue64(stream: P, ptr: P, value: u64, flags: u32);
-}
+hip_functions!(functions);

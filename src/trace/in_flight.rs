@@ -44,13 +44,15 @@ pub struct Entry {
     pub vendor: bool,
     /// When the packet was written, system clock.
     pub submit: u64,
-    /// See [`super::calls::current`].
+    /// Correlation id of the API call that submitted it, 0 for none.
     pub correlation: u64,
     /// Address of the kernel descriptor, from the packet.
     pub kernel_object: u64,
     /// See [`super::kernel_index`].
     pub epoch: u64,
     pub thread: u32,
+    /// Id of the API call's stream, 0 for none.
+    pub stream: u32,
     /// Work-items.
     pub grid: [u32; 3],
     /// Work-items.

@@ -5,7 +5,7 @@
 //! | stage | module |
 //! | --- | --- |
 //! | whether anything is recorded now | [`recording`] |
-//! | the API call in progress on a thread | [`hip_calls`], [`calls`] |
+//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`dlsym`], [`calls`], [`streams`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
@@ -28,9 +28,11 @@ mod complete;
 pub mod copies;
 mod copy_records;
 mod dispatch_clock;
+mod dlsym;
 mod fifo;
 mod file;
 mod hip_calls;
+mod hip_functions;
 mod in_flight;
 mod kernel_index;
 mod marker_ranges;
@@ -40,6 +42,8 @@ mod poll_flag;
 mod recording;
 mod roctx;
 mod session;
+mod stream_records;
+mod streams;
 mod thread_queues;
 mod wakeup;
 mod watched_signals;

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub struct PacketOrigin {
     /// Correlation id of the API call in progress, 0 for none.
     pub correlation: u64,
+    /// Id of that call's stream, 0 for none.
+    pub stream: u32,
     /// `gettid`.
     pub thread: u32,
     /// When the slot was reserved, system clock.
@@ -20,8 +22,10 @@ pub struct PacketOrigin {
 impl PacketOrigin {
     /// The calling thread, now.
     pub fn now() -> PacketOrigin {
+        let call = calls::current();
         PacketOrigin {
-            correlation: calls::current(),
+            correlation: call.id,
+            stream: call.stream,
             thread: threads::thread_id(),
             time: clock::now(),
         }
@@ -33,6 +37,7 @@ struct Slot {
     /// One more than the packet's index.
     index: AtomicU64,
     correlation: AtomicU64,
+    stream: AtomicU32,
     thread: AtomicU32,
     time: AtomicU64,
 }
@@ -87,6 +92,7 @@ impl QueueOrigins {
             let slot = self.slot(index);
             slot.correlation
                 .store(origin.correlation, Ordering::Relaxed);
+            slot.stream.store(origin.stream, Ordering::Relaxed);
             slot.thread.store(origin.thread, Ordering::Relaxed);
             slot.time.store(origin.time, Ordering::Relaxed);
             slot.index.store(index + 1, Ordering::Release);
@@ -99,6 +105,7 @@ impl QueueOrigins {
         let slot = self.slot(index);
         (slot.index.load(Ordering::Acquire) == index + 1).then(|| PacketOrigin {
             correlation: slot.correlation.load(Ordering::Relaxed),
+            stream: slot.stream.load(Ordering::Relaxed),
             thread: slot.thread.load(Ordering::Relaxed),
             time: slot.time.load(Ordering::Relaxed),
         })
@@ -114,6 +121,7 @@ mod tests {
         let origins = add(0x1000, 4);
         let origin = |correlation| PacketOrigin {
             correlation,
+            stream: 5,
             thread: 7,
             time: 9,
         };

@@ -1,0 +1,134 @@
+//! `dlsym` of the shared library: a program that looks up a function of HIP in HIP's library gets the recorded one.
+//!
+//! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
+//! that does not concern HIP jumps to it (or to the next library that defines `dlsym`). Without a trace, the exported
+//! function is only that jump. RTLD_DEFAULT and the program's handle need nothing else: the search finds the functions of
+//! the preloaded shared library.
+//!
+//! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
+//! allocated unless the symbol's name begins with `hip`.
+//!
+//! Only the shared library exports it: see the feature `shared`.
+
+use super::hip_calls::{self, P};
+use crate::support::panic_guard::{Cost, guarded};
+use crate::sys::{env, loader};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+type Dlsym = unsafe extern "C" fn(handle: P, name: *const c_char) -> P;
+
+/// Where the exported function jumps to: first to [`first`], then to the next `dlsym`, or with a trace to [`filter`].
+static TARGET: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
+/// The next `dlsym`.
+static NEXT: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// `dlsym`.
+///
+/// # Safety
+/// As in `dlfcn.h`.
+#[unsafe(naked)]
+#[cfg_attr(feature = "shared", unsafe(export_name = "dlsym"))]
+#[cfg_attr(not(feature = "shared"), unsafe(no_mangle))]
+unsafe extern "C" fn devprof_dlsym(_: P, _: *const c_char) -> P {
+    std::arch::naked_asm!("jmp qword ptr [rip + {target}]", target = sym TARGET)
+}
+
+/// Finds the next `dlsym` and continues there.
+///
+/// # Safety
+/// Only `devprof_dlsym` jumps here.
+#[unsafe(naked)]
+unsafe extern "C" fn first() {
+    std::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {find_next}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        find_next = sym find_next,
+    )
+}
+
+/// Jumps to the next `dlsym`, unless a symbol whose name begins with `hip` is looked up in a library.
+///
+/// # Safety
+/// Only `devprof_dlsym` jumps here.
+#[unsafe(naked)]
+unsafe extern "C" fn filter() {
+    std::arch::naked_asm!(
+        // RTLD_DEFAULT is 0, RTLD_NEXT is -1.
+        "lea rax, [rdi + 1]",
+        "cmp rax, 1",
+        "jbe 2f",
+        "cmp byte ptr [rsi], 'h'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 1], 'i'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 2], 'p'",
+        "jne 2f",
+        // The return address.
+        "mov rdx, [rsp]",
+        "jmp {symbol_of_hip}",
+        "2:",
+        "jmp qword ptr [rip + {next}]",
+        symbol_of_hip = sym symbol_of_hip,
+        next = sym NEXT,
+    )
+}
+
+/// What [`first`] continues with if there is no other `dlsym`.
+extern "C" fn no_dlsym(_: P, _: *const c_char) -> P {
+    std::ptr::null_mut()
+}
+
+/// Sets [`NEXT`] and [`TARGET`]. Returns the address to jump to.
+extern "C" fn find_next() -> *const () {
+    let next = loader::next_dlsym();
+    if next.is_null() {
+        return no_dlsym as *const ();
+    }
+    NEXT.store(next.cast(), Ordering::Relaxed);
+    let target = match env::is_set("DEVPROF_TRACE") {
+        Some(true) => filter as *mut (),
+        Some(false) => next.cast(),
+        // The next call decides.
+        None => return next.cast(),
+    };
+    // Release: who jumps to `filter` finds `NEXT`.
+    TARGET.store(target, Ordering::Release);
+    target
+}
+
+/// Looks up a symbol in a library, and replaces functions of HIP.
+///
+/// # Safety
+/// As for `dlsym`, with a handle that is not RTLD_DEFAULT or RTLD_NEXT, for which the caller matters.
+unsafe extern "C" fn symbol_of_hip(handle: P, name: *const c_char, caller: P) -> P {
+    let next = NEXT.load(Ordering::Relaxed);
+    // SAFETY: the address of a function of this type.
+    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    let function = guarded(Cost::Dispatches, None, || {
+        if !hip_calls::is_tracing() {
+            TARGET.store(next as *mut (), Ordering::Relaxed);
+            return None;
+        }
+        // devprof needs HIP's own functions.
+        if loader::are_in_same_file(caller, find_next as *const _) {
+            return None;
+        }
+        // SAFETY: `dlsym` gets a C string.
+        let function = hip_calls::find(unsafe { CStr::from_ptr(name) })?;
+        function.prepare().then_some(function)
+    });
+    // SAFETY: the program's arguments.
+    let found = unsafe { next(handle, name) };
+    match function {
+        Some(function) if !found.is_null() => function.replace(found),
+        _ => found,
+    }
+}
