@@ -1,6 +1,7 @@
-//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
-//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
-//! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//! Copies from and to device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
+//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If the buffer cannot grow, the
+//! pieces are smaller. If pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one
+//! piece at a time.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
 //! bypass the GPU's caches.
