@@ -9,6 +9,8 @@
 #                            modulo 1000 within each queue (packets.h); --all-gpus, that agents, queues, threads and
 #                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
 #                            ended
+#   trace.py --in-flight FILE
+#                            the most dispatches that were submitted and had not ended, at any time
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
 # its call's thread did not submit between the call's start and end, a queue or kernel of another agent, times that
@@ -215,10 +217,21 @@ def print_queues(trace):
     require(ended >= options.finished, f"only {ended} dispatches have ended, of {options.finished}")
 
 
+def print_in_flight(trace):
+    # At equal times, ends come first.
+    times = [(d.submit, 1) for d in trace.dispatches.values()] + [(d.end, -1) for d in trace.dispatches.values()]
+    most = now = 0
+    for _, change in sorted(times):
+        now += change
+        most = max(most, now)
+    print(f"in flight: {most}")
+
+
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "summary", "queues"]:
-    parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
+for name in ["calls", "summary", "queues", "in-flight"]:
+    function = globals()["print_" + name.replace("-", "_")]
+    parser.add_argument(f"--{name}", dest="print", action="store_const", const=function)
 parser.add_argument("--clocks", action="store_true")
 parser.add_argument("--sequence", action="store_true")
 parser.add_argument("--all-gpus", action="store_true")

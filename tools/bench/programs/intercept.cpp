@@ -1,6 +1,6 @@
 // The two ROCr tools that devprof is compared with. The pass-through tool makes every queue an intercept queue and
-// passes every packet on. With -DNAIVE, each dispatch also gets a new signal with a handler, which reads the times,
-// completes the program's signal and destroys its own.
+// passes every packet on. With -DNAIVE, each dispatch and each copy also gets a new signal with a handler, which reads the
+// times, completes the program's signal and destroys its own.
 #define AMD_INTERNAL_BUILD
 #include <algorithm>
 #include <hsa/hsa.h>
@@ -24,7 +24,7 @@ static AmdExtTable amd_ext;
 
 #ifdef NAIVE
 struct Dispatch {
-  hsa_agent_t agent;
+  hsa_agent_t agent; // of a kernel; 0: a copy
   hsa_signal_t signal, program;
   uint64_t kernel_object;
 };
@@ -54,9 +54,15 @@ static bool completed(hsa_signal_value_t, void *data) {
   }();
   uint64_t begin = cpu_time();
   auto dispatch = static_cast<Dispatch *>(data);
-  hsa_amd_profiling_dispatch_time_t time = {};
-  check(amd_ext.hsa_amd_profiling_get_dispatch_time_fn(dispatch->agent, dispatch->signal, &time), "dispatch time");
-  total += time.end - time.start;
+  if (dispatch->agent.handle) {
+    hsa_amd_profiling_dispatch_time_t time = {};
+    check(amd_ext.hsa_amd_profiling_get_dispatch_time_fn(dispatch->agent, dispatch->signal, &time), "dispatch time");
+    total += time.end - time.start;
+  } else {
+    hsa_amd_profiling_async_copy_time_t time = {};
+    check(amd_ext.hsa_amd_profiling_get_async_copy_time_fn(dispatch->signal, &time), "copy time");
+    total += time.end - time.start;
+  }
   if (dispatch->program.handle)
     core.hsa_signal_subtract_screlease_fn(dispatch->program, 1);
   core.hsa_signal_destroy_fn(dispatch->signal);
@@ -64,6 +70,19 @@ static bool completed(hsa_signal_value_t, void *data) {
   __atomic_store_n(&busy, busy + cpu_time() - begin - clock_cost, __ATOMIC_RELAXED);
   __atomic_store_n(&handled, handled + 1, __ATOMIC_RELAXED);
   return false;
+}
+
+static hsa_signal_t new_signal(Dispatch *dispatch) {
+  check(core.hsa_signal_create_fn(1, 0, nullptr, &dispatch->signal), "hsa_signal_create");
+  check(amd_ext.hsa_amd_signal_async_handler_fn(dispatch->signal, HSA_SIGNAL_CONDITION_LT, 1, completed, dispatch),
+        "hsa_amd_signal_async_handler");
+  return dispatch->signal;
+}
+
+static hsa_status_t copy(void *to, hsa_agent_t to_agent, const void *from, hsa_agent_t from_agent, size_t size,
+                         uint32_t dependencies, const hsa_signal_t *signals, hsa_signal_t done) {
+  return amd_ext.hsa_amd_memory_async_copy_fn(to, to_agent, from, from_agent, size, dependencies, signals,
+                                              new_signal(new Dispatch{{}, {}, done, 0}));
 }
 
 static void intercept(const void *packets, uint64_t count, uint64_t, void *agent,
@@ -74,11 +93,8 @@ static void intercept(const void *packets, uint64_t count, uint64_t, void *agent
   for (auto &packet : batch) {
     if ((packet.header & 0xff) != HSA_PACKET_TYPE_KERNEL_DISPATCH)
       continue;
-    auto dispatch = new Dispatch{{reinterpret_cast<uint64_t>(agent)}, {}, packet.completion_signal, packet.kernel_object};
-    check(core.hsa_signal_create_fn(1, 0, nullptr, &dispatch->signal), "hsa_signal_create");
-    check(amd_ext.hsa_amd_signal_async_handler_fn(dispatch->signal, HSA_SIGNAL_CONDITION_LT, 1, completed, dispatch),
-          "hsa_amd_signal_async_handler");
-    packet.completion_signal = dispatch->signal;
+    packet.completion_signal = new_signal(
+        new Dispatch{{reinterpret_cast<uint64_t>(agent)}, {}, packet.completion_signal, packet.kernel_object});
   }
   write(batch.data(), count);
 }
@@ -105,6 +121,12 @@ extern "C" bool OnLoad(HsaApiTable *table, uint64_t, uint64_t, const char *const
   core = *table->core_;
   amd_ext = *table->amd_ext_;
   table->core_->hsa_queue_create_fn = create;
+#ifdef NAIVE
+  if (getenv("NAIVE_COPIES")) {
+    amd_ext.hsa_amd_profiling_async_copy_enable_fn(true);
+    table->amd_ext_->hsa_amd_memory_async_copy_fn = copy;
+  }
+#endif
   return true;
 }
 
