@@ -13,9 +13,11 @@
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 SECONDS, TRIES = 100, 3
 # ROCr reports leaked signals of its own (signals.test).
@@ -34,12 +36,13 @@ def run_once(environment):
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(options.command, env=os.environ | environment, stdout=output, stderr=subprocess.STDOUT)
         # A timeout of subprocess would lose the memory usage.
-        guard = subprocess.Popen(["sh", "-c", f"sleep {SECONDS}; kill -9 {child.pid}"])
+        limit = threading.Timer(SECONDS, child.send_signal, [signal.SIGKILL])
+        limit.start()
         _, status, usage = os.wait4(child.pid, 0)
-        guard.kill()
-        guard.wait()
+        limit.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        return output.read().decode(errors="replace"), os.waitstatus_to_exitcode(status), usage.ru_maxrss
+        return output.read().decode(errors="replace"), child.returncode, usage.ru_maxrss
 
 
 def run(environment, trace=None):
