@@ -4,10 +4,11 @@
 //   tmp=NAME         sets TMPDIR
 //   initialize       __llvm_profile_initialize_file
 //   directory=NAME   chdir
-//   collect          collects the devices' counters
+//   collect, reset   collects or resets the devices' counters
 //   fork             continues in a child, and exits with its status; only before load
 //   load             initializes HSA and loads the code object; load=FILE: another one, for the next steps
 //   unload           destroys the code object
+//   down             hsa_shut_down
 //   count=N          adds N to the counters of the fixture's functions
 //   pid              prints the process id
 //   memory=N         allows N more bytes of address space; memory: no limit
@@ -19,6 +20,7 @@
 void __llvm_profile_set_filename(const char *) __attribute__((weak));
 void __llvm_profile_initialize_file(void) __attribute__((weak));
 int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
+int devprof_reset_counters(void) __attribute__((weak));
 
 static hsa_executable_t executable;
 
@@ -57,11 +59,10 @@ static void limit_memory(const char *more) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-static int collect(void) {
-    int (*function)(void) = __llvm_profile_hip_collect_device_data;
-    // From a preloaded library.
+// A function of devprof: the linked one, or that of a preloaded library.
+static int call(int (*function)(void), const char *name) {
     if (!function)
-        *(void **)&function = dlsym(RTLD_DEFAULT, "__llvm_profile_hip_collect_device_data");
+        *(void **)&function = dlsym(RTLD_DEFAULT, name);
     return function();
 }
 
@@ -80,7 +81,12 @@ static void step(const char *code_object, char *what) {
     else if (!strcmp(what, "directory") && value && chdir(value) == 0)
         return;
     else if (!strcmp(what, "collect"))
-        printf("collect: %d\n", collect());
+        printf("collect: %d\n",
+               call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
+    else if (!strcmp(what, "reset"))
+        printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
+    else if (!strcmp(what, "down"))
+        CHECK(hsa_shut_down());
     else if (!strcmp(what, "load")) {
         size_t size;
         void *bytes = read_file(value ? value : code_object, &size);

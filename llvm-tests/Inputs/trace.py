@@ -18,6 +18,8 @@
 #                            ended
 #   trace.py --copies FILE   one line per function, direction, agents and engine of copies: how many, bytes, which of them
 #                            have times. --clocks as above
+#   trace.py --in-flight FILE
+#                            the most dispatches that were submitted and had not ended, at any time
 #
 # Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
 # or copy that its call's thread did not submit between the call's start and end, or that has another stream than its
@@ -412,10 +414,21 @@ def print_copies(trace):
     print("dropped:", trace.counts["dropped-copies"], "closed:", trace.counts["closed"])
 
 
+def print_in_flight(trace):
+    # At equal times, ends come first.
+    times = [(d.submit, 1) for d in trace.dispatches.values()] + [(d.end, -1) for d in trace.dispatches.values()]
+    most = now = 0
+    for _, change in sorted(times):
+        now += change
+        most = max(most, now)
+    print(f"in flight: {most}")
+
+
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "streams", "summary", "markers", "queues", "lds", "copies"]:
-    parser.add_argument(f"--{name}", dest="print", action="store_const", const=globals()[f"print_{name}"])
+for name in ["calls", "streams", "summary", "markers", "queues", "lds", "copies", "in-flight"]:
+    function = globals()["print_" + name.replace("-", "_")]
+    parser.add_argument(f"--{name}", dest="print", action="store_const", const=function)
 parser.add_argument("--in-recording", action="store_true")
 parser.add_argument("--flushed", action="store_true")
 parser.add_argument("--clocks", action="store_true")

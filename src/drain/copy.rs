@@ -74,7 +74,10 @@ pub fn copy(device: Device, mut reads: Vec<Read>) -> Result<Vec<(usize, Error)>,
         limit,
     } = device;
     reads.sort_unstable_by_key(|read| read.range.start);
-    let pieces = pieces(&reads, runtime.largest_piece());
+    let spans = spans(&reads);
+    let size = |span: &Piece| (span.range.end - span.range.start) as usize;
+    let total = spans.iter().map(size).fold(0, usize::saturating_add);
+    let pieces = cut(spans, runtime.largest_piece(agent, total));
     let ranges: Vec<_> = pieces.iter().map(|piece| piece.range.clone()).collect();
     runtime.read(agent, &ranges, limit, &mut |n, bytes| {
         let Piece { range, reads: of } = &pieces[n];
@@ -94,9 +97,8 @@ struct Piece {
     reads: Range<usize>,
 }
 
-/// Pieces of at most `largest` bytes that contain all the ranges, which are sorted by their start. A piece is inside
-/// one segment.
-fn pieces(reads: &[Read], largest: usize) -> Vec<Piece> {
+/// Pieces that contain all the ranges, which are sorted by their start. A piece is inside one segment.
+fn spans(reads: &[Read]) -> Vec<Piece> {
     let mut spans: Vec<Piece> = Vec::new();
     let mut segment = 0..0;
     for (n, read) in reads.iter().enumerate() {
@@ -115,6 +117,11 @@ fn pieces(reads: &[Read], largest: usize) -> Vec<Piece> {
         }
         segment = read.segment.clone();
     }
+    spans
+}
+
+/// Cuts pieces into pieces of at most `largest` bytes.
+fn cut(spans: Vec<Piece>, largest: usize) -> Vec<Piece> {
     let cut = |span: Piece| {
         let Range { start, end } = span.range;
         (start..end).step_by(largest).map(move |start| Piece {
@@ -232,7 +239,7 @@ mod tests {
             .zip(&mut buffers)
             .map(|(range, to)| read(range, &segments, to))
             .collect();
-        let found: Vec<_> = pieces(&reads, LARGEST)
+        let found: Vec<_> = cut(spans(&reads), LARGEST)
             .into_iter()
             .map(|piece| (piece.range, piece.reads))
             .collect();
@@ -258,7 +265,7 @@ mod tests {
             read(0x1001..0x1001 + 2 * size + 5, segments, &mut all),
             read(0x1000 + size - 3..0x1000 + size + 3, segments, &mut inner),
         ];
-        let pieces = pieces(&reads, LARGEST);
+        let pieces = cut(spans(&reads), LARGEST);
         let sizes: Vec<_> = pieces.iter().map(|p| p.range.end - p.range.start).collect();
         assert_eq!(sizes, [size, size, 5]);
         let byte = |address: u64| (address.wrapping_mul(0x9e37_79b9) >> 13) as u8;

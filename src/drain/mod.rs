@@ -107,23 +107,39 @@ impl<'a> Drain<'a> {
             }
             // Otherwise counters in the GPU's caches would overwrite those that are reset here.
             self.write_back(agent);
-            for at in here {
-                let Some(object) = self.drain_state.cache.get(at) else {
-                    continue;
-                };
-                for (range, byte) in object.counters() {
-                    if let Err(error) = self.runtime.fill(agent.id, &range, byte) {
-                        let lost = Lost::Reset(error);
-                        self.outcome
-                            .lose(object.describe(self.device(agent), agent, &lost));
-                    }
-                }
-            }
+            self.reset_counters(agent, &here);
             // Invalidates the caches, so that kernels do not read old counters from them.
             self.write_back(agent);
         }
         self.drain_state.files.reset();
         Ok(())
+    }
+
+    /// Resets the counters of code objects on one agent.
+    fn reset_counters(&mut self, agent: &Agent, here: &[LoadedOn]) {
+        let device = self.device(agent);
+        let cache = &self.drain_state.cache;
+        let objects: Vec<_> = here.iter().filter_map(|&at| cache.get(at)).collect();
+        let (mut ranges, mut owners) = (Vec::new(), Vec::new());
+        for object in &objects {
+            for range in object.counters() {
+                ranges.push(range);
+                owners.push(object);
+            }
+        }
+        match device.runtime.fill(agent.id, &ranges, device.limit) {
+            Ok(failed) => {
+                for (n, error) in failed {
+                    let lost = Lost::Reset(error);
+                    self.outcome.lose(owners[n].describe(device, agent, &lost));
+                }
+            }
+            Err(error) => self.outcome.lose(format_args!(
+                "the counters of {} code objects on {} could not be reset: {error}",
+                objects.len(),
+                agent.name
+            )),
+        }
     }
 
     fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Vec<LoadedOn>, Error> {

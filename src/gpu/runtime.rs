@@ -114,8 +114,9 @@ pub trait Runtime: Sync {
     /// Where a code object was loaded from, for a message.
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
 
-    /// The largest piece of [`read`](Runtime::read), bytes.
-    fn largest_piece(&self) -> usize;
+    /// The largest piece of a [`read`](Runtime::read) of `total` bytes from the agent, bytes. Allocates a buffer if
+    /// necessary.
+    fn largest_piece(&self, agent: AgentId, total: usize) -> usize;
 
     /// Copies `pieces` from the agent in as few batches as possible. Calls `take` for each. No piece may be empty or
     /// larger than [`largest_piece`](Runtime::largest_piece).
@@ -129,8 +130,16 @@ pub trait Runtime: Sync {
         take: Take,
     ) -> Result<(), Error>;
 
-    /// Sets every byte of `range` on the agent.
-    fn fill(&self, agent: AgentId, range: &Range<u64>, byte: u8) -> Result<(), Error>;
+    /// Sets every byte of each range on the agent, in one batch of copies. The ranges must not overlap. Returns the
+    /// indices of those that could not be set.
+    ///
+    /// Fails if the batch takes longer than `limit`.
+    fn fill(
+        &self,
+        agent: AgentId,
+        ranges: &[(Range<u64>, u8)],
+        limit: Duration,
+    ) -> Result<Vec<(usize, Error)>, Error>;
 
     /// Writes the agent's caches back to its memory, and invalidates them. False if that takes longer than `limit`.
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error>;

@@ -1,10 +1,14 @@
-# large.py RESULT: writes the assembly of a code object with one function of a million counters, each of which is 7;
-# tables and records as clang 23 generates them.
+# large.py RESULT [COUNTERS]: writes the assembly of a code object with one function of a million counters, each of which
+# is 7, or of COUNTERS counters, which are 1, 2, 3, …; tables and records as clang 23 generates them.
 import hashlib
 import sys
 
-COUNTERS = 1 << 20
+COUNTERS = int(sys.argv[2]) if len(sys.argv) > 2 else 1 << 20
 name = b"large"
+values = f".fill {COUNTERS}, 8, 7"
+if len(sys.argv) > 2:
+    name = b"large%d" % COUNTERS
+    values = "\n".join(f".quad {n + 1}" for n in range(COUNTERS))
 reference = int.from_bytes(hashlib.md5(name).digest()[:8], "little")
 with open(sys.argv[1], "w") as file:
     file.write(f"""
@@ -12,7 +16,7 @@ with open(sys.argv[1], "w") as file:
     .section __llvm_prf_cnts,"aw",@progbits
     .p2align 3
 counters:
-    .fill {COUNTERS}, 8, 7
+    {values}
 counters_end:
     .section __llvm_prf_data,"aw",@progbits
     .p2align 3

@@ -1,7 +1,7 @@
 //! Implements [`Runtime`] for HSA.
 
 use super::api::{self, Api};
-use super::staging::{BATCH, Staging};
+use super::staging::Staging;
 use super::{query, wait};
 use crate::gpu::runtime::*;
 use crate::support::sync::{Busy, lock};
@@ -114,8 +114,8 @@ impl Runtime for Hsa {
         query::uri(self.api, executable, agent)
     }
 
-    fn largest_piece(&self) -> usize {
-        BATCH
+    fn largest_piece(&self, agent: AgentId, total: usize) -> usize {
+        self.with_staging(agent, |staging| staging.largest_piece(total))
     }
 
     fn read(
@@ -128,8 +128,13 @@ impl Runtime for Hsa {
         self.with_staging(agent, |staging| staging.copy(pieces, limit, take))
     }
 
-    fn fill(&self, agent: AgentId, range: &Range<u64>, byte: u8) -> Result<(), Error> {
-        self.with_staging(agent, |staging| staging.fill(range, byte))
+    fn fill(
+        &self,
+        agent: AgentId,
+        ranges: &[(Range<u64>, u8)],
+        limit: Duration,
+    ) -> Result<Vec<(usize, Error)>, Error> {
+        self.with_staging(agent, |staging| staging.fill(ranges, limit))
     }
 
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error> {

@@ -1,6 +1,7 @@
-//! Copies from device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
-//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If pinned memory or the
-//! asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//! Copies from and to device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
+//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If the buffer cannot grow, the
+//! pieces are smaller. If pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one
+//! piece at a time.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
 //! bypass the GPU's caches.
@@ -51,6 +52,26 @@ struct Pinned {
     size: usize,
 }
 
+/// A copy between device memory and the pinned buffer.
+struct DeviceCopy {
+    device: Range<u64>,
+    /// In the buffer.
+    offset: usize,
+}
+
+impl DeviceCopy {
+    /// Where it ends in the buffer.
+    fn end(&self) -> usize {
+        self.offset + length(&self.device)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    FromDevice,
+    ToDevice,
+}
+
 // SAFETY: the pinned memory belongs to its `Staging` alone, and HSA's functions may be called from any thread.
 unsafe impl Send for Pinned {}
 
@@ -69,6 +90,12 @@ impl Staging {
         }
     }
 
+    /// The size of the largest piece that [`copy`](Staging::copy) copies through the pinned buffer, if it copies `total`
+    /// bytes: smaller than [`BATCH`] if the buffer cannot grow.
+    pub fn largest_piece(&mut self, total: usize) -> usize {
+        self.reserve(total).map_or(BATCH, |pinned| pinned.size)
+    }
+
     /// Copies `pieces` of device memory. For each it calls `take` with the number of the piece and its bytes, or the
     /// error. Each piece must be non-empty, no larger than [`BATCH`], and in memory that is allocated on the agent.
     /// Fails if no memory can be allocated, or if a batch takes longer than `limit`.
@@ -78,9 +105,10 @@ impl Staging {
         limit: Duration,
         take: Take,
     ) -> Result<(), Error> {
+        let largest = self.largest_piece(end(pieces));
         let mut first = 0;
         while first < pieces.len() {
-            let offsets = offsets(&pieces[first..]);
+            let offsets = offsets(&pieces[first..], largest);
             let batch = &pieces[first..first + offsets.len()];
             let copied = self.copy_batch(batch, &offsets, limit)?;
             for (n, piece) in batch.iter().enumerate() {
@@ -105,24 +133,81 @@ impl Staging {
         self.write_back.run(limit)
     }
 
-    /// Sets every byte of `range`, which must be in memory that is allocated on the agent.
-    pub fn fill(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
-        let most = length(range).min(BATCH);
-        // HSA need not lock the pages of pinned memory.
-        let bytes = match self.reserve(most) {
-            Some((_, pinned)) => pinned.base,
-            None => self.heap(most)?,
+    /// Sets every byte of each range in one batch. The ranges must not overlap, and must be in memory that is allocated
+    /// on the agent. Returns the indices of the ranges that could not be set. Fails if the batch takes longer than
+    /// `limit`.
+    pub fn fill(
+        &mut self,
+        ranges: &[(Range<u64>, u8)],
+        limit: Duration,
+    ) -> Result<Vec<(usize, Error)>, Error> {
+        let filled = self.fill_batch(ranges, limit)?;
+        let mut failed = Vec::new();
+        for (n, (range, byte)) in ranges.iter().enumerate() {
+            if !filled[n]
+                && let Err(error) = self.fill_one(range, *byte)
+            {
+                failed.push((n, error));
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Sets the bytes of the ranges with concurrent copies, and waits. The pinned buffer has an area for each value of a
+    /// byte, which is the source of all copies with that value. Returns which of the ranges were set.
+    fn fill_batch(
+        &mut self,
+        ranges: &[(Range<u64>, u8)],
+        limit: Duration,
+    ) -> Result<Vec<bool>, Error> {
+        let mut values: Vec<u8> = ranges.iter().map(|(_, byte)| *byte).collect();
+        values.sort_unstable();
+        values.dedup();
+        let longest = ranges.iter().map(|(range, _)| length(range)).max();
+        let longest = longest.unwrap_or(0).next_multiple_of(LINE);
+        let mut filled = vec![false; ranges.len()];
+        let Some(pinned) = self.reserve(longest.saturating_mul(values.len())) else {
+            return Ok(filled);
         };
-        // SAFETY: `bytes` has that size, and no copy uses it now.
-        unsafe { bytes.write_bytes(byte, most) };
-        let mut start = range.start;
-        while start < range.end {
+        // All areas have the same size, a multiple of LINE, which is 0 if there are very many.
+        let area = longest.min(pinned.size / values.len().max(1) / LINE * LINE);
+        if area == 0 {
+            return Ok(filled);
+        }
+        for (n, &value) in values.iter().enumerate() {
+            // SAFETY: inside the buffer, and no copy uses it now.
+            unsafe { pinned.base.add(n * area).write_bytes(value, area) };
+        }
+        let mut copies = Vec::new();
+        let mut owners = Vec::new();
+        for (n, (range, byte)) in ranges.iter().enumerate() {
+            let from = area * values.binary_search(byte).unwrap_or(0);
+            for start in range.clone().step_by(area) {
+                owners.push(n);
+                copies.push(DeviceCopy {
+                    device: start..range.end.min(start + area as u64),
+                    offset: from,
+                });
+            }
+        }
+        let copied = self.run(&copies, Direction::ToDevice, pinned, limit)?;
+        filled.fill(true);
+        for (n, copied) in owners.into_iter().zip(copied) {
+            filled[n] &= copied;
+        }
+        Ok(filled)
+    }
+
+    /// Sets every byte of `range` synchronously.
+    fn fill_one(&mut self, range: &Range<u64>, byte: u8) -> Result<(), Error> {
+        let most = length(range).min(BATCH);
+        let bytes = self.heap(most, byte)?;
+        for start in range.clone().step_by(BATCH) {
             let size = length(&(start..range.end)).min(BATCH);
             // SAFETY: `size` is at most the size of `bytes`, and the destination is a part of the range.
             let status =
                 unsafe { (self.api.hsa_memory_copy)(start as *mut c_void, bytes.cast(), size) };
             check("hsa_memory_copy", status)?;
-            start += size as u64;
         }
         Ok(())
     }
@@ -130,7 +215,7 @@ impl Staging {
     /// Copies one piece synchronously.
     fn copy_one(&mut self, piece: &Range<u64>) -> Result<&[u8], Error> {
         let size = length(piece);
-        let to = self.heap(size)?;
+        let to = self.heap(size, 0)?;
         // SAFETY: `to` has `size` bytes, and the piece is in memory that is allocated on the agent.
         let status =
             unsafe { (self.api.hsa_memory_copy)(to.cast(), piece.start as *const c_void, size) };
@@ -146,31 +231,28 @@ impl Staging {
         }
     }
 
-    /// A buffer of `size` bytes that is not pinned.
-    fn heap(&mut self, size: usize) -> Result<*mut u8, Error> {
+    /// A buffer that is not pinned, of `size` bytes with the value `byte`.
+    fn heap(&mut self, size: usize, byte: u8) -> Result<*mut u8, Error> {
         self.heap.clear();
         self.heap
             .try_reserve(size)
             .map_err(|_| failed("malloc", Status::ERROR))?;
-        self.heap.resize(size, 0);
+        self.heap.resize(size, byte);
         Ok(self.heap.as_mut_ptr())
     }
 
-    /// The pinned buffer, with at least `size` bytes. If it is too small, a larger one is allocated before it is freed.
-    fn reserve(&mut self, size: usize) -> Option<(AgentHandle, Pinned)> {
-        let (cpu, pool) = self.host?;
-        if let Some(pinned) = self.pinned.filter(|pinned| pinned.size >= size) {
-            return Some((cpu, pinned));
-        }
-        let size = size.checked_next_power_of_two()?.max(MIN_SIZE);
-        let pinned = Pinned {
-            base: self.allocate(pool, size).ok()?,
-            size,
-        };
-        if let Some(old) = self.pinned.replace(pinned) {
+    /// The pinned buffer, with at least `size` bytes, up to [`BATCH`]. If it is too small, a larger one is allocated
+    /// before it is freed. If that fails, the smaller one is kept.
+    fn reserve(&mut self, size: usize) -> Option<Pinned> {
+        let (_, pool) = self.host?;
+        let size = size.min(BATCH).next_power_of_two().max(MIN_SIZE);
+        if self.pinned.is_none_or(|pinned| pinned.size < size)
+            && let Ok(base) = self.allocate(pool, size)
+            && let Some(old) = self.pinned.replace(Pinned { base, size })
+        {
             self.free(old);
         }
-        Some((cpu, pinned))
+        self.pinned
     }
 
     fn allocate(&self, pool: PoolHandle, size: usize) -> Result<*mut u8, Error> {
@@ -196,35 +278,61 @@ impl Staging {
         unsafe { (self.api.hsa_amd_memory_pool_free)(pinned.base.cast()) };
     }
 
-    /// Copies the pieces to their offsets in the pinned buffer concurrently, and waits. Returns which of them were
-    /// copied.
+    /// Copies the pieces to their offsets in the pinned buffer. Returns which of them were copied.
     fn copy_batch(
         &mut self,
         pieces: &[Range<u64>],
         offsets: &[usize],
         limit: Duration,
     ) -> Result<Vec<bool>, Error> {
-        let mut copied = vec![false; pieces.len()];
-        let end = match (offsets.last(), pieces.last()) {
-            (Some(offset), Some(piece)) => offset + length(piece),
-            _ => return Ok(copied),
+        let copy = |(device, &offset): (&Range<u64>, &usize)| DeviceCopy {
+            device: device.clone(),
+            offset,
         };
-        let (Some((cpu, pinned)), Ok(signal)) = (self.reserve(end), self.signal()) else {
+        let copies: Vec<DeviceCopy> = pieces.iter().zip(offsets).map(copy).collect();
+        let end = copies.iter().map(DeviceCopy::end).max().unwrap_or(0);
+        // An earlier batch may have abandoned its buffer.
+        let pinned = self.pinned.or_else(|| self.reserve(end));
+        match pinned.filter(|pinned| pinned.size >= end) {
+            Some(pinned) => self.run(&copies, Direction::FromDevice, pinned, limit),
+            None => Ok(vec![false; pieces.len()]),
+        }
+    }
+
+    /// Executes copies between the device and `pinned`, this agent's buffer, concurrently, and waits. The copies must be
+    /// inside the buffer. Returns which of them were made.
+    fn run(
+        &mut self,
+        copies: &[DeviceCopy],
+        direction: Direction,
+        pinned: Pinned,
+        limit: Duration,
+    ) -> Result<Vec<bool>, Error> {
+        let mut copied = vec![false; copies.len()];
+        let (Some((cpu, _)), Ok(signal)) = (self.host, self.signal()) else {
             return Ok(copied);
         };
-        let count = pieces.len() as SignalValue;
+        let count = copies.len() as SignalValue;
         // SAFETY: the signal is this agent's, and no copy uses it now.
         unsafe { (self.api.hsa_signal_store_relaxed)(signal, count) };
-        for (n, piece) in pieces.iter().enumerate() {
-            // SAFETY: the source is in the agent's allocated memory (the caller's promise), the destination in the
-            // buffer (`reserve`). Both exist until the wait below is over.
+        for (n, copy) in copies.iter().enumerate() {
+            let size = length(&copy.device);
+            let device = copy.device.start as *mut c_void;
+            // SAFETY: inside the buffer.
+            let host = unsafe { pinned.base.add(copy.offset) }.cast::<c_void>();
+            let (to, to_agent, from, from_agent) = match direction {
+                Direction::FromDevice => (host, cpu, device, self.gpu),
+                Direction::ToDevice => (device, self.gpu, host, cpu),
+            };
+            // SAFETY: one end is in the agent's allocated memory (the caller's promise), the other in the buffer. Both
+            // exist until the wait below is over.
             let status = unsafe {
                 (self.api.hsa_amd_memory_async_copy)(
-                    pinned.base.add(offsets[n]).cast(),
-                    cpu,
-                    piece.start as *const c_void,
-                    self.gpu,
-                    length(piece),
+                    to,
+                    to_agent,
+                    from,
+                    from_agent,
+                    size,
                     0,
                     std::ptr::null(),
                     signal,
@@ -260,7 +368,7 @@ impl Staging {
             }
             let elapsed = start.elapsed();
             if elapsed >= limit {
-                // As above: the device may still write.
+                // As above: the device may still use them.
                 self.pinned = None;
                 self.signal = None;
                 return Err(failed(
@@ -303,19 +411,25 @@ fn length(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
 
-/// The offsets of the first pieces in the buffer: as many as fit into a batch, at least one.
-fn offsets(pieces: &[Range<u64>]) -> Vec<usize> {
+/// The offsets of the first pieces in the buffer: as many as fit into `size` bytes, at least one.
+fn offsets(pieces: &[Range<u64>], size: usize) -> Vec<usize> {
     let mut offsets = Vec::new();
     let mut end: usize = 0;
     for piece in pieces {
         let start = end.next_multiple_of(LINE);
         end = start + length(piece);
-        if end > BATCH && !offsets.is_empty() {
+        if end > size && !offsets.is_empty() {
             break;
         }
         offsets.push(start);
     }
     offsets
+}
+
+/// The bytes that the pieces need in the buffer.
+fn end(pieces: &[Range<u64>]) -> usize {
+    let add = |end: usize, piece| end.next_multiple_of(LINE).saturating_add(length(piece));
+    pieces.iter().fold(0, add)
 }
 
 /// A pool of fine-grained host memory that allows allocation.
@@ -371,10 +485,24 @@ mod tests {
     #[test]
     fn a_batch_contains_as_many_pieces_as_fit() {
         let size = BATCH as u64;
-        assert_eq!(offsets(&[0..100, 200..264, 300..301]), [0, 128, 192]);
-        assert_eq!(offsets(&[0..size, 0..1]), [0]);
-        assert_eq!(offsets(&[0..size / 2, 0..size / 2, 0..1]), [0, BATCH / 2]);
-        assert_eq!(offsets(&[0..size - 64, 0..64, 0..1]), [0, BATCH - 64]);
-        assert_eq!(offsets(&[]), []);
+        assert_eq!(offsets(&[0..100, 200..264, 300..301], BATCH), [0, 128, 192]);
+        assert_eq!(offsets(&[0..size, 0..1], BATCH), [0]);
+        assert_eq!(
+            offsets(&[0..size / 2, 0..size / 2, 0..1], BATCH),
+            [0, BATCH / 2]
+        );
+        assert_eq!(
+            offsets(&[0..size - 64, 0..64, 0..1], BATCH),
+            [0, BATCH - 64]
+        );
+        assert_eq!(offsets(&[0..100, 0..100, 0..100], 256), [0, 128]);
+        assert_eq!(offsets(&[0..100, 0..1], 64), [0]);
+        assert_eq!(offsets(&[], BATCH), []);
+    }
+
+    #[test]
+    fn the_buffer_has_memory_for_all_pieces() {
+        assert_eq!(end(&[]), 0);
+        assert_eq!(end(&[0..100, 200..264, 300..301]), 193);
     }
 }

@@ -4,7 +4,7 @@
 
 #define __global__ __attribute__((global))
 
-enum { hipStreamNonBlocking = 1 };
+enum { hipStreamDefault = 0, hipStreamNonBlocking = 1, hipMemcpyHostToDevice = 1 };
 
 struct dim3 {
   unsigned x, y, z;
@@ -12,6 +12,9 @@ struct dim3 {
 
 extern "C" {
 int hipMalloc(void **, unsigned long);
+int hipHostMalloc(void **, unsigned long, unsigned);
+int hipMemcpyAsync(void *, const void *, unsigned long, int, void *);
+int hipGetDevice(int *);
 int hipDeviceSynchronize();
 int hipStreamCreateWithFlags(void **, unsigned);
 int hipStreamQuery(void *);

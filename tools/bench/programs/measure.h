@@ -155,6 +155,7 @@ static inline void avoid_the_last_processor() {
 }
 
 static std::atomic<uint64_t> launched{0}; // dispatches, by all threads
+static int blocks = BLOCKS, warm_up_blocks = WARM_UP; // main may reduce them
 
 struct Result {
   std::vector<double> blocks; // nanoseconds of CPU time per dispatch
@@ -195,7 +196,7 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
     timespec time = {0, PAUSE_NS};
     nanosleep(&time, nullptr);
   };
-  for (int block = 0; block < WARM_UP; block++) {
+  for (int block = 0; block < warm_up_blocks; block++) {
     for (int n = 0; n < launches; n++)
       queue.launch();
     pause();
@@ -204,7 +205,7 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
     SystemCalls calls;
     result.calls_counted = calls.is_open();
     uint64_t first = calls.read(), idle = calls.read() - first; // the read itself
-    for (int block = 0; block < BLOCKS; block++) {
+    for (int block = 0; block < blocks; block++) {
       Counts before = *thread_counts();
       uint64_t preempted_before = preemptions(), calls_before = calls.read();
       for (int n = 0; n < launches; n++)
@@ -241,8 +242,8 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
       all.push_back((time([&] { queue.launch(); }) - cost) * unit);
   };
   for (auto *all : {&result.blocks, &result.cpu, &result.wall})
-    all->reserve(BLOCKS * launches);
-  for (int block = 0; block < BLOCKS; block++) {
+    all->reserve(blocks * launches);
+  for (int block = 0; block < blocks; block++) {
     uint64_t begin = cpu_time();
     for (int n = 0; n < launches; n++)
       queue.launch();
@@ -291,7 +292,7 @@ template <class Queue> static void measure(int batch, std::vector<std::unique_pt
     printf("%lu %s %lu %lu %lu %lu %lu\n", all.dispatches, calls.c_str(), all.counts.allocations, all.counts.signals,
            all.counts.handlers, all.counts.locks, all.preemptions);
   } else {
-    size_t dispatches = queues.size() * (WARM_UP + 3 * BLOCKS) * BLOCK;
+    size_t dispatches = queues.size() * (warm_up_blocks + 3 * blocks) * BLOCK;
     double other_threads = double(time_on_other_threads()) / dispatches;
     printf("%.1f %.1f %.1f %.1f %.1f %.1f %zu\n", quantile(all.blocks, 0.5), quantile(all.cpu, 0.5),
            quantile(all.cpu, 0.99), quantile(all.wall, 0.5), quantile(all.wall, 0.99), other_threads, dispatches);

@@ -1,6 +1,7 @@
 //! The cost of snapshots (DEVPROF_SNAPSHOT_MS) in a program that launches kernels without pause and has loaded code
 //! objects of RCCL's size, compared with the same program without snapshots. On the GPU model the copies are kernels,
-//! which use a processor that the program needs; on a GPU they do not.
+//! which use a processor that the program needs; on a GPU they do not. To show how much of the cost is the model's, each
+//! period is also measured with copies that the model does not execute (instant-copies.cpp).
 
 use crate::{in_root, median, repo, target};
 use clap::Args;
@@ -38,22 +39,36 @@ seq 0 {last} | xargs -P 2 -I '{{}}' sh -c '
         llvm-objcopy --dump-section .hip_fatbin={{}}.hsafb {{}}.o /dev/null
     }}'
 clang++-23 $flags -c {programs}/snapshot.hip -o snapshot.o
+clang++-23 -O2 -Wall -shared -fPIC {programs}/instant-copies.cpp -o instant-copies.so
 clang++-23 --hip-link snapshot.o -o snapshot -lamdhip64",
         dir = dir.display(),
         programs = programs.display(),
         last = options.objects - 1,
     ))?;
-    let variants: Vec<Option<u32>> = std::iter::once(None)
-        .chain(options.periods.iter().copied().map(Some))
-        .collect();
-    let mut times: Vec<Vec<f64>> = variants.iter().map(|_| Vec::new()).collect();
+    let mut variants = vec![Variant {
+        period: None,
+        instant_copies: false,
+    }];
+    for &period in &options.periods {
+        variants.extend([false, true].map(|instant_copies| Variant {
+            period: Some(period),
+            instant_copies,
+        }));
+    }
+    let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.runs {
-        for (variant, times) in variants.iter().zip(&mut times) {
-            let period = variant.map_or(String::new(), |ms| format!("DEVPROF_SNAPSHOT_MS={ms}"));
+        for (variant, runs) in variants.iter().zip(&mut runs) {
+            let period = variant
+                .period
+                .map_or(String::new(), |ms| format!("DEVPROF_SNAPSHOT_MS={ms}"));
+            let tool = match variant.instant_copies {
+                true => format!("HSA_TOOLS_LIB={}/instant-copies.so", dir.display()),
+                false => String::new(),
+            };
             let out = format!("/dev/shm/devprof-bench-{}", std::process::id());
             let printed = in_root(&format!(
                 "cd {dir}; rm -rf {out}
-env LD_PRELOAD={library}:$LD_PRELOAD LLVM_PROFILE_FILE={out}/x.profraw {period} \
+env LD_PRELOAD={library}:$LD_PRELOAD LLVM_PROFILE_FILE={out}/x.profraw {period} {tool} \
     ./snapshot {launches} $(seq -f %g.hsafb 0 {last})
 rm -rf {out}",
                 dir = dir.display(),
@@ -61,26 +76,67 @@ rm -rf {out}",
                 launches = options.launches,
                 last = options.objects - 1,
             ))?;
-            let time = printed.trim().parse();
-            times.push(time.map_err(|e| format!("the program printed {printed:?}: {e}"))?);
+            let numbers: Vec<f64> = printed
+                .split_whitespace()
+                .filter_map(|number| number.parse().ok())
+                .collect();
+            match numbers[..] {
+                [time, devprof, model] => runs.push(Run {
+                    time,
+                    devprof,
+                    model,
+                }),
+                _ => return Err(format!("the program printed {printed:?}")),
+            }
         }
     }
-    println!("| snapshots | time per launch | slower by (median of rounds) | minimum to maximum |");
-    println!("| --- | ---: | ---: | --- |");
-    for (variant, all) in variants.iter().zip(&times) {
+    println!(
+        "| snapshots | time per launch | slower by (median of rounds) | minimum to maximum | CPU time: devprof's thread | the model |"
+    );
+    println!("| --- | ---: | ---: | --- | ---: | ---: |");
+    for (variant, all) in variants.iter().zip(&runs) {
         let mut slower: Vec<f64> = all
             .iter()
-            .zip(&times[0])
-            .map(|(time, without)| 100.0 * (time / without - 1.0))
+            .zip(&runs[0])
+            .map(|(run, without)| 100.0 * (run.time / without.time - 1.0))
             .collect();
         slower.sort_by(f64::total_cmp);
         let range = format!("{:+.1} to {:+.1} %", slower[0], slower[slower.len() - 1]);
         println!(
-            "| {} | {:.2} µs | {:+.2} % | {range} |",
-            variant.map_or("none".into(), |ms| format!("every {ms} ms")),
-            median(all.clone()) / 1e3,
+            "| {} | {:.2} µs | {:+.2} % | {range} | {:.2} % | {:.2} % |",
+            variant.name(),
+            median(all.iter().map(|run| run.time).collect()) / 1e3,
             median(slower),
+            median(all.iter().map(|run| run.devprof).collect()),
+            median(all.iter().map(|run| run.model).collect()),
         );
     }
     Ok(())
+}
+
+struct Variant {
+    /// Milliseconds between snapshots.
+    period: Option<u32>,
+    /// The model does not execute devprof's copies.
+    instant_copies: bool,
+}
+
+impl Variant {
+    fn name(&self) -> String {
+        match (self.period, self.instant_copies) {
+            (None, _) => "none".into(),
+            (Some(ms), false) => format!("every {ms} ms"),
+            (Some(ms), true) => format!("every {ms} ms, instant copies"),
+        }
+    }
+}
+
+/// What the program printed.
+struct Run {
+    /// Nanoseconds per launch.
+    time: f64,
+    /// CPU time of devprof's thread, in percent of the elapsed time.
+    devprof: f64,
+    /// CPU time of the GPU model, in percent of the elapsed time.
+    model: f64,
 }

@@ -17,7 +17,11 @@ pub struct Options {
     #[arg(long, default_value_t = 9)]
     runs: usize,
     /// The programs to run
-    #[arg(long, value_delimiter = ',', default_value = "aql,hip,copy")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "aql,hip,null,api,copy,markers"
+    )]
     programs: Vec<Program>,
     /// Run only the first case of each program: no idle queues, one thread, one packet per doorbell
     #[arg(long)]
@@ -32,12 +36,20 @@ enum Program {
     Hip,
     /// hsa_amd_memory_async_copy
     Copy,
+    /// hipLaunchKernel on the NULL stream, next to idle blocking streams
+    Null,
+    /// HIP functions that launch nothing
+    Api,
+    /// roctxRangePushA and roctxRangePop
+    Markers,
 }
 
 /// One way to launch kernels.
 struct Case {
     name: String,
     program: Program,
+    /// The part of the program that is measured, if it has several.
+    mode: &'static str,
     /// Idle queues or streams.
     idle: usize,
     batch: usize,
@@ -67,6 +79,13 @@ impl OwnSignals {
 }
 
 const IDLE: [usize; 5] = [0, 1, 8, 32, 64];
+const BLOCKING_STREAMS: [usize; 6] = [0, 1, 8, 20, 32, 64];
+/// What launch-hip does on the NULL stream.
+const NULL_MODES: [(&str, &str); 3] = [
+    ("null", "launch"),
+    ("null-sync", "launch and synchronize"),
+    ("null-copies", "copy and launch"),
+];
 const BATCHES: [usize; 2] = [16, 256];
 const THREADS: usize = 4;
 
@@ -76,6 +95,31 @@ impl Program {
             Program::Aql => "raw AQL",
             Program::Hip => "HIP",
             Program::Copy => "copies",
+            Program::Null => "HIP, NULL stream",
+            Program::Api => "API call",
+            Program::Markers => "marker",
+        }
+    }
+
+    /// The first variant does not trace, the last one records everything.
+    fn variants(self) -> &'static [Variant] {
+        match self {
+            Program::Aql => &[NoTool, Off, Pass, Naive, Stopped, Devprof],
+            Program::Hip => &[NoTool, Off, Pass, Naive, Stopped, Devprof, Calls],
+            Program::Null => &[NoTool, Pass, Naive, Calls],
+            Program::Api => &[NoTool, NaiveCalls, AllCalls],
+            Program::Markers => &[NoTool, NaiveCalls, WithMarkers],
+            // `run` measures them in another way.
+            Program::Copy => &[],
+        }
+    }
+
+    /// The most that a trace may add to what the program does, in nanoseconds.
+    fn goal(self) -> f64 {
+        match self {
+            Program::Aql | Program::Api => 100.0,
+            Program::Hip | Program::Null | Program::Copy => 300.0,
+            Program::Markers => 50.0,
         }
     }
 
@@ -84,16 +128,41 @@ impl Program {
         let base = |name: String| Case {
             name,
             program: self,
+            mode: "",
             idle: 0,
             batch: 1,
             threads: 1,
             signals: OwnSignals::None,
+        };
+        let with_mode = |name: &str, mode| Case {
+            mode,
+            ..base(name.into())
         };
         let idle_name = match self {
             Program::Aql => "idle queues",
             Program::Hip => "idle streams",
             // `run` measures them in another way.
             Program::Copy => return Vec::new(),
+            Program::Null => {
+                let cases = NULL_MODES.map(|(mode, what)| {
+                    BLOCKING_STREAMS.map(|idle| Case {
+                        idle,
+                        ..with_mode(&format!("{what}, {idle} streams"), mode)
+                    })
+                });
+                return cases.into_iter().flatten().collect();
+            }
+            Program::Api => {
+                return ["hipGetDevice", "hipStreamQuery"]
+                    .map(|name| with_mode(name, name))
+                    .into();
+            }
+            Program::Markers => {
+                return vec![Case {
+                    batch: 2,
+                    ..with_mode("roctxRangePushA, roctxRangePop", "markers")
+                }];
+            }
         };
         let mut cases: Vec<Case> = IDLE
             .map(|idle| Case {
@@ -135,11 +204,13 @@ enum Variant {
     Devprof,
     /// Preloaded, so that API calls are recorded too.
     Calls,
+    AllCalls,
+    WithMarkers,
+    /// A preloaded library that records API calls and markers.
+    NaiveCalls,
 }
 
 use Variant::*;
-
-const VARIANTS: [Variant; 7] = [NoTool, Off, Pass, Naive, Stopped, Devprof, Calls];
 
 impl Variant {
     fn name(self) -> &'static str {
@@ -151,12 +222,31 @@ impl Variant {
             Stopped => "devprof, stopped",
             Devprof => "devprof",
             Calls => "devprof, with API calls",
+            AllCalls => "devprof, with all API calls",
+            WithMarkers => "devprof, with markers",
+            NaiveCalls => "naive",
         }
     }
 
-    fn traces(self) -> bool {
-        matches!(self, Devprof | Calls)
+    /// What a trace has to record besides dispatches, and the variable that requests it. `None`: the variant does not
+    /// trace.
+    fn traced(self) -> Option<(Recorded, &'static str)> {
+        match self {
+            Devprof | Calls => Some((Recorded::Dispatches, "")),
+            AllCalls => Some((Recorded::Calls, "DEVPROF_TRACE_API=1")),
+            WithMarkers => Some((Recorded::Markers, "DEVPROF_TRACE_MARKERS=1")),
+            NoTool | Off | Pass | Naive | Stopped | NaiveCalls => None,
+        }
     }
+}
+
+/// What a complete trace has a record of for each thing that the program does.
+#[derive(Clone, Copy, Debug)]
+enum Recorded {
+    Dispatches,
+    Calls,
+    /// A range is pushed and popped, and has one record.
+    Markers,
 }
 
 /// What one run of a program printed, in nanoseconds.
@@ -214,13 +304,22 @@ pub fn run(options: &Options) -> Result<(), String> {
                 }
             }
         }
-        print!("{}", times_table(program, &measured));
-        print!("{}", stopped_table(program, &measured));
-        print!("{}", singles_table(program, &measured));
-        if !options.short {
-            print!("{}", idle_table(program, &measured));
+        match program {
+            Program::Aql | Program::Hip => {
+                print!("{}", times_table(program, &measured));
+                print!("{}", stopped_table(program, &measured));
+                print!("{}", singles_table(program, &measured));
+                if !options.short {
+                    print!("{}", idle_table(program, &measured));
+                }
+                print!("{}", counts_table(&dir, &measured[0])?);
+            }
+            Program::Null => print!("{}", streams_table(&measured)),
+            Program::Copy => {}
+            Program::Api | Program::Markers => {
+                print!("{}", added_table(program, &measured));
+            }
         }
-        print!("{}", counts_table(&dir, &measured[0])?);
     }
     Ok(())
 }
@@ -236,13 +335,15 @@ clang-23 -O2 -Wall -shared -fPIC $programs/silent.c -o silent.so
 $tool $programs/intercept.cpp -o pass.so
 $tool -DNAIVE $programs/intercept.cpp -o naive.so
 $tool $programs/counts.cpp -o counts.so
+$tool $programs/naive-calls.cpp -o naive-calls.so
 $hip --offload-device-only --no-gpu-bundle-output $programs/kernel.hip -o kernel.co
 $hip -c $programs/kernel.hip -o kernel.o
 $tool $programs/naive-copies.cpp -o naive-copies.so
 clang++-23 -O2 -Wall $programs/launch-aql.cpp -o launch-aql -lhsa-runtime64
 clang++-23 -O2 -Wall $programs/copy-hsa.cpp -o copy-hsa -lhsa-runtime64
 clang++-23 -O2 -Wall -c $programs/launch-hip.cpp -o launch-hip.o
-clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64",
+clang++-23 --hip-link launch-hip.o kernel.o -o launch-hip -lamdhip64
+clang++-23 -O2 -Wall $programs/calls.cpp -o calls -lamdhip64",
         dir.display(),
         repo().join("tools/bench/programs").display()
     ))
@@ -260,8 +361,14 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
     let trace = PathBuf::from(format!("/dev/shm/devprof-bench-{}", std::process::id()));
     let mut preloaded = String::new();
     let mut tools = String::new();
-    if matches!(variant, Off | Stopped | Calls) {
-        let _ = write!(preloaded, ":{library}");
+    match variant {
+        Off | Stopped | Calls | AllCalls | WithMarkers => {
+            let _ = write!(preloaded, ":{library}");
+        }
+        NaiveCalls => {
+            let _ = write!(preloaded, ":{dir}/naive-calls.so");
+        }
+        NoTool | Pass | Naive | Devprof => {}
     }
     if counted {
         let _ = write!(preloaded, ":{dir}/counts.so");
@@ -271,12 +378,14 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
         Pass => tools += &format!("{dir}/pass.so"),
         Naive => tools += &format!("{dir}/naive.so"),
         Devprof => tools += &library.to_string(),
-        NoTool | Off | Stopped | Calls => {}
+        NoTool | Off | Stopped | Calls | AllCalls | WithMarkers | NaiveCalls => {}
     }
-    let traced = match variant {
-        Stopped => format!("DEVPROF_TRACE={} DEVPROF_TRACE_STOPPED=1", trace.display()),
-        _ if variant.traces() => format!("DEVPROF_TRACE={}", trace.display()),
-        _ => String::new(),
+    let traced = match variant.traced() {
+        _ if variant == Stopped => {
+            format!("DEVPROF_TRACE={} DEVPROF_TRACE_STOPPED=1", trace.display())
+        }
+        Some((_, variable)) => format!("DEVPROF_TRACE={} {variable}", trace.display()),
+        None => String::new(),
     };
     let (idle, threads) = (case.idle, case.threads);
     let program = match case.program {
@@ -285,13 +394,19 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
             case.batch,
             case.signals.name()
         ),
-        Program::Hip => format!("GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads}"),
+        Program::Hip | Program::Null => {
+            format!(
+                "GPU_MAX_HW_QUEUES=80 ./launch-hip {idle} {threads} {}",
+                case.mode
+            )
+        }
+        Program::Api | Program::Markers => format!("./calls {}", case.mode),
         Program::Copy => "./copy-hsa".to_owned(),
     };
     let script = format!(
         "cd {dir}
 env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 HSA_TOOLS_LIB=\"{tools}\" {traced} \
-timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit 1; }}"
+timeout 60 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit 1; }}"
     );
     let mut output = in_root(&script);
     for _ in 0..2 {
@@ -320,9 +435,9 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
     if variant == Stopped {
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
     }
-    if variant.traces() {
+    if let Some((recorded, _)) = variant.traced() {
         let checked = match numbers[..] {
-            [.., dispatches] => check_trace(&trace, dispatches as u64),
+            [.., expected] => check_trace(&trace, recorded, expected as u64),
             _ => Ok(()),
         };
         fs::remove_file(&trace).map_err(|e| format!("cannot remove {}: {e}", trace.display()))?;
@@ -331,22 +446,34 @@ timeout 30 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit
     Ok(numbers)
 }
 
-/// Checks that the trace is complete: one with missing dispatches would seem cheap.
-fn check_trace(trace: &Path, dispatches: u64) -> Result<(), String> {
+/// Checks that the trace is complete: one with missing records would seem cheap.
+fn check_trace(trace: &Path, recorded: Recorded, expected: u64) -> Result<(), String> {
     let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", trace.display());
     let mut reader = Reader::open(trace).map_err(|e| fail(&e))?;
-    let mut recorded = 0;
+    let mut found = 0;
     while let Some(item) = reader.next_item().map_err(|e| fail(&e))? {
-        match item {
-            Ok(Item::Dispatch(_)) => recorded += 1,
-            Ok(_) => {}
-            Err(damage) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
+        match (item, recorded) {
+            (Ok(Item::Dispatch(_)), Recorded::Dispatches)
+            | (Ok(Item::Call(_)), Recorded::Calls)
+            | (Ok(Item::Marker(_)), Recorded::Markers) => found += 1,
+            (Ok(_), _) => {}
+            (Err(damage), _) => return Err(format!("byte {}: {}", damage.offset, damage.what)),
         }
     }
-    let dropped = reader.count(Count::DroppedDispatches);
-    if recorded < dispatches || dropped != Some(0) {
+    let counts = [
+        Count::DroppedDispatches,
+        Count::DroppedCalls,
+        Count::DroppedCopies,
+        Count::DroppedMarkers,
+    ];
+    let dropped = counts.map(|count| reader.count(count));
+    let needed = match recorded {
+        Recorded::Markers => expected / 2,
+        Recorded::Dispatches | Recorded::Calls => expected,
+    };
+    if found < needed || dropped != [Some(0); 4] {
         return Err(format!(
-            "{recorded} of {dispatches} dispatches were recorded, {dropped:?} dropped"
+            "{recorded:?}: {found} of {expected} were recorded, {dropped:?} dropped"
         ));
     }
     Ok(())
@@ -390,10 +517,8 @@ fn measure_counts(dir: &Path, case: &Case, variant: Variant) -> Result<Counts, S
 
 impl Measured {
     fn new(case: Case) -> Measured {
-        let variants = VARIANTS
-            .into_iter()
-            .filter(|&variant| variant != Calls || case.program == Program::Hip);
-        let runs = variants.map(|variant| (variant, Vec::new())).collect();
+        let variants = case.program.variants().iter();
+        let runs = variants.map(|&variant| (variant, Vec::new())).collect();
         Measured { case, runs }
     }
 
@@ -426,11 +551,7 @@ fn spread(mut values: Vec<f64>) -> String {
 impl Program {
     /// The variant in which devprof records everything.
     fn complete_trace(self) -> Variant {
-        match self {
-            Program::Aql => Devprof,
-            Program::Hip => Calls,
-            Program::Copy => Devprof,
-        }
+        self.variants().last().copied().unwrap_or(NoTool)
     }
 }
 
@@ -663,6 +784,88 @@ fn idle_table(program: Program, measured: &[Measured]) -> String {
             )
         });
         let _ = writeln!(table, "| {} | {} |", measured.case.name, cells.join(" | "));
+    }
+    table + "\n"
+}
+
+/// Launches on the NULL stream.
+fn streams_table(measured: &[Measured]) -> String {
+    let cpu = |times: &Times| times.cpu;
+    let mut table = format!(
+        "CPU time of the launching thread, ns per launch:\n\n{}",
+        header(
+            Program::Null,
+            &[
+                "no tool",
+                "pass-through",
+                "over pass-through: naive",
+                "devprof, with API calls",
+                "naive / devprof",
+                "other threads: naive",
+                "devprof",
+            ]
+        )
+    );
+    for measured in measured {
+        let others = |of: Variant| measured.median(of, |times| times.other_threads);
+        let (naive, devprof) = (
+            measured.added(Naive, Pass, cpu),
+            measured.added(Calls, Pass, cpu),
+        );
+        let _ = writeln!(
+            table,
+            "| {} | {:.0} | {:.0} | {} | {} | {:.1} | {:.0} | {:.0} |",
+            measured.case.name,
+            measured.median(NoTool, cpu),
+            measured.median(Pass, cpu),
+            spread(naive.clone()),
+            spread(devprof.clone()),
+            median(naive) / median(devprof),
+            others(Naive),
+            others(Calls),
+        );
+    }
+    table + "\n"
+}
+
+/// What recording adds to a call, a copy or a marker.
+fn added_table(program: Program, measured: &[Measured]) -> String {
+    let parts: [fn(&Times) -> f64; 2] = [|times| times.cpu, |times| times.single_p99];
+    let mut table = format!(
+        "CPU time of the calling thread, ns per {}. The goal is that devprof adds at most {:.0} ns:\n\n{}",
+        program.name(),
+        program.goal(),
+        header(
+            program,
+            &[
+                "no tool",
+                "added: naive",
+                "devprof",
+                "naive / devprof",
+                "99th percentile, added: naive",
+                "devprof",
+                "goal",
+            ]
+        )
+    );
+    for measured in measured {
+        let [(naive, devprof), (naive_p99, devprof_p99)] = parts.map(|part| {
+            let added = |of: Variant| measured.added(of, NoTool, part);
+            (added(measured.runs[1].0), added(program.complete_trace()))
+        });
+        let is_met = median(devprof.clone()) <= program.goal();
+        let _ = writeln!(
+            table,
+            "| {} | {:.0} | {} | {} | {:.1} | {} | {} | {} |",
+            measured.case.name,
+            measured.median(NoTool, parts[0]),
+            spread(naive.clone()),
+            spread(devprof.clone()),
+            median(naive) / median(devprof),
+            spread(naive_p99),
+            spread(devprof_p99),
+            if is_met { "met" } else { "missed" },
+        );
     }
     table + "\n"
 }
