@@ -10,14 +10,14 @@ mod rocpd;
 
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
-use crate::readable::plural;
 use crate::{Console, outfile};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use source::{Checks, Record, Trace};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 #[derive(Args)]
 pub struct Options {
@@ -29,6 +29,12 @@ pub struct Options {
     /// The file to write, or - for stdout [default: FILE with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    /// For csv: the records to write [default: kernels]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    csv_of: Option<csv::Kind>,
+    /// For perfetto: the tracks of kernels [default: stream]
+    #[arg(long, value_enum, value_name = "BY")]
+    tracks: Option<perfetto::Tracks>,
     #[command(flatten)]
     naming: Naming,
 }
@@ -37,7 +43,7 @@ pub struct Options {
 enum Format {
     /// For ui.perfetto.dev (.pftrace)
     Perfetto,
-    /// rocprofv3's kernel_trace (.csv)
+    /// rocprofv3's kernel_trace, or another of its files with --csv-of (.csv)
     Csv,
     /// JSON lines, one object per record (.jsonl)
     Json,
@@ -75,20 +81,23 @@ trait Writer {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (format, out) = target(options)?;
+    let outputs = outputs(options, format, &out)?;
     let failed = || format!("cannot write {}", out.display());
-    let flows = match format {
+    let first_pass = match format {
         Format::Perfetto if outfile::is_device_or_pipe(&options.file) => {
             return Err(usage(format!(
                 "cannot export {} to Perfetto's format, which requires reading it twice: write the trace to a file",
                 options.file.display()
             )));
         }
-        Format::Perfetto => perfetto::Flows::count(&options.file)?,
-        _ => perfetto::Flows::default(),
+        Format::Perfetto => perfetto::FirstPass::read(&options.file)?,
+        _ => perfetto::FirstPass::default(),
     };
-    let temporary = outfile::create_temporary(&out).with_context(failed)?;
-    let file = temporary.reopen().with_context(failed)?;
-    let mut writer = writer(format, flows, file, temporary.path()).with_context(failed)?;
+    let mut temporaries = Vec::new();
+    for output in &outputs {
+        temporaries.push(outfile::create_temporary(output).with_context(failed)?);
+    }
+    let mut writer = writer(options, format, first_pass, &temporaries).with_context(failed)?;
     let (mut trace, summary) = source::read(
         &options.file,
         options.naming,
@@ -97,17 +106,19 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         |record, trace| writer.record(record, trace).with_context(failed),
     )?;
     writer.finish(&mut trace).with_context(failed)?;
-    outfile::commit(temporary, &out).with_context(failed)?;
+    for (temporary, output) in temporaries.into_iter().zip(&outputs) {
+        outfile::commit(temporary, output)
+            .with_context(|| format!("cannot write {}", output.display()))?;
+    }
     let damage = match summary.is_damaged {
         true => "; parts of the trace are damaged",
         false => "",
     };
-    let line = format!(
-        "{}: {}, {}{damage}",
-        out.display(),
-        plural(summary.dispatches as usize, "dispatch"),
-        plural(summary.calls as usize, "API call")
-    );
+    let names: Vec<_> = outputs
+        .iter()
+        .map(|output| output.display().to_string())
+        .collect();
+    let line = format!("{}: {}{damage}", names.join(", "), summary.text());
     outfile::print_summary(console, &out, &line)?;
     Ok(summary.outcome())
 }
@@ -131,31 +142,70 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
         Some(out) => out.clone(),
         None => options.file.with_extension(format.extension()),
     };
-    let same = match (fs::canonicalize(&options.file), fs::canonicalize(&out)) {
-        (Ok(file), Ok(out)) => file == out,
-        _ => false,
-    };
-    match same {
-        true => Err(usage(format!(
-            "{} is the trace itself: choose another output with -o",
-            out.display()
-        ))),
-        false => Ok((format, out)),
+    for (option, is_used, needed) in [
+        ("--csv-of", options.csv_of.is_some(), Format::Csv),
+        ("--tracks", options.tracks.is_some(), Format::Perfetto),
+    ] {
+        if is_used && format != needed {
+            let needed = needed.extension();
+            return Err(usage(format!(
+                "{option} is only for the format of .{needed} files: remove it, or change the format"
+            )));
+        }
     }
+    Ok((format, out))
 }
 
+/// The files to write if the user asked for `out`.
+fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let outputs = match (format, options.csv_of) {
+        (Format::Csv, Some(kind)) => kind.outputs(out),
+        _ => vec![out.to_owned()],
+    };
+    if outputs.len() > 1 && outfile::is_stream(out) {
+        return Err(usage(format!(
+            "cannot write several files to {}: choose one type of records with --csv-of",
+            out.display()
+        )));
+    }
+    for output in &outputs {
+        let same = match (fs::canonicalize(&options.file), fs::canonicalize(output)) {
+            (Ok(file), Ok(output)) => file == output,
+            _ => false,
+        };
+        if same {
+            return Err(usage(format!(
+                "{} is the trace itself: choose another output with -o",
+                output.display()
+            )));
+        }
+    }
+    Ok(outputs)
+}
+
+/// The writer of a format to the temporary files for [`outputs`], of which there is at least one.
 fn writer(
+    options: &Options,
     format: Format,
-    flows: perfetto::Flows,
-    out: File,
-    path: &Path,
+    first_pass: perfetto::FirstPass,
+    temporaries: &[NamedTempFile],
 ) -> anyhow::Result<Box<dyn Writer>> {
-    let out = BufWriter::with_capacity(1 << 20, out);
+    let open = |temporary: &NamedTempFile| {
+        let file = temporary.reopen()?;
+        io::Result::Ok(BufWriter::with_capacity(1 << 20, file))
+    };
+    let first = &temporaries[0];
     Ok(match format {
-        Format::Perfetto => Box::new(perfetto::Perfetto::new(out, flows)),
-        Format::Csv => Box::new(csv::Csv::new(out)),
-        Format::Json => Box::new(json::Json::new(out)),
-        Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),
+        Format::Perfetto => {
+            let tracks = options.tracks.unwrap_or_default();
+            Box::new(perfetto::Perfetto::new(open(first)?, first_pass, tracks))
+        }
+        Format::Csv => {
+            let files = temporaries.iter().map(open).collect::<io::Result<_>>()?;
+            Box::new(csv::Csv::new(options.csv_of.unwrap_or_default(), files)?)
+        }
+        Format::Json => Box::new(json::Json::new(open(first)?)),
+        Format::Rocpd => Box::new(rocpd::Rocpd::new(first.path())?),
     })
 }
 

@@ -3,4 +3,5 @@
 mod damage;
 mod export;
 mod files;
+mod records;
 mod stats;
