@@ -60,7 +60,7 @@ enum Line<'a> {
         vgprs: u16,
         accum_vgprs: u16,
         sgprs: u16,
-        /// HIP uses it to copy or fill memory.
+        /// It is one of HIP's own kernels, with which it copies and fills memory.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         blit: bool,
     },

@@ -111,7 +111,7 @@ impl Trace {
         id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
     }
 
-    /// Whether HIP uses the kernel to copy or fill memory.
+    /// Whether the kernel is one of HIP's own, with which it copies and fills memory (its blit program).
     pub fn is_blit(&self, kernel: u32) -> bool {
         let symbol = self.kernel_symbol(kernel);
         symbol.is_some_and(|symbol| symbol.starts_with("__amd_rocclr_"))

@@ -5,3 +5,4 @@ mod export;
 mod files;
 mod records;
 mod stats;
+mod versions;

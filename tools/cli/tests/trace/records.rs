@@ -44,7 +44,7 @@ fn marked(id: u64, what: u32, text: u32, thread: u32, start: u64, end: u64) -> M
 
 /// What other records refer to: a CPU (agent 0), the kernel that HIP copies with (4), and streams: NULL (1), created (2
 /// and 4), of thread 11 (3).
-pub fn new_definitions() -> Vec<[u8; RECORD_SIZE]> {
+fn new_definitions() -> Vec<[u8; RECORD_SIZE]> {
     let mut records = definitions();
     for (id, text) in [
         (20, "hsa_amd_memory_async_copy"),
@@ -84,14 +84,33 @@ pub fn new_definitions() -> Vec<[u8; RECORD_SIZE]> {
     records
 }
 
-pub fn name(what: u32, id: u64, text: u32) -> [u8; RECORD_SIZE] {
+/// A stream, a copy on it, a marker, a name and a pause, which refer only to [`definitions`] and to each other.
+pub fn one_of_each() -> Vec<[u8; RECORD_SIZE]> {
+    let mut stream = Stream::new(1, 0);
+    stream.handle = 0x1000.into();
+    let mut copied = copy(1, 0, direction::DEVICE_TO_DEVICE, 1, 2);
+    copied.correlation = 1.into();
+    copied.stream = 1.into();
+    copied.function = 1.into();
+    let mut range = marked(1, marker::RANGE, 2, 10, 1400, 1800);
+    range.depth = 1.into();
+    vec![
+        stream.seal(),
+        times(copied, 1550, 1600, 1700),
+        range.seal(),
+        name(named::STREAM, 1, 2),
+        recording(1, 1900, false),
+    ]
+}
+
+fn name(what: u32, id: u64, text: u32) -> [u8; RECORD_SIZE] {
     let mut name = Name::new(id, 0);
     name.what = what.into();
     name.text = text.into();
     name.seal()
 }
 
-pub fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
+fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
     let mut recording = Recording::new(id, 0);
     recording.time = time.into();
     recording.is_on = u32::from(is_on).into();
@@ -725,4 +744,37 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
 
     let (out, _) = export(&dir, "queues.pftrace", &["--tracks", "queue"]);
     assert_eq!(found(&query(&out, &[ON_PROCESSES])[0]), all(true));
+}
+
+#[test]
+#[ignore = "needs Perfetto's protobuf classes from PyPI; tools/test runs it"]
+fn perfetto_has_the_fields_of_copies_markers_and_names() {
+    let (out, _) = export(&directory("perfetto-fields"), "out.pftrace", &[]);
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-check");
+    let output = Command::new(check).arg(&out).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let slices = found["slices"].as_array().unwrap();
+    let of = |category: &'static str| {
+        slices
+            .iter()
+            .filter(move |slice| slice["categories"][0] == category)
+    };
+    for (category, count) in [
+        ("kernel", 3),
+        ("blit", 1),
+        ("api", 5),
+        ("copy", 8),
+        ("marker", 6),
+        ("recording", 2),
+    ] {
+        assert_eq!(of(category).count(), count, "{category}");
+    }
+    let fill = of("copy").find(|slice| slice["name"] == "Fill").unwrap();
+    assert_eq!(fill["args"]["bandwidth_gb_s"], 409.6);
+    let mark = of("marker")
+        .find(|slice| slice["name"] == "here, \"now\"")
+        .unwrap();
+    assert_eq!(mark["parent"], "hipMemcpyAsync");
+    assert_eq!(mark["thread_name"], "worker");
 }
