@@ -3,6 +3,7 @@
 //! be exported.
 
 use crate::files::*;
+use crate::records::one_of_each;
 use clap::Parser;
 use devprof_cli::{Cli, Colors, Console};
 use std::fs;
@@ -11,9 +12,11 @@ use tracefile::format::{
     COUNTERS, Count, Counter, HEADER_SIZE, RECORD_SIZE, Record, checksum, flag,
 };
 
-/// A file with few records: two kernels with one dispatch each, and the API call that launched them.
+/// A file with few records: two kernels with one dispatch each, the API call that launched them, and one record of each
+/// other type.
 fn small() -> Vec<u8> {
     let mut records = definitions();
+    records.extend(one_of_each());
     records.push(call(1, 7, 10, 1500, 1700).seal());
     records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
     records.push(timed(dispatch(2, flag::CLOCK_AGENT, 3, 2, 1), 1600, 2000, 3000).seal());
@@ -72,6 +75,8 @@ const FAST: [&[&str]; 5] = [
     &["stats", "--json"],
 ];
 const DATABASE: &[&str] = &["export", "-f", "rocpd"];
+const COPIES: &[&str] = &["export", "-f", "csv", "--csv-of", "copies"];
+const MARKERS: &[&str] = &["export", "-f", "csv", "--csv-of", "markers"];
 
 /// A directory in memory, if possible, because tens of thousands of files are written.
 fn memory_directory(name: &str) -> PathBuf {
@@ -248,7 +253,7 @@ fn any_value_in_a_valid_record_can_be_exported() {
     for at in header.chain(HEADER_SIZE..valid.len()) {
         let mut commands: Vec<_> = FAST.into_iter().enumerate().collect();
         if at % 11 == 0 {
-            commands.push((commands.len(), DATABASE));
+            commands.extend([(5, DATABASE), (6, COPIES), (7, MARKERS)]);
         }
         for (n, command) in commands {
             let mut bytes = valid.clone();
