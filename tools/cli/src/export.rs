@@ -11,14 +11,14 @@ mod xplane;
 
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
-use crate::readable::plural;
 use crate::{Console, outfile};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use source::{Checks, Record, Trace};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 #[derive(Args)]
 pub struct Options {
@@ -31,6 +31,12 @@ pub struct Options {
     /// [default: FILE with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    /// For csv: the records to write [default: kernels]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    csv_of: Option<csv::Kind>,
+    /// For perfetto: the tracks of kernels [default: stream]
+    #[arg(long, value_enum, value_name = "BY")]
+    tracks: Option<perfetto::Tracks>,
     #[command(flatten)]
     naming: Naming,
 }
@@ -39,7 +45,7 @@ pub struct Options {
 enum Format {
     /// For ui.perfetto.dev (.pftrace)
     Perfetto,
-    /// rocprofv3's kernel_trace (.csv)
+    /// rocprofv3's kernel_trace, or another of its files with --csv-of (.csv)
     Csv,
     /// JSON lines, one object per record (.jsonl)
     Json,
@@ -84,29 +90,29 @@ trait Writer {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (format, out) = target(options)?;
+    let mut outputs = outputs(options, format, &out)?;
     let failed = || format!("cannot write {}", out.display());
-    let flows = match format {
+    let first_pass = match format {
         Format::Perfetto if outfile::is_device_or_pipe(&options.file) => {
             return Err(usage(format!(
                 "cannot export {} to Perfetto's format, which requires reading it twice: write the trace to a file",
                 options.file.display()
             )));
         }
-        Format::Perfetto => perfetto::Flows::count(&options.file)?,
-        _ => perfetto::Flows::default(),
+        Format::Perfetto => perfetto::FirstPass::read(&options.file)?,
+        _ => perfetto::FirstPass::default(),
     };
-    // The directory of the file in it depends on the trace.
-    let logs = (format == Format::Xplane && outfile::is_directory(&out)).then(|| out.clone());
-    let temporary = match &logs {
-        Some(logs) => {
-            fs::create_dir_all(logs).with_context(failed)?;
-            outfile::create_temporary(&logs.join("profile"))
-        }
-        None => outfile::create_temporary(&out),
-    };
-    let temporary = temporary.with_context(failed)?;
-    let file = temporary.reopen().with_context(failed)?;
-    let mut writer = writer(format, flows, file, temporary.path()).with_context(failed)?;
+    // The name of a file in a log directory depends on the trace.
+    let is_log_directory = format == Format::Xplane && outfile::is_directory(&out);
+    if is_log_directory {
+        fs::create_dir_all(&out).with_context(failed)?;
+        outputs = vec![out.join("profile")];
+    }
+    let mut temporaries = Vec::new();
+    for output in &outputs {
+        temporaries.push(outfile::create_temporary(output).with_context(failed)?);
+    }
+    let mut writer = writer(options, format, first_pass, &temporaries).with_context(failed)?;
     let (mut trace, summary) = source::read(
         &options.file,
         options.naming,
@@ -115,21 +121,22 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         |record, trace| writer.record(record, trace).with_context(failed),
     )?;
     writer.finish(&mut trace).with_context(failed)?;
-    let out = match logs {
-        Some(logs) => xplane::path_in_logs(&logs, &trace).with_context(failed)?,
-        None => out.clone(),
-    };
-    outfile::commit(temporary, &out).with_context(|| format!("cannot write {}", out.display()))?;
+    if is_log_directory {
+        outputs = vec![xplane::path_in_logs(&out, &trace).with_context(failed)?];
+    }
+    for (temporary, output) in temporaries.into_iter().zip(&outputs) {
+        outfile::commit(temporary, output)
+            .with_context(|| format!("cannot write {}", output.display()))?;
+    }
     let damage = match summary.is_damaged {
         true => "; parts of the trace are damaged",
         false => "",
     };
-    let line = format!(
-        "{}: {}, {}{damage}",
-        out.display(),
-        plural(summary.dispatches as usize, "dispatch"),
-        plural(summary.calls as usize, "API call")
-    );
+    let names: Vec<_> = outputs
+        .iter()
+        .map(|output| output.display().to_string())
+        .collect();
+    let line = format!("{}: {}{damage}", names.join(", "), summary.text());
     outfile::print_summary(console, &out, &line)?;
     Ok(summary.outcome())
 }
@@ -153,35 +160,74 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
         Some(out) => out.clone(),
         None => options.file.with_extension(format.extension()),
     };
-    let same = match (fs::canonicalize(&options.file), fs::canonicalize(&out)) {
-        (Ok(file), Ok(out)) => file == out,
-        _ => false,
-    };
-    match same {
-        true => Err(usage(format!(
-            "{} is the trace itself: choose another output with -o",
-            out.display()
-        ))),
-        false => Ok((format, out)),
+    for (option, is_used, needed) in [
+        ("--csv-of", options.csv_of.is_some(), Format::Csv),
+        ("--tracks", options.tracks.is_some(), Format::Perfetto),
+    ] {
+        if is_used && format != needed {
+            let needed = needed.extension();
+            return Err(usage(format!(
+                "{option} is only for the format of .{needed} files: remove it, or change the format"
+            )));
+        }
     }
+    Ok((format, out))
 }
 
+/// The files to write if the user asked for `out`.
+fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let outputs = match (format, options.csv_of) {
+        (Format::Csv, Some(kind)) => kind.outputs(out),
+        _ => vec![out.to_owned()],
+    };
+    if outputs.len() > 1 && outfile::is_stream(out) {
+        return Err(usage(format!(
+            "cannot write several files to {}: choose one type of records with --csv-of",
+            out.display()
+        )));
+    }
+    for output in &outputs {
+        let same = match (fs::canonicalize(&options.file), fs::canonicalize(output)) {
+            (Ok(file), Ok(output)) => file == output,
+            _ => false,
+        };
+        if same {
+            return Err(usage(format!(
+                "{} is the trace itself: choose another output with -o",
+                output.display()
+            )));
+        }
+    }
+    Ok(outputs)
+}
+
+/// The writer of a format to the temporary files for [`outputs`], of which there is at least one.
 fn writer(
+    options: &Options,
     format: Format,
-    flows: perfetto::Flows,
-    out: File,
-    path: &Path,
+    first_pass: perfetto::FirstPass,
+    temporaries: &[NamedTempFile],
 ) -> anyhow::Result<Box<dyn Writer>> {
-    let out = BufWriter::with_capacity(1 << 20, out);
+    let open = |temporary: &NamedTempFile| {
+        let file = temporary.reopen()?;
+        io::Result::Ok(BufWriter::with_capacity(1 << 20, file))
+    };
+    let first = &temporaries[0];
     Ok(match format {
-        Format::Perfetto => Box::new(perfetto::Perfetto::new(out, flows)),
-        Format::Csv => Box::new(csv::Csv::new(out)),
-        Format::Json => Box::new(json::Json::new(out)),
-        Format::Rocpd => Box::new(rocpd::Rocpd::new(path)?),
-        Format::Xplane => Box::new(xplane::XPlane::new(
-            out,
-            path.parent().unwrap_or(Path::new(".")),
-        )),
+        Format::Perfetto => {
+            let tracks = options.tracks.unwrap_or_default();
+            Box::new(perfetto::Perfetto::new(open(first)?, first_pass, tracks))
+        }
+        Format::Csv => {
+            let files = temporaries.iter().map(open).collect::<io::Result<_>>()?;
+            Box::new(csv::Csv::new(options.csv_of.unwrap_or_default(), files)?)
+        }
+        Format::Json => Box::new(json::Json::new(open(first)?)),
+        Format::Rocpd => Box::new(rocpd::Rocpd::new(first.path())?),
+        Format::Xplane => {
+            let dir = first.path().parent().unwrap_or(Path::new("."));
+            Box::new(xplane::XPlane::new(open(first)?, dir))
+        }
     })
 }
 

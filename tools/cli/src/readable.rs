@@ -36,6 +36,11 @@ pub fn plural(number: usize, what: &str) -> String {
 
 /// The plural of a noun.
 pub fn several(what: &str) -> String {
+    if let Some(stem) = what.strip_suffix('y')
+        && !stem.ends_with(['a', 'e', 'o', 'u'])
+    {
+        return format!("{stem}ies");
+    }
     let end = if what.ends_with(['s', 'h']) {
         "es"
     } else {
@@ -64,6 +69,8 @@ mod tests {
         assert_eq!(plural(123, "process"), "123 processes");
         assert_eq!(plural(1, "process"), "1 process");
         assert_eq!(plural(0, "dispatch"), "0 dispatches");
+        assert_eq!(plural(2, "copy"), "2 copies");
+        assert_eq!(plural(2, "key"), "2 keys");
     }
 
     #[test]

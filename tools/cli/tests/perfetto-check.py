@@ -72,6 +72,7 @@ for timestamp, kind, slice in sorted(events, key=lambda event: event[0]):
         continue
     assert slice["name"] is not None, f"a slice at {timestamp} has no name"
     slice["depth"] = len(stack)
+    slice["parent"] = stack[-1]["name"] if stack else None
     slice["dur"] = None
     slices.append(slice)
     if kind == TrackEvent.TYPE_SLICE_BEGIN:
@@ -86,6 +87,7 @@ for slice in slices:
     parent = tracks.get(track.parent_uuid)
     slice["track_name"] = track.name
     slice["tid"] = track.thread.tid
+    slice["thread_name"] = track.thread.thread_name
     slice["process"] = parent.process.process_name
     slice["pid"] = parent.process.pid
     for flow in slice["flows"]:

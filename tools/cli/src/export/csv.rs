@@ -1,11 +1,73 @@
-//! The CSV format of rocprofv3's kernel_trace, with one line per dispatch. Strings are quoted, numbers are not.
+//! The CSV files of rocprofv3, with its names, columns and values. It writes one file per type of record, so the user
+//! chooses a type, or all of them ([`Kind`]). Strings are quoted, numbers are not.
+//!
+//! The columns are those of `source/lib/output/generateCSV.cpp` in rocprofiler-sdk, and the names of the files those of
+//! `source/lib/output/domain_type.cpp`. As in rocprofv3, `Stream_Id` is 0 for the NULL stream
+//! (`source/lib/rocprofiler-sdk/hip/stream.cpp`). It is also 0 if no API call named the stream. Differences:
+//!
+//! - Nothing refers to markers, so their `Correlation_Id` is 0.
+//! - rocprofv3 does not record fills. Their `Direction` is `MEMORY_FILL`, and they have no source.
+//! - The field of an agent that is not known is empty.
 
 use super::source::{Record, Trace};
 use super::{Writer, flush};
+use clap::ValueEnum;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tracefile::format::{Call, Dispatch, Marker, MemoryCopy, NO_AGENT, direction};
 
-const COLUMNS: [&str; 22] = [
+/// The type of the records to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Kernel dispatches: rocprofv3's kernel_trace
+    #[default]
+    Kernels,
+    /// Copies and fills: memory_copy_trace
+    Copies,
+    /// API calls: hip_api_trace
+    Api,
+    /// Markers and ranges: marker_api_trace
+    Markers,
+    /// A file for each type, named as by rocprofv3: OUT.csv becomes OUT_kernel_trace.csv and so on
+    All,
+}
+
+impl Kind {
+    /// The types that have a file.
+    const FILES: [Kind; 4] = [Kind::Kernels, Kind::Copies, Kind::Api, Kind::Markers];
+
+    /// rocprofv3's name of the file.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Kernels => "kernel_trace",
+            Kind::Copies => "memory_copy_trace",
+            Kind::Api => "hip_api_trace",
+            Kind::Markers => "marker_api_trace",
+            Kind::All => "trace",
+        }
+    }
+
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Kind::Kernels | Kind::All => &KERNEL_COLUMNS,
+            Kind::Copies => &COPY_COLUMNS,
+            Kind::Api | Kind::Markers => &FUNCTION_COLUMNS,
+        }
+    }
+
+    /// The files to write if the user asked for `out`.
+    pub fn outputs(self, out: &Path) -> Vec<PathBuf> {
+        if self != Kind::All {
+            return vec![out.to_owned()];
+        }
+        let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+        let named = |kind: Kind| out.with_file_name(format!("{stem}_{}.csv", kind.name()));
+        Kind::FILES.map(named).to_vec()
+    }
+}
+
+const KERNEL_COLUMNS: [&str; 22] = [
     "Kind",
     "Agent_Id",
     "Queue_Id",
@@ -29,26 +91,69 @@ const COLUMNS: [&str; 22] = [
     "Grid_Size_Y",
     "Grid_Size_Z",
 ];
+const COPY_COLUMNS: [&str; 8] = [
+    "Kind",
+    "Direction",
+    "Stream_Id",
+    "Source_Agent_Id",
+    "Destination_Agent_Id",
+    "Correlation_Id",
+    "Start_Timestamp",
+    "End_Timestamp",
+];
+/// Of API calls and of markers.
+const FUNCTION_COLUMNS: [&str; 7] = [
+    "Domain",
+    "Function",
+    "Process_Id",
+    "Thread_Id",
+    "Correlation_Id",
+    "Start_Timestamp",
+    "End_Timestamp",
+];
 
-pub struct Csv {
-    out: BufWriter<File>,
-    has_header: bool,
+/// rocprofiler-sdk's name of the table that has a function of HIP (`ROCPROFILER_BUFFER_TRACING_…`). Only functions that the
+/// compiler calls begin with an underscore.
+pub fn domain(function: &str) -> &'static str {
+    match function.starts_with("__hip") {
+        true => "HIP_COMPILER_API",
+        false => "HIP_RUNTIME_API",
+    }
 }
 
-impl Csv {
-    pub fn new(out: BufWriter<File>) -> Csv {
-        Csv {
-            out,
-            has_header: false,
-        }
+/// rocprofiler-sdk's name of the operation (`ROCPROFILER_MEMORY_COPY_…`).
+pub fn operation(copy: &MemoryCopy) -> &'static str {
+    match copy.direction.get() {
+        direction::HOST_TO_HOST => "MEMORY_COPY_HOST_TO_HOST",
+        direction::HOST_TO_DEVICE => "MEMORY_COPY_HOST_TO_DEVICE",
+        direction::DEVICE_TO_HOST => "MEMORY_COPY_DEVICE_TO_HOST",
+        direction::DEVICE_TO_DEVICE => "MEMORY_COPY_DEVICE_TO_DEVICE",
+        direction::FILL => "MEMORY_FILL",
+        _ => "MEMORY_COPY_NONE",
     }
+}
 
-    /// Writes the header line, once.
-    fn begin(&mut self) -> std::io::Result<()> {
-        if !std::mem::replace(&mut self.has_header, true) {
-            writeln!(self.out, "{}", COLUMNS.map(quoted).join(","))?;
-        }
-        Ok(())
+/// A file with the records of one type.
+struct Table {
+    kind: Kind,
+    out: BufWriter<File>,
+}
+
+pub struct Csv(Vec<Table>);
+
+impl Csv {
+    /// Writes to the files of [`Kind::outputs`], which are open for writing.
+    pub fn new(kind: Kind, files: Vec<BufWriter<File>>) -> io::Result<Csv> {
+        let kinds = match kind {
+            Kind::All => Kind::FILES.to_vec(),
+            one => vec![one],
+        };
+        let tables = kinds.into_iter().zip(files).map(|(kind, mut out)| {
+            let columns: Vec<_> = kind.columns().iter().map(|name| quoted(name)).collect();
+            writeln!(out, "{}", columns.join(","))?;
+            Ok(Table { kind, out })
+        });
+        Ok(Csv(tables.collect::<io::Result<_>>()?))
     }
 }
 
@@ -57,48 +162,100 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
+fn dispatch(out: &mut impl Write, dispatch: &Dispatch, trace: &mut Trace) -> io::Result<()> {
+    let (start, end) = trace.times_or_submission(dispatch);
+    let kernel = trace.kernel(dispatch.kernel.get());
+    write!(
+        out,
+        "\"KERNEL_DISPATCH\",\"Agent {}\",{},{},{},{},{},{}",
+        trace.node(dispatch.agent.get()),
+        dispatch.queue,
+        trace.stream_id(dispatch.stream.get()),
+        dispatch.thread,
+        dispatch.head.id,
+        dispatch.kernel,
+        quoted(&kernel),
+    )?;
+    for number in [
+        dispatch.correlation.get(),
+        start,
+        end,
+        dispatch.lds.get().into(),
+        dispatch.scratch.get().into(),
+        dispatch.vgprs.get().into(),
+        dispatch.accum_vgprs.get().into(),
+        dispatch.sgprs.get().into(),
+    ] {
+        write!(out, ",{number}")?;
+    }
+    for size in dispatch.workgroup {
+        write!(out, ",{size}")?;
+    }
+    for size in dispatch.grid {
+        write!(out, ",{size}")?;
+    }
+    writeln!(out)
+}
+
+fn copy(out: &mut impl Write, copy: &MemoryCopy, trace: &Trace) -> io::Result<()> {
+    let (start, end) = trace.copy_times_or_submission(copy);
+    let agent = |id: u32| match id {
+        NO_AGENT => String::new(),
+        id => format!("Agent {}", trace.node(id)),
+    };
+    writeln!(
+        out,
+        "\"MEMORY_COPY\",\"{}\",{},\"{}\",\"{}\",{},{start},{end}",
+        operation(copy),
+        trace.stream_id(copy.stream.get()),
+        agent(copy.source.get()),
+        agent(copy.destination.get()),
+        copy.correlation,
+    )
+}
+
+fn call(out: &mut impl Write, call: &Call, trace: &Trace) -> io::Result<()> {
+    let name = trace.function(call);
+    writeln!(
+        out,
+        "\"{}\",{},{},{},{},{},{}",
+        domain(name),
+        quoted(name),
+        trace.header.pid,
+        call.thread,
+        call.head.id,
+        trace.ns(call.start.get()),
+        trace.ns(call.end.get()),
+    )
+}
+
+fn marker(out: &mut impl Write, marker: &Marker, trace: &Trace) -> io::Result<()> {
+    writeln!(
+        out,
+        "\"MARKER_CORE_RANGE_API\",{},{},{},0,{},{}",
+        quoted(trace.tables.text(marker.text.get()).unwrap_or_default()),
+        trace.header.pid,
+        marker.thread,
+        trace.ns(marker.start.get()),
+        trace.ns(marker.end.get()),
+    )
+}
+
 impl Writer for Csv {
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
-        let Record::Dispatch(dispatch) = record else {
-            return Ok(());
-        };
-        self.begin()?;
-        let (start, end) = trace.times_or_submission(dispatch);
-        let kernel = trace.kernel(dispatch.kernel.get());
-        write!(
-            self.out,
-            "\"KERNEL_DISPATCH\",\"Agent {}\",{},0,{},{},{},{}",
-            trace.node(dispatch.agent.get()),
-            dispatch.queue,
-            dispatch.thread,
-            dispatch.head.id,
-            dispatch.kernel,
-            quoted(&kernel),
-        )?;
-        for number in [
-            dispatch.correlation.get(),
-            start,
-            end,
-            dispatch.lds.get().into(),
-            dispatch.scratch.get().into(),
-            dispatch.vgprs.get().into(),
-            dispatch.accum_vgprs.get().into(),
-            dispatch.sgprs.get().into(),
-        ] {
-            write!(self.out, ",{number}")?;
+        for Table { kind, out } in &mut self.0 {
+            match (*kind, record) {
+                (Kind::Kernels, Record::Dispatch(record)) => dispatch(out, record, trace)?,
+                (Kind::Copies, Record::Copy(record)) => copy(out, record, trace)?,
+                (Kind::Api, Record::Call(record)) => call(out, record, trace)?,
+                (Kind::Markers, Record::Marker(record)) => marker(out, record, trace)?,
+                _ => {}
+            }
         }
-        for size in dispatch.workgroup {
-            write!(self.out, ",{size}")?;
-        }
-        for size in dispatch.grid {
-            write!(self.out, ",{size}")?;
-        }
-        writeln!(self.out)?;
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, _: &mut Trace) -> anyhow::Result<()> {
-        self.begin()?;
-        flush(self.out)
+    fn finish(self: Box<Self>, _: &mut Trace) -> anyhow::Result<()> {
+        self.0.into_iter().try_for_each(|table| flush(table.out))
     }
 }

@@ -60,6 +60,9 @@ enum Line<'a> {
         vgprs: u16,
         accum_vgprs: u16,
         sgprs: u16,
+        /// It is one of HIP's own kernels, with which it copies and fills memory.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        blit: bool,
     },
     Call {
         /// The correlation ID of its dispatches.
@@ -276,6 +279,7 @@ impl Writer for Json {
                     vgprs: kernel.vgprs.get(),
                     accum_vgprs: kernel.accum_vgprs.get(),
                     sgprs: kernel.sgprs.get(),
+                    blit: trace.is_blit(id as u32),
                 })
             }
             Record::Call(call) => self.line(&Line::Call {
@@ -322,10 +326,7 @@ impl Writer for Json {
                 self.line(&Line::Copy {
                     id: copy.head.id.get(),
                     correlation: non_zero(copy.correlation.get()),
-                    function: trace
-                        .tables
-                        .text(copy.function.get())
-                        .unwrap_or("(unknown function)"),
+                    function: trace.copy_function(copy),
                     direction: direction(copy),
                     size: copy.size.get(),
                     source: known_agent(copy.source.get()),

@@ -1,28 +1,39 @@
-//! Perfetto's protobuf format, which ui.perfetto.dev opens. Each GPU is shown as a process, and each of its queues as a
-//! track with a counter of the dispatches in flight. Threads with API calls are tracks of the program's process. A flow
-//! connects each API call with each of its dispatches.
+//! Perfetto's protobuf format, which ui.perfetto.dev opens.
+//!
+//! Each GPU is shown as a process. Its tracks are the streams with its kernels, or the queues ([`Tracks`]), the copies in each
+//! direction, and for each queue a counter of the dispatches in flight. The program's process has a track for each thread
+//! with its API calls, ranges and marks, and tracks for copies between hosts, for ranges of the process and for the times at
+//! which nothing was recorded. A flow connects each API call with each of its dispatches and copies.
 //!
 //! The slice of a call lists the IDs of its flows. So the number of the call's dispatches must be known when the slice is
 //! written, but the records of the dispatches may follow later in the trace. That is why they are counted in a separate
-//! pass ([`Flows`]).
+//! pass ([`FirstPass`]), which also reads the names that the program gave to threads and streams: the importer uses the
+//! first name of a track.
 //!
-//! The slices on one track must nest, because the importer ends the innermost one first. The kernels of a queue can
-//! overlap without nesting. Those that do are put on sibling tracks of the same name, which the UI shows as one.
+//! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
 
-mod flows;
+mod first_pass;
+mod lanes;
 mod proto;
+mod threads;
 
-pub use flows::Flows;
+pub use first_pass::FirstPass;
 
 use super::source::{Record, Trace, clock, has};
 use super::{Writer, flush};
+use clap::ValueEnum;
+use lanes::{Group, Lanes};
 use prost::Message;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::rc::Rc;
-use tracefile::format::{Call, Dispatch, Process, flag};
+use threads::{Rank, Step, Threads};
+use tracefile::format::{
+    Call, Dispatch, Marker, MemoryCopy, NO_AGENT, Process, Recording, direction, flag, marker,
+    named,
+};
 
 use proto::*;
 
@@ -42,10 +53,14 @@ const COUNTER: u32 = 4;
 const COUNT: u32 = 2;
 
 /// Categories and names of arguments. The ID of each is its position in the list, starting at 1.
-const CATEGORIES: [&str; 2] = ["kernel", "api"];
+const CATEGORIES: [&str; 6] = ["kernel", "api", "blit", "copy", "marker", "recording"];
 const KERNEL: u64 = 1;
 const API: u64 = 2;
-const ARGUMENTS: [&str; 16] = [
+const BLIT: u64 = 3;
+const COPY: u64 = 4;
+const MARKER: u64 = 5;
+const RECORDING: u64 = 6;
+const ARGUMENTS: [&str; 29] = [
     "dispatch",
     "correlation",
     "thread",
@@ -62,16 +77,40 @@ const ARGUMENTS: [&str; 16] = [
     "unfinished",
     "status",
     "dispatches",
+    "queue",
+    "stream",
+    "copies",
+    "copy",
+    "function",
+    "bytes",
+    "bandwidth_gb_s",
+    "source",
+    "destination",
+    "engine",
+    "marker",
+    "range",
+    "end_thread",
 ];
 
 /// The process ID of the first GPU. Linux uses only smaller ones for processes (`PID_MAX_LIMIT`).
 const FIRST_GPU: i32 = 1 << 22;
-/// IDs of tracks: the program, its threads, the GPUs, the queues, and the queues' counters.
+/// IDs of tracks: the program, its pauses, its threads, the GPUs, the tracks in [`Lanes`], and the queues' counters.
 const HOST: u64 = 1;
+const PAUSES: u64 = 2;
 const THREADS: u64 = 1 << 60;
 const GPUS: u64 = 2 << 60;
-const QUEUES: u64 = 3 << 60;
+const LANES: u64 = 3 << 60;
 const COUNTERS: u64 = 4 << 60;
+
+/// The tracks of kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Tracks {
+    /// One for each stream of HIP. Kernels whose stream is not known are on the track of their queue
+    #[default]
+    Stream,
+    /// One for each queue
+    Queue,
+}
 
 /// The maximum number of dispatches in flight that are tracked per queue: twice the size of the largest queue.
 const MAX_IN_FLIGHT: usize = 1 << 18;
@@ -96,21 +135,34 @@ impl InFlight {
     }
 }
 
+/// A slice on the track of a thread.
+enum ThreadSlice {
+    Call(Call),
+    Marker(Marker),
+}
+
 pub struct Perfetto {
     out: BufWriter<File>,
-    flows: Flows,
+    first_pass: FirstPass,
+    tracks: Tracks,
     buffer: Vec<u8>,
     has_header: bool,
     /// The IDs of the names that have been written.
     names: HashMap<Rc<str>, u64>,
+    /// Threads and GPUs whose tracks are described.
     threads: BTreeSet<u32>,
     agents: BTreeSet<u32>,
-    /// The tracks of each queue: the end of the last slice and the track's number, earliest end first.
-    queue_tracks: HashMap<u32, BinaryHeap<Reverse<(u64, u64)>>>,
+    lanes: Lanes,
+    thread_slices: Threads<ThreadSlice>,
     in_flight: BTreeMap<u32, InFlight>,
+    /// When the recording stopped, while it is stopped, and whether its track is described.
+    stopped: Option<u64>,
+    has_pauses: bool,
+    /// The latest time of an event.
+    latest: u64,
 }
 
-fn named(names: &[&str]) -> Vec<Name> {
+fn interned(names: &[&str]) -> Vec<Name> {
     let ids = 1..;
     let name = |(iid, name): (u64, &&str)| Name {
         iid,
@@ -120,17 +172,22 @@ fn named(names: &[&str]) -> Vec<Name> {
 }
 
 impl Perfetto {
-    pub fn new(out: BufWriter<File>, flows: Flows) -> Perfetto {
+    pub fn new(out: BufWriter<File>, first_pass: FirstPass, tracks: Tracks) -> Perfetto {
         Perfetto {
             out,
-            flows,
+            first_pass,
+            tracks,
             buffer: Vec::new(),
             has_header: false,
             names: HashMap::new(),
             threads: BTreeSet::new(),
             agents: BTreeSet::new(),
-            queue_tracks: HashMap::new(),
+            lanes: Lanes::default(),
+            thread_slices: Threads::default(),
             in_flight: BTreeMap::new(),
+            stopped: None,
+            has_pauses: false,
+            latest: 0,
         }
     }
 
@@ -148,6 +205,7 @@ impl Perfetto {
     }
 
     fn event(&mut self, timestamp: u64, event: TrackEvent) -> std::io::Result<()> {
+        self.latest = self.latest.max(timestamp);
         self.packet(TracePacket {
             timestamp: Some(timestamp),
             track_event: Some(event),
@@ -181,9 +239,9 @@ impl Perfetto {
                 primary_trace_clock: BOOTTIME,
             }),
             interned_data: Some(InternedData {
-                event_categories: named(&CATEGORIES),
+                event_categories: interned(&CATEGORIES),
                 event_names: Vec::new(),
-                debug_annotation_names: named(&ARGUMENTS),
+                debug_annotation_names: interned(&ARGUMENTS),
             }),
             ..TracePacket::default()
         })?;
@@ -212,7 +270,10 @@ impl Perfetto {
             let known = trace.tables.agents.get(&agent);
             let texts = known.map(|known| [known.product.get(), known.name.get()]);
             let texts = texts.into_iter().flatten();
-            let name = texts.filter_map(|id| trace.tables.text(id)).next();
+            let given = self.first_pass.names.get(&(named::AGENT, agent.into()));
+            let name = given
+                .map(String::as_str)
+                .or_else(|| texts.filter_map(|id| trace.tables.text(id)).next());
             self.track(TrackDescriptor {
                 uuid,
                 process: Some(ProcessDescriptor {
@@ -234,11 +295,14 @@ impl Perfetto {
     fn thread(&mut self, thread: u32, trace: &Trace) -> std::io::Result<u64> {
         let uuid = THREADS | u64::from(thread);
         if self.threads.insert(thread) {
+            let given = self.first_pass.names.get(&(named::THREAD, thread.into()));
+            let thread_name = given.cloned();
             self.track(TrackDescriptor {
                 uuid,
                 thread: Some(ThreadDescriptor {
                     pid: trace.header.pid.get() as i32,
                     tid: thread as i32,
+                    thread_name,
                 }),
                 parent_uuid: Some(HOST),
                 ..TrackDescriptor::default()
@@ -247,34 +311,49 @@ impl Perfetto {
         Ok(uuid)
     }
 
-    /// A track of the dispatch's queue that has no slice after the start of the dispatch.
-    fn queue_track(
+    /// A track of the group that has no slice after the start, for a slice.
+    fn lane(
         &mut self,
-        dispatch: &Dispatch,
-        start: u64,
-        end: u64,
+        group: Group,
+        (start, end): (u64, u64),
         trace: &Trace,
     ) -> std::io::Result<u64> {
-        let queue = dispatch.queue.get();
-        let parent = self.agent(dispatch.agent.get(), trace)?;
-        let tracks = self.queue_tracks.entry(queue).or_default();
-        let uuid = |number| QUEUES | u64::from(queue) << 24 | number;
-        if let Some(mut first) = tracks.peek_mut()
-            && first.0.0 <= start
-        {
-            first.0.0 = end;
-            return Ok(uuid(first.0.1));
+        let (number, is_new) = self.lanes.take(group, start, end);
+        let uuid = LANES | number;
+        if is_new {
+            let (parent, name) = match group {
+                Group::Queue { agent, queue } => {
+                    (self.agent(agent, trace)?, format!("Queue {queue}"))
+                }
+                Group::Stream { agent, stream } => {
+                    (self.agent(agent, trace)?, self.stream_name(stream, trace))
+                }
+                Group::Copies { gpu, direction } => {
+                    let parent = match gpu {
+                        Some(gpu) => self.agent(gpu, trace)?,
+                        None => HOST,
+                    };
+                    (parent, copy_names(direction).1.to_owned())
+                }
+                Group::ProcessRanges => (HOST, "Process ranges".to_owned()),
+            };
+            self.track(TrackDescriptor {
+                uuid,
+                name: Some(name),
+                parent_uuid: Some(parent),
+                ..TrackDescriptor::default()
+            })?;
         }
-        let number = tracks.len() as u64;
-        let uuid = uuid(number);
-        tracks.push(Reverse((end, number)));
-        self.track(TrackDescriptor {
-            uuid,
-            name: Some(format!("Queue {queue}")),
-            parent_uuid: Some(parent),
-            ..TrackDescriptor::default()
-        })?;
         Ok(uuid)
+    }
+
+    /// The name that the program gave to a stream, or else its default name.
+    fn stream_name(&self, stream: u32, trace: &Trace) -> String {
+        let given = self.first_pass.names.get(&(named::STREAM, stream.into()));
+        match given {
+            Some(name) => name.clone(),
+            None => trace.default_stream_name(stream),
+        }
     }
 
     /// The ID of a name, which is written at its first use.
@@ -300,26 +379,80 @@ impl Perfetto {
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &mut Trace) -> std::io::Result<()> {
         let has_times = trace.times(dispatch).is_ok();
         let (start, end) = trace.times_or_submission(dispatch);
-        let track = self.queue_track(dispatch, start, end, trace)?;
-        let kernel = trace.kernel(dispatch.kernel.get());
-        let name = self.name(kernel)?;
-        let flow = self.flows.next_of_call(dispatch.correlation.get());
-        self.event(
-            start,
-            TrackEvent {
-                category_iids: vec![KERNEL],
-                debug_annotations: arguments(dispatch, trace),
-                r#type: if has_times { BEGIN } else { INSTANT },
-                name_iid: Some(name),
-                track_uuid: track,
-                flow_ids: flow.into_iter().collect(),
-                ..TrackEvent::default()
+        let agent = dispatch.agent.get();
+        let group = match (self.tracks, dispatch.stream.get()) {
+            (Tracks::Stream, stream) if stream != 0 => Group::Stream { agent, stream },
+            _ => Group::Queue {
+                agent,
+                queue: dispatch.queue.get(),
             },
-        )?;
-        if has_times {
-            self.end(end, track)?;
-        }
+        };
+        let track = self.lane(group, (start, end), trace)?;
+        let kernel = trace.kernel(dispatch.kernel.get());
+        let category = match trace.is_blit(dispatch.kernel.get()) {
+            true => BLIT,
+            false => KERNEL,
+        };
+        let event = TrackEvent {
+            category_iids: vec![category],
+            debug_annotations: self.dispatch_arguments(dispatch, trace),
+            name_iid: Some(self.name(kernel)?),
+            track_uuid: track,
+            flow_ids: self.flow(dispatch.correlation.get()),
+            ..TrackEvent::default()
+        };
+        self.slice(event, (start, end), has_times)?;
         self.count(dispatch, trace)
+    }
+
+    fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> std::io::Result<()> {
+        let has_times = trace.copy_times(copy).is_ok();
+        let (start, end) = trace.copy_times_or_submission(copy);
+        // HSA copies with the source's engines if the source is a GPU.
+        let agents = [copy.source.get(), copy.destination.get()];
+        let gpu = agents.into_iter().find(|&agent| trace.is_gpu(agent));
+        let group = Group::Copies {
+            gpu,
+            direction: match copy.direction.get() {
+                known @ direction::HOST_TO_HOST..=direction::FILL => known,
+                _ => direction::UNKNOWN,
+            },
+        };
+        let track = self.lane(group, (start, end), trace)?;
+        let event = TrackEvent {
+            category_iids: vec![COPY],
+            debug_annotations: self.copy_arguments(copy, trace),
+            name_iid: Some(self.name(copy_names(copy.direction.get()).0.into())?),
+            track_uuid: track,
+            flow_ids: self.flow(copy.correlation.get()),
+            ..TrackEvent::default()
+        };
+        self.slice(event, (start, end), has_times)
+    }
+
+    /// The flow to the next dispatch or copy of a call.
+    fn flow(&mut self, call: u64) -> Vec<u64> {
+        self.first_pass
+            .flows
+            .next_of_call(call)
+            .into_iter()
+            .collect()
+    }
+
+    /// Writes a slice with its end, or an instant if it has no times.
+    fn slice(
+        &mut self,
+        mut event: TrackEvent,
+        (start, end): (u64, u64),
+        has_times: bool,
+    ) -> std::io::Result<()> {
+        let track = event.track_uuid;
+        event.r#type = if has_times { BEGIN } else { INSTANT };
+        self.event(start, event)?;
+        match has_times {
+            true => self.end(end, track),
+            false => Ok(()),
+        }
     }
 
     /// Counts a dispatch as in flight from its submission to its end. The dispatches of a queue are in the order of their
@@ -376,27 +509,225 @@ impl Perfetto {
         self.event(end, event)
     }
 
-    fn call(&mut self, call: &Call, trace: &Trace) -> std::io::Result<()> {
-        let track = self.thread(call.thread.get(), trace)?;
-        let name = self.name(trace.function(call).into())?;
+    /// The event at which a call begins, without its track.
+    fn call(&mut self, call: &Call, trace: &Trace) -> std::io::Result<TrackEvent> {
         let id = call.head.id.get();
         let mut status = argument("status");
         status.int_value = Some(call.status.get().into());
-        let event = TrackEvent {
+        let flows = &self.first_pass.flows;
+        let mut arguments = vec![
+            number("correlation", id),
+            status,
+            number("dispatches", flows.dispatches(id)),
+        ];
+        if flows.copies(id) != 0 {
+            arguments.push(number("copies", flows.copies(id)));
+        }
+        arguments.extend(self.stream_argument(call.stream.get(), trace));
+        Ok(TrackEvent {
             category_iids: vec![API],
-            debug_annotations: vec![
-                number("correlation", id),
-                status,
-                number("dispatches", self.flows.dispatches(id)),
-            ],
+            debug_annotations: arguments,
             r#type: BEGIN,
-            name_iid: Some(name),
-            track_uuid: track,
-            flow_ids: self.flows.of_call(id).collect(),
+            name_iid: Some(self.name(trace.function(call).into())?),
+            flow_ids: self.first_pass.flows.of_call(id).collect(),
+            ..TrackEvent::default()
+        })
+    }
+
+    /// The event at which a marker begins, without its track.
+    fn marker(&mut self, marker: &Marker, trace: &Trace) -> std::io::Result<TrackEvent> {
+        let message = trace.tables.text(marker.text.get()).unwrap_or_default();
+        let mut arguments = vec![number("marker", marker.head.id.get())];
+        if marker.head.flags.get() & flag::UNFINISHED != 0 {
+            arguments.push(truth("unfinished"));
+        }
+        Ok(TrackEvent {
+            category_iids: vec![MARKER],
+            debug_annotations: arguments,
+            r#type: BEGIN,
+            name_iid: Some(self.name(message.into())?),
+            ..TrackEvent::default()
+        })
+    }
+
+    /// Adds a call, mark or range to its thread's track.
+    fn on_thread(
+        &mut self,
+        thread: u32,
+        times: (u64, u64),
+        rank: Rank,
+        slice: ThreadSlice,
+        trace: &Trace,
+    ) -> std::io::Result<()> {
+        self.thread_slices
+            .push(thread, times.0, times.1, rank, slice);
+        let steps = self.thread_slices.take_ready();
+        self.steps(steps, trace)
+    }
+
+    /// Writes slices on the tracks of threads.
+    fn steps(&mut self, steps: Vec<Step<ThreadSlice>>, trace: &Trace) -> std::io::Result<()> {
+        for step in steps {
+            match step {
+                Step::Begin {
+                    thread,
+                    slice,
+                    ends,
+                } => {
+                    let (start, mut event) = match &slice {
+                        ThreadSlice::Call(call) => (call.start.get(), self.call(call, trace)?),
+                        ThreadSlice::Marker(marker) => {
+                            (marker.start.get(), self.marker(marker, trace)?)
+                        }
+                    };
+                    if let ThreadSlice::Marker(marker) = &slice
+                        && marker.what.get() == marker::MARK
+                    {
+                        event.r#type = INSTANT;
+                    }
+                    event.track_uuid = self.thread(thread, trace)?;
+                    self.event(trace.ns(start), event)?;
+                    if let Some(end) = ends {
+                        self.end(end, THREADS | u64::from(thread))?;
+                    }
+                }
+                Step::End { thread, time } => self.end(time, THREADS | u64::from(thread))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn process_range(&mut self, range: &Marker, trace: &Trace) -> std::io::Result<()> {
+        let start = trace.ns(range.start.get());
+        let end = trace.ns(range.end.get()).max(start);
+        let mut event = self.marker(range, trace)?;
+        event.debug_annotations.extend([
+            number("range", range.range.get()),
+            number("thread", range.thread.get()),
+            number("end_thread", range.end_thread.get()),
+        ]);
+        event.track_uuid = self.lane(Group::ProcessRanges, (start, end), trace)?;
+        self.slice(event, (start, end), true)
+    }
+
+    /// Remembers when the recording stopped, and writes a slice for the time until it is started.
+    fn recording(&mut self, recording: &Recording, trace: &Trace) -> std::io::Result<()> {
+        let time = trace.ns(recording.time.get());
+        if recording.is_on.get() == 0 {
+            self.stopped.get_or_insert(time);
+            return Ok(());
+        }
+        match self.stopped.take() {
+            Some(stopped) => self.pause(stopped, time),
+            None => Ok(()),
+        }
+    }
+
+    fn pause(&mut self, start: u64, end: u64) -> std::io::Result<()> {
+        if !std::mem::replace(&mut self.has_pauses, true) {
+            self.track(TrackDescriptor {
+                uuid: PAUSES,
+                name: Some("Recording".to_owned()),
+                parent_uuid: Some(HOST),
+                ..TrackDescriptor::default()
+            })?;
+        }
+        let event = TrackEvent {
+            category_iids: vec![RECORDING],
+            name_iid: Some(self.name("Not recorded".into())?),
+            track_uuid: PAUSES,
             ..TrackEvent::default()
         };
-        self.event(trace.ns(call.start.get()), event)?;
-        self.end(trace.ns(call.end.get()), track)
+        self.slice(event, (start, end.max(start)), true)
+    }
+
+    /// The argument with the name of a stream, unless it is not known.
+    fn stream_argument(&self, stream: u32, trace: &Trace) -> Option<DebugAnnotation> {
+        (stream != 0).then(|| text("stream", self.stream_name(stream, trace)))
+    }
+
+    fn dispatch_arguments(&self, dispatch: &Dispatch, trace: &Trace) -> Vec<DebugAnnotation> {
+        let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
+        let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
+        let mut arguments = vec![
+            number("dispatch", dispatch.head.id.get()),
+            number("thread", dispatch.thread.get()),
+            number("queue", dispatch.queue.get()),
+            number("kernel", dispatch.kernel.get()),
+            text("grid", format!("{gx} {gy} {gz}")),
+            text("workgroup", format!("{wx} {wy} {wz}")),
+            number("lds", dispatch.lds.get()),
+            number("scratch", dispatch.scratch.get()),
+            number("submit", trace.ns(dispatch.submit.get())),
+            text("clock", clock(dispatch.head.flags.get()).to_owned()),
+        ];
+        arguments.extend(self.stream_argument(dispatch.stream.get(), trace));
+        if dispatch.correlation.get() != 0 {
+            arguments.push(number("correlation", dispatch.correlation.get()));
+        }
+        if !has(dispatch, flag::NO_REGISTERS) {
+            arguments.extend([
+                number("vgprs", dispatch.vgprs.get()),
+                number("accum_vgprs", dispatch.accum_vgprs.get()),
+                number("sgprs", dispatch.sgprs.get()),
+            ]);
+        }
+        if has(dispatch, flag::UNFINISHED) {
+            arguments.push(truth("unfinished"));
+        }
+        arguments
+    }
+
+    fn copy_arguments(&self, copy: &MemoryCopy, trace: &Trace) -> Vec<DebugAnnotation> {
+        let flags = copy.head.flags.get();
+        let mut arguments = vec![
+            number("copy", copy.head.id.get()),
+            text("function", trace.copy_function(copy).to_owned()),
+            number("bytes", copy.size.get()),
+            number("thread", copy.thread.get()),
+            number("submit", trace.ns(copy.submit.get())),
+            text("clock", clock(flags).to_owned()),
+        ];
+        // Bytes per nanosecond are gigabytes per second.
+        if let Ok((start, end)) = trace.copy_times(copy)
+            && start < end
+        {
+            let mut bandwidth = argument("bandwidth_gb_s");
+            bandwidth.double_value = Some(copy.size.get() as f64 / (end - start) as f64);
+            arguments.push(bandwidth);
+        }
+        for (name, agent) in [
+            ("source", copy.source.get()),
+            ("destination", copy.destination.get()),
+        ] {
+            if agent != NO_AGENT {
+                let kind = if trace.is_gpu(agent) { "GPU" } else { "CPU" };
+                arguments.push(text(name, format!("{kind} {}", trace.node(agent))));
+            }
+        }
+        if copy.engine.get() != 0 {
+            arguments.push(number("engine", copy.engine.get()));
+        }
+        arguments.extend(self.stream_argument(copy.stream.get(), trace));
+        if copy.correlation.get() != 0 {
+            arguments.push(number("correlation", copy.correlation.get()));
+        }
+        if flags & flag::UNFINISHED != 0 {
+            arguments.push(truth("unfinished"));
+        }
+        arguments
+    }
+}
+
+/// The names of a copy in a direction, and of its track.
+fn copy_names(direction: u32) -> (&'static str, &'static str) {
+    match direction {
+        direction::HOST_TO_HOST => ("Copy host to host", "Copies host to host"),
+        direction::HOST_TO_DEVICE => ("Copy host to device", "Copies host to device"),
+        direction::DEVICE_TO_HOST => ("Copy device to host", "Copies device to host"),
+        direction::DEVICE_TO_DEVICE => ("Copy device to device", "Copies device to device"),
+        direction::FILL => ("Fill", "Fills"),
+        _ => ("Copy", "Copies"),
     }
 }
 
@@ -420,36 +751,10 @@ fn text(name: &str, value: String) -> DebugAnnotation {
     text
 }
 
-fn arguments(dispatch: &Dispatch, trace: &Trace) -> Vec<DebugAnnotation> {
-    let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
-    let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
-    let mut arguments = vec![
-        number("dispatch", dispatch.head.id.get()),
-        number("thread", dispatch.thread.get()),
-        number("kernel", dispatch.kernel.get()),
-        text("grid", format!("{gx} {gy} {gz}")),
-        text("workgroup", format!("{wx} {wy} {wz}")),
-        number("lds", dispatch.lds.get()),
-        number("scratch", dispatch.scratch.get()),
-        number("submit", trace.ns(dispatch.submit.get())),
-        text("clock", clock(dispatch.head.flags.get()).to_owned()),
-    ];
-    if dispatch.correlation.get() != 0 {
-        arguments.push(number("correlation", dispatch.correlation.get()));
-    }
-    if !has(dispatch, flag::NO_REGISTERS) {
-        arguments.extend([
-            number("vgprs", dispatch.vgprs.get()),
-            number("accum_vgprs", dispatch.accum_vgprs.get()),
-            number("sgprs", dispatch.sgprs.get()),
-        ]);
-    }
-    if has(dispatch, flag::UNFINISHED) {
-        let mut unfinished = argument("unfinished");
-        unfinished.bool_value = Some(true);
-        arguments.push(unfinished);
-    }
-    arguments
+fn truth(name: &str) -> DebugAnnotation {
+    let mut truth = argument(name);
+    truth.bool_value = Some(true);
+    truth
 }
 
 impl Writer for Perfetto {
@@ -458,26 +763,48 @@ impl Writer for Perfetto {
         match record {
             Record::Process(process) => self.host(trace, Some(process))?,
             Record::Agent(agent) => {
-                self.agent(agent.head.id.get() as u32, trace)?;
+                let id = agent.head.id.get() as u32;
+                if trace.is_gpu(id) {
+                    self.agent(id, trace)?;
+                }
             }
-            Record::Call(call) => self.call(call, trace)?,
+            Record::Call(call) => {
+                let times = (trace.ns(call.start.get()), trace.ns(call.end.get()));
+                let slice = ThreadSlice::Call(*call);
+                self.on_thread(call.thread.get(), times, Rank::Call, slice, trace)?;
+            }
+            Record::Marker(marker) => {
+                let times = (trace.ns(marker.start.get()), trace.ns(marker.end.get()));
+                let rank = match marker.what.get() {
+                    marker::MARK => Rank::Mark,
+                    marker::RANGE => Rank::Range(marker.depth.get()),
+                    _ => {
+                        self.process_range(marker, trace)?;
+                        return Ok(());
+                    }
+                };
+                let slice = ThreadSlice::Marker(*marker);
+                self.on_thread(marker.thread.get(), times, rank, slice, trace)?;
+            }
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
-            // Tracks and names are written with the first dispatch that uses them.
-            Record::Queue(_) | Record::Kernel(_) => {}
-            Record::Copy(_)
-            | Record::Marker(_)
-            | Record::Stream(_)
-            | Record::Name(_)
-            | Record::Recording(_) => {}
+            Record::Copy(copy) => self.copy(copy, trace)?,
+            Record::Recording(recording) => self.recording(recording, trace)?,
+            // Tracks and names are written with the first slice that uses them.
+            Record::Queue(_) | Record::Kernel(_) | Record::Stream(_) | Record::Name(_) => {}
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
         self.begin(trace)?;
+        let rest = self.thread_slices.take_rest();
+        self.steps(rest, trace)?;
         let queues: Vec<u32> = self.in_flight.keys().copied().collect();
         for queue in queues {
             self.count_ends(queue, u64::MAX)?;
+        }
+        if let Some(stopped) = self.stopped.take() {
+            self.pause(stopped, self.latest)?;
         }
         flush(self.out)
     }

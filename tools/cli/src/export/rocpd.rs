@@ -1,16 +1,26 @@
-//! An SQLite database with the dispatches and API calls of a trace, in version 3 of rocpd's schema.
+//! An SQLite database with the dispatches, copies, API calls and markers of a trace, in version 3 of rocpd's schema
+//! (`source/share/rocprofiler-sdk-rocpd/*.sql` in rocprofiler-sdk). What the rows contain is as rocprofv3 writes them
+//! (`source/lib/output/generateRocpd.cpp`).
 //!
 //! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
 //! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol, a
-//! code object and a stream. Traces have neither code objects nor streams, so they have placeholder rows.
+//! code object and a stream, and each copy with two agents. There are placeholder rows for code objects, which traces do not
+//! have, for stream 0 (see [`Trace::stream_id`]) and for agents that are not known.
+//!
+//! An API call or a range is a region, a mark is a sample. The message of a marker is in the additional data of its event.
+//! Its `stack_id` is null, because no dispatch or copy refers to a marker.
 
 use super::Writer;
-use super::source::{Record, Trace, clock, has};
+use super::csv::{domain, operation};
+use super::source::{Record, Trace, clock};
 use md5::{Digest, Md5};
 use rusqlite::{Connection, params};
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use tracefile::format::{Call, Dispatch, flag};
+use tracefile::format::{
+    Agent, Call, Dispatch, Marker, MemoryCopy, NO_AGENT, agent, flag, marker, named,
+};
 use zerocopy::IntoBytes;
 
 /// The tables, and their columns after `id` and `guid`. `@x@` is replaced with a reference to table x, and `%x` with
@@ -166,25 +176,81 @@ CREATE VIEW kernels AS
         JOIN rocpd_info_queue q ON q.id = k.queue_id AND q.guid = k.guid
         JOIN rocpd_info_process p ON p.id = k.pid AND p.guid = k.guid
         JOIN rocpd_info_thread t ON t.id = k.tid AND t.guid = k.guid;
+CREATE VIEW memory_copies AS
+    SELECT m.id, m.guid, c.string AS category, m.nid, p.pid, t.tid, m.start, m.\"end\",
+        m.\"end\" - m.start AS duration, s.string AS name, r.string AS region_name, m.stream_id, m.queue_id,
+        l.name AS stream_name, q.name AS queue_name, m.size,
+        d.name AS dst_device, d.absolute_index AS dst_agent_abs_index, d.logical_index AS dst_agent_log_index,
+        d.type_index AS dst_agent_type_index, d.type AS dst_agent_type, m.dst_address,
+        f.name AS src_device, f.absolute_index AS src_agent_abs_index, f.logical_index AS src_agent_log_index,
+        f.type_index AS src_agent_type_index, f.type AS src_agent_type, m.src_address,
+        e.stack_id, e.parent_stack_id, e.correlation_id AS corr_id
+    FROM rocpd_memory_copy m JOIN rocpd_string s ON s.id = m.name_id AND s.guid = m.guid
+        JOIN rocpd_info_agent d ON d.id = m.dst_agent_id AND d.guid = m.guid
+        JOIN rocpd_info_agent f ON f.id = m.src_agent_id AND f.guid = m.guid
+        JOIN rocpd_event e ON e.id = m.event_id AND e.guid = m.guid
+        JOIN rocpd_info_process p ON p.id = m.pid AND p.guid = m.guid
+        JOIN rocpd_info_thread t ON t.id = m.tid AND t.guid = m.guid
+        LEFT JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
+        LEFT JOIN rocpd_string r ON r.id = m.region_name_id AND r.guid = m.guid
+        LEFT JOIN rocpd_info_queue q ON q.id = m.queue_id AND q.guid = m.guid
+        LEFT JOIN rocpd_info_stream l ON l.id = m.stream_id AND l.guid = m.guid;
+CREATE VIEW samples AS
+    SELECT s.id, s.guid, c.string AS category, n.string AS name, k.nid, p.pid, t.tid, s.timestamp, s.event_id,
+        e.stack_id, e.parent_stack_id, e.correlation_id AS corr_id, e.extdata, e.call_stack, e.line_info
+    FROM rocpd_sample s JOIN rocpd_track k ON k.id = s.track_id AND k.guid = s.guid
+        JOIN rocpd_event e ON e.id = s.event_id AND e.guid = s.guid
+        JOIN rocpd_info_process p ON p.id = k.pid AND p.guid = k.guid
+        JOIN rocpd_info_thread t ON t.id = k.tid AND t.guid = k.guid
+        LEFT JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
+        LEFT JOIN rocpd_string n ON n.id = k.name_id AND n.guid = k.guid;
+CREATE VIEW sample_regions AS
+    SELECT id, guid, category, name, nid, pid, tid, timestamp AS start, timestamp AS \"end\", 0 AS duration,
+        event_id, stack_id, parent_stack_id, corr_id, extdata, call_stack, line_info
+    FROM samples;
+CREATE VIEW regions_and_samples AS SELECT * FROM regions UNION ALL SELECT * FROM sample_regions;
+CREATE VIEW range_markers AS
+    SELECT e.id, e.guid, c.string AS category, json_extract(e.extdata, '$.message') AS name, r.start, r.\"end\",
+        r.\"end\" - r.start AS duration, e.stack_id, e.parent_stack_id, e.correlation_id, e.call_stack,
+        e.line_info, r.pid, r.tid, r.nid, o.string AS operation
+    FROM rocpd_region r JOIN rocpd_event e ON e.id = r.event_id AND e.guid = r.guid
+        JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
+        JOIN rocpd_string o ON o.id = r.name_id AND o.guid = r.guid
+    WHERE c.string LIKE '%MARKER%';
+CREATE VIEW single_markers AS
+    SELECT e.id, e.guid, c.string AS category, json_extract(e.extdata, '$.message') AS name, s.timestamp,
+        e.stack_id, e.parent_stack_id, e.correlation_id, e.call_stack, e.line_info, k.pid, k.tid, k.nid
+    FROM rocpd_sample s JOIN rocpd_event e ON e.id = s.event_id AND e.guid = s.guid
+        JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
+        JOIN rocpd_track k ON k.id = s.track_id AND k.guid = s.guid
+    WHERE c.string LIKE '%MARKER%';
+CREATE VIEW markers AS
+    SELECT * FROM range_markers
+    UNION ALL
+    SELECT id, guid, category, name, timestamp, timestamp, 0, stack_id, parent_stack_id, correlation_id, call_stack,
+        line_info, pid, tid, nid, 'roctxMarkA'
+    FROM single_markers;
 ";
 
-/// The rows of `rocpd_string` in every database.
-const STRINGS: [(i64, &str); 3] = [(1, "KERNEL_DISPATCH"), (2, "HIP_RUNTIME_API"), (3, "")];
-const DISPATCHES: i64 = 1;
-const CALLS: i64 = 2;
-const NO_REGION: i64 = 3;
-/// The IDs of the row of the host, and of the placeholder for streams, which are not recorded.
+/// The IDs of the row of the host, and of the placeholder for streams that are not known.
 const NODE: i64 = 1;
-const STREAM: i64 = 0;
+const STREAM: u32 = 0;
+/// rocprofiler-sdk's name for markers and ranges (`ROCPROFILER_BUFFER_TRACING_MARKER_CORE_RANGE_API`).
+const MARKERS: &str = "MARKER_CORE_RANGE_API";
 
 pub struct Rocpd {
     db: Connection,
     /// The suffix of the tables, once they exist.
     suffix: Option<String>,
     events: i64,
+    /// The IDs of strings.
+    strings: HashMap<String, i64>,
+    /// The IDs of the tracks with the marks of each thread.
+    tracks: BTreeMap<u32, i64>,
     /// The IDs that records refer to.
     agents: BTreeSet<u32>,
     queues: BTreeSet<u32>,
+    streams: BTreeSet<u32>,
     kernels: BTreeSet<u32>,
     threads: BTreeSet<u32>,
 }
@@ -192,6 +258,17 @@ pub struct Rocpd {
 /// SQLite's integers are signed. Times do not reach the sign bit; addresses wrap around, as in rocpd.
 fn int(value: impl Into<u64>) -> i64 {
     value.into() as i64
+}
+
+/// The additional data of a row that has none.
+const NO_EXTRA: &str = "{}";
+
+/// Additional data about the times of a dispatch with these flags: none if they are the usual ones.
+fn of_clock(flags: u16) -> String {
+    match (clock(flags), flags & flag::UNFINISHED != 0) {
+        ("system", false) => NO_EXTRA.to_owned(),
+        (clock, unfinished) => json!({"clock": clock, "unfinished": unfinished}).to_string(),
+    }
 }
 
 /// The ID of the placeholder for all code objects of an agent.
@@ -211,8 +288,11 @@ impl Rocpd {
             db,
             suffix: None,
             events: 0,
+            strings: HashMap::new(),
+            tracks: BTreeMap::new(),
             agents: BTreeSet::new(),
             queues: BTreeSet::new(),
+            streams: BTreeSet::from([STREAM]),
             kernels: BTreeSet::new(),
             threads: BTreeSet::new(),
         })
@@ -232,32 +312,51 @@ impl Rocpd {
             let sql = format!("INSERT INTO \"rocpd_metadata{suffix}\" (tag, value) VALUES (?, ?)");
             self.db.execute(&sql, params![tag, value])?;
         }
-        for (id, string) in STRINGS {
-            let sql = format!("INSERT INTO \"rocpd_string{suffix}\" (id, string) VALUES (?, ?)");
-            self.db.execute(&sql, params![id, string])?;
-        }
         self.suffix = Some(suffix.clone());
         Ok(suffix)
     }
 
-    /// Adds the event of a record. Returns its ID.
-    fn event(&mut self, suffix: &str, category: i64, id: u64) -> Result<i64, rusqlite::Error> {
+    /// The ID of a string, which is added at its first use. Not for messages of markers, of which there can be many.
+    fn string(&mut self, suffix: &str, string: &str) -> Result<i64, rusqlite::Error> {
+        if let Some(&id) = self.strings.get(string) {
+            return Ok(id);
+        }
+        let id = self.strings.len() as i64 + 1;
+        let sql = format!("INSERT INTO \"rocpd_string{suffix}\" (id, string) VALUES (?, ?)");
+        self.db.execute(&sql, params![id, string])?;
+        self.strings.insert(string.to_owned(), id);
+        Ok(id)
+    }
+
+    /// Adds the event of a record, which an API call submitted unless its correlation ID is 0. Returns its ID.
+    fn event(
+        &mut self,
+        suffix: &str,
+        category: &str,
+        correlation: u64,
+        extra: &str,
+    ) -> Result<i64, rusqlite::Error> {
+        let category = self.string(suffix, category)?;
         self.events += 1;
-        let stack = (id != 0).then(|| int(id));
+        let stack = (correlation != 0).then(|| int(correlation));
         let sql = format!(
-            "INSERT INTO \"rocpd_event{suffix}\" (id, category_id, stack_id, parent_stack_id, correlation_id)
-            VALUES (?1, ?2, ?3, ?3, ?3)"
+            "INSERT INTO \"rocpd_event{suffix}\" (id, category_id, stack_id, parent_stack_id, correlation_id, extdata)
+            VALUES (?1, ?2, ?3, ?3, ?3, ?4)"
         );
         let mut insert = self.db.prepare_cached(&sql)?;
-        insert.execute(params![self.events, category, stack])?;
+        insert.execute(params![self.events, category, stack, extra])?;
         Ok(self.events)
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &Trace) -> Result<(), rusqlite::Error> {
         let suffix = self.begin(trace)?;
-        let event = self.event(&suffix, DISPATCHES, dispatch.correlation.get())?;
+        let correlation = dispatch.correlation.get();
+        let event = self.event(&suffix, "KERNEL_DISPATCH", correlation, NO_EXTRA)?;
+        let region = self.string(&suffix, "")?;
+        let stream = trace.stream_id(dispatch.stream.get());
         self.agents.insert(dispatch.agent.get());
         self.queues.insert(dispatch.queue.get());
+        self.streams.insert(stream);
         self.kernels.insert(dispatch.kernel.get());
         self.threads.insert(dispatch.thread.get());
         let (start, end) = trace.times_or_submission(dispatch);
@@ -269,13 +368,6 @@ impl Rocpd {
         );
         let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
-        let extra = match (
-            clock(dispatch.head.flags.get()),
-            has(dispatch, flag::UNFINISHED),
-        ) {
-            ("system", false) => "{}".to_owned(),
-            (clock, unfinished) => format!("{{\"clock\":\"{clock}\",\"unfinished\":{unfinished}}}"),
-        };
         self.db.prepare_cached(&sql)?.execute(params![
             NODE,
             trace.header.pid.get(),
@@ -284,7 +376,7 @@ impl Rocpd {
             dispatch.kernel.get(),
             int(dispatch.head.id),
             dispatch.queue.get(),
-            STREAM,
+            stream,
             int(start),
             int(end),
             dispatch.scratch.get(),
@@ -295,38 +387,154 @@ impl Rocpd {
             gx,
             gy,
             gz,
-            NO_REGION,
+            region,
             event,
-            extra,
+            of_clock(dispatch.head.flags.get()),
+        ])?;
+        Ok(())
+    }
+
+    fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> Result<(), rusqlite::Error> {
+        let suffix = self.begin(trace)?;
+        let correlation = copy.correlation.get();
+        let event = self.event(&suffix, "MEMORY_COPY", correlation, NO_EXTRA)?;
+        let name = self.string(&suffix, operation(copy))?;
+        let stream = trace.stream_id(copy.stream.get());
+        self.agents
+            .extend([copy.source.get(), copy.destination.get()]);
+        self.streams.insert(stream);
+        self.threads.insert(copy.thread.get());
+        let (start, end) = trace.copy_times_or_submission(copy);
+        let flags = copy.head.flags.get();
+        let mut extra = json!({"function": trace.copy_function(copy)});
+        if copy.engine.get() != 0 {
+            extra["engine"] = copy.engine.get().into();
+        }
+        if of_clock(flags) != NO_EXTRA {
+            extra["clock"] = clock(flags).into();
+            extra["unfinished"] = (flags & flag::UNFINISHED != 0).into();
+        }
+        let sql = format!(
+            "INSERT INTO \"rocpd_memory_copy{suffix}\" (nid, pid, tid, start, \"end\", name_id, dst_agent_id,
+            src_agent_id, size, stream_id, event_id, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        );
+        self.db.prepare_cached(&sql)?.execute(params![
+            NODE,
+            trace.header.pid.get(),
+            copy.thread.get(),
+            int(start),
+            int(end),
+            name,
+            copy.destination.get(),
+            copy.source.get(),
+            int(copy.size.get()),
+            stream,
+            event,
+            extra.to_string(),
         ])?;
         Ok(())
     }
 
     fn call(&mut self, call: &Call, trace: &Trace) -> Result<(), rusqlite::Error> {
         let suffix = self.begin(trace)?;
-        let event = self.event(&suffix, CALLS, call.head.id.get())?;
-        self.threads.insert(call.thread.get());
         let name = trace.function(call);
-        let sql = format!("INSERT OR IGNORE INTO \"rocpd_string{suffix}\" (string) VALUES (?)");
-        self.db.prepare_cached(&sql)?.execute([name])?;
+        let event = self.event(&suffix, domain(name), call.head.id.get(), NO_EXTRA)?;
+        let extra = json!({"status": call.status.get()});
+        self.region(
+            name,
+            call.thread.get(),
+            (call.start.get(), call.end.get()),
+            event,
+            &extra,
+            trace,
+        )
+    }
+
+    fn marker(&mut self, marker: &Marker, trace: &Trace) -> Result<(), rusqlite::Error> {
+        let suffix = self.begin(trace)?;
+        let message = match trace.tables.text(marker.text.get()) {
+            Some(message) => json!({"message": message}),
+            None => json!({}),
+        };
+        let event = self.event(&suffix, MARKERS, 0, &message.to_string())?;
+        let mut extra = json!({});
+        if marker.head.flags.get() & flag::UNFINISHED != 0 {
+            extra["unfinished"] = true.into();
+        }
+        let name = match marker.what.get() {
+            marker::MARK => return self.sample(marker, event, trace),
+            marker::RANGE => "roctxThreadRangeA",
+            _ => {
+                extra["range"] = int(marker.range).into();
+                extra["end_thread"] = marker.end_thread.get().into();
+                "roctxProcessRangeA"
+            }
+        };
+        let times = (marker.start.get(), marker.end.get());
+        self.region(name, marker.thread.get(), times, event, &extra, trace)
+    }
+
+    /// Adds a region of a thread, which may be the first record of the thread.
+    fn region(
+        &mut self,
+        name: &str,
+        thread: u32,
+        (start, end): (u64, u64),
+        event: i64,
+        extra: &Value,
+        trace: &Trace,
+    ) -> Result<(), rusqlite::Error> {
+        let suffix = self.begin(trace)?;
+        let name = self.string(&suffix, name)?;
+        self.threads.insert(thread);
         let sql = format!(
-            "INSERT INTO \"rocpd_region{suffix}\" (nid, pid, tid, start, \"end\", event_id, extdata, name_id)
-            SELECT ?, ?, ?, ?, ?, ?, json_object('status', ?), id FROM \"rocpd_string{suffix}\" WHERE string = ?"
+            "INSERT INTO \"rocpd_region{suffix}\" (nid, pid, tid, start, \"end\", name_id, event_id, extdata)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         );
         self.db.prepare_cached(&sql)?.execute(params![
             NODE,
             trace.header.pid.get(),
-            call.thread.get(),
-            int(trace.ns(call.start.get())),
-            int(trace.ns(call.end.get())),
-            event,
-            call.status.get(),
+            thread,
+            int(trace.ns(start)),
+            int(trace.ns(end)),
             name,
+            event,
+            extra.to_string(),
         ])?;
         Ok(())
     }
 
-    /// Adds the rows that dispatches and calls refer to.
+    /// Adds a mark, as a sample on the track of its thread.
+    fn sample(&mut self, mark: &Marker, event: i64, trace: &Trace) -> Result<(), rusqlite::Error> {
+        let suffix = self.begin(trace)?;
+        let thread = mark.thread.get();
+        self.threads.insert(thread);
+        let track = match self.tracks.get(&thread) {
+            Some(&track) => track,
+            None => {
+                let name = self.string(&suffix, MARKERS)?;
+                let track = self.tracks.len() as i64 + 1;
+                let sql = format!(
+                    "INSERT INTO \"rocpd_track{suffix}\" (id, nid, pid, tid, name_id) VALUES (?, ?, ?, ?, ?)"
+                );
+                let pid = trace.header.pid.get();
+                self.db
+                    .execute(&sql, params![track, NODE, pid, thread, name])?;
+                self.tracks.insert(thread, track);
+                track
+            }
+        };
+        let sql = format!(
+            "INSERT INTO \"rocpd_sample{suffix}\" (track_id, timestamp, event_id) VALUES (?, ?, ?)"
+        );
+        let time = int(trace.ns(mark.start.get()));
+        self.db
+            .prepare_cached(&sql)?
+            .execute(params![track, time, event])?;
+        Ok(())
+    }
+
+    /// Adds the rows that other records refer to.
     fn infos(&mut self, trace: &mut Trace) -> Result<(), rusqlite::Error> {
         let suffix = self.begin(trace)?;
         let pid = trace.header.pid.get();
@@ -361,15 +569,36 @@ impl Rocpd {
         )?;
         for &thread in &self.threads {
             let sql = format!(
-                "INSERT INTO \"rocpd_info_thread{suffix}\" (id, nid, ppid, pid, tid) VALUES (?1, ?2, ?3, ?4, ?1)"
+                "INSERT INTO \"rocpd_info_thread{suffix}\" (id, nid, ppid, pid, tid, name)
+                VALUES (?1, ?2, ?3, ?4, ?1, ?5)"
             );
             let parent = process.map(|process| process.parent.get());
-            self.db.execute(&sql, params![thread, NODE, parent, pid])?;
+            let name = trace.given_name(named::THREAD, thread.into());
+            self.db
+                .execute(&sql, params![thread, NODE, parent, pid, name])?;
         }
-        let sql = format!(
-            "INSERT INTO \"rocpd_info_stream{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, 'Default Stream')"
-        );
-        self.db.execute(&sql, params![STREAM, NODE, pid])?;
+        // The NULL stream has an ID of its own in the trace, by which it is named.
+        let mut null = None;
+        for &id in trace.tables.streams.keys() {
+            match trace.stream_id(id) {
+                STREAM => null = null.or(trace.given_name(named::STREAM, id.into())),
+                id => {
+                    self.streams.insert(id);
+                }
+            }
+        }
+        for &stream in &self.streams {
+            let sql = format!(
+                "INSERT INTO \"rocpd_info_stream{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
+            );
+            let given = trace.given_name(named::STREAM, stream.into());
+            let name = match (stream, given) {
+                (STREAM, _) => null.unwrap_or("Default Stream").to_owned(),
+                (_, Some(given)) => given.to_owned(),
+                (id, None) => trace.default_stream_name(id),
+            };
+            self.db.execute(&sql, params![stream, NODE, pid, name])?;
+        }
         self.queues.extend(trace.tables.queues.keys());
         for &queue in &self.queues {
             let sql = format!(
@@ -393,16 +622,37 @@ impl Rocpd {
         let no_agent: Option<u32> = None;
         self.db
             .execute(&code_objects, params![0, NODE, pid, no_agent])?;
+        // How many agents of each type precede an agent.
+        let mut of_type: HashMap<&str, u32> = HashMap::new();
         for (index, &id) in (0u32..).zip(&self.agents) {
             let agent = trace.tables.agents.get(&id);
-            let name = agent.and_then(|agent| text(agent.name.get()));
-            let product = agent.and_then(|agent| text(agent.product.get()));
+            let what = match agent.map(|agent: &Agent| agent.what.get()) {
+                Some(agent::CPU) => Some("CPU"),
+                None if id == NO_AGENT => None,
+                _ => Some("GPU"),
+            };
+            let indices = what.map(|what| {
+                let type_index = of_type.entry(what).or_default();
+                *type_index += 1;
+                (trace.node(id), index, *type_index - 1)
+            });
             self.db.execute(
                 &format!(
                     "INSERT INTO \"rocpd_info_agent{suffix}\" (id, nid, pid, type, absolute_index, logical_index,
-                    type_index, name, product_name) VALUES (?, ?, ?, 'GPU', ?, ?, ?, ?, ?)"
+                    type_index, name, product_name, user_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 ),
-                params![id, NODE, pid, trace.node(id), index, index, name, product],
+                params![
+                    id,
+                    NODE,
+                    pid,
+                    what,
+                    indices.map(|(node, _, _)| node),
+                    indices.map(|(_, index, _)| index),
+                    indices.map(|(_, _, index)| index),
+                    agent.and_then(|agent| text(agent.name.get())),
+                    agent.and_then(|agent| text(agent.product.get())),
+                    trace.given_name(named::AGENT, id.into()),
+                ],
             )?;
             self.db
                 .execute(&code_objects, params![code_object(id), NODE, pid, id])?;
@@ -470,13 +720,17 @@ impl Writer for Rocpd {
         match record {
             Record::Dispatch(dispatch) => Ok(self.dispatch(dispatch, trace)?),
             Record::Call(call) => Ok(self.call(call, trace)?),
-            Record::Copy(_)
-            | Record::Marker(_)
-            | Record::Stream(_)
-            | Record::Name(_)
-            | Record::Recording(_) => Ok(()),
+            Record::Copy(copy) => Ok(self.copy(copy, trace)?),
+            Record::Marker(marker) => Ok(self.marker(marker, trace)?),
+            // rocpd has no table for pauses.
+            Record::Recording(_) => Ok(()),
             // `infos` takes them from the trace's tables, which are complete at the end.
-            Record::Process(_) | Record::Agent(_) | Record::Queue(_) | Record::Kernel(_) => Ok(()),
+            Record::Process(_)
+            | Record::Agent(_)
+            | Record::Queue(_)
+            | Record::Kernel(_)
+            | Record::Stream(_)
+            | Record::Name(_) => Ok(()),
         }
     }
 

@@ -1,5 +1,9 @@
 //! Reads a trace file for the other commands: each valid record in the order of the file, with its names, and with its
 //! times in nanoseconds of one clock. Damage is reported with its offset.
+//!
+//! The order of a trace's records is that of the format ([`tracefile::format`]): what a record refers to by ID precedes it,
+//! except API calls. Times are not in order: records are written when something ends or when its end is observed, so what
+//! contains something else follows it, and records of different queues, threads and types are mixed.
 
 use crate::Console;
 use crate::exit::Outcome;
@@ -15,8 +19,8 @@ use std::path::Path;
 use std::rc::Rc;
 use tracefile::Tables;
 use tracefile::format::{
-    Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, Name, Process, Queue,
-    RECORD_SIZE, Recording, Stream, direction, flag,
+    Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Process,
+    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, stream,
 };
 use tracefile::reader::{Damage, Item, Reader};
 
@@ -40,7 +44,7 @@ pub enum Record {
     Recording(Recording),
 }
 
-/// Why a dispatch has no duration.
+/// Why a dispatch or copy has no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Untimed {
     /// Its end was not observed.
@@ -101,6 +105,51 @@ impl Trace {
         }
     }
 
+    /// Whether an ID is that of a GPU. An agent without a record is one, unless its ID is [`NO_AGENT`].
+    pub fn is_gpu(&self, id: u32) -> bool {
+        let known = self.tables.agents.get(&id);
+        id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
+    }
+
+    /// Whether the kernel is one of HIP's own, with which it copies and fills memory (its blit program).
+    pub fn is_blit(&self, kernel: u32) -> bool {
+        let symbol = self.kernel_symbol(kernel);
+        symbol.is_some_and(|symbol| symbol.starts_with("__amd_rocclr_"))
+    }
+
+    /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), as far as the trace
+    /// has been read.
+    pub fn given_name(&self, what: u32, id: u64) -> Option<&str> {
+        self.tables
+            .text(self.tables.names.get(&(what, id))?.text.get())
+    }
+
+    /// The ID of a stream as in rocprofv3: 0 for the NULL stream, and if the stream is not known.
+    pub fn stream_id(&self, id: u32) -> u32 {
+        match self.tables.streams.get(&id) {
+            Some(known) if known.what.get() == stream::NULL => 0,
+            _ => id,
+        }
+    }
+
+    /// The name of a stream that the program gave no name.
+    pub fn default_stream_name(&self, id: u32) -> String {
+        match self.tables.streams.get(&id) {
+            Some(known) if known.what.get() == stream::NULL => "NULL stream".into(),
+            Some(known) if known.what.get() == stream::PER_THREAD => {
+                format!("Stream {id} of thread {}", known.thread)
+            }
+            _ => format!("Stream {id}"),
+        }
+    }
+
+    /// The name of HSA's function that a copy called.
+    pub fn copy_function(&self, copy: &MemoryCopy) -> &str {
+        self.tables
+            .text(copy.function.get())
+            .unwrap_or("(unknown function)")
+    }
+
     /// The duration of a dispatch in nanoseconds.
     pub fn duration(&self, dispatch: &Dispatch) -> Result<u64, Untimed> {
         let flags = dispatch.head.flags.get();
@@ -155,6 +204,14 @@ impl Trace {
     pub fn times_or_submission(&self, dispatch: &Dispatch) -> (u64, u64) {
         self.times(dispatch).unwrap_or_else(|_| {
             let submit = self.ns(dispatch.submit.get());
+            (submit, submit)
+        })
+    }
+
+    /// Start and end of a copy. If it has no times, both are the time of its submission.
+    pub fn copy_times_or_submission(&self, copy: &MemoryCopy) -> (u64, u64) {
+        self.copy_times(copy).unwrap_or_else(|_| {
+            let submit = self.ns(copy.submit.get());
             (submit, submit)
         })
     }
@@ -272,8 +329,12 @@ pub struct Summary {
     pub is_damaged: bool,
     pub dispatches: u64,
     pub calls: u64,
+    pub copies: u64,
+    pub markers: u64,
     /// Dispatches without a duration.
     pub untimed: BTreeMap<Untimed, u64>,
+    /// Copies without a duration.
+    pub untimed_copies: BTreeMap<Untimed, u64>,
 }
 
 impl Summary {
@@ -281,14 +342,28 @@ impl Summary {
     pub fn outcome(&self) -> Outcome {
         Outcome::of(!self.is_damaged)
     }
+
+    /// The number of records of each type: `8 dispatches, 4 API calls`. Copies and markers only if there are any.
+    pub fn text(&self) -> String {
+        let mut parts = vec![
+            plural(self.dispatches as usize, "dispatch"),
+            plural(self.calls as usize, "API call"),
+        ];
+        for (count, noun) in [(self.copies, "copy"), (self.markers, "marker")] {
+            if count != 0 {
+                parts.push(plural(count as usize, noun));
+            }
+        }
+        parts.join(", ")
+    }
 }
 
 /// What to report about a trace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
-    /// Damage, dropped records, and dispatches without times.
+    /// Damage, dropped records, and dispatches and copies without times.
     Records,
-    /// Also dispatches without an API call.
+    /// Also dispatches and copies without an API call.
     All,
 }
 
@@ -298,10 +373,19 @@ fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
 
 /// Calls `take` with each valid dispatch. Does not report damage.
 pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> anyhow::Result<()> {
+    each_item(path, |item| {
+        if let Item::Dispatch(dispatch) = item {
+            take(dispatch);
+        }
+    })
+}
+
+/// Calls `take` with each valid record, in the order of the file. Does not report damage.
+pub fn each_item(path: &Path, mut take: impl FnMut(&Item)) -> anyhow::Result<()> {
     let mut reader = open(path)?;
     while let Ok(Some(item)) = reader.next_item() {
-        if let Ok(Item::Dispatch(dispatch)) = item {
-            take(&dispatch);
+        if let Ok(item) = item {
+            take(&item);
         }
     }
     Ok(())
@@ -340,8 +424,9 @@ pub fn read(
     };
     let mut summary = Summary::default();
     let mut missing = Missing::default();
-    let (mut called, mut dispatched) = (Ids::default(), Ids::default());
-    let (mut no_call, mut unknown) = (0u64, 0u64);
+    let (mut called, mut referred) = (Ids::default(), Ids::default());
+    // Dispatches and copies without an API call.
+    let (mut no_call, mut copies_no_call, mut unknown) = (0u64, 0u64, 0u64);
     let mut next_tick = 0;
     loop {
         let at = reader.offset();
@@ -375,24 +460,43 @@ pub fn read(
             Item::Call(call) => {
                 summary.calls += 1;
                 called.insert(call.head.id.get());
+                missing.check_call(&call, &trace.tables);
                 Record::Call(call)
             }
             Item::Dispatch(dispatch) => {
                 summary.dispatches += 1;
                 match dispatch.correlation.get() {
                     0 => no_call += 1,
-                    id => dispatched.insert(id),
+                    id => referred.insert(id),
                 }
                 if let Err(why) = trace.times(&dispatch) {
                     *summary.untimed.entry(why).or_default() += 1;
                 }
-                missing.check(&dispatch, &trace.tables);
+                missing.check_dispatch(&dispatch, &trace.tables);
                 Record::Dispatch(dispatch)
             }
-            Item::Copy(copy) => Record::Copy(copy),
-            Item::Marker(marker) => Record::Marker(marker),
+            Item::Copy(copy) => {
+                summary.copies += 1;
+                match copy.correlation.get() {
+                    0 => copies_no_call += 1,
+                    id => referred.insert(id),
+                }
+                if let Err(why) = trace.copy_times(&copy) {
+                    *summary.untimed_copies.entry(why).or_default() += 1;
+                }
+                missing.check_copy(&copy, &trace.tables);
+                Record::Copy(copy)
+            }
+            Item::Marker(marker) => {
+                summary.markers += 1;
+                missing.check_text("marker", marker.text.get(), &trace.tables);
+                Record::Marker(marker)
+            }
             Item::Stream(stream) => Record::Stream(stream),
-            Item::Name(name) => Record::Name(name),
+            Item::Name(name) => {
+                missing.check_text("name", name.text.get(), &trace.tables);
+                Record::Name(name)
+            }
             Item::Recording(recording) => Record::Recording(recording),
             Item::Text(_) => continue,
             Item::Unknown(_) => {
@@ -412,24 +516,34 @@ pub fn read(
             plural(unknown as usize, "record")
         ));
     }
-    for (why, count) in &summary.untimed {
-        let what = match why {
-            Untimed::Unfinished => {
-                "without an observed end: launched or still running when the program exited or the queue was destroyed"
-            }
-            Untimed::NoClock => "without times",
-            Untimed::Backwards => "with an end before the start",
-        };
-        problems.report(&format!("{} {what}", plural(*count as usize, "dispatch")));
+    for (noun, untimed) in [
+        ("dispatch", &summary.untimed),
+        ("copy", &summary.untimed_copies),
+    ] {
+        for (why, count) in untimed {
+            let what = match (why, noun) {
+                (Untimed::Unfinished, "dispatch") => {
+                    "without an observed end: launched or still running when the program exited or the queue was destroyed"
+                }
+                (Untimed::Unfinished, _) => {
+                    "without an observed end: submitted or still running when the program exited"
+                }
+                (Untimed::NoClock, _) => "without times",
+                (Untimed::Backwards, _) => "with an end before the start",
+            };
+            problems.report(&format!("{} {what}", plural(*count as usize, noun)));
+        }
     }
     if checks == Checks::All {
-        if no_call != 0 {
-            problems.report(&format!(
-                "{} without a recorded API call",
-                plural(no_call as usize, "dispatch")
-            ));
+        for (count, noun) in [(no_call, "dispatch"), (copies_no_call, "copy")] {
+            if count != 0 {
+                problems.report(&format!(
+                    "{} without a recorded API call",
+                    plural(count as usize, noun)
+                ));
+            }
         }
-        let (count, lowest) = dispatched.missing_from(&called);
+        let (count, lowest) = referred.missing_from(&called);
         for id in lowest.iter().take(MAX_REPORTED as usize) {
             problems.report(&format!(
                 "no record of the API call with correlation ID {id}"
@@ -446,12 +560,20 @@ pub fn read(
     Ok((trace, summary))
 }
 
-/// IDs in dispatches for which the file has no valid record, and the number of these dispatches.
+/// IDs in records for which the file has no valid record, and the number of the records that have them.
 #[derive(Default)]
-struct Missing(BTreeMap<(&'static str, u32), u64>);
+struct Missing(BTreeMap<(&'static str, &'static str, u32), u64>);
 
 impl Missing {
-    fn check(&mut self, dispatch: &Dispatch, tables: &Tables) {
+    /// Counts a record with an ID of something else, unless it is known.
+    fn check(&mut self, noun: &'static str, what: &'static str, id: u32, is_known: bool) {
+        if !is_known {
+            *self.0.entry((noun, what, id)).or_default() += 1;
+        }
+    }
+
+    fn check_dispatch(&mut self, dispatch: &Dispatch, tables: &Tables) {
+        const NOUN: &str = "dispatch";
         let (kernel, agent, queue) = (
             dispatch.kernel.get(),
             dispatch.agent.get(),
@@ -461,28 +583,50 @@ impl Missing {
             .kernels
             .get(&kernel)
             .is_some_and(|kernel| tables.text(kernel.name.get()).is_some());
-        for (what, id, is_known) in [
-            ("kernel", kernel, kernel == 0 || named),
-            ("agent", agent, tables.agents.contains_key(&agent)),
-            ("queue", queue, tables.queues.contains_key(&queue)),
-        ] {
-            if !is_known {
-                *self.0.entry((what, id)).or_default() += 1;
-            }
+        self.check(NOUN, "kernel", kernel, kernel == 0 || named);
+        self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
+        self.check(NOUN, "queue", queue, tables.queues.contains_key(&queue));
+        self.check_stream(NOUN, dispatch.stream.get(), tables);
+    }
+
+    fn check_copy(&mut self, copy: &MemoryCopy, tables: &Tables) {
+        const NOUN: &str = "copy";
+        let agents = [copy.source.get(), copy.destination.get()];
+        for agent in agents.into_iter().filter(|&agent| agent != NO_AGENT) {
+            self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
         }
+        self.check_text(NOUN, copy.function.get(), tables);
+        self.check_stream(NOUN, copy.stream.get(), tables);
+    }
+
+    fn check_call(&mut self, call: &Call, tables: &Tables) {
+        const NOUN: &str = "API call";
+        self.check_text(NOUN, call.name.get(), tables);
+        self.check_stream(NOUN, call.stream.get(), tables);
+    }
+
+    /// Text 0 is no text.
+    fn check_text(&mut self, noun: &'static str, text: u32, tables: &Tables) {
+        self.check(noun, "text", text, text == 0 || tables.text(text).is_some());
+    }
+
+    /// Stream 0 is no stream.
+    fn check_stream(&mut self, noun: &'static str, stream: u32, tables: &Tables) {
+        let is_known = stream == 0 || tables.streams.contains_key(&stream);
+        self.check(noun, "stream", stream, is_known);
     }
 
     fn report(&self, problems: &mut Problems) {
-        for ((what, id), count) in self.0.iter().take(MAX_REPORTED as usize) {
+        for ((noun, what, id), count) in self.0.iter().take(MAX_REPORTED as usize) {
             problems.is_damaged = true;
             problems.report(&format!(
                 "{} of {what} {id}, which has no valid record",
-                plural(*count as usize, "dispatch")
+                plural(*count as usize, noun)
             ));
         }
         if let Some(more) = self.0.len().checked_sub(MAX_REPORTED as usize + 1) {
             problems.report(&format!(
-                "dispatches of {} more kernels, agents or queues without a valid record",
+                "records of {} more kernels, agents, queues, streams or texts without a valid record",
                 more + 1
             ));
         }
@@ -500,7 +644,7 @@ fn check_header_counters(reader: &Reader<impl std::io::Read>, problems: &mut Pro
         (Count::DroppedMarkers, "marker", DROPPED),
         (
             Count::DroppedOthers,
-            "name, kernel, queue or agent record",
+            "name, kernel, queue, stream or agent record",
             DROPPED,
         ),
         (Count::UnknownPackets, "packet", UNKNOWN),

@@ -19,7 +19,7 @@ use super::Writer;
 use super::source::{Record, Trace};
 use anyhow::bail;
 use gpu::kernel_details;
-use plane::{Plane, Source, stream_id};
+use plane::{Plane, Source};
 use planes::Planes;
 use proto::Output;
 use sort::{Event, Sorter};
@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use tracefile::format::{Call, Dispatch, Marker, MemoryCopy, agent, direction, flag, marker};
+use tracefile::format::{Call, Dispatch, Marker, MemoryCopy, direction, flag, marker};
 use zerocopy::FromZeros;
 
 /// Readers of protobuf's messages reject larger files.
@@ -126,16 +126,12 @@ impl XPlane {
 
     fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> io::Result<()> {
         let (from, to) = (copy.source.get(), copy.destination.get());
-        let is_gpu = |&id: &u32| {
-            let agent = trace.tables.agents.get(&id);
-            agent.is_some_and(|agent| agent.what.get() == agent::GPU)
-        };
         // As in XLA, a copy between GPUs is in the plane of its source.
         let agents = match copy.direction.get() {
             direction::HOST_TO_DEVICE | direction::FILL => [to, from],
             _ => [from, to],
         };
-        let plane = match agents.into_iter().find(is_gpu) {
+        let plane = match agents.into_iter().find(|&agent| trace.is_gpu(agent)) {
             Some(agent) => self.gpu(agent),
             None => 0,
         };
@@ -151,8 +147,7 @@ impl XPlane {
             direction::FILL => "Memset",
             _ => "MemcpyOther",
         };
-        let submit = trace.ns(copy.submit.get());
-        let (start, end) = trace.copy_times(copy).unwrap_or((submit, submit));
+        let (start, end) = trace.copy_times_or_submission(copy);
         let event = Event {
             start,
             end,
@@ -177,7 +172,7 @@ impl XPlane {
             correlation: call.head.id.get(),
             detail: match call.stream.get() {
                 0 => NO_STREAM,
-                id => stream_id(id, trace).into(),
+                id => trace.stream_id(id).into(),
             },
             other: call.status.get() as u32,
             kind: kind::CALL,
@@ -206,9 +201,8 @@ impl XPlane {
 
     /// Writes everything.
     fn write(mut self, trace: &Trace) -> anyhow::Result<()> {
-        let known = trace.tables.agents.iter();
-        let known = known.filter(|(_, agent)| agent.what.get() == agent::GPU);
-        let mut agents: BTreeSet<u32> = known.map(|(&id, _)| id).collect();
+        let known = trace.tables.agents.keys().copied();
+        let mut agents: BTreeSet<u32> = known.filter(|&id| trace.is_gpu(id)).collect();
         agents.extend(self.gpus.keys());
         // A GPU without events has a plane, too.
         for &id in &agents {

@@ -3,6 +3,7 @@
 //! be exported.
 
 use crate::files::*;
+use crate::records::one_of_each;
 use clap::Parser;
 use devprof_cli::{Cli, Colors, Console};
 use std::fs;
@@ -11,9 +12,11 @@ use tracefile::format::{
     COUNTERS, Count, Counter, HEADER_SIZE, RECORD_SIZE, Record, checksum, flag,
 };
 
-/// A file with few records: two kernels with one dispatch each, and the API call that launched them.
+/// A file with few records: two kernels with one dispatch each, the API call that launched them, and one record of each
+/// other type.
 fn small() -> Vec<u8> {
     let mut records = definitions();
+    records.extend(one_of_each());
     records.push(call(1, 7, 10, 1500, 1700).seal());
     records.push(timed(dispatch(1, 0, 1, 1, 1), 1600, 2000, 3000).seal());
     records.push(timed(dispatch(2, flag::CLOCK_AGENT, 3, 2, 1), 1600, 2000, 3000).seal());
@@ -64,13 +67,16 @@ fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Run {
 }
 
 /// Commands that take little time.
-const FAST: [&[&str]; 4] = [
+const FAST: [&[&str]; 5] = [
     &["export", "-f", "json"],
     &["export", "-f", "csv"],
     &["export", "-f", "perfetto"],
+    &["export", "-f", "xplane"],
     &["stats", "--json"],
 ];
 const DATABASE: &[&str] = &["export", "-f", "rocpd"];
+const COPIES: &[&str] = &["export", "-f", "csv", "--csv-of", "copies"];
+const MARKERS: &[&str] = &["export", "-f", "csv", "--csv-of", "markers"];
 
 /// A directory in memory, if possible, because tens of thousands of files are written.
 fn memory_directory(name: &str) -> PathBuf {
@@ -83,7 +89,10 @@ fn memory_directory(name: &str) -> PathBuf {
     dir
 }
 
-/// The number of packets in a Perfetto trace. Each is field 1 of the trace (0x0a), with its length.
+/// Formats that are a protobuf message whose field 1 (0x0a) is repeated.
+const PROTOBUF: [&str; 2] = ["perfetto", "xplane"];
+
+/// The number of packets in a Perfetto trace, or of planes in a profile, each with its length.
 fn packets(mut bytes: &[u8]) -> usize {
     let mut count = 0;
     while let [0x0a, rest @ ..] = bytes {
@@ -183,7 +192,7 @@ fn check(valid: &[u8], at: usize, command: &[&str], run: &Run) {
         let first = records - DISPATCHES - CALLS;
         assert_eq!(calls, kept(CALLS, first), "{}", what());
     }
-    if command.contains(&"perfetto") {
+    if PROTOBUF.contains(command.last().unwrap()) {
         assert!(packets(&run.output) > 1, "{}", what());
     }
 }
@@ -244,7 +253,7 @@ fn any_value_in_a_valid_record_can_be_exported() {
     for at in header.chain(HEADER_SIZE..valid.len()) {
         let mut commands: Vec<_> = FAST.into_iter().enumerate().collect();
         if at % 11 == 0 {
-            commands.push((commands.len(), DATABASE));
+            commands.extend([(5, DATABASE), (6, COPIES), (7, MARKERS)]);
         }
         for (n, command) in commands {
             let mut bytes = valid.clone();
@@ -262,7 +271,7 @@ fn any_value_in_a_valid_record_can_be_exported() {
                 run.stderr.lines().all(|line| line.contains("a.trace: ")),
                 "{what}"
             );
-            if command.contains(&"perfetto") && !refused {
+            if PROTOBUF.contains(command.last().unwrap()) && !refused {
                 assert!(packets(&run.output) > 1, "{what}");
             }
         }

@@ -360,6 +360,7 @@ fn perfettos_own_trace_processor_loses_nothing() {
                 ["debug.grid", "1024 2 1"],
                 ["debug.kernel", "1"],
                 ["debug.lds", "512"],
+                ["debug.queue", "1"],
                 ["debug.scratch", "16"],
                 ["debug.sgprs", "106"],
                 ["debug.submit", "1600"],

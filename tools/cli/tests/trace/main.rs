@@ -3,5 +3,7 @@
 mod damage;
 mod export;
 mod files;
+mod records;
 mod stats;
+mod versions;
 mod xplane;

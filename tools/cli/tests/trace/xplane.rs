@@ -133,7 +133,10 @@ fn log_directory(name: &str) -> (PathBuf, PathBuf) {
     // The run is named by the start of the trace.
     let profile = logs.join("plugins/profile/2023_11_14_22_13_20/a_host_4242.xplane.pb");
     let printed = String::from_utf8(output.stdout).unwrap();
-    let expected = format!("{}: 6 dispatches, 3 API calls\n", profile.display());
+    let expected = format!(
+        "{}: 6 dispatches, 3 API calls, 6 copies, 5 markers\n",
+        profile.display()
+    );
     assert_eq!(printed, expected);
     (logs, profile)
 }

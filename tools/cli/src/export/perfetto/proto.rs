@@ -82,6 +82,8 @@ pub struct DebugAnnotation {
     pub uint_value: Option<u64>,
     #[prost(int64, optional, tag = "4")]
     pub int_value: Option<i64>,
+    #[prost(double, optional, tag = "5")]
+    pub double_value: Option<f64>,
     #[prost(string, optional, tag = "6")]
     pub string_value: Option<String>,
 }
@@ -124,4 +126,6 @@ pub struct ThreadDescriptor {
     pub pid: i32,
     #[prost(int32, tag = "2")]
     pub tid: i32,
+    #[prost(string, optional, tag = "5")]
+    pub thread_name: Option<String>,
 }

@@ -87,25 +87,25 @@ impl Source {
     /// The name of a line with these types of events.
     pub fn name(self, types: &[String], trace: &Trace) -> String {
         let types = format!("({})", types.join(","));
-        let given = |what, id: u32| {
-            let name = trace.tables.names.get(&(what, id.into()))?;
-            trace.tables.text(name.text.get())
-        };
         match self {
             // XProf groups threads by the part before the slash.
             Source::Thread(id) => {
-                let name = given(named::THREAD, id).unwrap_or("Host Threads");
+                let name = trace
+                    .given_name(named::THREAD, id.into())
+                    .unwrap_or("Host Threads");
                 format!("{name}/{id}")
             }
             Source::Ranges => "Ranges of the process".into(),
             Source::Stream(id) => {
-                let name = given(named::STREAM, id).or(match type_of_stream(id, trace) {
+                let what = trace.tables.streams.get(&id).map(|known| known.what.get());
+                let given = trace.given_name(named::STREAM, id.into());
+                let name = given.or(match what {
                     Some(stream::NULL) => Some("NULL"),
                     Some(stream::PER_THREAD) => Some("per thread"),
                     _ => None,
                 });
                 let name = name.map_or(String::new(), |name| format!(" {name} "));
-                format!("Stream #{}{name}{types}", stream_id(id, trace))
+                format!("Stream #{}{name}{types}", trace.stream_id(id))
             }
             Source::Queue(id) => format!("Queue #{id}{types}"),
             Source::Copies => format!("Copies{types}"),
@@ -160,21 +160,5 @@ impl Plane {
             metadata_id: self.stats.id(name).into(),
             value: Some(value),
         }
-    }
-}
-
-fn type_of_stream(id: u32, trace: &Trace) -> Option<u32> {
-    trace
-        .tables
-        .streams
-        .get(&id)
-        .map(|stream| stream.what.get())
-}
-
-/// The ID of a stream as in rocprofv3: 0 for the NULL stream.
-pub fn stream_id(id: u32, trace: &Trace) -> u32 {
-    match type_of_stream(id, trace) {
-        Some(stream::NULL) => 0,
-        _ => id,
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the planes of a profile with their events.
 
 use super::gpu::capabilities;
-use super::plane::{Line, Overlap, Plane, Source, stat, stream_id};
+use super::plane::{Line, Overlap, Plane, Source, stat};
 use super::proto::{self, Output, Value, XEvent, XLine, field};
 use super::sort::{Event, Sorted, Sorter};
 use super::{IS_UNFINISHED, NO_STREAM, kind};
@@ -128,7 +128,7 @@ impl Planes {
         let first = XLine {
             id: match source {
                 Source::Thread(id) => id.into(),
-                Source::Stream(id) => stream_id(id, trace).into(),
+                Source::Stream(id) => trace.stream_id(id).into(),
                 Source::Queue(id) => QUEUES + i64::from(id),
                 Source::Ranges | Source::Copies => other_id(),
             },

@@ -1,0 +1,120 @@
+//! What must be known before the trace is written: the number of dispatches and copies of each API call, and the names that
+//! the program gives. Their records may follow those of the slices and tracks that contain them.
+
+use crate::export::source;
+use std::collections::HashMap;
+use std::path::Path;
+use tracefile::Tables;
+use tracefile::reader::Item;
+
+/// Numbers of dispatches or copies by API call, in most cases in one byte per call.
+#[derive(Default)]
+struct Counts {
+    /// By correlation ID, up to [`Counts::MAX_SMALL`].
+    small: Vec<u8>,
+    /// For larger numbers, the part above [`Counts::MAX_SMALL`].
+    rest: HashMap<u64, u64>,
+}
+
+impl Counts {
+    const MAX_SMALL: u8 = u8::MAX;
+    /// IDs are consecutive numbers, so only a damaged trace has a larger ID.
+    const MAX_ID: u64 = 1 << 28;
+
+    fn get(&self, id: u64) -> u64 {
+        let small = usize::try_from(id).ok().and_then(|id| self.small.get(id));
+        let rest = self.rest.get(&id).copied().unwrap_or_default();
+        u64::from(small.copied().unwrap_or_default()) + rest
+    }
+
+    fn add(&mut self, id: u64) {
+        let index = id as usize;
+        if id == 0 || id > Counts::MAX_ID {
+            return;
+        }
+        if self.small.len() <= index {
+            self.small.resize(index + 1, 0);
+        }
+        if self.small[index] < Counts::MAX_SMALL {
+            self.small[index] += 1;
+        } else {
+            *self.rest.entry(id).or_default() += 1;
+        }
+    }
+}
+
+/// The results of the first pass over a trace.
+#[derive(Default)]
+pub struct FirstPass {
+    pub flows: Flows,
+    /// The last name of each thread, stream and agent that the program named, by type ([`tracefile::format::named`]) and ID.
+    pub names: HashMap<(u32, u64), String>,
+}
+
+impl FirstPass {
+    pub fn read(path: &Path) -> anyhow::Result<FirstPass> {
+        let mut first = FirstPass::default();
+        // Only for the texts of names.
+        let mut tables = Tables::default();
+        source::each_item(path, |item| match item {
+            Item::Dispatch(dispatch) => first.flows.dispatches.add(dispatch.correlation.get()),
+            Item::Copy(copy) => first.flows.copies.add(copy.correlation.get()),
+            Item::Text(_) => {
+                // Damage is reported in the second pass.
+                let _ = tables.take(item);
+            }
+            Item::Name(name) => {
+                if let Some(text) = tables.text(name.text.get()) {
+                    let object = (name.what.get(), name.head.id.get());
+                    first.names.insert(object, text.to_owned());
+                }
+            }
+            _ => {}
+        })?;
+        Ok(first)
+    }
+}
+
+/// The flows from API calls to their dispatches and copies.
+#[derive(Default)]
+pub struct Flows {
+    dispatches: Counts,
+    copies: Counts,
+    /// Dispatches and copies that have been written.
+    written: Counts,
+}
+
+impl Flows {
+    /// The number of low bits of a flow's ID that are the number of the dispatch or copy in its call. Further ones of the
+    /// call have no flow, which also limits the size of the call's slice.
+    const BITS: u32 = 20;
+
+    /// The number of dispatches of a call.
+    pub fn dispatches(&self, id: u64) -> u64 {
+        self.dispatches.get(id)
+    }
+
+    /// The number of copies of a call.
+    pub fn copies(&self, id: u64) -> u64 {
+        self.copies.get(id)
+    }
+
+    /// The number of flows of a call.
+    fn number(&self, id: u64) -> u64 {
+        (self.dispatches.get(id) + self.copies.get(id)).min(1 << Flows::BITS)
+    }
+
+    /// The flows of a call.
+    pub fn of_call(&self, id: u64) -> impl Iterator<Item = u64> {
+        (0..self.number(id)).map(move |n| id << Flows::BITS | n)
+    }
+
+    /// The flow to the next dispatch or copy of a call, if it has one.
+    pub fn next_of_call(&mut self, id: u64) -> Option<u64> {
+        let n = self.written.get(id);
+        (n < self.number(id)).then(|| {
+            self.written.add(id);
+            id << Flows::BITS | n
+        })
+    }
+}
