@@ -682,6 +682,11 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
             ]),
         ),
         (
+            // A CPU is not shown as a GPU.
+            "SELECT name FROM process WHERE name IS NOT NULL ORDER BY 1",
+            json!([["./app"], ["GPU 1 the large one"], ["GPU 2 gfx1100"]]),
+        ),
+        (
             "SELECT c.name, c.ts, k.category, k.ts FROM flow JOIN slice c ON slice_out = c.id \
              JOIN slice k ON slice_in = k.id ORDER BY c.ts, k.ts, k.category",
             json!([
