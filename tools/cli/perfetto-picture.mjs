@@ -1,23 +1,26 @@
 // Opens a trace in Perfetto's UI in a headless Chromium, selects an API call, and takes a screenshot.
 //
-//     node perfetto-picture.mjs UI TRACE RECORDS CALL PICTURE
+//     node perfetto-picture.mjs UI TRACE RECORDS RANGE CALL PICTURE
 //
-// UI is the directory with the files of Perfetto's UI, RECORDS is the same trace as JSON lines, and CALL is the API
-// function whose second to last call is selected. Must run in the directory that tools/cli/browser prints.
+// UI is the directory with the files of Perfetto's UI, RECORDS is the same trace as JSON lines. The picture shows the time
+// of all ranges (markers) with the name RANGE. The first call of the function CALL in that time is selected. Must run in the
+// directory that tools/cli/browser prints.
 
 import { createReadStream, existsSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { open } from "./browser.mjs";
 
-const [ui, trace, records, name, picture] = process.argv.slice(2);
+const [ui, trace, records, range, name, picture] = process.argv.slice(2);
 
-// What the screenshot shows: the selected call, the next one, and the dispatches of both.
 const lines = readFileSync(records, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
-const calls = lines.filter((line) => line.type === "call" && line.name === name).slice(-2);
-const dispatches = lines.filter((line) => line.type === "dispatch" && calls.some((call) => call.id === line.correlation));
-const from = Math.min(...calls.map((call) => call.start)), to = Math.max(...dispatches.map((dispatch) => dispatch.end));
+const ranges = lines.filter((line) => line.type === "marker" && line.text === range);
+const from = Math.min(...ranges.map((range) => range.start)), to = Math.max(...ranges.map((range) => range.end));
 const margin = Math.round((to - from) / 20);
+const [call] = lines
+  .filter((line) => line.type === "call" && line.name === name && line.start >= from && line.end <= to)
+  .sort((a, b) => a.start - b.start);
+if (!call) throw new Error(`${records} has no range ${range} with a call of ${name}`);
 
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".json": "application/json" };
 const server = createServer((request, response) => {
@@ -30,7 +33,7 @@ const server = createServer((request, response) => {
 await new Promise((done) => server.listen(0, "127.0.0.1", done));
 const site = `http://127.0.0.1:${server.address().port}`;
 
-const context = await open({ viewport: { width: 1500, height: 820 } });
+const context = await open({ viewport: { width: 1500, height: 1000 } });
 const tab = context.pages()[0] ?? (await context.newPage());
 // The page may only access this server.
 await context.route((url) => url.origin !== site, (route) => route.abort());
@@ -38,8 +41,8 @@ tab.on("pageerror", (error) => console.error("page:", error.message));
 const route = new URLSearchParams({
   url: `${site}/x.pftrace`,
   hideSidebar: "true",
-  ts: calls[0].start,
-  dur: calls[0].end - calls[0].start,
+  ts: call.start,
+  dur: call.end - call.start,
   startupCommands: JSON.stringify([{ id: "dev.perfetto.ExpandTracksByRegex", args: [".*"] }]),
 });
 await tab.goto(`${site}/#!/viewer?${route}`);

@@ -102,10 +102,10 @@ const GPUS: u64 = 2 << 60;
 const LANES: u64 = 3 << 60;
 const COUNTERS: u64 = 4 << 60;
 
-/// The tracks of kernels.
+/// The tracks of kernels. rocprofv3 has the same default, and `--group-by-queue`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Tracks {
-    /// One for each stream of HIP. Kernels whose stream is not known are on the track of their queue
+    /// One for each stream of HIP; kernels whose stream is not known are on the track of their queue
     #[default]
     Stream,
     /// One for each queue

@@ -468,7 +468,7 @@ fn missing_data_of_copies_and_markers_is_reported() {
     lost.correlation = 9.into();
     lost.stream = 6.into();
     let mut elsewhere = dispatch(1, flag::NO_CALL, 1, 1, 0);
-    elsewhere.stream = 6.into();
+    elsewhere.stream = 8.into();
     let mut called = call(1, 40, 10, 1, 2);
     called.stream = 7.into();
     records.extend([
@@ -509,7 +509,7 @@ fn missing_data_of_copies_and_markers_is_reported() {
             "1 copy of agent 8, which has no valid record",
             "1 copy of stream 6, which has no valid record",
             "3 copies of text 20, which has no valid record",
-            "1 dispatch of stream 6, which has no valid record",
+            "1 dispatch of stream 8, which has no valid record",
             "1 marker of text 41, which has no valid record",
             "1 name of text 42, which has no valid record",
             "1 copy without an observed end: submitted or still running when the program exited",
@@ -521,6 +521,11 @@ fn missing_data_of_copies_and_markers_is_reported() {
         ];
         assert_eq!(lines, expected, "{format}");
     }
+    // The last format was rocpd. Streams without a record have rows.
+    let db = rusqlite::Connection::open(dir.join("out")).unwrap();
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(number("SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_eq!(number("SELECT count(*) FROM rocpd_info_stream"), 3);
 }
 
 /// The answers of Perfetto's trace processor.
@@ -680,6 +685,11 @@ fn perfettos_trace_processor_shows_streams_copies_markers_and_pauses() {
                 ],
                 [11, null, "marker", "compute", 1060, 940, 0, null],
             ]),
+        ),
+        (
+            // A CPU is not shown as a GPU.
+            "SELECT name FROM process WHERE name IS NOT NULL ORDER BY 1",
+            json!([["./app"], ["GPU 1 the large one"], ["GPU 2 gfx1100"]]),
         ),
         (
             "SELECT c.name, c.ts, k.category, k.ts FROM flow JOIN slice c ON slice_out = c.id \
