@@ -65,7 +65,7 @@ enum Command {
     Merge(merge::Options),
     /// Show which source lines ran on the GPUs, and the calls and times of kernels
     Report(report::Options),
-    /// Show which kernels of a trace (DEVPROF_TRACE) took the most time
+    /// Show the times of kernels, API calls, copies and markers in traces (DEVPROF_TRACE), and gaps between kernels
     Stats(stats::Options),
     /// Convert a trace (DEVPROF_TRACE) to a format that other tools read
     Export(export::Options),

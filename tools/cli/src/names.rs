@@ -2,11 +2,13 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
+use cpp_demangle::{DemangleNodeType, DemangleOptions, DemangleWrite, Symbol};
 use flate2::read::ZlibDecoder;
 use md5::{Digest, Md5};
 use profraw::names::{Chunk, chunks};
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::io::Read;
 
 /// How a command shows names of functions.
@@ -15,13 +17,21 @@ pub struct Naming {
     /// Show mangled names, as in the code object
     #[arg(long)]
     no_demangle: bool,
+    /// Show names without scopes, template arguments and parameters: `bar` for `void foo::bar<int>(float*)`
+    #[arg(long, conflicts_with = "no_demangle")]
+    short_names: bool,
 }
 
 impl Naming {
     pub fn shown(self, name: &str) -> String {
-        match self.no_demangle {
-            true => name.to_owned(),
-            false => demangled(name),
+        match self {
+            Naming {
+                no_demangle: true, ..
+            } => name.to_owned(),
+            Naming {
+                short_names: true, ..
+            } => short(name),
+            _ => demangled(name),
         }
     }
 }
@@ -78,9 +88,73 @@ pub fn symbol(name: &str) -> &str {
 /// The name as in the source.
 pub fn demangled(name: &str) -> String {
     let own = symbol(name);
-    match cpp_demangle::Symbol::new(own) {
+    match Symbol::new(own) {
         Ok(symbol) => symbol.demangle().unwrap_or_else(|_| own.to_owned()),
         Err(_) => own.to_owned(),
+    }
+}
+
+/// The last component of the name in the source, without template arguments and parameters. This is the name that
+/// rocprofv3 shows with `--truncate-kernels` (`truncate_name` in rocprofiler-sdk's lib/common/demangle.cpp), except for
+/// operators, const functions and lambdas, which have names here, too.
+///
+/// The demangler reports the syntax of what it prints. A parser of demangled text would have to guess whether `<` and `(`
+/// are part of an operator.
+pub fn short(name: &str) -> String {
+    let own = symbol(name);
+    let Ok(parsed) = Symbol::new(own) else {
+        return own.to_owned();
+    };
+    let mut base = BaseName::default();
+    let options = DemangleOptions::new().no_params().no_return_type();
+    match parsed.structured_demangle(&mut base, &options) {
+        Ok(()) if !base.text.is_empty() => match base.text.find("[abi:") {
+            Some(tag) => base.text[..tag].to_owned(),
+            None => base.text,
+        },
+        _ => demangled(name),
+    }
+}
+
+/// Keeps the last unqualified name that is not in template arguments.
+#[derive(Default)]
+struct BaseName {
+    /// The productions that contain what is printed next.
+    nodes: Vec<DemangleNodeType>,
+    /// How many of them are in unqualified names, or are such names.
+    names: usize,
+    /// How many of them are template arguments of other names.
+    arguments: usize,
+    text: String,
+}
+
+impl DemangleWrite for BaseName {
+    fn push_demangle_node(&mut self, node: DemangleNodeType) {
+        match node {
+            _ if self.names > 0 => self.names += 1,
+            DemangleNodeType::TemplateArgs => self.arguments += 1,
+            DemangleNodeType::UnqualifiedName if self.arguments == 0 => {
+                self.names = 1;
+                self.text.clear();
+            }
+            _ => {}
+        }
+        self.nodes.push(node);
+    }
+
+    fn write_string(&mut self, text: &str) -> fmt::Result {
+        if self.names > 0 {
+            self.text.push_str(text);
+        }
+        Ok(())
+    }
+
+    fn pop_demangle_node(&mut self) {
+        match self.nodes.pop() {
+            _ if self.names > 0 => self.names -= 1,
+            Some(DemangleNodeType::TemplateArgs) => self.arguments -= 1,
+            _ => {}
+        }
     }
 }
 
@@ -120,5 +194,37 @@ mod tests {
         assert_eq!(demangled("a.hip;_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("a.hip:_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("branch"), "branch");
+    }
+
+    #[test]
+    fn short_names_are_the_last_component() {
+        for (name, expected) in [
+            ("_Z10returns_fpi", "returns_fp"),
+            ("_Z2rtIiEPFT_iES0_", "rt"),
+            ("_Z2ttISt6vectorEvT_IJiEE", "tt"),
+            ("_Z4valsILi1ELb1EEvv", "vals"),
+            ("_Z5vals2ILi4ELb1EEiv", "vals2"),
+            ("_Z6launchIZ4mainEUliE_EvT_i", "launch"),
+            ("_Z6taggedB5cxx11i", "tagged"),
+            ("_Z7launch2IZ4mainEUlT_E0_ES0_S0_i", "launch2"),
+            ("_ZN3foo12_GLOBAL__N_16hiddenEi", "hidden"),
+            ("_ZN3foo1SIfE3barIdEEvPT_PFviE", "bar"),
+            ("_ZN3foo1SIiEC1Ev", "S"),
+            ("_ZN3foo1SIiED1Ev", "~S"),
+            ("_ZN3foo3bazIiEEvT_St6vectorIS2_IS1_SaIS1_EESaIS4_EE", "baz"),
+            ("_ZNK3foo1SIiEclEi", "operator()"),
+            (
+                "_ZNK3foo1SIiEcvSt6vectorIiSaIiEEEv",
+                "operator std::vector<int, std::allocator<int> >",
+            ),
+            ("_ZNK3foo1SIiEltES1_", "operator<"),
+            ("_ZZ4mainENKUlT_E0_clIiEEDaS_", "operator()"),
+            ("_ZZZ4mainENKUliE_clEiEN1L1mEi", "m"),
+            ("a.hip;_ZL4donePi", "done"),
+            ("Cijk_Ailk_Bljk_SB_MT64x64x8", "Cijk_Ailk_Bljk_SB_MT64x64x8"),
+            ("__amd_rocclr_copyBuffer", "__amd_rocclr_copyBuffer"),
+        ] {
+            assert_eq!(short(name), expected, "{}", demangled(name));
+        }
     }
 }

@@ -1,161 +1,264 @@
-//! `devprof stats`: the time that each kernel took. Kernels with the same name are one kernel, on any agent.
+//! `devprof stats`: the times of kernels, API calls, copies and markers, and the gaps between kernels. Rows with the same
+//! name are one row, in any process, unless `--by` keeps them apart.
 
-use crate::Console;
-use crate::exit::Outcome;
-use crate::export::{csv, source};
+mod collect;
+mod csv;
+mod gaps;
+mod groups;
+mod json;
+mod rows;
+mod series;
+mod text;
+
+use crate::exit::{Outcome, usage};
+use crate::export::source::{self, Checks, Summary, Untimed};
 use crate::names::Naming;
-use crate::readable;
-use crate::table::Table;
-use anyhow::Context;
+use crate::readable::plural;
+use crate::{Console, outfile};
+use anyhow::{Context, bail};
 use clap::Args;
-use serde::Serialize;
-use source::{Checks, Record, Trace, Untimed};
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::rc::Rc;
+use collect::Collector;
+use groups::{By, Grouping};
+use rows::{Part, QueueGaps, Section, Totals};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file that DEVPROF_TRACE or `devprof run --trace` named
-    file: PathBuf,
+    /// The trace files that DEVPROF_TRACE or `devprof run --trace` named. Rows add up over all files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The times of kernels (the default). HIP's kernels that copy and fill have the mark (blit)
+    #[arg(long)]
+    kernels: bool,
+    /// The times of API calls
+    #[arg(long)]
+    api: bool,
+    /// The times, bytes and bandwidths of copies and fills
+    #[arg(long)]
+    copies: bool,
+    /// The times of markers (roctx)
+    #[arg(long)]
+    markers: bool,
+    /// The gaps between kernels of each queue, and the kernels after which they were
+    #[arg(long)]
+    gaps: bool,
+    /// Keep the rows of each of these apart
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "GROUPS")]
+    by: Vec<By>,
+    /// Only the N rows with the longest total times, of each group
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Print one JSON object, with times in nanoseconds
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Print comma-separated values, with times in nanoseconds
+    /// Print comma-separated values: the columns of rocprofv3's statistics, then devprof's
     #[arg(long)]
     csv: bool,
+    /// Write the comma-separated values to this directory, one file per table
+    #[arg(short, long, value_name = "DIR", requires = "csv")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     naming: Naming,
 }
 
-/// The durations of one kernel's dispatches, in nanoseconds.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: Rc<str>,
-    calls: u64,
-    total: u64,
-    mean: u64,
-    min: u64,
-    max: u64,
-    /// Percentage of the time of all kernels.
-    share: f64,
+impl Options {
+    fn parts(&self) -> Vec<Part> {
+        let chosen = [
+            (self.kernels, Part::Kernels),
+            (self.api, Part::Api),
+            (self.copies, Part::Copies),
+            (self.markers, Part::Markers),
+            (self.gaps, Part::Gaps),
+        ];
+        let parts: Vec<Part> = chosen
+            .into_iter()
+            .filter_map(|(is_chosen, part)| is_chosen.then_some(part))
+            .collect();
+        match parts.is_empty() {
+            true => vec![Part::Kernels],
+            false => parts,
+        }
+    }
+
+    /// # Errors
+    /// The options do not fit together.
+    fn check(&self, parts: &[Part]) -> anyhow::Result<()> {
+        if self.csv && self.output.is_none() && parts.len() > 1 {
+            return Err(usage(
+                "--csv prints one table only: write one file per table with -o DIR",
+            ));
+        }
+        let mut seen = HashSet::new();
+        for file in &self.files {
+            let path = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
+            if !seen.insert(path) {
+                return Err(usage(format!(
+                    "{} is given twice, and would be counted twice: remove one",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
-#[derive(Serialize)]
+/// What all formats print.
 struct Report {
-    kernels: Vec<Row>,
+    /// The tables of rows.
+    tables: Vec<(Part, Vec<Section>)>,
+    /// With the rows of each.
+    queues: Vec<(QueueGaps, Section)>,
+    totals: Totals,
     dispatches: u64,
     /// The following dispatches are in no row.
     unfinished: u64,
     without_times: u64,
     backwards: u64,
-}
-
-impl Row {
-    fn new(name: Rc<str>) -> Row {
-        Row {
-            name,
-            calls: 0,
-            total: 0,
-            mean: 0,
-            min: u64::MAX,
-            max: 0,
-            share: 0.0,
-        }
-    }
-
-    fn add(&mut self, duration: u64) {
-        self.calls += 1;
-        self.total = self.total.saturating_add(duration);
-        self.min = self.min.min(duration);
-        self.max = self.max.max(duration);
-    }
+    /// Whether the names of hosts are needed to tell rows apart.
+    has_hosts: bool,
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
-    let mut rows: HashMap<Rc<str>, Row> = HashMap::new();
-    let take = |record: &Record, trace: &mut Trace| {
-        if let Record::Dispatch(dispatch) = record
-            && let Ok(duration) = trace.duration(dispatch)
-        {
-            let name = trace.kernel(dispatch.kernel.get());
-            let row = rows
-                .entry(name)
-                .or_insert_with_key(|name| Row::new(name.clone()));
-            row.add(duration);
+    let parts = options.parts();
+    options.check(&parts)?;
+    let grouping = Grouping::new(&options.by, &parts, options.files.len())?;
+    let mut totals = Totals::default();
+    let mut summaries = Vec::new();
+    for (number, file) in options.files.iter().enumerate() {
+        let mut collector = Collector::new(&parts, grouping);
+        let (mut trace, summary) = source::read(
+            file,
+            options.naming,
+            Checks::Records,
+            console,
+            |record, trace| {
+                collector.record(record, trace);
+                Ok(())
+            },
+        )?;
+        collector.finish(number, file, &mut trace, &mut totals);
+        summaries.push(summary);
+    }
+    warn_about_untimed(&parts, &totals, console);
+    check_rows(&parts, options.files.len(), &totals, console)?;
+    if totals.gpus.len() <= 1 && !grouping.agent {
+        totals.join_routes();
+    }
+    let report = report(&parts, totals, &summaries, options.top);
+    match &options.output {
+        Some(dir) => write_csv(&report, dir, console)?,
+        None => {
+            let text = if options.json {
+                json::text(&report)?
+            } else if options.csv {
+                csv::first(&report)
+            } else {
+                text::tables(&report, console.colors.stdout)
+            };
+            console.print(&text)?;
         }
-        Ok(())
+    }
+    let is_complete = summaries.iter().all(|summary| !summary.is_damaged);
+    Ok(Outcome::of(is_complete))
+}
+
+fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option<u32>) -> Report {
+    let top = top.map(|top| top as usize);
+    let rows = parts.iter().filter(|&&part| part != Part::Gaps);
+    let tables = rows.map(|&part| (part, totals.sections(part, top)));
+    let tables = tables.collect();
+    let mut queues = std::mem::take(&mut totals.queues);
+    queues.retain(|queue| queue.has_kernels);
+    queues.sort_by(|a, b| a.group.cmp(&b.group));
+    totals.gpu_gaps.retain(|gpu| gpu.has_kernels);
+    totals.gpu_gaps.sort_by(|a, b| a.group.cmp(&b.group));
+    let with_rows = |mut queue: QueueGaps| {
+        let section = queue.section(top);
+        (queue, section)
     };
-    let (_, summary) = source::read(
-        &options.file,
-        options.naming,
-        Checks::Records,
-        console,
-        take,
-    )?;
-    let untimed = |why| summary.untimed.get(&why).copied().unwrap_or_default();
-    let report = Report {
-        kernels: ranked(rows.into_values().collect()),
-        dispatches: summary.dispatches,
+    let untimed = |why| {
+        let counts = summaries
+            .iter()
+            .filter_map(|summary| summary.untimed.get(&why));
+        counts.sum()
+    };
+    Report {
+        tables,
+        queues: queues.into_iter().map(with_rows).collect(),
+        has_hosts: totals.has_hosts(),
+        totals,
+        dispatches: summaries.iter().map(|summary| summary.dispatches).sum(),
         unfinished: untimed(Untimed::Unfinished),
         without_times: untimed(Untimed::NoClock),
         backwards: untimed(Untimed::Backwards),
+    }
+}
+
+/// Reports the records that are in no row. [`source::read`] reports dispatches.
+fn warn_about_untimed(parts: &[Part], totals: &Totals, console: &mut Console) {
+    for part in parts {
+        let (noun, why) = match part {
+            Part::Kernels | Part::Gaps => continue,
+            Part::Api => ("API call", "with an end before the start"),
+            Part::Copies => ("copy", "without times"),
+            Part::Markers => ("range", "that did not end"),
+        };
+        if let Some(&count) = totals.untimed.get(part) {
+            let count = plural(count as usize, noun);
+            console.warn(format!("{count} {why}: left out"));
+        }
+    }
+}
+
+/// Reports what the traces do not have.
+///
+/// # Errors
+/// Nothing that was requested is in them.
+fn check_rows(
+    parts: &[Part],
+    files: usize,
+    totals: &Totals,
+    console: &mut Console,
+) -> anyhow::Result<()> {
+    let traces = match files {
+        1 => "the trace has",
+        _ => "the traces have",
     };
-    let text = if options.json {
-        serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n"
-    } else if options.csv {
-        comma_separated(&report.kernels)
-    } else {
-        table(&report.kernels, console.colors.stdout)
-    };
-    console.print(&text)?;
-    Ok(summary.outcome())
+    let missing = parts.iter().filter_map(|&part| {
+        let next = match part {
+            _ if totals.has_rows(part) => return None,
+            // An empty table says this.
+            Part::Kernels => return None,
+            Part::Api => {
+                "no API calls: record launches with devprof run --trace, all calls with --trace-api"
+            }
+            Part::Copies => "no copies: record them with devprof run --trace-copies",
+            Part::Markers => "no markers: record them with devprof run --trace-markers",
+            Part::Gaps => "no kernels with times, and therefore no gaps between them",
+        };
+        Some(format!("{traces} {next}"))
+    });
+    let missing: Vec<String> = missing.collect();
+    if missing.len() == parts.len() {
+        bail!("{}", missing.join("; "));
+    }
+    missing.into_iter().for_each(|what| console.warn(what));
+    Ok(())
 }
 
-/// Sorts by total time, longest first, and computes means and shares.
-fn ranked(mut rows: Vec<Row>) -> Vec<Row> {
-    let all: u128 = rows.iter().map(|row| u128::from(row.total)).sum();
-    for row in &mut rows {
-        row.mean = row.total / row.calls.max(1);
-        row.share = 100.0 * row.total as f64 / all.max(1) as f64;
+/// Writes one file per table.
+fn write_csv(report: &Report, dir: &Path, console: &mut Console) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    for (name, text) in csv::files(report) {
+        let out = dir.join(name);
+        let failed = || format!("cannot write {}", out.display());
+        let temporary = outfile::create_temporary(&out).with_context(failed)?;
+        fs::write(temporary.path(), &text).with_context(failed)?;
+        outfile::commit(temporary, &out).with_context(failed)?;
+        let rows = plural(text.lines().count() - 1, "row");
+        outfile::print_summary(console, &out, &format!("{}: {rows}", out.display()))?;
     }
-    rows.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.name.cmp(&b.name)));
-    rows
-}
-
-fn comma_separated(rows: &[Row]) -> String {
-    let mut text = String::from("Name,Calls,Total,Mean,Min,Max,Share\n");
-    for row in rows {
-        let name = csv::quoted(&row.name);
-        let Row {
-            calls,
-            total,
-            mean,
-            min,
-            max,
-            share,
-            ..
-        } = row;
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{name},{calls},{total},{mean},{min},{max},{share:.4}");
-    }
-    text
-}
-
-fn table(rows: &[Row], colored: bool) -> String {
-    let headings = ["Calls", "Total", "Mean", "Min", "Max", "Share", "Kernel"];
-    let mut table = Table::new(&headings, &[6]);
-    for row in rows {
-        table.row([
-            row.calls.to_string(),
-            readable::time(row.total),
-            readable::time(row.mean),
-            readable::time(row.min),
-            readable::time(row.max),
-            format!("{:.1} %", row.share),
-            row.name.to_string(),
-        ]);
-    }
-    table.text(colored)
+    Ok(())
 }

@@ -8,7 +8,13 @@ pub struct Table<'a> {
     left: &'a [usize],
     /// Spaces before each row.
     indent: usize,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Line>,
+}
+
+enum Line {
+    Cells(Vec<String>),
+    /// Not in columns.
+    Text(String),
 }
 
 impl<'a> Table<'a> {
@@ -16,7 +22,9 @@ impl<'a> Table<'a> {
         Table {
             left,
             indent: 0,
-            rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()],
+            rows: vec![Line::Cells(
+                headings.iter().map(|&heading| heading.to_owned()).collect(),
+            )],
         }
     }
 
@@ -27,16 +35,35 @@ impl<'a> Table<'a> {
     /// Adds a row, which has as many cells as there are headings.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter();
-        self.rows.push(cells.map(|cell| escaped(&cell)).collect());
+        let cells = cells.map(|cell| escaped(&cell)).collect();
+        self.rows.push(Line::Cells(cells));
+    }
+
+    /// Adds a line of text about the rows next to it.
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.rows.push(Line::Text(escaped(text.as_ref())));
     }
 
     /// The table as text. The headings are highlighted if `colored`.
     pub fn text(&self, colored: bool) -> String {
-        let columns = self.rows[0].len();
-        let width = |n: usize| self.rows.iter().map(|row| row[n].chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|n| width(n).unwrap_or(0)).collect();
+        let mut widths = Vec::new();
+        for row in &self.rows {
+            if let Line::Cells(cells) = row {
+                widths.resize(cells.len(), 0);
+                for (width, cell) in widths.iter_mut().zip(cells) {
+                    *width = (*width).max(cell.chars().count());
+                }
+            }
+        }
         let mut text = String::new();
         for (number, row) in self.rows.iter().enumerate() {
+            let row = match row {
+                Line::Cells(cells) => cells,
+                Line::Text(line) => {
+                    text += &format!("{}{line}\n", " ".repeat(self.indent));
+                    continue;
+                }
+            };
             let cells = row.iter().zip(&widths).enumerate();
             let cells = cells.map(
                 |(column, (cell, &width))| match self.left.contains(&column) {
@@ -75,10 +102,12 @@ mod tests {
     fn columns_are_aligned_and_control_characters_escaped() {
         let mut table = Table::new(&["Name", "Size", "Kernel"], &[0, 2]).indented(2);
         table.row(["a\u{1b}[2J".into(), "1".into(), "first".into()]);
+        table.line("about\tb");
         table.row(["b".into(), "12345".into(), String::new()]);
         let expected = "  \
   Name         Size  Kernel
   a\\u{1b}[2J      1  first
+  about\\tb
   b           12345\n";
         assert_eq!(table.text(false), expected);
     }

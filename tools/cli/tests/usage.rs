@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 46] = [
+const USAGE_ERRORS: [(&[&str], &str); 56] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -87,6 +87,31 @@ const USAGE_ERRORS: [(&[&str], &str); 46] = [
     ),
     (&["stats"], "<FILE>"),
     (&["stats", "a", "--json", "--csv"], "cannot be used"),
+    (&["stats", "a", "--csv", "--api", "--copies"], "-o DIR"),
+    (&["stats", "a", "-o", "b"], "--csv"),
+    (&["stats", "a", "--by", "kernel"], "'kernel'"),
+    (
+        &["stats", "a", "--api", "--by", "agent"],
+        "API calls cannot be grouped by agent, only by process, stream, thread",
+    ),
+    (
+        &["stats", "a", "--copies", "--by", "queue"],
+        "copies cannot be grouped by queue",
+    ),
+    (
+        &["stats", "a", "--markers", "--by", "stream"],
+        "markers cannot be grouped by stream",
+    ),
+    (
+        &["stats", "a", "--gaps", "--by", "thread"],
+        "gaps cannot be grouped by thread, only by process, agent, queue",
+    ),
+    (&["stats", "a", "--top", "0"], "invalid value '0'"),
+    (
+        &["stats", "a", "--short-names", "--no-demangle"],
+        "cannot be used",
+    ),
+    (&["stats", "text", "./text"], "given twice"),
     (&["export", "a", "-f", "xml"], "'xml'"),
     (
         &["export", "a", "-o", "b.txt"],

@@ -1,0 +1,169 @@
+//! The statistics as comma-separated values.
+//!
+//! The first eight columns are those of rocprofv3's statistics files, in its order: `kernel_stats`, `hip_api_stats`,
+//! `memory_copy_stats` and `marker_api_stats`. See `get_stats_output_file` in rocprofiler-sdk's
+//! source/lib/output/generateCSV.cpp, statistics.hpp (the standard deviation of a sample) and domain_type.cpp (the names of
+//! files). All versions that write `StdDev` have the same columns. devprof's own columns follow them.
+//!
+//! Percentages are of the time of a group (`--by`). rocprofv3 has no groups, gaps and fills.
+
+use super::Report;
+use super::rows::{Part, QueueGaps, Row, Section};
+use crate::export::csv::quoted;
+use std::fmt::Write as _;
+
+const COLUMNS: [&str; 9] = [
+    "Name",
+    "Calls",
+    "TotalDurationNs",
+    "AverageNs",
+    "Percentage",
+    "MinNs",
+    "MaxNs",
+    "StdDev",
+    "MedianNs",
+];
+
+/// The file of a table.
+fn file(part: Part) -> &'static str {
+    match part {
+        Part::Kernels => "kernel_stats.csv",
+        Part::Api => "hip_api_stats.csv",
+        Part::Copies => "memory_copy_stats.csv",
+        Part::Markers => "marker_api_stats.csv",
+        Part::Gaps => "gap_stats.csv",
+    }
+}
+
+/// The columns of a part after [`COLUMNS`].
+fn columns(part: Part) -> &'static [&'static str] {
+    match part {
+        Part::Kernels => &["Blit"],
+        Part::Api => &[],
+        Part::Copies => &["Bytes", "BytesPerSecond", "Source", "Destination"],
+        Part::Markers => &["Kind"],
+        Part::Gaps => &["QueueIdlePercentage"],
+    }
+}
+
+/// All tables, with the names of their files.
+pub fn files(report: &Report) -> Vec<(&'static str, String)> {
+    let tables = report.tables.iter();
+    let mut files: Vec<_> = tables
+        .map(|(part, sections)| {
+            (
+                file(*part),
+                table(*part, sections.iter().map(|s| (s, None))),
+            )
+        })
+        .collect();
+    if !report.queues.is_empty() {
+        let sections = report.queues.iter();
+        let sections = sections.map(|(queue, section)| (section, Some(queue)));
+        files.push((file(Part::Gaps), table(Part::Gaps, sections)));
+    }
+    files
+}
+
+/// The only table.
+pub fn first(report: &Report) -> String {
+    let table = files(report).into_iter().next();
+    table.map(|(_, text)| text).unwrap_or_default()
+}
+
+fn table<'a>(
+    part: Part,
+    sections: impl Iterator<Item = (&'a Section, Option<&'a QueueGaps>)>,
+) -> String {
+    let sections: Vec<_> = sections.collect();
+    let mut text = String::new();
+    let headings = COLUMNS.iter().chain(columns(part));
+    let mut headings: Vec<String> = headings.map(|heading| quoted(heading)).collect();
+    let groups = sections.first().map(|(section, _)| groups(section));
+    let groups = groups.unwrap_or_default().into_iter();
+    headings.extend(groups.map(|(heading, _)| quoted(heading)));
+    text += &(headings.join(",") + "\n");
+    for (section, queue) in sections {
+        for row in &section.rows {
+            let mut cells = cells(part, row);
+            cells.extend(queue.map(|queue| format!("{:.6}", queue.idle_share())));
+            cells.extend(groups_of(section));
+            text += &(cells.join(",") + "\n");
+        }
+    }
+    text
+}
+
+fn groups_of(section: &Section) -> impl Iterator<Item = String> {
+    groups(section).into_iter().map(|(_, cell)| cell)
+}
+
+/// The headings and cells of the groups.
+fn groups(section: &Section) -> Vec<(&'static str, String)> {
+    let group = &section.group;
+    let process = group.process.as_deref();
+    let host = match &group.agent {
+        Some(agent) => Some(&agent.host),
+        None => process.map(|process| &process.host),
+    };
+    let host = host.map(|host| host.as_deref().unwrap_or_default());
+    let name = |name: &str| quoted(name);
+    [
+        ("Host", host.map(name)),
+        ("Process", process.map(|process| process.pid.to_string())),
+        ("Agent", group.agent.as_ref().map(|agent| name(&agent.name))),
+        ("Queue", group.queue.map(|queue| queue.to_string())),
+        ("Stream", group.stream.as_ref().map(|(_, text)| name(text))),
+        ("Thread", group.thread.as_ref().map(|(_, text)| name(text))),
+    ]
+    .into_iter()
+    .filter_map(|(heading, cell)| Some((heading, cell?)))
+    .collect()
+}
+
+fn cells(part: Part, row: &Row) -> Vec<String> {
+    let (times, subject) = (&row.times, &row.subject);
+    let name = match part {
+        Part::Copies if !subject.is_blit => operation(&subject.name),
+        _ => subject.name.to_string(),
+    };
+    let mut cells = vec![
+        quoted(&name),
+        times.calls.to_string(),
+        times.total.to_string(),
+        format!("{:.6}", times.mean),
+        format!("{:.6}", row.share),
+        times.min.to_string(),
+        times.max.to_string(),
+        format!("{:.6}", times.deviation),
+        format!("{:.1}", times.median),
+    ];
+    match part {
+        Part::Kernels => cells.push(u8::from(subject.is_blit).to_string()),
+        Part::Copies => {
+            // The bytes of a blit kernel are not known.
+            let bytes = (!subject.is_blit).then(|| row.bytes.to_string());
+            cells.push(bytes.unwrap_or_default());
+            let rate = row.bandwidth().map(|rate| format!("{rate:.0}"));
+            cells.push(rate.unwrap_or_default());
+            for agent in [&subject.source, &subject.destination] {
+                let name = agent.as_ref().map(|agent| quoted(&agent.name));
+                cells.push(name.unwrap_or_default());
+            }
+        }
+        Part::Markers => cells.push(quoted(subject.what.unwrap_or_default())),
+        Part::Api | Part::Gaps => {}
+    }
+    cells
+}
+
+/// The name of a direction in rocprofv3. It does not record fills.
+fn operation(direction: &str) -> String {
+    let mut name = String::from("MEMORY_");
+    if direction != "fill" {
+        name += "COPY_";
+    }
+    // Writing to a string does not fail.
+    let _ = write!(name, "{}", direction.to_uppercase());
+    name
+}

@@ -1,0 +1,275 @@
+//! `--by`: what rows are kept apart by, and how it is named.
+
+use super::rows::Part;
+use crate::exit::usage;
+use crate::export::source::Trace;
+use clap::ValueEnum;
+use serde::Serialize;
+use std::path::Path;
+use std::rc::Rc;
+use tracefile::format::{agent, named, stream};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// The trace's process
+    Process,
+    /// The GPU. For copies, source and destination
+    Agent,
+    /// The queue
+    Queue,
+    /// The HIP stream
+    Stream,
+    /// The thread that launched, copied or called
+    Thread,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Process => "process",
+            By::Agent => "agent",
+            By::Queue => "queue",
+            By::Stream => "stream",
+            By::Thread => "thread",
+        }
+    }
+
+    /// Whether the records of this part have it.
+    fn applies_to(self, part: Part) -> bool {
+        match part {
+            Part::Kernels => true,
+            Part::Api => matches!(self, By::Process | By::Stream | By::Thread),
+            Part::Copies => self != By::Queue,
+            Part::Markers => matches!(self, By::Process | By::Thread),
+            // Gaps are always by queue.
+            Part::Gaps => matches!(self, By::Process | By::Agent | By::Queue),
+        }
+    }
+}
+
+/// What rows are kept apart by.
+#[derive(Clone, Copy, Debug)]
+pub struct Grouping {
+    pub process: bool,
+    pub agent: bool,
+    pub queue: bool,
+    pub stream: bool,
+    pub thread: bool,
+    /// There are several files. Ids of queues, streams and threads are of one process.
+    has_files: bool,
+}
+
+impl Grouping {
+    /// # Errors
+    /// The records of a part do not have what they should be grouped by.
+    pub fn new(by: &[By], parts: &[Part], files: usize) -> anyhow::Result<Grouping> {
+        for &part in parts {
+            if let Some(wrong) = by.iter().find(|by| !by.applies_to(part)) {
+                let possible = By::value_variants()
+                    .iter()
+                    .filter(|by| by.applies_to(part))
+                    .map(|by| by.name());
+                return Err(usage(format!(
+                    "{} cannot be grouped by {}, only by {}: use another --by, or request them in another run",
+                    part.noun(),
+                    wrong.name(),
+                    possible.collect::<Vec<_>>().join(", ")
+                )));
+            }
+        }
+        let has = |what| by.contains(&what);
+        let of_process = has(By::Queue) || has(By::Stream) || has(By::Thread);
+        Ok(Grouping {
+            process: has(By::Process) || files > 1 && of_process,
+            agent: has(By::Agent),
+            queue: has(By::Queue),
+            stream: has(By::Stream),
+            thread: has(By::Thread),
+            has_files: files > 1,
+        })
+    }
+
+    /// The grouping of gaps.
+    pub fn of_gaps(self) -> Grouping {
+        Grouping {
+            process: self.process || self.has_files,
+            agent: true,
+            queue: true,
+            ..self
+        }
+    }
+
+    /// The grouping of the busy time of GPUs.
+    pub fn of_gpus(self) -> Grouping {
+        Grouping {
+            queue: false,
+            ..self.of_gaps()
+        }
+    }
+}
+
+/// The ids by which the records of one file are grouped. Ids by which they are not are 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ids {
+    pub agent: u32,
+    pub queue: u32,
+    pub stream: u32,
+    pub thread: u32,
+}
+
+impl Ids {
+    pub fn of(grouping: Grouping, [agent, queue, stream, thread]: [impl Into<u32>; 4]) -> Ids {
+        let only = |is_grouped, id: u32| if is_grouped { id } else { 0 };
+        Ids {
+            // A queue is of one agent, which is a part of its name.
+            agent: only(grouping.agent || grouping.queue, agent.into()),
+            queue: only(grouping.queue, queue.into()),
+            stream: only(grouping.stream, stream.into()),
+            thread: only(grouping.thread, thread.into()),
+        }
+    }
+}
+
+/// A process and the file that it wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Process {
+    /// The number of the file on the command line, because processes on different hosts can have the same id.
+    #[serde(skip)]
+    pub number: usize,
+    pub file: String,
+    pub pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Rc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Rc<str>>,
+}
+
+impl Process {
+    pub fn of(number: usize, file: &Path, trace: &Trace) -> Process {
+        let record = trace.tables.process;
+        let text = |id: Option<u32>| trace.tables.text(id?).map(Rc::from);
+        Process {
+            number,
+            file: file.display().to_string(),
+            pid: trace.header.pid.get(),
+            host: text(record.map(|record| record.host.get())),
+            command: text(record.map(|record| record.command.get())),
+        }
+    }
+
+    fn label(&self) -> String {
+        let program = self.command.as_deref().and_then(|command| {
+            let path = command.split(' ').next()?;
+            Path::new(path).file_name()?.to_str()
+        });
+        match program {
+            Some(program) => format!("process {} ({program})", self.pid),
+            None => format!("process {}", self.pid),
+        }
+    }
+}
+
+/// The GPU or CPU of an agent. The agents of several processes can be the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Agent {
+    pub host: Option<Rc<str>>,
+    pub node: u32,
+    pub name: Rc<str>,
+}
+
+impl Agent {
+    pub fn of(id: u32, trace: &Trace) -> Agent {
+        let tables = &trace.tables;
+        let record = tables.agents.get(&id);
+        let node = trace.node(id);
+        let given = tables.names.get(&(named::AGENT, u64::from(id)));
+        let name = match given.and_then(|name| tables.text(name.text.get())) {
+            Some(name) => name.into(),
+            None if record.is_some_and(|record| record.what.get() == agent::CPU) => {
+                format!("CPU {node}")
+            }
+            None => {
+                let texts = record.map(|record| [record.product.get(), record.name.get()]);
+                let mut texts = texts.into_iter().flatten();
+                let model = texts.find_map(|id| tables.text(id));
+                format!("GPU {node} {}", model.unwrap_or("(unknown)"))
+            }
+        };
+        let host = tables.process.map(|process| process.host.get());
+        Agent {
+            host: host.and_then(|id| tables.text(id)).map(Rc::from),
+            node,
+            name: name.into(),
+        }
+    }
+}
+
+/// What the rows of a table have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Group {
+    pub process: Option<Rc<Process>>,
+    pub agent: Option<Agent>,
+    pub queue: Option<u32>,
+    /// Id and name.
+    pub stream: Option<(u32, Rc<str>)>,
+    pub thread: Option<(u32, Rc<str>)>,
+}
+
+impl Group {
+    pub fn new(grouping: Grouping, ids: Ids, process: &Rc<Process>, trace: &Trace) -> Group {
+        Group {
+            process: grouping.process.then(|| process.clone()),
+            agent: (grouping.agent || grouping.queue).then(|| Agent::of(ids.agent, trace)),
+            queue: grouping.queue.then_some(ids.queue),
+            stream: grouping
+                .stream
+                .then(|| (ids.stream, stream_name(ids.stream, trace))),
+            thread: grouping
+                .thread
+                .then(|| (ids.thread, thread_name(ids.thread, trace))),
+        }
+    }
+
+    /// Its name for people. Empty if rows are not grouped.
+    pub fn label(&self, has_hosts: bool) -> String {
+        let process = self.process.as_deref();
+        let host = match &self.agent {
+            Some(agent) => agent.host.as_deref(),
+            None => process.and_then(|process| process.host.as_deref()),
+        };
+        let parts = [
+            host.filter(|_| has_hosts).map(str::to_owned),
+            process.map(Process::label),
+            self.agent.as_ref().map(|agent| agent.name.to_string()),
+            self.queue.map(|queue| format!("queue {queue}")),
+            self.stream.as_ref().map(|(_, name)| name.to_string()),
+            self.thread.as_ref().map(|(_, name)| name.to_string()),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The name that the program gave to a stream, or else a description.
+fn stream_name(id: u32, trace: &Trace) -> Rc<str> {
+    let tables = &trace.tables;
+    let given = tables.names.get(&(named::STREAM, u64::from(id)));
+    if let Some(name) = given.and_then(|name| tables.text(name.text.get())) {
+        return name.into();
+    }
+    let record = tables.streams.get(&id);
+    match record.map(|record| (record.what.get(), record.thread.get())) {
+        _ if id == 0 => "no stream".into(),
+        Some((stream::NULL, _)) => "NULL stream".into(),
+        Some((stream::PER_THREAD, thread)) => format!("default stream of thread {thread}").into(),
+        _ => format!("stream {id}").into(),
+    }
+}
+
+fn thread_name(id: u32, trace: &Trace) -> Rc<str> {
+    let tables = &trace.tables;
+    let given = tables.names.get(&(named::THREAD, u64::from(id)));
+    match given.and_then(|name| tables.text(name.text.get())) {
+        Some(name) => format!("thread {id} ({name})").into(),
+        None => format!("thread {id}").into(),
+    }
+}

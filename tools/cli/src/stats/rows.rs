@@ -1,0 +1,271 @@
+//! The rows of the tables: the sums over all files, sorted, and with their shares.
+
+use super::groups::{Agent, Group, Process};
+use super::series::{Series, Statistics};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    Kernels,
+    Api,
+    Copies,
+    Markers,
+    Gaps,
+}
+
+impl Part {
+    pub fn noun(self) -> &'static str {
+        match self {
+            Part::Kernels => "kernels",
+            Part::Api => "API calls",
+            Part::Copies => "copies",
+            Part::Markers => "markers",
+            Part::Gaps => "gaps",
+        }
+    }
+}
+
+/// Whose times are in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The kernel, function, direction or message.
+    pub name: Rc<str>,
+    /// The type of a marker.
+    pub what: Option<&'static str>,
+    /// A kernel with which HIP copies or fills.
+    pub is_blit: bool,
+    /// Of a copy.
+    pub source: Option<Agent>,
+    /// Of a copy. For a blit kernel, the GPU on which it ran.
+    pub destination: Option<Agent>,
+}
+
+impl Subject {
+    fn named(name: Rc<str>) -> Subject {
+        Subject {
+            name,
+            what: None,
+            is_blit: false,
+            source: None,
+            destination: None,
+        }
+    }
+
+    pub fn kernel(name: Rc<str>, is_blit: bool) -> Subject {
+        Subject {
+            is_blit,
+            ..Subject::named(name)
+        }
+    }
+
+    pub fn call(name: Rc<str>) -> Subject {
+        Subject::named(name)
+    }
+
+    pub fn copy(direction: &str, source: Option<Agent>, destination: Option<Agent>) -> Subject {
+        Subject {
+            source,
+            destination,
+            ..Subject::named(direction.into())
+        }
+    }
+
+    pub fn blit_copy(name: Rc<str>, agent: Option<Agent>) -> Subject {
+        Subject {
+            is_blit: true,
+            destination: agent,
+            ..Subject::named(name)
+        }
+    }
+
+    pub fn marker(text: Rc<str>, what: &'static str) -> Subject {
+        Subject {
+            what: Some(what),
+            ..Subject::named(text)
+        }
+    }
+}
+
+/// The times of a row, and for copies the bytes.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    pub series: Series,
+    pub bytes: u128,
+}
+
+impl From<Series> for Numbers {
+    fn from(series: Series) -> Numbers {
+        Numbers { series, bytes: 0 }
+    }
+}
+
+impl Numbers {
+    fn merge(&mut self, other: Numbers) {
+        self.series.merge(other.series);
+        self.bytes += other.bytes;
+    }
+}
+
+/// The gaps of a queue, or of a GPU.
+#[derive(Debug)]
+pub struct QueueGaps {
+    pub group: Group,
+    pub all: Statistics,
+    /// By the name of the kernel that ran before.
+    pub after: HashMap<Rc<str>, Series>,
+    /// See [`super::gaps::Gaps`].
+    pub busy: u64,
+    pub uncounted: u64,
+    pub late: u64,
+    pub has_kernels: bool,
+}
+
+impl QueueGaps {
+    /// The time in which kernels ran and the gaps, in nanoseconds. Time in which it is not known what ran is not in it.
+    pub fn active(&self) -> u64 {
+        self.busy.saturating_add(self.all.total)
+    }
+
+    /// The share of the gaps in the active time, in percent.
+    pub fn idle_share(&self) -> f64 {
+        percent(self.all.total.into(), self.active().into())
+    }
+}
+
+/// The sums over all files.
+#[derive(Debug, Default)]
+pub struct Totals {
+    pub processes: Vec<Rc<Process>>,
+    /// All GPUs.
+    pub gpus: BTreeSet<Agent>,
+    rows: HashMap<Part, HashMap<(Group, Subject), Numbers>>,
+    pub queues: Vec<QueueGaps>,
+    pub gpu_gaps: Vec<QueueGaps>,
+    /// Records without times, which are in no row.
+    pub untimed: HashMap<Part, u64>,
+}
+
+/// The rows of a group, longest total time first.
+#[derive(Debug)]
+pub struct Section {
+    pub group: Group,
+    pub rows: Vec<Row>,
+    /// Number and share of the rows that `--top` left out.
+    pub left_out: (usize, f64),
+}
+
+#[derive(Debug)]
+pub struct Row {
+    pub subject: Subject,
+    pub times: Statistics,
+    pub bytes: u128,
+    /// Percentage of the time of its group.
+    pub share: f64,
+}
+
+impl Row {
+    /// Bytes per second of copy time. Copies that overlap add up, so this is how fast one copy is, and not how much a link
+    /// transferred per second. `None` if the bytes or the time are not known.
+    pub fn bandwidth(&self) -> Option<f64> {
+        let time = self.times.total;
+        (!self.subject.is_blit && time > 0).then(|| self.bytes as f64 * 1e9 / time as f64)
+    }
+
+    /// The mean number of bytes of a copy. `None` if it is not known.
+    pub fn mean_size(&self) -> Option<f64> {
+        let calls = self.times.calls.max(1);
+        (!self.subject.is_blit).then(|| self.bytes as f64 / calls as f64)
+    }
+}
+
+impl Totals {
+    pub fn add(&mut self, part: Part, group: Group, subject: Subject, numbers: Numbers) {
+        let rows = self.rows.entry(part).or_default();
+        rows.entry((group, subject)).or_default().merge(numbers);
+    }
+
+    pub fn has_rows(&self, part: Part) -> bool {
+        match part {
+            Part::Gaps => self.queues.iter().any(|queue| queue.has_kernels),
+            part => self.rows.contains_key(&part),
+        }
+    }
+
+    /// The copies are not kept apart by source and destination.
+    pub fn join_routes(&mut self) {
+        for ((group, subject), numbers) in self.rows.remove(&Part::Copies).unwrap_or_default() {
+            let subject = Subject {
+                source: None,
+                destination: None,
+                ..subject
+            };
+            self.add(Part::Copies, group, subject, numbers);
+        }
+    }
+
+    /// Whether the processes ran on several hosts.
+    pub fn has_hosts(&self) -> bool {
+        let hosts: BTreeSet<_> = self.processes.iter().map(|process| &process.host).collect();
+        hosts.len() > 1
+    }
+
+    /// The rows of a part, at most `top` of each group. The group with the longest total time is first.
+    pub fn sections(&mut self, part: Part, top: Option<usize>) -> Vec<Section> {
+        let rows = self.rows.remove(&part).unwrap_or_default();
+        let mut groups: HashMap<Group, Vec<(Subject, Numbers)>> = HashMap::new();
+        for ((group, subject), numbers) in rows {
+            groups.entry(group).or_default().push((subject, numbers));
+        }
+        let mut sections: Vec<(u128, Section)> = groups
+            .into_iter()
+            .map(|(group, rows)| section(group, rows, top))
+            .collect();
+        sections.sort_by(|(a, first), (b, second)| {
+            b.cmp(a).then_with(|| first.group.cmp(&second.group))
+        });
+        sections.into_iter().map(|(_, section)| section).collect()
+    }
+}
+
+impl QueueGaps {
+    /// The rows, by the kernels that ran before the gaps.
+    pub fn section(&mut self, top: Option<usize>) -> Section {
+        let rows = std::mem::take(&mut self.after).into_iter();
+        let rows = rows.map(|(name, series)| (Subject::kernel(name, false), series.into()));
+        section(self.group.clone(), rows.collect(), top).1
+    }
+}
+
+/// The sorted rows of a group, and their total time.
+fn section(group: Group, rows: Vec<(Subject, Numbers)>, top: Option<usize>) -> (u128, Section) {
+    let rows = rows.into_iter().map(|(subject, numbers)| Row {
+        subject,
+        times: numbers.series.statistics(),
+        bytes: numbers.bytes,
+        share: 0.0,
+    });
+    let mut rows: Vec<Row> = rows.collect();
+    let total = |rows: &[Row]| rows.iter().map(|row| u128::from(row.times.total)).sum();
+    let all = total(&rows);
+    rows.sort_by(|a, b| {
+        let by_time = Reverse(a.times.total).cmp(&Reverse(b.times.total));
+        by_time.then_with(|| a.subject.cmp(&b.subject))
+    });
+    let rest = rows.split_off(rows.len().min(top.unwrap_or(usize::MAX)));
+    for row in &mut rows {
+        row.share = percent(row.times.total.into(), all);
+    }
+    let section = Section {
+        group,
+        rows,
+        left_out: (rest.len(), percent(total(&rest), all)),
+    };
+    (all, section)
+}
+
+fn percent(part: u128, all: u128) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
+}
