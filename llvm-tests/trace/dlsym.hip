@@ -3,6 +3,7 @@
 // pointer to a recorded function equals its address. Functions that this run does not record, and lookups that fail, are as without
 // devprof, and dlerror, too.
 //
+// REQUIRES: model
 // RUN: %hip_cxx -O2 %s -o linked && %clang -x c++ -O2 -DLOADED -I%inputs %s -o loaded -lstdc++
 // RUN: ./linked > linked.alone && FileCheck %s --check-prefix=ALONE < linked.alone
 // RUN: %preload ./linked > off && diff linked.alone off

@@ -1,15 +1,12 @@
 //! The program's API calls: the one in progress on a thread, and records of those that have returned. In the steady
 //! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
-use super::fifo::{Consumer, Producer, fifo};
 use super::streams::{self, NamedStream};
+use super::thread_queues::{OwnQueue, ThreadQueues};
 use super::{clock, recording, wakeup};
-use crate::support::sync::lock;
 use crate::sys::threads;
 use std::cell::Cell;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// The recorded status of a call that ends with an exception (`hipErrorUnknown`).
 const ERROR_UNKNOWN: i32 = 999;
@@ -48,16 +45,7 @@ static STATE: AtomicU8 = AtomicU8::new(state::WAITING);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// The queue of a thread that the collector does not know yet.
-struct NewQueue {
-    calls: Consumer<CallRecord>,
-    next: *mut NewQueue,
-}
-
-/// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
-static NEW_QUEUES: AtomicPtr<NewQueue> = AtomicPtr::new(ptr::null_mut());
-/// The queues that the collector knows.
-static KNOWN_QUEUES: Mutex<Vec<Consumer<CallRecord>>> = Mutex::new(Vec::new());
+static QUEUES: ThreadQueues<CallRecord> = ThreadQueues::new();
 
 /// The API call in progress on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +59,7 @@ pub struct Current {
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { id: 0, stream: 0 }) };
     static RECORDED: Cell<u64> = const { Cell::new(0) };
-    static PRODUCER: Cell<Option<Producer<CallRecord>>> = const { Cell::new(None) };
+    static OWN_QUEUE: OwnQueue<CallRecord> = const { Cell::new(None) };
 }
 
 /// See [`state`]. With [`state::ON`], HSA's clock is available.
@@ -88,12 +76,6 @@ pub fn started() -> u64 {
 /// The API call in progress on this thread.
 pub fn current() -> Current {
     CURRENT.get()
-}
-
-/// Id of the stream of the API call in progress on this thread, 0 for none.
-#[expect(dead_code)]
-pub fn current_stream() -> u32 {
-    CURRENT.get().stream
 }
 
 /// Records calls from now on. HSA's clock is available.
@@ -187,17 +169,7 @@ impl Drop for Call {
 }
 
 fn record(call: CallRecord) {
-    let pushed = PRODUCER.try_with(|cell| {
-        // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
-        // another, which `set` drops below. Its records are collected nevertheless.
-        let mut producer = cell.take().unwrap_or_else(producer);
-        producer.push(call);
-        cell.set(Some(producer));
-    });
-    if pushed.is_err() {
-        // The thread is about to end, and its queue was destroyed.
-        producer().push(call);
-    }
+    QUEUES.push(&OWN_QUEUE, call);
     let recorded = RECORDED.get() + 1;
     RECORDED.set(recorded);
     if recorded.is_multiple_of(WAKE_INTERVAL) {
@@ -205,50 +177,15 @@ fn record(call: CallRecord) {
     }
 }
 
-/// Creates a queue that the collector will find.
-#[cold]
-fn producer() -> Producer<CallRecord> {
-    let (producer, calls) = fifo(1);
-    let next = NEW_QUEUES.load(Ordering::Relaxed);
-    let new = Box::into_raw(Box::new(NewQueue { calls, next }));
-    let mut top = next;
-    loop {
-        match NEW_QUEUES.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return producer,
-            Err(now) => top = now,
-        }
-        // SAFETY: created above and not shared yet.
-        unsafe { (*new).next = top };
-    }
-}
-
-fn known_queues() -> MutexGuard<'static, Vec<Consumer<CallRecord>>> {
-    let mut known = lock(&KNOWN_QUEUES);
-    let mut new = NEW_QUEUES.swap(ptr::null_mut(), Ordering::Acquire);
-    while !new.is_null() {
-        // SAFETY: created from a box by `producer`, and removed from the stack by the swap.
-        let taken = unsafe { Box::from_raw(new) };
-        new = taken.next;
-        known.push(taken.calls);
-    }
-    known
-}
-
 /// Whether there are records to collect.
 pub fn has_records() -> bool {
-    known_queues().iter_mut().any(|calls| !calls.is_empty())
+    QUEUES.has_entries()
 }
 
-/// Passes the records since the last call to `take`.
-pub fn collect(take: &mut impl FnMut(CallRecord)) {
-    known_queues().retain_mut(|calls| {
-        // Loaded first: once the queue is closed, everything that the thread pushed is visible.
-        let closed = calls.is_closed();
-        while let Some(call) = calls.pop() {
-            take(call);
-        }
-        !closed
-    });
+/// Passes the records since the last call to `take`. Returns how many were dropped since then.
+pub fn collect(take: &mut impl FnMut(CallRecord)) -> u64 {
+    QUEUES.collect(|(), call| call.into_iter().for_each(&mut *take));
+    QUEUES.take_dropped()
 }
 
 #[cfg(test)]
@@ -315,15 +252,13 @@ mod tests {
         threads.sort_unstable();
         threads.dedup();
         assert_eq!(threads.len(), 4);
-        // Only this thread's queue is kept.
-        assert_eq!(known_queues().len(), 1);
 
         // A call in the destructor of a thread-local variable that is destroyed after the queue.
         struct Late;
         impl Drop for Late {
             fn drop(&mut self) {
                 assert!(
-                    PRODUCER.try_with(|_| ()).is_err(),
+                    OWN_QUEUE.try_with(|_| ()).is_err(),
                     "the queue was destroyed"
                 );
                 call("late", 0);

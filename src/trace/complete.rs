@@ -552,18 +552,22 @@ impl Completer {
 
     fn record_calls(&mut self) -> usize {
         let mut recorded = 0;
-        calls::collect(&mut |call: CallRecord| {
-            self.streams.write_up_to(call.stream, &mut self.file);
+        let Self { streams, file, .. } = self;
+        let dropped = calls::collect(&mut |call: CallRecord| {
+            streams.write_up_to(call.stream, file);
             let mut record = format::Call::new(call.id, 0);
             record.start = call.start.into();
             record.end = call.end.into();
             record.thread = call.thread.into();
-            record.name = self.file.text(call.function).into();
+            record.name = file.static_text(call.function).into();
             record.status = call.status.into();
             record.stream = call.stream.into();
-            self.file.append(record, Count::DroppedCalls);
+            file.append(record, Count::DroppedCalls);
             recorded += 1;
         });
+        if dropped > 0 {
+            file.add_to_counter(Count::DroppedCalls, dropped);
+        }
         recorded
     }
 
@@ -594,6 +598,11 @@ impl Completer {
         let (what, id) = match name.action {
             Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
             Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
+            Action::NameStream => {
+                let id = name.value as u32;
+                self.streams.write_up_to(id, &mut self.file);
+                (named::STREAM, Some(id))
+            }
             _ => (named::THREAD, Some(name.thread)),
         };
         let Some(id) = id else { return };

@@ -118,7 +118,9 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         stream: current.stream,
         thread: threads::thread_id(),
     };
-    QUEUES.with(&OWN_QUEUE, |queue| queue.push(copy));
+    if !QUEUES.push(&OWN_QUEUE, copy) {
+        watch.into_iter().for_each(watched_signals::release);
+    }
     wakeup::wake_if_asleep();
 }
 
@@ -127,7 +129,8 @@ pub fn has_records() -> bool {
     QUEUES.has_entries()
 }
 
-/// Passes the copies since the last call to `take`.
-pub fn collect(take: &mut impl FnMut(Copy)) {
+/// Passes the copies since the last call to `take`. Returns how many were dropped since then.
+pub fn collect(take: &mut impl FnMut(Copy)) -> u64 {
     QUEUES.collect(|(), copy| copy.into_iter().for_each(&mut *take));
+    QUEUES.take_dropped()
 }

@@ -62,7 +62,7 @@ impl CopyRecords {
         frequency: u64,
     ) -> usize {
         let pending = &mut self.pending;
-        copies::collect(&mut |copy| {
+        let dropped = copies::collect(&mut |copy| {
             let mut number = |owner| match owner {
                 Owner::Agent(agent) => agents.find(AgentHandle(agent.0), file),
                 Owner::Host | Owner::Unknown => None,
@@ -75,6 +75,7 @@ impl CopyRecords {
                 destination,
             });
         });
+        count_dropped(file, dropped);
         let before = self.recorded;
         let mut polled = 0;
         self.pending.retain(|pending| {
@@ -110,13 +111,14 @@ impl CopyRecords {
             Owner::Agent(agent) => agents.known(AgentHandle(agent.0)),
             Owner::Host | Owner::Unknown => None,
         };
-        copies::collect(&mut |copy| {
+        let dropped = copies::collect(&mut |copy| {
             self.pending.push(Pending {
                 copy,
                 source: known(copy.call.source),
                 destination: known(copy.call.destination),
             });
         });
+        count_dropped(file, dropped);
         for pending in self.pending.drain(..) {
             let end = match pending.copy.call.completion {
                 None => End::Returned,
@@ -131,6 +133,12 @@ impl CopyRecords {
             streams.write_up_to(pending.copy.stream, file);
             write(&pending, end, self.recorded, file, agents, 0);
         }
+    }
+}
+
+fn count_dropped(file: &mut TraceFile, dropped: u64) {
+    if dropped > 0 {
+        file.add_to_counter(Count::DroppedCopies, dropped);
     }
 }
 

@@ -1,16 +1,17 @@
-//! `dlsym` of the shared library: a program that looks up a function of HIP in HIP's library gets the recorded one.
+//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets the recorded one.
 //!
 //! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
-//! that does not concern HIP jumps to it (or to the next library that defines `dlsym`). Without a trace, the exported
+//! that does not concern HIP or roctx jumps to it (or to the next library that defines `dlsym`). Without a trace, the exported
 //! function is only that jump. RTLD_DEFAULT and the program's handle need nothing else: the search finds the functions of
 //! the preloaded shared library.
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
-//! allocated unless the symbol's name begins with `hip`.
+//! allocated unless the symbol's name begins with `hip` or `roc`.
 //!
 //! Only the shared library exports it: see the feature `shared`.
 
 use super::hip_calls::{self, P};
+use super::roctx;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::{env, loader};
 use std::ffi::{CStr, c_char};
@@ -53,7 +54,7 @@ unsafe extern "C" fn first() {
     )
 }
 
-/// Jumps to the next `dlsym`, unless a symbol whose name begins with `hip` is looked up in a library.
+/// Jumps to the next `dlsym`, unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
 ///
 /// # Safety
 /// Only `devprof_dlsym` jumps here.
@@ -64,18 +65,26 @@ unsafe extern "C" fn filter() {
         "lea rax, [rdi + 1]",
         "cmp rax, 1",
         "jbe 2f",
+        "cmp byte ptr [rsi], 'r'",
+        "je 3f",
         "cmp byte ptr [rsi], 'h'",
         "jne 2f",
         "cmp byte ptr [rsi + 1], 'i'",
         "jne 2f",
         "cmp byte ptr [rsi + 2], 'p'",
         "jne 2f",
+        "4:",
         // The return address.
         "mov rdx, [rsp]",
-        "jmp {symbol_of_hip}",
+        "jmp {recorded_symbol}",
+        "3:",
+        "cmp byte ptr [rsi + 1], 'o'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 2], 'c'",
+        "je 4b",
         "2:",
         "jmp qword ptr [rip + {next}]",
-        symbol_of_hip = sym symbol_of_hip,
+        recorded_symbol = sym recorded_symbol,
         next = sym NEXT,
     )
 }
@@ -103,11 +112,17 @@ extern "C" fn find_next() -> *const () {
     target
 }
 
-/// Looks up a symbol in a library, and replaces functions of HIP.
+/// A function that devprof may record.
+enum Recorded {
+    Hip(&'static hip_calls::Function),
+    Roctx(roctx::Replacement),
+}
+
+/// Looks up a symbol in a library, and replaces functions of HIP and roctx.
 ///
 /// # Safety
 /// As for `dlsym`, with a handle that is not RTLD_DEFAULT or RTLD_NEXT, for which the caller matters.
-unsafe extern "C" fn symbol_of_hip(handle: P, name: *const c_char, caller: P) -> P {
+unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) -> P {
     let next = NEXT.load(Ordering::Relaxed);
     // SAFETY: the address of a function of this type.
     let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
@@ -117,18 +132,22 @@ unsafe extern "C" fn symbol_of_hip(handle: P, name: *const c_char, caller: P) ->
             TARGET.store(next as *mut (), Ordering::Relaxed);
             return None;
         }
-        // devprof needs HIP's own functions.
+        // devprof needs the libraries' own functions.
         if loader::are_in_same_file(caller, find_next as *const _) {
             return None;
         }
         // SAFETY: `dlsym` gets a C string.
-        let function = hip_calls::find(unsafe { CStr::from_ptr(name) })?;
-        function.prepare().then_some(function)
+        let name = unsafe { CStr::from_ptr(name) };
+        if let Some(function) = hip_calls::find(name) {
+            return function.prepare().then_some(Recorded::Hip(function));
+        }
+        roctx::prepare(name).map(Recorded::Roctx)
     });
     // SAFETY: the program's arguments.
     let found = unsafe { next(handle, name) };
     match function {
-        Some(function) if !found.is_null() => function.replace(found),
+        Some(Recorded::Hip(function)) if !found.is_null() => function.replace(found),
+        Some(Recorded::Roctx(function)) if !found.is_null() => function.of(found),
         _ => found,
     }
 }

@@ -41,6 +41,8 @@ struct Shared<T> {
     reused: AtomicU64,
     /// How many segments were ever allocated. Written by the producer.
     allocations: AtomicU64,
+    /// How many segments the consumer has read completely. Written by the consumer.
+    read: AtomicU64,
     /// The producer was dropped; everything it pushed is visible.
     closed: AtomicBool,
     /// The first segment of the queue, set when the consumer is dropped.
@@ -52,6 +54,8 @@ pub struct Producer<T: Copy + Send> {
     shared: Arc<Shared<T>>,
     segment: NonNull<Segment<T>>,
     written: usize,
+    /// How many segments were linked after the first one.
+    linked: u64,
     /// Spare segments taken from `shared`: a linked list.
     spare: *mut Segment<T>,
 }
@@ -80,6 +84,7 @@ pub fn fifo<T: Copy + Send>(segments: usize) -> (Producer<T>, Consumer<T>) {
         spare: AtomicPtr::new(ptr::null_mut()),
         reused: AtomicU64::new(0),
         allocations: AtomicU64::new(segments.max(1) as u64),
+        read: AtomicU64::new(0),
         closed: AtomicBool::new(false),
         head: AtomicPtr::new(ptr::null_mut()),
     });
@@ -96,6 +101,7 @@ pub fn fifo<T: Copy + Send>(segments: usize) -> (Producer<T>, Consumer<T>) {
         shared: shared.clone(),
         segment: first,
         written: 0,
+        linked: 0,
         spare,
     };
     let consumer = Consumer {
@@ -151,6 +157,17 @@ impl<T: Copy + Send> Producer<T> {
         segment.written.store(self.written, Ordering::Release);
     }
 
+    /// Whether `segments` segments of entries are in the queue, so that the next entry needs another segment.
+    #[inline]
+    pub fn is_full(&self, segments: u64) -> bool {
+        self.written == SEGMENT && self.has_segments(segments)
+    }
+
+    #[cold]
+    fn has_segments(&self, segments: u64) -> bool {
+        self.linked + 1 >= segments + self.shared.read.load(Ordering::Relaxed)
+    }
+
     /// Does not take the entry as an argument, so that `push` writes the entry directly into its slot.
     #[cold]
     fn link_next(&mut self) {
@@ -165,6 +182,7 @@ impl<T: Copy + Send> Producer<T> {
             .store(next.as_ptr(), Ordering::Release);
         self.segment = next;
         self.written = 0;
+        self.linked += 1;
     }
 
     fn empty_segment(&mut self) -> NonNull<Segment<T>> {
@@ -241,6 +259,7 @@ impl<T: Copy + Send> Consumer<T> {
                 return false;
             };
             let read = std::mem::replace(&mut self.segment, next);
+            increment(&self.shared.read);
             self.return_segment(read);
             self.read = 0;
         }
@@ -374,6 +393,22 @@ mod tests {
             producer.push(n);
         }
         assert_eq!(consumer.allocations(), 1000);
+    }
+
+    #[test]
+    fn a_queue_is_full_until_a_segment_was_read() {
+        let (mut producer, mut consumer) = fifo(1);
+        for n in 0..3 * SEGMENT {
+            assert!(!producer.is_full(3));
+            producer.push(n);
+        }
+        assert!(producer.is_full(3) && !producer.is_full(4));
+        for _ in 0..=SEGMENT {
+            consumer.pop();
+        }
+        assert!(!producer.is_full(3));
+        producer.push(0);
+        assert!(!producer.is_full(3));
     }
 
     #[test]

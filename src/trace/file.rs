@@ -42,6 +42,8 @@ pub struct TraceFile {
     messages: Messages,
     /// The id of the last text.
     last_text: u32,
+    /// Addresses and lengths of static texts, and their ids.
+    static_texts: [((usize, usize), u32); 64],
     full_since: Option<Instant>,
     /// The result of the last length check; reset when records are published.
     length: Length,
@@ -162,6 +164,7 @@ impl TraceFile {
             texts: HashMap::new(),
             messages: Messages::default(),
             last_text: 0,
+            static_texts: [((0, 0), 0); 64],
             full_since: None,
             length: Length::Unchecked,
             deferred: VecDeque::new(),
@@ -327,6 +330,16 @@ impl TraceFile {
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
         self.check_length() && self.full_since.is_none() && self.deferred.is_empty()
+    }
+
+    /// As [`TraceFile::text`], faster for texts that occur often.
+    pub fn static_text(&mut self, text: &'static str) -> u32 {
+        let location = (text.as_ptr() as usize, text.len());
+        let slot = location.0 / 8 % self.static_texts.len();
+        if self.static_texts[slot].0 != location {
+            self.static_texts[slot] = (location, self.text(text));
+        }
+        self.static_texts[slot].1
     }
 
     /// Truncates the file after its last record and marks it as closed. Records can be appended again.

@@ -29,6 +29,8 @@ pub enum Action {
     NameAgent,
     /// `value`: HIP's number of the device.
     NameDevice,
+    /// `value`: the stream's id.
+    NameStream,
     /// More bytes of the text of the preceding entry.
     More,
 }
@@ -184,7 +186,7 @@ impl Ranges {
                     self.ends.insert(entry.value, (End::of(&entry), self.round));
                 }
             },
-            Action::NameThread | Action::NameAgent | Action::NameDevice => {
+            Action::NameThread | Action::NameAgent | Action::NameDevice | Action::NameStream => {
                 match file_text(file, &text) {
                     Some(text) => self.names.push(Named {
                         action: entry.action,

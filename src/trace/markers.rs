@@ -101,7 +101,7 @@ pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
         length: text.len() as u16,
         text: [0; PIECE],
     };
-    QUEUES.with(&PRODUCER, |producer| {
+    let was_pushed = QUEUES.with(&PRODUCER, |producer| {
         let first = text.len().min(PIECE);
         entry.text[..first].copy_from_slice(&text[..first]);
         producer.push(entry);
@@ -114,7 +114,7 @@ pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
     if pushed.is_multiple_of(WAKE_INTERVAL) {
         wakeup::wake_if_asleep();
     }
-    true
+    was_pushed
 }
 
 #[cold]
@@ -145,7 +145,7 @@ pub fn has_records() -> bool {
 pub fn collect(take: impl FnMut(&mut ThreadRanges, Option<Entry>)) -> u64 {
     EARLY.store(0, Ordering::Relaxed);
     QUEUES.collect(take);
-    DROPPED.swap(0, Ordering::Relaxed)
+    DROPPED.swap(0, Ordering::Relaxed) + QUEUES.take_dropped()
 }
 
 /// Calls `work` with the state of each thread.

@@ -8,12 +8,13 @@
 //! nesting from 0, and -1 for a pop without a push; ids of ranges from 1; 0 for everything else.
 
 use super::marker_ranges::{Action, MAX_TEXT};
+use super::streams::{self, NamedStream};
 use super::{markers, session};
 use crate::gpu::hsa::hip;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
 use crate::sys::threads;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -63,7 +64,7 @@ macro_rules! functions {
                 /// The requirements are those of roctx's function.
                 #[unsafe(naked)]
                 #[unsafe(export_name = stringify!($name))]
-                unsafe extern "C" fn exported($(_: $type),*) -> $result {
+                pub unsafe extern "C" fn exported($(_: $type),*) -> $result {
                     std::arch::naked_asm!("jmp qword ptr [rip + {slot}]", slot = sym SLOT)
                 }
 
@@ -93,8 +94,8 @@ macro_rules! functions {
             let settings = settings();
             let is_traced = !settings.disabled && settings.trace.is_some();
             $({
-                const SYMBOL: &std::ffi::CStr =
-                    match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                const SYMBOL: &CStr =
+                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                         Ok(symbol) => symbol,
                         Err(_) => panic!("a symbol contains a NUL byte"),
                     };
@@ -111,7 +112,39 @@ macro_rules! functions {
                 $name::SLOT.store(target, Ordering::Release);
             })*
         }
+
+        /// Prepares [`Replacement::of`] for a function of roctx, which must not use the dynamic loader. `None`: roctx has no
+        /// function of this name.
+        pub fn prepare(symbol: &CStr) -> Option<Replacement> {
+            $(if symbol.to_bytes() == stringify!($name).as_bytes() {
+                resolve();
+                return Some(Replacement {
+                    slot: &$name::SLOT,
+                    real: $name::REAL.load(Ordering::Acquire),
+                    exported: $name::exported as $name::Function as *mut (),
+                });
+            })*
+            None
+        }
     };
+}
+
+/// What a lookup of a function of roctx in a library returns.
+pub struct Replacement {
+    slot: &'static AtomicPtr<()>,
+    real: *mut (),
+    exported: *mut (),
+}
+
+impl Replacement {
+    /// The exported function if `found` is the library's function and calls of it are recorded, otherwise `found`.
+    pub fn of(&self, found: *mut c_void) -> *mut c_void {
+        let is_recorded = self.slot.load(Ordering::Acquire) != self.real;
+        match self.real == found.cast() && is_recorded {
+            true => self.exported.cast(),
+            false => found,
+        }
+    }
 }
 
 functions! {
@@ -290,6 +323,11 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxNameHipStream(name: Text, stream: *const c_void) -> c_int {
+        guarded(Cost::Markers, (), || {
+            let stream = streams::id(NamedStream::of(stream.cast_mut()));
+            // SAFETY: the caller's argument.
+            markers::record(Action::NameStream, stream.into(), unsafe { bytes(name) });
+        });
         // SAFETY: the caller's arguments.
         unsafe {
             super::roctxNameHipStream::real().unwrap_or(own::roctxNameHipStream)(name, stream)

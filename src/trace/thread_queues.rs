@@ -5,9 +5,13 @@ use super::fifo::{Consumer, Producer, fifo};
 use crate::support::sync::lock;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::LocalKey;
+
+/// How many segments of entries a thread's queue can contain (1,048,576 entries). If the completion thread is so far
+/// behind, further entries are dropped and counted.
+const MAX_SEGMENTS: u64 = 4096;
 
 /// A thread's own queue, a thread-local variable.
 pub type OwnQueue<T> = Cell<Option<Producer<T>>>;
@@ -17,6 +21,7 @@ pub struct ThreadQueues<T: Copy + Send, S = ()> {
     /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
     new: AtomicPtr<NewQueue<T>>,
     known: Mutex<Vec<(Consumer<T>, S)>>,
+    dropped: AtomicU64,
 }
 
 struct NewQueue<T: Copy + Send> {
@@ -29,27 +34,53 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
         ThreadQueues {
             new: AtomicPtr::new(ptr::null_mut()),
             known: Mutex::new(Vec::new()),
+            dropped: AtomicU64::new(0),
         }
     }
 
-    /// Calls `push` with the calling thread's queue.
+    /// Adds an entry. False: it was dropped, because the queue is full.
+    #[inline]
+    pub fn push(&self, own: &'static LocalKey<OwnQueue<T>>, entry: T) -> bool {
+        self.with(own, |producer| producer.push(entry))
+    }
+
+    /// Calls `push`, which adds entries that belong together, with the calling thread's queue. False: they were dropped,
+    /// because the queue is full.
     #[inline]
     pub fn with(
         &self,
         own: &'static LocalKey<OwnQueue<T>>,
         mut push: impl FnMut(&mut Producer<T>),
-    ) {
+    ) -> bool {
+        let mut is_full = false;
         let pushed = own.try_with(|cell| {
             // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
             // another, which `set` drops below. Its entries are collected nevertheless.
             let mut producer = cell.take().unwrap_or_else(|| self.producer());
-            push(&mut producer);
+            is_full = producer.is_full(MAX_SEGMENTS);
+            if !is_full {
+                push(&mut producer);
+            }
             cell.set(Some(producer));
         });
         if pushed.is_err() {
             // The thread is about to end, and its queue was destroyed.
             push(&mut self.producer());
         }
+        if is_full {
+            self.count_dropped();
+        }
+        !is_full
+    }
+
+    #[cold]
+    fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often a queue was full since the last call.
+    pub fn take_dropped(&self) -> u64 {
+        self.dropped.swap(0, Ordering::Relaxed)
     }
 
     /// Creates a queue that the collector will find.
@@ -126,19 +157,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_full_queue_drops_entries_and_counts_them() {
+        static QUEUES: ThreadQueues<u8> = ThreadQueues::new();
+        thread_local! {
+            static OWN: OwnQueue<u8> = const { Cell::new(None) };
+        }
+        let space = MAX_SEGMENTS as usize * super::super::fifo::SEGMENT;
+        assert!((0..space).all(|_| QUEUES.push(&OWN, 1)));
+        assert!(!QUEUES.push(&OWN, 1) && !QUEUES.push(&OWN, 1));
+        let mut taken = 0;
+        QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
+        assert_eq!((taken, QUEUES.take_dropped()), (space, 2));
+        assert!(QUEUES.push(&OWN, 1));
+        assert_eq!(QUEUES.take_dropped(), 0);
+    }
+
+    #[test]
     fn each_thread_has_one_queue_until_it_ends() {
         static QUEUES: ThreadQueues<u64, u64> = ThreadQueues::new();
         thread_local! {
             static OWN: OwnQueue<u64> = const { Cell::new(None) };
         }
-        let push = |value| QUEUES.with(&OWN, |producer| producer.push(value));
+        let push = |value| QUEUES.push(&OWN, value);
         push(1);
         push(2);
         assert!(QUEUES.has_entries());
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(move || {
-                    (0..1000).for_each(|_| QUEUES.with(&OWN, |producer| producer.push(10)));
+                    (0..1000).for_each(|_| assert!(QUEUES.push(&OWN, 10)));
                 })
             })
             .collect();

@@ -196,13 +196,12 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
     }
 }
 
-/// Reports the records that are in no row. [`source::read`] reports dispatches.
+/// Reports the records that are in no row. [`source::read`] reports dispatches and copies.
 fn warn_about_untimed(parts: &[Part], totals: &Totals, console: &mut Console) {
     for part in parts {
         let (noun, why) = match part {
-            Part::Kernels | Part::Gaps => continue,
+            Part::Kernels | Part::Gaps | Part::Copies => continue,
             Part::Api => ("API call", "with an end before the start"),
-            Part::Copies => ("copy", "without times"),
             Part::Markers => ("range", "that did not end"),
         };
         if let Some(&count) = totals.untimed.get(part) {

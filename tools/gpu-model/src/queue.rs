@@ -86,6 +86,8 @@ pub enum Error {
     },
 }
 
+const THREAD_NAME: &str = "gpu-model queue";
+
 struct Shared {
     gpu: Arc<Gpu>,
     host: Arc<dyn Host>,
@@ -117,7 +119,8 @@ impl Queue {
             overlapped: AtomicUsize::new(0),
             threads: Mutex::default(),
         });
-        shared.start_thread(None)?;
+        let processed = shared.clone();
+        shared.add_thread(thread::spawn(THREAD_NAME, move || processed.process(None))?);
         Ok(Queue { shared })
     }
 
@@ -145,17 +148,17 @@ impl Shared {
         self.stop.load(Acquire)
     }
 
-    /// Starts a thread that processes the queue from packet `next` on, or from its read index.
-    fn start_thread(self: &Arc<Self>, next: Option<u64>) -> io::Result<()> {
+    /// Processes the queue from packet `next` on, or from its read index. The work of one of the queue's threads.
+    fn process(self: Arc<Self>, next: Option<u64>) {
+        if let Err(error) = Processor::new(self.clone()).run(next) {
+            self.host.failed(&error);
+        }
+    }
+
+    fn add_thread(&self, thread: JoinHandle<()>) {
         let mut threads = lock(&self.threads);
         threads.retain(|thread| !thread.is_finished());
-        let shared = self.clone();
-        threads.push(thread::spawn("gpu-model queue", move || {
-            if let Err(error) = Processor::new(shared.clone()).run(next) {
-                shared.host.failed(&error);
-            }
-        })?);
-        Ok(())
+        threads.push(thread);
     }
 
     fn take_thread(&self) -> Option<JoinHandle<()>> {
@@ -494,7 +497,7 @@ impl Processor {
     }
 
     /// While the kernel of the packet at `address` is running: if the next packet is a kernel without the barrier bit,
-    /// another thread takes over the queue. Returns whether it does.
+    /// another thread takes over the queue, if one has started. Returns whether it does.
     fn hand_over(&mut self, address: u64) -> Result<bool, Failure> {
         let info = self.shared.info;
         let next = self.next + 1;
@@ -507,11 +510,14 @@ impl Processor {
         if header as u8 != packet::KERNEL_DISPATCH || packet::has_barrier_bit(header) {
             return Ok(false);
         }
+        let Some(thread) = thread::optional() else {
+            return Ok(false);
+        };
         self.consume(address)?;
         self.shared.overlapped.fetch_add(1, AcqRel);
+        let processed = self.shared.clone();
         self.shared
-            .start_thread(Some(next))
-            .map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))?;
+            .add_thread(thread.run(THREAD_NAME, move || processed.process(Some(next))));
         Ok(true)
     }
 

@@ -503,10 +503,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
 fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     let trace = written("stats-copies", &records());
     let (report, stderr) = stats(&[&trace], &["--copies"]);
-    assert!(
-        stderr.contains("1 copy without times: left out"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("1 copy without times"), "{stderr}");
     let columns = [
         "name",
         "source",
@@ -604,6 +601,17 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
         let (kind, id) = (bytes[4], bytes[8]);
         kind != tracefile::format::kind::DISPATCH as u8 || id != 4
     });
+    for bytes in &mut records {
+        if bytes[4] == tracefile::format::kind::COPY as u8 {
+            let mut copy = MemoryCopy::read_from_bytes(bytes).unwrap();
+            for agent in [&mut copy.source, &mut copy.destination] {
+                if agent.get() == 2 {
+                    agent.set(1);
+                }
+            }
+            *bytes = copy.seal();
+        }
+    }
     let trace = written("stats-copies-one", &records);
     let (report, _) = stats(&[&trace], &["--copies"]);
     let expected = json!([
