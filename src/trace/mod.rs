@@ -1,4 +1,5 @@
-//! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times.
+//! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times. On request
+//! also all other API calls, copies of memory and the program's markers.
 //!
 //! The stages of a dispatch and their modules:
 //!
@@ -11,6 +12,7 @@
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
 //! | the program's own completion signals | [`watched_signals`] |
 //! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
+//! | the records of streams | [`stream_records`] |
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
 //!
