@@ -9,6 +9,7 @@ use tracefile::format::{
     Agent, Call, Dispatch, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Process, RECORD_SIZE,
     Record, Recording, Stream, agent, direction, flag, marker, named, pieces, stream,
 };
+use zerocopy::FromBytes;
 
 #[test]
 fn kernels_are_sorted_by_total_time_without_dispatches_that_have_no_duration() {
@@ -503,7 +504,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
 fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     let trace = written("stats-copies", &records());
     let (report, stderr) = stats(&[&trace], &["--copies"]);
-    assert!(stderr.contains("1 copy without times"), "{stderr}");
+    assert!(stderr.contains("1 copy without an observed end"), "{stderr}");
     let columns = [
         "name",
         "source",
