@@ -434,7 +434,7 @@ mod tests {
         let function = size_of::<usize>();
         assert_eq!(
             size_of::<CoreApiPrefix>(),
-            offset_of!(CoreApiTable, hsa_executable_freeze) + function
+            offset_of!(CoreApiTable, hsa_signal_silent_store_screlease) + function
         );
         assert_eq!(
             size_of::<AmdExtPrefix>(),
