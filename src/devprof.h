@@ -2,13 +2,14 @@
  * and when code objects are unloaded.
  *
  * Link with libdevprof.a or libdevprof.so (`pkg-config devprof`, CMake's devprof::devprof). Or define DEVPROF_OPTIONAL
- * before including this file, and run the program with or without devprof (`devprof run`). Without devprof, the functions
- * are then null pointers, and devprof_collect, devprof_reset and the functions for traces do nothing and return 0.
+ * before including this file, and run the program with or without devprof (`devprof run`). Without devprof, the
+ * functions are then null pointers, and devprof_collect, devprof_reset and the functions for traces do nothing and
+ * return 0.
  *
  * Each function may be called on any thread, at any time from the start of main to the end of the process. Concurrent
- * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA or
- * HIP; if HSA is not initialized, or in a child that was forked while it was, they do nothing and return 0. Losses are
- * reported on stderr, one per line. */
+ * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA
+ * or HIP; if HSA is not initialized (except devprof_trace_start and devprof_trace_stop), or in a child that was forked
+ * while it was, they do nothing and return 0. Losses are reported on stderr, one per line. */
 #ifndef DEVPROF_H
 #define DEVPROF_H
 
@@ -33,8 +34,8 @@ extern "C" {
  * at the time limit. Everything else is written. */
 DEVPROF_API int __llvm_profile_hip_collect_device_data(void);
 
-/* Waits for running kernels, as above, and resets the counters of all loaded code objects. Earlier counts are discarded;
- * files that were already written stay unchanged.
+/* Waits for running kernels, as above, and resets the counters of all loaded code objects. Earlier counts are
+ * discarded; files that were already written stay unchanged.
  * Returns 0, or -1 if counters could not be reset. */
 DEVPROF_API int devprof_reset_counters(void);
 
@@ -44,16 +45,16 @@ DEVPROF_API int devprof_reset_counters(void);
 DEVPROF_API void __wrap___llvm_profile_reset_counters(void);
 
 /* Start and stop the recording of the trace (DEVPROF_TRACE), if there is one. It records until it is stopped, unless it
- * begins stopped (DEVPROF_TRACE_STOPPED, DEVPROF_TRACE_START_AFTER). Both functions act at once and for all threads: what
- * was submitted before a stop is recorded, even if it completes later. They also have an effect before HSA is initialized.
- * The trace is recorded by the shared library; a program that is linked with the archive controls it, too.
- * Return 0, also if there is no trace or nothing changes, or -1 if another version of devprof in the process may have the
- * trace. */
+ * begins stopped (DEVPROF_TRACE_STOPPED, DEVPROF_TRACE_START_AFTER). Both functions act at once and for all threads:
+ * what was submitted before a stop is recorded, even if it completes later. They also have an effect before HSA is
+ * initialized. The trace is recorded by the shared library; a program that is linked with the archive controls it, too.
+ * Return 0, also if there is no trace or nothing changes, or -1 if another version of devprof in the process may have
+ * the trace. */
 DEVPROF_API int devprof_trace_start(void);
 DEVPROF_API int devprof_trace_stop(void);
 
-/* Waits (at most DEVPROF_SYNC_MS milliseconds) until everything that was submitted before this call is complete, recorded
- * and visible to other processes that read the trace.
+/* Waits (at most DEVPROF_SYNC_MS milliseconds) until everything that was submitted before this call is complete,
+ * recorded and visible to other processes that read the trace.
  * Returns 0, also if there is no trace, or -1 if something is missing in the file. */
 DEVPROF_API int devprof_trace_flush(void);
 

@@ -29,7 +29,8 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// An agent's number for [`Agents::get`]. Records the agent at its first use. `None`: it is neither a GPU nor a CPU.
+    /// An agent's number for [`Agents::get`]. Records the agent at its first use. `None`: it is neither a GPU nor a
+    /// CPU.
     pub fn find(&mut self, handle: AgentHandle, file: &mut TraceFile) -> Option<usize> {
         if let Some(number) = self.known(handle) {
             return Some(number);

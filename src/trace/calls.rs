@@ -116,8 +116,8 @@ pub struct Call {
     pub status: i32,
 }
 
-/// Begins a call of `function` on this thread, for `stream`. `None`: calls are not recorded now, or the call is nested in
-/// another one.
+/// Begins a call of `function` on this thread, for `stream`. `None`: calls are not recorded now, or the call is nested
+/// in another one.
 #[inline]
 pub fn begin(function: &'static str, stream: NamedStream) -> Option<Call> {
     let state = STATE.load(Ordering::Acquire);

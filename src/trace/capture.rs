@@ -5,12 +5,13 @@
 //!
 //! This wait cannot deadlock, whatever locks the launching thread holds: ROCr's lock of this queue, perhaps the lock of
 //! the doorbell ([`crate::gpu::hsa::doorbell`]), and the program's own. The completion thread takes the completer's
-//! lock, and under it the locks of the scheduled queues, the destroyed signals, the API calls and the new streams, whose
-//! other holders never wait, and those that ROCr takes to create signals. While other threads hold the completer's lock, they do not
-//! ring doorbells, take locks of queues or doorbells, or wait for signals: they create or destroy queues, freeze
-//! executables or shut HSA down only before they take the lock or after they have released it. A separate thread
-//! submits the packets withheld at doorbells. That thread and the completion thread block POSIX signals. If HSA is shut
-//! down or the process ends during the wait, the wait ends without a signal ([`Shared::stopped`]).
+//! lock, and under it the locks of the scheduled queues, the destroyed signals, the API calls, the copies, the markers
+//! and the new streams, whose other holders never wait, and those that ROCr takes to create signals. While other
+//! threads hold the completer's lock, they do not ring doorbells, take locks of queues or doorbells, or wait for
+//! signals: they create or destroy queues, freeze executables or shut HSA down only before they take the lock or after
+//! they have released it. A separate thread submits the packets withheld at doorbells. That thread and the completion
+//! thread block POSIX signals. If HSA is shut down or the process ends during the wait, the wait ends without a signal
+//! ([`Shared::stopped`]).
 
 use super::in_flight::{Entry, LaunchSide};
 use super::kernel_index;
@@ -122,8 +123,8 @@ impl Capture {
 
     /// Processes a batch of packets with their indices in the program's queue. Returns the packets to write instead.
     ///
-    /// A dispatch is recorded if its slot was reserved while the recording was on, or if the recording is on now and the
-    /// reservation was not recorded.
+    /// A dispatch is recorded if its slot was reserved while the recording was on, or if the recording is on now and
+    /// the reservation was not recorded.
     pub fn process(&mut self, batch: &mut dyn Iterator<Item = (u64, Packet)>) -> &[Packet] {
         self.output.clear();
         let is_on = recording::is_on();
@@ -314,9 +315,9 @@ impl Capture {
     }
 }
 
-/// For a program's completion signal that cannot be watched: the barrier packet that waits for devprof's signal of a kernel and completes the program's signal. It does not wait
-/// for other packets. It acquires and releases with the kernel's release scope, as if the kernel itself had completed
-/// the program's signal.
+/// The barrier packet that waits for devprof's signal of a kernel, and completes the program's signal, which cannot be
+/// watched. It does not wait for other packets. It acquires and releases with the kernel's release scope, as if the
+/// kernel itself had completed the program's signal.
 fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;

@@ -1,5 +1,6 @@
 //! Processes complete dispatches: reads and checks their times, writes their records and returns their signals to the
-//! pool. The [`Completer`] is used under one lock, mostly by the completion thread.
+//! pool. Also collects API calls, copies and markers, and records the state of the recording. The [`Completer`] is used
+//! under one lock, mostly by the completion thread.
 
 use super::agents::{Agent, Agents};
 use super::calls::{self, CallRecord};
@@ -99,14 +100,14 @@ pub struct Completer {
     /// Signals that are in no queue's pool and in no packet.
     unused_signals: Vec<SignalHandle>,
     ranges: Ranges,
-    /// Whether the last record of the recording's state says that it is on. Without a record, it is.
+    /// Whether the recording is on according to the last record of its state. Without a record, it is on.
     recorded_on: bool,
     next_switch: u64,
     /// When the trace began.
     began: u64,
     /// When to switch the recording, and whether it is on from then on.
     timer: Option<(Instant, bool)>,
-    /// [`Tracing::duration`]
+    /// See [`Tracing::duration`].
     duration: Option<Duration>,
 }
 
@@ -188,7 +189,7 @@ impl Completer {
         }
         self.recorded_on = is_on;
         if self.next_switch == 1 && time > self.began {
-            // Otherwise the first record would say that the trace began stopped.
+            // Otherwise the first record would mean that the trace began stopped.
             self.write_state(self.began, !is_on);
         }
         self.write_state(time, is_on);
@@ -243,7 +244,8 @@ impl Completer {
             .collect()
     }
 
-    /// Whether the entries that [`Completer::pushed`] has counted, and the copies submitted before `time`, were processed.
+    /// Whether the entries that [`Completer::pushed`] has counted, and the copies submitted before `time`, were
+    /// processed.
     pub fn has_processed(&self, pushed: &[(u32, u64)], time: u64) -> bool {
         self.copies.are_recorded_until(time)
             && pushed.iter().all(|&(id, count)| {
@@ -405,8 +407,8 @@ impl Completer {
         scheduled.clear();
     }
 
-    /// Processes the polled queues and the API calls. `destroyed`: signals that the program has destroyed, and when.
-    /// Their kernels were complete by then.
+    /// Processes the polled queues, the API calls, the markers and the copies. `destroyed`: signals that the program
+    /// has destroyed, and when. Their kernels were complete by then.
     pub fn poll(&mut self, destroyed: &mut Vec<(SignalHandle, u64)>) -> PollResult {
         let mut result = PollResult::default();
         self.destroyed.append(destroyed);
@@ -631,8 +633,8 @@ impl Completer {
         self.queues.values_mut().any(busy) || self.copies.is_busy()
     }
 
-    /// Stops using HSA and closes the file. Records dispatches and copies in flight as unfinished. The next call does the
-    /// same for later ones.
+    /// Stops using HSA and closes the file. Records dispatches and copies in flight as unfinished. The next call does
+    /// the same for later ones.
     pub fn stop(&mut self) {
         let ids: Vec<u32> = self.queues.keys().copied().collect();
         for id in ids {
@@ -673,7 +675,8 @@ impl Completer {
         }
     }
 
-    /// The times of the kernel in whose packet devprof replaced the program's completion signal `signal`.
+    /// The times, in ticks of the system clock, of the kernel in whose packet devprof replaced the program's completion
+    /// signal `signal`.
     pub fn program_signal_time(&self, signal: SignalHandle) -> Option<DispatchTime> {
         self.program_signal_times.get(&signal)?.time
     }

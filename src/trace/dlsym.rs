@@ -1,9 +1,9 @@
-//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets the recorded one.
+//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets devprof's.
 //!
 //! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
-//! that does not concern HIP or roctx jumps to it (or to the next library that defines `dlsym`). Without a trace, the exported
-//! function is only that jump. RTLD_DEFAULT and the program's handle need nothing else: the search finds the functions of
-//! the preloaded shared library.
+//! that does not concern HIP or roctx jumps to it (or to the next library that defines `dlsym`). Without a trace, the
+//! exported function is only that jump. RTLD_DEFAULT and the program's handle need nothing else: the search finds the
+//! functions of the preloaded shared library.
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
 //! allocated unless the symbol's name begins with `hip` or `roc`.
@@ -107,7 +107,7 @@ extern "C" fn find_next() -> *const () {
         // The next call decides.
         None => return next.cast(),
     };
-    // Release: who jumps to `filter` finds `NEXT`.
+    // Release: a thread that jumps to `filter` finds `NEXT`.
     TARGET.store(target, Ordering::Release);
     target
 }

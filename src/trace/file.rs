@@ -47,8 +47,8 @@ pub struct TraceFile {
     full_since: Option<Instant>,
     /// The result of the last length check; reset when records are published.
     length: Length,
-    /// Names, kernels, queues and agents that could not be written because the disk was full. Later records may refer
-    /// to them, so they are written later. Until then they count as dropped.
+    /// Records with the counter [`Count::DroppedOthers`] that could not be written because the disk was full. Later
+    /// records may refer to them, so they are written later. Until then they count as dropped.
     deferred: VecDeque<[u8; RECORD_SIZE]>,
 }
 
@@ -313,8 +313,8 @@ impl TraceFile {
         self.last_text
     }
 
-    /// As [`TraceFile::text`], for texts of which every one may be different: only the last ones are kept, so a text may be
-    /// written several times. `None` if there is no space in the file.
+    /// As [`TraceFile::text`], for texts of which every one may be different: only the last ones are kept, so a text
+    /// may be written several times. `None` if there is no space in the file.
     pub fn message(&mut self, text: &str) -> Option<u32> {
         if let Some(id) = self.messages.find(text) {
             return Some(id);

@@ -6,8 +6,8 @@
 //! record the function, so that a call costs only the jump; otherwise to a function that records the call and calls
 //! HIP's.
 //!
-//! They have HIP's names only in the shared library (the feature `shared`). The archive must not define them, because its
-//! weak references to HIP's functions would find them.
+//! They have HIP's names only in the shared library (the feature `shared`). The archive must not define them, because
+//! its weak references to HIP's functions would find them.
 
 use super::calls::{self, Call};
 use super::hip_functions::hip_functions;
@@ -178,7 +178,7 @@ pub fn find(symbol: &CStr) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// Finds HIP's function and sets the target. Returns the target; `None` if HIP is not loaded, nothing is set then.
+    /// Finds HIP's function and sets the target. Returns the target; `None`: HIP is not loaded, and nothing was set.
     #[cold]
     fn resolve(&self) -> Option<*mut ()> {
         let function = guarded(Cost::Dispatches, None, || hip::function(self.symbol))?;
@@ -356,7 +356,7 @@ macro_rules! functions {
         $name:ident $(= $symbol:literal is $called:literal)? ($($arg:ident: $type:ty),*) $(-> $returned:ident)?
         $([$work:ident])? $(with $config:ident)? $(on $stream:expr)? $(, then $after:expr)?;
     )*) => {
-        /// Positions in [`FUNCTIONS`].
+        /// Indices in [`FUNCTIONS`].
         #[expect(non_camel_case_types)]
         enum Index {
             $($name,)*

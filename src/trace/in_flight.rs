@@ -3,12 +3,12 @@
 //! side locks or waits for the other. ROCr serializes the launching side.
 //!
 //! A packet with a completion signal of the program keeps it if possible ([`super::watched_signals`]). Otherwise it
-//! completes devprof's signal. The life of such a signal: the completion thread creates it and adds it to the pool, the launching thread takes it for a
-//! dispatch, the GPU decrements it, the completion thread reads it and returns it to the pool. If devprof's signal
-//! has replaced one of the program, devprof's signal has one more reader: the barrier packet after the kernel, which waits for
-//! devprof's signal and then completes the program's. A packet processor starts no packet before the preceding barrier
-//! packets are complete. Therefore such a signal returns to the pool when a dispatch after the barrier packet is
-//! observed to be complete, or when the queue is destroyed.
+//! completes devprof's signal. The life of such a signal: the completion thread creates it and adds it to the pool, the
+//! launching thread takes it for a dispatch, the GPU decrements it, the completion thread reads it and returns it to
+//! the pool. If devprof's signal has replaced one of the program, devprof's signal has one more reader: the barrier
+//! packet after the kernel, which waits for devprof's signal and then completes the program's. A packet processor
+//! starts no packet before the preceding barrier packets are complete. Therefore such a signal returns to the pool when
+//! a dispatch after the barrier packet is observed to be complete, or when the queue is destroyed.
 
 use super::fifo::{Consumer, Producer, fifo};
 use super::watched_signals::{Completed, Watch};

@@ -12,6 +12,7 @@ use tracefile::format::{Count, Marker, Record, flag, marker};
 pub const MAX_TEXT: usize = 4096;
 /// Bytes of a text in one entry, so that an entry fills a cache line.
 pub const PIECE: usize = 40;
+
 /// What a thread has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -36,7 +37,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the end of a range is meant. It is worth nothing without the beginning.
+    /// Whether it ends a range. An end without its beginning is ignored.
     pub fn ends(self) -> bool {
         matches!(self, Action::Pop | Action::Stop)
     }
@@ -126,7 +127,8 @@ pub struct Named {
 pub struct Ranges {
     /// The process ranges that have not ended, by id.
     open: HashMap<u64, Open>,
-    /// Ends of process ranges whose beginning was not collected yet, by id, and the rounds in which they were collected.
+    /// Ends of process ranges whose beginning was not collected yet, by id, and the rounds in which they were
+    /// collected.
     ends: HashMap<u64, (End, u64)>,
     round: u64,
     /// Id of the last marker.

@@ -1,6 +1,7 @@
-//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes records of it.
+//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes records of
+//! it.
 //!
-//! A marker takes the time of one reading of the clock and a copy of its message: no lock, no allocation and no system
+//! A marker costs one read of the clock and a copy of its message: no lock, no allocation and no system
 //! call in the steady state. A message that does not fit into an entry continues in the next ones.
 
 use super::calls::{self, state};
@@ -18,7 +19,7 @@ const WAKE_INTERVAL: u32 = 256;
 const MAX_EARLY: u64 = 65_536;
 
 static QUEUES: ThreadQueues<Entry, ThreadRanges> = ThreadQueues::new();
-/// Entries since HSA was last initialized or shut down, while it was not initialized.
+/// The number of entries made while HSA was not initialized, since the last [`collect`].
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
@@ -76,7 +77,8 @@ pub fn push_unrecorded() -> u32 {
     levels.depth
 }
 
-/// Records an action, unless the recording is stopped and it is not the end of a range. Returns whether it was recorded.
+/// Records an action, unless the recording is stopped and it is not the end of a range. Returns whether it was
+/// recorded.
 #[inline]
 pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
     if !recording::is_on() && !action.ends() {

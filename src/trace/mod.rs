@@ -1,5 +1,5 @@
-//! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times. On request
-//! also all other API calls, copies of memory and the program's markers.
+//! The trace (`DEVPROF_TRACE`): all kernel dispatches and the API calls that launched them, with their times. On
+//! request also all other API calls, copies of memory and the program's markers.
 //!
 //! The stages of a dispatch and their modules:
 //!
@@ -16,8 +16,8 @@
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
 //!
-//! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to the
-//! completion thread ([`thread_queues`]), and [`marker_ranges`] makes records of them.
+//! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to
+//! the completion thread ([`thread_queues`]), and [`marker_ranges`] makes records of them.
 //!
 //! [`session`] manages the trace of this process from its start to its end.
 

@@ -1,4 +1,4 @@
-//! A flag that says whether the completion thread polls a queue. The launching thread schedules the queue; the
+//! A flag: whether the completion thread polls a queue. The launching thread schedules the queue; the
 //! completion thread unschedules it after some time without entries. A queue that is not scheduled must have no
 //! entries.
 

@@ -6,11 +6,11 @@ use crate::gpu::events;
 use crate::support::settings::Tracing;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The program has switched the recording, so times of the settings do not count any more.
+/// The program has switched the recording, so the times in the settings have no effect any more.
 static SWITCHED_BY_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Whether dispatches, API calls, copies and markers are recorded that are submitted now. A thread that has switched the
-/// recording, or that is synchronized with such a thread, sees the new state.
+/// Whether dispatches, API calls, copies and markers that are submitted now are recorded. A thread that has switched
+/// the recording, or that is synchronized with such a thread, sees the new state.
 #[inline]
 pub fn is_on() -> bool {
     events::observes_launches()

@@ -1,11 +1,11 @@
-//! The functions of AMD's two roctx libraries. The shared library exports them, so that it gets the markers of a program that
-//! is linked with one of the libraries. FFI: the signatures are those of `roctracer/roctx.h` (libroctx64) and
-//! `rocprofiler-sdk-roctx/roctx.h` (librocprofiler-sdk-roctx, which has more functions).
+//! The functions of AMD's two roctx libraries. The shared library exports them, so that it gets the markers of a
+//! program that is linked with one of the libraries. FFI: the signatures are those of `roctracer/roctx.h` (libroctx64)
+//! and `rocprofiler-sdk-roctx/roctx.h` (librocprofiler-sdk-roctx, which has more functions).
 //!
-//! As in [`super::hip_calls`], each exported function jumps to the address in its slot. The first call sets all slots: if
-//! markers are not recorded, to the library's functions, so that a call costs only the jump. Without the library, a call
-//! has the results that both libraries have without a tool (roctracer, roctx.cpp; rocprofiler-sdk, roctx.cpp): levels of
-//! nesting from 0, and -1 for a pop without a push; ids of ranges from 1; 0 for everything else.
+//! As in [`super::hip_calls`], each exported function jumps to the address in its slot. The first call sets all slots:
+//! if markers are not recorded, to the library's functions, so that a call costs only the jump. Without the library, a
+//! call has the results that both libraries have without a tool (roctracer, roctx.cpp; rocprofiler-sdk, roctx.cpp):
+//! levels of nesting from 0, and -1 for a pop without a push; ids of ranges from 1; 0 for everything else.
 
 use super::marker_ranges::{Action, MAX_TEXT};
 use super::streams::{self, NamedStream};
@@ -25,7 +25,7 @@ const LIBRARIES: &[&str] = &[
     "libroctx64.so",
 ];
 
-/// A message or name. It is at most [`MAX_TEXT`] bytes long: what follows is not read.
+/// A message or name. Only its first [`MAX_TEXT`] bytes are read.
 type Text = *const c_char;
 
 /// The last id of a range that was started without the library.
@@ -113,8 +113,8 @@ macro_rules! functions {
             })*
         }
 
-        /// Prepares [`Replacement::of`] for a function of roctx, which must not use the dynamic loader. `None`: roctx has no
-        /// function of this name.
+        /// Prepares [`Replacement::of`] for a function of roctx, which must not use the dynamic loader. `None`: roctx
+        /// has no function of this name.
         pub fn prepare(symbol: &CStr) -> Option<Replacement> {
             $(if symbol.to_bytes() == stringify!($name).as_bytes() {
                 resolve();
@@ -221,8 +221,9 @@ mod own {
     }
 }
 
-/// The functions of a program whose markers are recorded. The order of the two parts matters: a range contains what the
-/// library does in its functions.
+/// The functions of a program whose markers are recorded. The order of the two parts matters. A thread's range contains
+/// what the library does in push and pop. A process range does not contain what the library does in start and stop: its
+/// id is known only after the start.
 #[expect(non_snake_case)]
 mod recorded {
     use super::*;

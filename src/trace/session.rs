@@ -37,7 +37,7 @@ struct Trace {
     completer: Mutex<Completer>,
     /// Queues that have entries in flight and are not polled yet.
     scheduled: Mutex<Vec<u32>>,
-    /// Signals that the program has destroyed, and when. Filled once [`capture::has_replaced_signals`].
+    /// Signals that the program has destroyed, and when. Empty until [`capture::has_replaced_signals`] is true.
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
     /// The thread that submits packets withheld at doorbells. Started when packets are first withheld.
     doorbells: OnceLock<Thread>,
@@ -296,7 +296,8 @@ pub fn frozen(executable: ExecutableId) {
     }
 }
 
-/// The start and end of the kernel in whose packet devprof replaced the program's completion signal `signal`.
+/// The start and end, in ticks of the system clock, of the kernel in whose packet devprof replaced the program's
+/// completion signal `signal`.
 pub fn dispatch_time(signal: u64) -> Option<(u64, u64)> {
     let trace = trace().filter(|_| capture::has_replaced_signals())?;
     let time = trace.with_completer(|completer| {
@@ -343,8 +344,8 @@ fn schedule(queue: u32) {
     }
 }
 
-/// At the program's exit: waits up to `limit` for dispatches and copies in flight, records the rest as unfinished and closes the
-/// file. Afterwards the trace does not use HSA.
+/// At the program's exit: waits up to `limit` for dispatches and copies in flight, records the rest as unfinished and
+/// closes the file. Afterwards the trace does not use HSA.
 pub fn finish(limit: Duration) {
     let Some(trace) = trace() else {
         return;

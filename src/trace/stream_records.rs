@@ -12,8 +12,8 @@ pub struct StreamRecords {
 }
 
 impl StreamRecords {
-    /// Writes the records of the streams up to `id`, unless they are written. To be called before a record that refers to
-    /// the stream `id` is written.
+    /// Writes the records of the streams up to `id`, unless they are written. To be called before a record that refers
+    /// to the stream `id` is written.
     pub fn write_up_to(&mut self, id: u32, file: &mut TraceFile) {
         if id <= self.written {
             return;

@@ -1,8 +1,8 @@
 //! HIP's streams: which one an API call names, and the ids of their records.
 //!
-//! A stream gets its id when a recorded call first names it. HIP reuses the handles of destroyed streams; a handle that a
-//! function has just returned for a new stream has no id yet. A lookup takes no lock, except for the first one of each
-//! stream.
+//! A stream gets its id when a recorded call first names it. HIP reuses the handles of destroyed streams; a handle that
+//! a function has just returned for a new stream has no id yet. A lookup takes no lock, except for the first one of
+//! each stream.
 
 use super::clock;
 use crate::support::registry::Registry;
@@ -42,8 +42,8 @@ impl NamedStream {
         }
     }
 
-    /// The stream of a `hipStream_t` that was passed to a function with the suffix `_spt`, for which NULL is the thread's
-    /// default stream.
+    /// The stream of a `hipStream_t` that was passed to a function with the suffix `_spt`, for which NULL is the
+    /// thread's default stream.
     #[inline]
     pub fn of_spt(handle: *mut c_void) -> NamedStream {
         match handle.is_null() {
@@ -122,7 +122,7 @@ fn add(named: NamedStream) -> u32 {
             NamedStream::Created(handle) => new.add(stream::CREATED, handle, 0),
             _ => new.add(stream::NULL, 0, 0),
         };
-        // Release: who has the id finds the record in `NEW`, or it was taken.
+        // Release: a thread that has the id finds the record in `NEW`, unless it was taken.
         known.store(id, Ordering::Release);
     }
     known.load(Ordering::Relaxed)

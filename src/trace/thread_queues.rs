@@ -44,8 +44,8 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
         self.with(own, |producer| producer.push(entry))
     }
 
-    /// Calls `push`, which adds entries that belong together, with the calling thread's queue. False: they were dropped,
-    /// because the queue is full.
+    /// Calls `push`, which adds entries that belong together, with the calling thread's queue. False: they were
+    /// dropped, because the queue is full.
     #[inline]
     pub fn with(
         &self,
@@ -122,7 +122,8 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
             .any(|(entries, _)| !entries.is_empty())
     }
 
-    /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has ended.
+    /// Passes the entries since the last call to `take`, in the order of each thread, and `None` when a thread has
+    /// ended.
     pub fn collect(&self, mut take: impl FnMut(&mut S, Option<T>)) {
         self.known().retain_mut(|(entries, state)| {
             // Loaded first: once the queue is closed, everything that the thread pushed is visible.

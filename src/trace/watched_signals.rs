@@ -1,29 +1,30 @@
 //! The program's own completion signals of dispatches and copies in flight ("watched signals").
 //!
-//! When a packet or a copy completes, its completion signal contains its times. The program may change, reuse or destroy
-//! the signal before the completion thread has read them. Therefore devprof hooks the functions that change or destroy a
-//! signal. The hook *captures* the watch first: on the program's thread, it copies the value and the times. Afterwards
-//! the completion thread takes the copy and does not access the signal.
+//! When a packet or a copy completes, its completion signal contains its times. The program may change, reuse or
+//! destroy the signal before the completion thread has read them. Therefore devprof hooks the functions that change or
+//! destroy a signal. The hook *captures* the watch first: on the program's thread, it copies the value and the times.
+//! Afterwards the completion thread takes the copy and does not access the signal.
 //!
-//! Launching threads and hooks take no lock, allocate nothing and make no system call. A watch has a [`Slot`], which is in
-//! one [`Phase`] at a time. The [`Table`] finds the slot of a signal in a [`Bucket`] of one cache line. A captured watch
-//! leaves its bucket at once, so the program can use the signal for the next packet.
+//! Launching threads and hooks take no lock, allocate nothing and make no system call, except for a hook that waits for
+//! a reader (below). A watch has a [`Slot`], which is in one [`Phase`] at a time. The [`Table`] finds the slot of a
+//! signal in a [`Bucket`] of one cache line. A captured watch leaves its bucket at once, so the program can use the
+//! signal for the next packet.
 //!
-//! **A signal that is changed during a read.** The completion thread reads the signal first. Then it takes the watch with
-//! a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards what it has read.
+//! **A signal that is changed during a read.** The completion thread reads the signal first. Then it takes the watch
+//! with a compare-and-swap, which fails if the watch was captured meanwhile. In this case it discards what it has read.
 //!
 //! **A signal that is destroyed during a read.** ROCr's ordinary signals stay mapped until HSA is shut down
 //! (`SharedSignalPool_t`, signal.cpp), but the memory of a signal for other processes is unmapped when the signal is
 //! destroyed (`LocalSignal` with `exportable`). Therefore the completion thread publishes which signal it reads, and
 //! then checks that the signal is still watched. A thread that destroys a signal captures the watch first, and then
 //! waits while that signal is being read. The reader holds no lock that the waiting thread could hold, makes no system
-//! call for a dispatch, and calls only `hsa_amd_profiling_get_async_copy_time` for a copy. The waiting thread yields and
-//! then sleeps, so it cannot starve the reader whatever its priority is.
+//! call for a dispatch, and calls only `hsa_amd_profiling_get_async_copy_time` for a copy. The waiting thread yields
+//! and then sleeps, so it cannot starve the reader whatever its priority is.
 //!
-//! **Signals that are completed by others, too.** A signal with a value other than 1 is not watched. If a watched signal is
-//! used for another packet or changed before it is complete, or its value is negative when it is captured or read, the
-//! times are unknown. They are also unknown if a dispatch did not change the signal's end time. Changes that do not go
-//! through HSA's functions (`hsa_amd_signal_value_pointer`) are not observed.
+//! **Signals that are completed by others, too.** A signal with a value other than 1 is not watched. If a watched
+//! signal is used for another packet or changed before it is complete, or its value is negative when it is captured or
+//! read, the times are unknown. They are also unknown if a dispatch did not change the signal's end time. Changes that
+//! do not go through HSA's functions (`hsa_amd_signal_value_pointer`) are not observed.
 
 use super::atomics::{AtomicU32, AtomicU64, Ordering, fence, yield_now};
 use crate::gpu::hsa::signals;
@@ -59,8 +60,8 @@ pub fn start() {
     TABLE.get_or_init(Table::default);
 }
 
-/// Watches the completion signal of a packet or a copy that the calling thread is about to submit; see [`Table::watch`].
-/// Call [`changing`] for a completion signal that is not to be watched.
+/// Watches the completion signal of a packet or a copy that the calling thread is about to submit; see
+/// [`Table::watch`]. Call [`changing`] for a completion signal that is not to be watched.
 pub fn watch(signal: SignalHandle, kind: Kind) -> Option<Watch> {
     let watch = TABLE.get()?.watch(&HsaSignals, signal, kind);
     if watch.is_some() && !IN_USE.load(Ordering::Relaxed) {
@@ -103,7 +104,8 @@ pub fn changing(signal: SignalHandle) {
     if_in_use(|table| table.changing(&HsaSignals, signal));
 }
 
-/// The calling thread may change the value of a signal, if the value is what it expects. If it does, it calls [`changed`].
+/// The calling thread may change the value of a signal, if the value is what it expects. If it does, it calls
+/// [`changed`].
 pub fn comparing(signal: SignalHandle) {
     if_in_use(|table| table.comparing(&HsaSignals, signal));
 }
@@ -150,8 +152,8 @@ impl Watch {
 pub struct Completed {
     /// See [`Kind`]. `None`: unknown.
     pub time: Option<DispatchTime>,
-    /// What the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in ticks of
-    /// the agent's clock; 0 if that is unknown.
+    /// What the packet processor has written to the signal of a [`Kind::Copy`] that a kernel of ROCr executed, in ticks
+    /// of the agent's clock; 0 if that is unknown.
     pub raw: DispatchTime,
 }
 
@@ -173,8 +175,8 @@ enum Phase {
     Free,
     /// The launching thread is adding the slot to a bucket.
     New,
-    /// Another thread submits a packet with the same signal, or changes it, while the launching thread adds the slot. The
-    /// launching thread gives up.
+    /// Another thread submits a packet with the same signal, or changes it, while the launching thread adds the slot.
+    /// The launching thread gives up.
     Shared,
     /// In a bucket.
     Watched,
@@ -281,7 +283,8 @@ const READ_PAUSE: Duration = Duration::from_micros(50);
 pub struct Table {
     buckets: Box<[Bucket]>,
     slots: Box<[Slot]>,
-    /// A stack of free slots: the number of the first one plus 1, and in the upper half how often the stack was changed.
+    /// A stack of free slots: the number of the first one plus 1, and in the upper half how often the stack was
+    /// changed.
     free: AtomicU64,
     /// The signal that the completion thread is reading, or 0.
     being_read: AtomicU64,
@@ -304,8 +307,8 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Watches the completion signal of a packet or a copy that the calling thread is about to submit. `None`: this signal
-    /// cannot be watched, or the table is full. An earlier watch of the same signal ends.
+    /// Watches the completion signal of a packet or a copy that the calling thread is about to submit. `None`: this
+    /// signal cannot be watched, or the table is full. An earlier watch of the same signal ends.
     pub fn watch(
         &self,
         signals: &impl ReadSignal,
@@ -487,8 +490,8 @@ impl Table {
         &self.buckets[hash as usize % BUCKETS]
     }
 
-    /// The slots in the signal's bucket that refer to it: the one of its watch, and those of earlier watches that a thread
-    /// is about to remove.
+    /// The slots in the signal's bucket that refer to it: the one of its watch, and those of earlier watches that a
+    /// thread is about to remove.
     #[inline]
     fn slots_of(&self, signal: SignalHandle) -> impl Iterator<Item = u32> {
         let ways = self.bucket(signal).0.iter();

@@ -5,15 +5,15 @@
 //! written, and after its writer was killed. A record of zeros was not written yet: the file grows by many records at a
 //! time, and is truncated to the written ones when it is closed.
 //!
-//! A record comes after the records whose ids it contains: a dispatch after its kernel and its stream, a kernel after its
-//! name. The only exception is the record of an API call, which is written when the call returns, before or after its
-//! dispatches and copies.
+//! A record comes after the records whose ids it contains: a dispatch after its kernel and its stream, a kernel after
+//! its name. The only exception is the record of an API call, which is written when the call returns, before or after
+//! its dispatches and copies.
 //!
 //! Readers reject files with a later version. A compatible extension can use the reserved bytes, which are 0 in this
 //! version, or new kinds of records, which readers skip and count.
 //!
-//! Version 2 added streams, copies, markers, names, pauses of the recording ([`Recording`]), CPUs among the agents, and the
-//! counters after [`Count::Closed`]. In version 1 the bytes of its fields are reserved, and therefore 0.
+//! Version 2 added streams, copies, markers, names, pauses of the recording ([`Recording`]), CPUs among the agents, and
+//! the counters after [`Count::Closed`]. In version 1 the bytes of its fields are reserved, and therefore 0.
 
 use zerocopy::byteorder::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -72,7 +72,8 @@ plain! {
     }
 }
 
-/// The counters, in the order of the file.
+/// The counters, in the order of the file. A record is dropped if there is no space for it in the file, or in the
+/// memory between the program's thread and the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Number of complete records in the file. More records can follow, written by a writer that is still running or
@@ -82,7 +83,8 @@ pub enum Count {
     DroppedDispatches,
     /// API calls that were dropped for lack of space.
     DroppedCalls,
-    /// Names, kernels, queues and agents that were dropped for lack of space.
+    /// Texts, kernels, queues, agents, streams, processes and states of the recording that were dropped for lack of
+    /// space.
     DroppedOthers,
     /// Packets of a type that devprof does not know. They were submitted, but not recorded.
     UnknownPackets,
@@ -90,7 +92,7 @@ pub enum Count {
     Closed,
     /// Copies and fills that were dropped for lack of space. Since version 2.
     DroppedCopies,
-    /// Markers that were dropped for lack of space. Since version 2.
+    /// Markers and names ([`Name`]) that were dropped for lack of space. Since version 2.
     DroppedMarkers,
 }
 
@@ -164,7 +166,7 @@ pub mod flag {
     /// The agent's clock ([`super::Agent::frequency`]). Its relation to the system clock is unknown; durations are
     /// correct.
     pub const CLOCK_AGENT: u16 = 2;
-    /// The dispatch has no times: `start` and `end` are 0.
+    /// The dispatch or copy has no times: `start` and `end` are 0.
     pub const CLOCK_NONE: u16 = 3;
     /// Its completion was not observed: it was still running when the process ended or its queue was destroyed. It has
     /// no times.
@@ -344,8 +346,8 @@ plain! {
 }
 
 plain! {
-    /// A copy or fill of memory by a function of HSA. Ids start at 1; they are not ids of dispatches. (HIP also copies and
-    /// fills with kernels, which are dispatches.) Since version 2.
+    /// A copy or fill of memory by a function of HSA. Ids start at 1; they are not ids of dispatches. (HIP also copies
+    /// and fills with kernels, which are dispatches.) Since version 2.
     MemoryCopy {
         head: Head,
         /// Correlation id: the id of the API call that submitted it, or 0.
@@ -392,8 +394,8 @@ pub mod direction {
 }
 
 plain! {
-    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when its
-    /// thread ends or the file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
+    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when
+    /// its thread ends or the file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
     Marker {
         head: Head,
         /// System clock.
@@ -453,8 +455,8 @@ pub mod stream {
 }
 
 plain! {
-    /// A name that the program gave to a thread, a stream or an agent (roctx). The record's id is the object's id, or the
-    /// thread's (`gettid`). The last name counts. Since version 2.
+    /// A name that the program gave to a thread, a stream or an agent (roctx). The record's id is the object's id, or
+    /// the thread's (`gettid`). The last name is valid. Since version 2.
     Name {
         head: Head,
         /// See [`named`].

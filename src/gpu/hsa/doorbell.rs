@@ -270,7 +270,8 @@ impl Doorbell {
         unsafe {
             loop {
                 if let Some(packet) = withheld.take() {
-                    // When this returns, no thread reads the ring. A thread that reads it later sees the current header.
+                    // When this returns, no thread reads the ring. A thread that reads it later sees the current
+                    // header.
                     store_signal(signal, packet.index as SignalValue - 1);
                     let read = self.indices().0;
                     if read < packet.index {

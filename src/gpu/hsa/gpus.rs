@@ -43,8 +43,8 @@ pub fn index(handle: AgentHandle) -> Option<u32> {
     Some(index as u32)
 }
 
-/// The index in HSA's list of all agents of HIP's device `number`. HIP's devices are HSA's GPUs, in the same order, unless
-/// HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects some of them (HIP, rocdevice.cpp).
+/// The index in HSA's list of all agents of HIP's device `number`. HIP's devices are HSA's GPUs, in the same order,
+/// unless HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES selects some of them (HIP, rocdevice.cpp).
 pub fn index_of_hip_device(number: u64) -> Option<u32> {
     let number = usize::try_from(number).ok()?;
     let number = match &settings().hip_devices {
@@ -58,7 +58,7 @@ pub fn index_of_hip_device(number: u64) -> Option<u32> {
 pub fn describe(handle: AgentHandle) -> Result<Option<Description>, Error> {
     let api = loaded_api()?;
     let all = query::all_agents(api)?;
-    // The program's copies may name anything.
+    // It may be an argument of the program's copy, and invalid.
     let Some(index) = all.iter().position(|&other| other == handle) else {
         return Ok(None);
     };

@@ -1,4 +1,5 @@
-//! Creates the program's queues as intercept queues and passes their packets to handlers. Mirrors `hsa/hsa_api_trace.h`.
+//! Creates the program's queues as intercept queues and passes their packets to handlers. Mirrors
+//! `hsa/hsa_api_trace.h`.
 
 use super::api::loaded_api;
 use super::cooperative;
@@ -482,8 +483,8 @@ unsafe extern "C" fn handle_packets(
     writer: PacketWriter,
 ) {
     let out = guarded(Cost::Dispatches, None, || {
-        // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after the
-        // queue was destroyed.
+        // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after
+        // the queue was destroyed.
         let data = unsafe { &mut *data.cast::<InterceptQueue>() };
         let InterceptQueue {
             handler,

@@ -1,4 +1,4 @@
-//! The signals that traced kernels complete, and the times in them. Mirrors `hsa/amd_hsa_signal.h`.
+//! The signals that traced kernels and copies complete, and the times in them. Mirrors `hsa/amd_hsa_signal.h`.
 
 use super::saved_api_table::saved;
 use hsa_abi::{
@@ -56,8 +56,8 @@ pub fn dispatch_time(agent: AgentHandle, signal: SignalHandle) -> Option<Dispatc
     (status == Status::SUCCESS).then_some(time)
 }
 
-/// The value of a signal that any agent may decrement, loaded with acquire ordering; `None` for a doorbell or a destroyed
-/// signal.
+/// The value of a signal that any agent may decrement, loaded with acquire ordering; `None` for a doorbell or a
+/// destroyed signal.
 pub fn user_value(signal: SignalHandle) -> Option<i64> {
     // SAFETY: a signal's handle is the address of its `amd_signal_t` (amd_hsa_signal.h), and the caller ensures that it
     // is not unmapped. ROCr may change `kind` at the same time, so it is read as volatile.

@@ -1,7 +1,7 @@
-//! Copies from and to device memory. Each agent has a pinned staging buffer and a signal, which are created on first use and
-//! kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If the buffer cannot grow, the
-//! pieces are smaller. If pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one
-//! piece at a time.
+//! Copies from and to device memory. Each agent has a pinned staging buffer and a signal, which are created on first
+//! use and kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If the buffer cannot
+//! grow, the pieces are smaller. If pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then
+//! `hipMemcpy` copy one piece at a time.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
 //! bypass the GPU's caches.
@@ -25,8 +25,8 @@ const WAIT_SLICE: Duration = Duration::from_micros(20);
 /// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a wait
-/// 0.02 ms.
+/// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a
+/// wait 0.02 ms.
 pub const BATCH: usize = 16 << 20;
 /// The size of the smallest buffer, bytes.
 const MIN_SIZE: usize = 1 << 16;
@@ -90,8 +90,8 @@ impl Staging {
         }
     }
 
-    /// The size of the largest piece that [`copy`](Staging::copy) copies through the pinned buffer, if it copies `total`
-    /// bytes: smaller than [`BATCH`] if the buffer cannot grow.
+    /// The size of the largest piece that [`copy`](Staging::copy) copies through the pinned buffer, if it copies
+    /// `total` bytes: smaller than [`BATCH`] if the buffer cannot grow.
     pub fn largest_piece(&mut self, total: usize) -> usize {
         self.reserve(total).map_or(BATCH, |pinned| pinned.size)
     }
@@ -153,8 +153,8 @@ impl Staging {
         Ok(failed)
     }
 
-    /// Sets the bytes of the ranges with concurrent copies, and waits. The pinned buffer has an area for each value of a
-    /// byte, which is the source of all copies with that value. Returns which of the ranges were set.
+    /// Sets the bytes of the ranges with concurrent copies, and waits. The pinned buffer has an area for each value of
+    /// a byte, which is the source of all copies with that value. Returns which of the ranges were set.
     fn fill_batch(
         &mut self,
         ranges: &[(Range<u64>, u8)],
@@ -299,8 +299,8 @@ impl Staging {
         }
     }
 
-    /// Executes copies between the device and `pinned`, this agent's buffer, concurrently, and waits. The copies must be
-    /// inside the buffer. Returns which of them were made.
+    /// Executes copies between the device and `pinned`, this agent's buffer, concurrently, and waits. The copies must
+    /// be inside the buffer. Returns which of them were executed.
     fn run(
         &mut self,
         copies: &[DeviceCopy],

@@ -213,8 +213,8 @@ unsafe extern "C" fn set_profiler_enabled(queue: *mut Queue, enable: i32) -> Sta
     unsafe { (saved.amd.hsa_amd_profiling_set_profiler_enabled)(queue, enable) }
 }
 
-/// In a traced queue, a barrier packet completes the program's completion signal, so the signal does not contain the
-/// kernel's times.
+/// If devprof replaced the program's completion signal in a packet, a barrier packet completes it, so the signal does
+/// not contain the kernel's times.
 unsafe extern "C" fn get_dispatch_time(
     agent: AgentHandle,
     signal: SignalHandle,

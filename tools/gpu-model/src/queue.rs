@@ -1,12 +1,14 @@
 //! The packet processor of a queue. It processes AQL packets in order, as in the HSA Platform System Architecture
 //! Specification, and AMD's vendor packets.
 //!
-//! A kernel starts while the kernels in front of it are still running, unless its packet has the barrier bit. Any other
-//! packet starts when the kernels in front of it are complete, as if it had the barrier bit.
+//! A kernel without the barrier bit starts while the kernel in front of it is still running, if that one has run for a
+//! while ([`OVERLAP_DELAY`]) and a spare thread has started. Any other packet starts when the kernels in front of it
+//! are complete, as if it had the barrier bit.
 //!
-//! Each queue has its own thread, which polls for more packets for a while after the last one. Then the thread sleeps, and
-//! one common thread polls the write indexes of all sleeping queues. So an idle queue costs almost nothing. If a kernel may
-//! start while another one is running, a new thread takes over the queue, and the old one ends with its kernel.
+//! Each queue has its own thread, which polls for more packets for a while after the last one. Then the thread sleeps,
+//! and one common thread polls the write indexes of all sleeping queues. So an idle queue costs almost nothing. If a
+//! kernel may start while another one is running, a new thread takes over the queue, and the old one ends with its
+//! kernel.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -43,19 +45,20 @@ pub struct Info {
 pub trait Host: Send + Sync + 'static {
     /// Wakes the threads that wait for the event: a signal has changed.
     fn set_event(&self, event: u32);
-    /// Whether kernels are executed. If not, kernel packets complete immediately, and so do packets of a type or format that
-    /// is not modelled: for simulators that only need packets to complete.
+    /// Whether kernels are executed. If not, kernel packets complete immediately, and so do packets of a type or format
+    /// that is not modelled: for simulators that only need packets to complete.
     fn executes(&self) -> bool {
         true
     }
-    /// Called for a packet whose header has an acquire fence at system scope: before its kernel starts, or when the wait of
-    /// a barrier is over. For simulators of memory that is not coherent; the model's memory is coherent.
+    /// Called for a packet whose header has an acquire fence at system scope: before its kernel starts, or when the
+    /// wait of a barrier is over. For simulators of memory that is not coherent; the model's memory is coherent.
     fn acquire(&self) {}
-    /// Called for a packet whose header has a release fence at system scope: when it is complete, before its signal changes.
+    /// Called for a packet whose header has a release fence at system scope: when it is complete, before its signal
+    /// changes.
     fn release(&self) {}
     /// Called once for each kernel packet (`kernel` is true), and for each other packet that has a completion signal.
-    /// Returns how the packet completes, so that a simulator can test how programs react. If it returns `None`, the model
-    /// does not change the completion signal.
+    /// Returns how the packet completes, so that a simulator can test how programs react. If it returns `None`, the
+    /// model does not change the completion signal.
     fn completes(&self, ended: Completion, kernel: bool) -> Option<Completion> {
         let _ = kernel;
         Some(ended)
@@ -95,7 +98,7 @@ struct Shared {
     stop: AtomicBool,
     doorbell: Mutex<bool>,
     rung: Condvar,
-    /// Kernels whose threads do not process the queue any more.
+    /// The number of running kernels whose threads do not process the queue any more.
     overlapped: AtomicUsize,
     /// The queue's threads.
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -196,7 +199,8 @@ const MAX_PAUSE: Duration = Duration::from_millis(2);
 /// How long an idle queue's own thread polls for packets, in microseconds.
 const POLLING: u128 = 2_000;
 
-/// How long a kernel runs before the next one may start. Starting a thread for it takes longer than a small kernel.
+/// How long a kernel runs before the next one may start next to it. Starting a thread for it takes longer than a small
+/// kernel.
 const OVERLAP_DELAY: Duration = Duration::from_micros(100);
 
 /// A queue whose thread sleeps until its write index is no longer `next`.
@@ -308,7 +312,8 @@ mod packet {
     const SCOPE_SYSTEM: u16 = 2;
 }
 
-/// PM4 commands. The accepted ones only affect caches and ordering. The model does not have caches and does not reorder.
+/// PM4 commands. The accepted ones only affect caches and ordering. The model does not have caches and does not
+/// reorder.
 mod pm4 {
     pub const NOP: u32 = 0x10;
     pub const INDIRECT_BUFFER: u32 = 0x3f;

@@ -1,8 +1,8 @@
 //! Host threads of the model. They run no signal handlers of the program, and a panic in one ends the process.
 //!
 //! A thread that starts takes the dynamic loader's lock: glibc registers the destructors of its thread-local variables.
-//! The program may hold that lock, in `dlclose`, while it waits for the GPU. Unlike the model, a real GPU does not need host
-//! threads to run a kernel. So the model always keeps some spare threads that have already started.
+//! The program may hold that lock, in `dlclose`, while it waits for the GPU. Unlike the model, a real GPU does not need
+//! host threads to run a kernel. So the model always keeps some spare threads that have already started.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,8 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Resul
     Ok(spare.run(name, work))
 }
 
-/// A thread for work that can also be done without it; `None` if there are only as many as are needed for other work.
+/// A thread for work that can also be done without it; `None` if only the threads that other work
+/// may need have started.
 pub fn optional() -> Option<Spare> {
     let mut ready = lock(&READY);
     let mut started = (0..ready.len()).filter(|&n| ready[n].has_started());
