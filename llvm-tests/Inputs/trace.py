@@ -1,31 +1,39 @@
 #!/usr/bin/env python3
 # Reads a trace as src/tracefile/format.rs documents it, without devprof's own reader, and prints its contents:
 #
-#   trace.py FILE            one line per record
-#   trace.py --calls FILE    one line per API call, by id: name, status, the program's kernels
-#   trace.py --streams FILE  one line per API call, by id: name, stream, the streams of the program's kernels
-#   trace.py --summary FILE  one line per function: calls, dispatches, the fewest and the most dispatches of a call
-#   trace.py --markers FILE  one line per marker and range, by start; the recording's starts and stops; names. Numbers of
-#                            threads are in the order of their first marker. --in-recording checks that everything
-#                            was submitted while the recording was on
-#   trace.py --lds FILE      how many dispatches have which LDS size
-#   --flushed                the number of records in the header is exact, although the file may be open
-#   trace.py --queues FILE   one line per queue: dispatches, and which of them have times. --clocks also shows which times
-#                            are from the agent's clock; --sequence checks that the dispatches' LDS sizes count from 0
-#                            modulo 1000 within each queue (packets.h), except that kernels that overlapped may be
-#                            recorded in any order; --all-gpus, that agents, queues, threads and
-#                            kernels are those that trace/Inputs/all-gpus.c wrote; --finished N, that at least N have
-#                            ended
-#   trace.py --copies FILE   one line per function, direction, agents and engine of copies: how many, bytes, which of them
-#                            have times. --clocks as above
-#   trace.py --in-flight FILE
-#                            the most dispatches that were submitted and had not ended, at any time
+#   trace.py FILE              one line per record
+#   trace.py --calls FILE      one line per API call, by id: name, status, the program's kernels
+#   trace.py --streams FILE    one line per API call, by id: name, stream, the streams of the program's kernels
+#   trace.py --summary FILE    one line per function: calls, dispatches, the fewest and the most dispatches of a call
+#   trace.py --markers FILE    the starts and stops of the recording; one line per marker and range, by start; names.
+#                              Threads are numbered in the order of their first marker
+#   trace.py --lds FILE        how many dispatches have which LDS size
+#   trace.py --queues FILE     one line per queue: dispatches, and how many of them have times
+#   trace.py --copies FILE     one line per function, direction, agents and engine of copies: how many, bytes, how many
+#                              of them have times
+#   trace.py --in-flight FILE  the most dispatches that were submitted and had not ended, at any time
 #
-# Reports as errors what no trace may contain: a wrong checksum, a duplicate id, a missing name or call, a dispatch that
-# or copy that its call's thread did not submit between the call's start and end, or that has another stream than its
-# call, a copy whose direction is not that of its agents, a queue or kernel of another agent, a stream whose record comes
-# later or is that of another thread, times that decrease or are outside of the host's times, kernels of a queue that run
-# in a different order than their packets.
+# Options:
+#
+#   --flushed       the number of records in the header must be exact, although the file may be open
+#   --in-recording  with --markers: everything must have been submitted while the recording was on
+#   --clocks        with --queues, --copies: also shows which times are from the agent's clock
+#   --sequence      with --queues: the LDS sizes of dispatches must count from 0 modulo 1000 within each queue
+#                   (packets.h), except that kernels that overlapped may be recorded in any order
+#   --all-gpus      with --queues: agents, queues, threads and kernels must be those of trace/Inputs/all-gpus.c
+#   --finished N    with --queues: at least N dispatches must have ended
+#
+# Reports as errors what no trace may contain:
+#
+# - a wrong checksum, a duplicate id, a missing name or call
+# - a dispatch or copy that its call's thread did not submit between the call's start and end, or that has another stream
+#   than its call
+# - a copy whose direction is not that of its agents
+# - a queue or kernel of another agent
+# - a stream whose record comes later or is that of another thread
+# - times that decrease, or are outside of the host's times
+# - ranges of a thread that do not nest
+# - kernels of a queue that ran in a different order than they are recorded, and did not overlap
 import argparse
 import collections
 import struct
@@ -362,7 +370,7 @@ def check_all_gpus(trace):
 
 
 def check_sequence(queue, dispatches):
-    # The dispatch with number n is near the place n of the recorded ones.
+    # The dispatch with number n is near position n of the recorded ones.
     numbers = [place + (d.lds - place + 500) % 1000 - 500 for place, d in enumerate(dispatches)]
     require(sorted(numbers) == list(range(len(numbers))), f"the dispatches of queue {queue} are {numbers}")
     for place, one in enumerate(dispatches):

@@ -1,7 +1,7 @@
-//! The cost of tracing for the thread that launches kernels: devprof, a tool that passes every packet on, the naive design,
-//! and no tool. They run on AMD's ROCr with a GPU that completes packets without executing them. The variants alternate,
-//! and two variants are compared within one round. Interrupts are on, which is ROCr's default: a signal that is created
-//! with default attributes has an event, also in the naive design.
+//! The cost of tracing for the thread that launches kernels, copies, calls HIP or sets markers: devprof, a tool that
+//! passes every packet on, the naive design, and no tool. They run on AMD's ROCr with a GPU that completes packets
+//! without executing them. The variants alternate, and two variants are compared within one round. Interrupts are on,
+//! which is ROCr's default: a signal that is created with default attributes has an event, also in the naive design.
 
 use crate::{in_root, median, repo, target};
 use clap::{Args, ValueEnum};
@@ -44,7 +44,7 @@ enum Program {
     Markers,
 }
 
-/// One way to launch kernels.
+/// One way to launch kernels, call functions or set markers.
 struct Case {
     name: String,
     program: Program,
@@ -110,12 +110,12 @@ impl Program {
             Program::Null => &[NoTool, Pass, Calls],
             Program::Api => &[NoTool, NaiveCalls, AllCalls],
             Program::Markers => &[NoTool, NaiveCalls, WithMarkers],
-            // `run` measures them in another way.
+            // `copies_table` measures them.
             Program::Copy => &[],
         }
     }
 
-    /// The most that a trace may add to what the program does, in nanoseconds.
+    /// The most that a trace may add to a dispatch, copy, call or marker, in nanoseconds.
     fn goal(self) -> f64 {
         match self {
             Program::Aql | Program::Api => 100.0,
@@ -142,7 +142,7 @@ impl Program {
         let idle_name = match self {
             Program::Aql => "idle queues",
             Program::Hip => "idle streams",
-            // `run` measures them in another way.
+            // `copies_table` measures them.
             Program::Copy => return Vec::new(),
             Program::Null => {
                 let cases = NULL_MODES.map(|(mode, what)| {
@@ -229,8 +229,8 @@ impl Variant {
         }
     }
 
-    /// What a trace has to record besides dispatches, and the variable that requests it. `None`: the variant does not
-    /// trace.
+    /// What the trace must have a record of, and the variable that requests it, if any. `None`: the variant records
+    /// nothing.
     fn traced(self) -> Option<(Recorded, &'static str)> {
         match self {
             Devprof | Calls => Some((Recorded::Dispatches, "")),
@@ -241,19 +241,19 @@ impl Variant {
     }
 }
 
-/// What a complete trace has a record of for each thing that the program does.
+/// The type of the records by which a complete trace is recognized.
 #[derive(Clone, Copy, Debug)]
 enum Recorded {
     Dispatches,
     Calls,
-    /// A range is pushed and popped, and has one record.
+    /// One record per range, which the program pushes and pops.
     Markers,
 }
 
 /// What one run of a program printed, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Times {
-    /// CPU time of a launching thread per dispatch.
+    /// CPU time of a launching thread per dispatch, or of a calling thread per call or marker.
     cpu: f64,
     /// CPU time of single launches: median and 99th percentile.
     single: f64,
@@ -617,7 +617,7 @@ fn times_table(program: Program, measured: &[Measured]) -> String {
     table + "\n"
 }
 
-/// What a trace costs that is stopped: ROCr's intercept queues, and devprof's own part.
+/// The cost of a stopped trace: ROCr's intercept queues, and devprof's own part.
 fn stopped_table(program: Program, measured: &[Measured]) -> String {
     let cpu = |times: &Times| times.cpu;
     let columns = [
@@ -818,7 +818,7 @@ fn streams_table(measured: &[Measured]) -> String {
     table + "\n"
 }
 
-/// What recording adds to a call, a copy or a marker.
+/// What recording adds to a call or a marker.
 fn added_table(program: Program, measured: &[Measured]) -> String {
     let parts: [fn(&Times) -> f64; 2] = [|times| times.cpu, |times| times.single_p99];
     let mut table = format!(

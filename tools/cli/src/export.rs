@@ -1,5 +1,5 @@
 //! `devprof export`: converts a trace file to formats that other tools read. There is one module per format. Each gets
-//! the records one by one and keeps only those that others refer to.
+//! the records one at a time, and keeps in memory only what other records refer to.
 
 pub mod source;
 

@@ -98,8 +98,8 @@ pub fn demangled(name: &str) -> String {
 /// rocprofv3 shows with `--truncate-kernels` (`truncate_name` in rocprofiler-sdk's lib/common/demangle.cpp), except for
 /// operators, const functions and lambdas, which have names here, too.
 ///
-/// The demangler reports the syntax of what it prints. A parser of demangled text would have to guess whether `<` and `(`
-/// are part of an operator.
+/// The demangler reports the syntax of what it prints. A parser of demangled text would have to guess whether `<` and
+/// `(` are part of an operator.
 pub fn short(name: &str) -> String {
     let own = symbol(name);
     let Ok(parsed) = Symbol::new(own) else {

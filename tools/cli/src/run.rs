@@ -23,10 +23,11 @@ use tempfile::TempDir;
 
 #[derive(Args)]
 pub struct Options {
-    /// Where to write profiles; a pattern as in LLVM_PROFILE_FILE (%p: process ID, %m: merge processes into one file, …)
+    /// Where to write profiles; a pattern as in LLVM_PROFILE_FILE (%p: process ID, %m: merge processes into
+    /// one file, …)
     ///
-    /// The default is LLVM_PROFILE_FILE if that is set, or else %m.profraw in a new directory, devprof-1 or the next free
-    /// number.
+    /// The default is LLVM_PROFILE_FILE if that is set, or else %m.profraw in a new directory, devprof-1 or the next
+    /// free number.
     #[arg(long, value_name = "PATTERN")]
     profile: Option<OsString>,
     /// Trace kernel dispatches to FILE
@@ -35,7 +36,7 @@ pub struct Options {
     /// ID, %h for the host name and %t for TMPDIR.
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
-    /// Also trace all API calls of HIP, not only those that launch kernels
+    /// Also trace all API calls of HIP, not only those that launch, copy or fill
     #[arg(long, requires = "trace")]
     trace_api: bool,
     /// Also trace copies and fills of memory

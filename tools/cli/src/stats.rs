@@ -1,5 +1,5 @@
-//! `devprof stats`: the times of kernels, API calls, copies and markers, and the gaps between kernels. Rows with the same
-//! name are one row, in any process, unless `--by` keeps them apart.
+//! `devprof stats`: the times of kernels, API calls, copies and markers, and the gaps between kernels. Records with the
+//! same name are one row, even if they are from several processes, unless `--by` keeps them apart.
 
 mod collect;
 mod csv;
@@ -108,7 +108,7 @@ impl Options {
 struct Report {
     /// The tables of rows.
     tables: Vec<(Part, Vec<Section>)>,
-    /// With the rows of each.
+    /// The gaps of each queue, and their rows.
     queues: Vec<(QueueGaps, Section)>,
     totals: Totals,
     dispatches: u64,
@@ -116,7 +116,7 @@ struct Report {
     unfinished: u64,
     without_times: u64,
     backwards: u64,
-    /// Whether the names of hosts are needed to tell rows apart.
+    /// Whether groups with the same name can be on different hosts.
     has_hosts: bool,
 }
 
@@ -228,7 +228,7 @@ fn check_rows(
     let missing = parts.iter().filter_map(|&part| {
         let next = match part {
             _ if totals.has_rows(part) => return None,
-            // An empty table says this.
+            // The empty table shows this.
             Part::Kernels => return None,
             Part::Api => {
                 "no API calls: record launches with devprof run --trace, all calls with --trace-api"

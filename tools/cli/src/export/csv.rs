@@ -3,9 +3,10 @@
 //!
 //! The columns are those of `source/lib/output/generateCSV.cpp` in rocprofiler-sdk, and the names of the files those of
 //! `source/lib/output/domain_type.cpp`. As in rocprofv3, `Stream_Id` is 0 for the NULL stream
-//! (`source/lib/rocprofiler-sdk/hip/stream.cpp`). It is also 0 if no API call named the stream. Differences:
+//! (`source/lib/rocprofiler-sdk/hip/stream.cpp`). Differences:
 //!
-//! - Nothing refers to markers, so their `Correlation_Id` is 0.
+//! - `Stream_Id` is also 0 if no API call named the stream.
+//! - The `Correlation_Id` of markers is 0, because nothing refers to them.
 //! - rocprofv3 does not record fills. Their `Direction` is `MEMORY_FILL`, and they have no source.
 //! - The field of an agent that is not known is empty.
 
@@ -112,8 +113,8 @@ const FUNCTION_COLUMNS: [&str; 7] = [
     "End_Timestamp",
 ];
 
-/// rocprofiler-sdk's name of the table that has a function of HIP (`ROCPROFILER_BUFFER_TRACING_…`). Only functions that the
-/// compiler calls begin with an underscore.
+/// rocprofiler-sdk's name of the table that has a function of HIP (`ROCPROFILER_BUFFER_TRACING_…`). Only functions that
+/// the compiler calls begin with an underscore.
 pub fn domain(function: &str) -> &'static str {
     match function.starts_with("__hip") {
         true => "HIP_COMPILER_API",

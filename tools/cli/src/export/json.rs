@@ -60,12 +60,12 @@ enum Line<'a> {
         vgprs: u16,
         accum_vgprs: u16,
         sgprs: u16,
-        /// It is one of HIP's own kernels, with which it copies and fills memory.
+        /// It is one of HIP's own kernels, most of which copy or fill memory.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         blit: bool,
     },
     Call {
-        /// The correlation ID of its dispatches.
+        /// The correlation ID of its dispatches and copies.
         id: u64,
         name: &'a str,
         thread: u32,

@@ -1,13 +1,13 @@
 //! Perfetto's protobuf format, which ui.perfetto.dev opens.
 //!
-//! Each GPU is shown as a process. Its tracks are the streams with its kernels, or the queues ([`Tracks`]), the copies in each
-//! direction, and for each queue a counter of the dispatches in flight. The program's process has a track for each thread
-//! with its API calls, ranges and marks, and tracks for copies between hosts, for ranges of the process and for the times at
-//! which nothing was recorded. A flow connects each API call with each of its dispatches and copies.
+//! Each GPU is shown as a process. Its tracks are the streams with its kernels, or the queues ([`Tracks`]), the copies
+//! in each direction, and for each queue a counter of the dispatches in flight. The program's process has a track for
+//! each thread with its API calls, ranges and marks, and tracks for copies between hosts, for ranges of the process and
+//! for the times at which nothing was recorded. A flow connects each API call with each of its dispatches and copies.
 //!
-//! The slice of a call lists the IDs of its flows. So the number of the call's dispatches must be known when the slice is
-//! written, but the records of the dispatches may follow later in the trace. That is why they are counted in a separate
-//! pass ([`FirstPass`]), which also reads the names that the program gave to threads and streams: the importer uses the
+//! The slice of a call lists the IDs of its flows, so the number of the call's dispatches and copies must be known when
+//! the slice is written. But their records may follow later in the trace. That is why a separate pass counts them
+//! ([`FirstPass`]). It also reads the names that the program gave to threads, streams and agents: the importer uses the
 //! first name of a track.
 //!
 //! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
@@ -455,8 +455,9 @@ impl Perfetto {
         }
     }
 
-    /// Counts a dispatch as in flight from its submission to its end. The dispatches of a queue are in the order of their
-    /// submission, so all that end before the submission of this one are known.
+    /// Counts a dispatch as in flight from its submission to its end. This assumes that the dispatches of a queue are
+    /// in the order of their submission, so that all that end before the submission of this one are known. They are,
+    /// unless kernels overtake each other. Then some values of the counter are wrong for a while.
     fn count(&mut self, dispatch: &Dispatch, trace: &Trace) -> std::io::Result<()> {
         let queue = dispatch.queue.get();
         let submit = trace.ns(dispatch.submit.get());

@@ -1,14 +1,14 @@
 //! An SQLite database with the dispatches, copies, API calls and markers of a trace, in version 3 of rocpd's schema
-//! (`source/share/rocprofiler-sdk-rocpd/*.sql` in rocprofiler-sdk). What the rows contain is as rocprofv3 writes them
+//! (`source/share/rocprofiler-sdk-rocpd/*.sql` in rocprofiler-sdk). The contents of the rows are as in rocprofv3
 //! (`source/lib/output/generateRocpd.cpp`).
 //!
 //! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
-//! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol, a
-//! code object and a stream, and each copy with two agents. There are placeholder rows for code objects, which traces do not
-//! have, for stream 0 (see [`Trace::stream_id`]) and for agents that are not known.
+//! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol,
+//! a code object and a stream, and each copy with two agents. There are placeholder rows for code objects, which traces
+//! do not have, for stream 0 (see [`Trace::stream_id`]) and for agents that are not known.
 //!
-//! An API call or a range is a region, a mark is a sample. The message of a marker is in the additional data of its event.
-//! Its `stack_id` is null, because no dispatch or copy refers to a marker.
+//! An API call or a range is a region, and a mark is a sample. The message of a marker is in the additional data of its
+//! event. Its `stack_id` is null, because no dispatch or copy refers to a marker.
 
 use super::Writer;
 use super::csv::{domain, operation};

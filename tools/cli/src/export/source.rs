@@ -1,9 +1,9 @@
 //! Reads a trace file for the other commands: each valid record in the order of the file, with its names, and with its
 //! times in nanoseconds of one clock. Damage is reported with its offset.
 //!
-//! The order of a trace's records is that of the format ([`tracefile::format`]): what a record refers to by ID precedes it,
-//! except API calls. Times are not in order: records are written when something ends or when its end is observed, so what
-//! contains something else follows it, and records of different queues, threads and types are mixed.
+//! What a record refers to by ID precedes it, except API calls ([`tracefile::format`]). Records are not sorted by time:
+//! each is written when something ends or when its end is observed. So what contains something else follows it, and
+//! records of different queues, threads and types are mixed.
 
 use crate::Console;
 use crate::exit::Outcome;
@@ -111,13 +111,13 @@ impl Trace {
         id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
     }
 
-    /// Whether the kernel is one of HIP's own, with which it copies and fills memory (its blit program).
+    /// Whether the kernel is one of HIP's own (its blit program). Most of them copy or fill memory.
     pub fn is_blit(&self, kernel: u32) -> bool {
         let symbol = self.kernel_symbol(kernel);
         symbol.is_some_and(|symbol| symbol.starts_with("__amd_rocclr_"))
     }
 
-    /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), as far as the trace
+    /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), if its record
     /// has been read.
     pub fn given_name(&self, what: u32, id: u64) -> Option<&str> {
         self.tables
@@ -173,8 +173,8 @@ impl Trace {
         }
     }
 
-    /// Start and end of a dispatch, in nanoseconds of the system clock. If its times are of the agent's clock, the end is
-    /// the time at which its completion was observed.
+    /// Start and end of a dispatch, in nanoseconds of the system clock. If its times are of the agent's clock, the end
+    /// is the time at which its completion was observed.
     pub fn times(&self, dispatch: &Dispatch) -> Result<(u64, u64), Untimed> {
         let duration = self.duration(dispatch)?;
         if dispatch.head.flags.get() & flag::CLOCK == flag::CLOCK_AGENT {

@@ -1,13 +1,13 @@
 //! `.xplane.pb` files for XProf and TensorBoard.
 //!
-//! XLA's profilers write such a file after they have merged the planes of their tracers. Therefore the file has a plane for
-//! the host (`/host:CPU`, with a line per thread), a plane per GPU (`/device:GPU:N`, with a line per stream) and one with
-//! the times of the profile. All times relate to the start of the profile. XProf connects an API call with its kernels and
+//! The planes are those that XLA's profilers write after they have merged the planes of their tracers: one for the host
+//! (`/host:CPU`, with a line per thread), one per GPU (`/device:GPU:N`, with a line per stream), and one with the times
+//! of the profile. All times are relative to the start of the profile. XProf connects an API call with its kernels and
 //! copies by their correlation ID.
 //!
 //! A plane is one message that contains its lines, and a line is one message that contains its events in the order of
-//! their start, so nothing can be written before the last record of the trace. Until then the events are in a temporary
-//! file ([`sort`]). Memory has the names, and the launch parameters of kernels, each once.
+//! their start, so nothing can be written before the last record of the trace has been read. Until then the events are
+//! in a temporary file ([`sort`]). Names and the launch parameters of kernels are in memory, each once.
 
 mod gpu;
 mod plane;

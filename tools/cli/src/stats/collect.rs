@@ -12,8 +12,8 @@ use std::path::Path;
 use std::rc::Rc;
 use tracefile::format::{Dispatch, Marker, MemoryCopy, NO_AGENT, agent, flag, marker};
 
-/// The symbols of the kernels with which HIP copies and fills begin with these (CLR's rocclr/device/blitcl.cpp). Its other
-/// kernels, such as `__amd_rocclr_initHeap`, do not copy.
+/// The symbols of the kernels with which HIP copies and fills memory begin with one of these (rocclr/device/blitcl.cpp
+/// in CLR). HIP's other kernels, such as `__amd_rocclr_initHeap`, do neither.
 const BLITS: [&str; 2] = ["__amd_rocclr_copy", "__amd_rocclr_fill"];
 
 /// Source and destination.
@@ -165,7 +165,7 @@ impl Collector {
         *self.untimed.entry(part).or_default() += 1;
     }
 
-    /// Adds the times to the rows. `number` is the number of the file.
+    /// Adds the times to the rows. `number` is the position of the file on the command line.
     pub fn finish(self, number: usize, file: &Path, trace: &mut Trace, totals: &mut Totals) {
         let process = Rc::new(Process::of(number, file, trace));
         totals.processes.push(process.clone());
@@ -242,7 +242,7 @@ impl Collector {
     }
 }
 
-/// The gaps with the names of kernels, of which several can have the same.
+/// The gaps by the names of kernels. Kernels with the same name are added up.
 fn named(group: Group, gaps: Gaps, trace: &mut Trace) -> QueueGaps {
     let mut after: HashMap<Rc<str>, Series> = HashMap::new();
     let mut all = Series::default();

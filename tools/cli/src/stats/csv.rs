@@ -1,11 +1,11 @@
 //! The statistics as comma-separated values.
 //!
 //! The first eight columns are those of rocprofv3's statistics files, in its order: `kernel_stats`, `hip_api_stats`,
-//! `memory_copy_stats` and `marker_api_stats`. See `get_stats_output_file` in rocprofiler-sdk's
-//! source/lib/output/generateCSV.cpp, statistics.hpp (the standard deviation of a sample) and domain_type.cpp (the names of
-//! files). All versions that write `StdDev` have the same columns. devprof's own columns follow them.
+//! `memory_copy_stats` and `marker_api_stats`. All versions of rocprofv3 that write `StdDev` have the same columns.
+//! devprof's own columns follow. The sources are in rocprofiler-sdk's source/lib/output: `get_stats_output_file` in
+//! generateCSV.cpp, statistics.hpp (the standard deviation of a sample) and domain_type.cpp (the names of files).
 //!
-//! Percentages are of the time of a group (`--by`). rocprofv3 has no groups, gaps and fills.
+//! Percentages are of the time of a group (`--by`). rocprofv3 has no groups, gaps or fills.
 
 use super::Report;
 use super::rows::{Part, QueueGaps, Row, Section};

@@ -1,17 +1,20 @@
 //! Gaps between kernels: times in which a queue, or a GPU, had no kernel to run.
 //!
-//! A gap is the time from the latest end of all earlier kernels to the start of the next. Kernels that overlap or follow
-//! each other at once have none. A gap is counted for the kernel with that latest end.
+//! A gap is the time from the latest end of all earlier kernels to the start of the next. It is counted for the kernel
+//! with that latest end. There is no gap between kernels that overlap, or if one starts when the other ends.
 //!
-//! A gap is not counted if something unknown may have run in it: a dispatch without times, which ran between its
-//! submission and the observation of its completion, or a kernel that was not recorded because the recording was paused.
-//! Such a kernel is submitted in the pause and can run later, but before the next recorded kernel of its queue. Therefore
-//! no gap is counted between two kernels if a pause overlaps the time from the submission or end of the first to the
-//! start of the second. A time of the agent's clock has no relation to other times and does not count as known.
+//! A gap is not counted if something unknown may have run in it:
 //!
-//! A trace has the dispatches of a queue in the order in which their completions were observed. Kernels that overlap can be
-//! out of order, so they are sorted by their start in a window of [`WINDOW`] dispatches. A kernel that more than that
-//! many later ones have overtaken is late. It is counted, because gaps before it may be too long.
+//! - A dispatch without times ran at some time between its submission and the observation of its completion. A time of
+//!   the agent's clock cannot be compared with other times, so such a dispatch counts as one without times.
+//! - A kernel that was submitted in a pause of the recording is not in the trace. It can run after the pause, but
+//!   before the next recorded kernel of its queue. Therefore no gap between two kernels is counted if a pause overlaps
+//!   the time from the submission or end of the first kernel, whichever is earlier, to the start of the second.
+//!
+//! A trace has the dispatches of a queue in the order in which their completions were observed. Kernels that overlap
+//! can be out of order, so dispatches are sorted by their start in a window of [`WINDOW`] dispatches. A dispatch that
+//! more than [`WINDOW`] later ones have overtaken is late. Late dispatches are counted, because gaps before them may be
+//! too long.
 
 use super::series::Series;
 use std::cmp::Reverse;
@@ -91,7 +94,7 @@ pub struct Gaps {
     pub busy: u64,
     /// Gaps that were not counted, because something unknown may have run in them.
     pub uncounted: u64,
-    /// Dispatches that came too late in the file.
+    /// Dispatches that more than [`WINDOW`] later ones have overtaken.
     pub late: u64,
     /// There was a kernel with times.
     pub has_kernels: bool,
@@ -299,7 +302,7 @@ mod tests {
         let (after, found) = gaps(&spans, &Pauses::default());
         assert_eq!(found.late, 1);
         assert_eq!(after, [(1, count - 1, 40 * (count - 1))]);
-        // One place earlier, it is sorted.
+        // One position earlier, it is sorted.
         spans.pop();
         spans.insert(WINDOW - 1, kernel(2, 150, 1000));
         let (_, found) = gaps(&spans, &Pauses::default());

@@ -151,13 +151,13 @@ struct Idle<'a> {
     common: Common<'a>,
     /// How long kernels ran.
     busy: u64,
-    /// How long kernels ran, and the gaps.
+    /// How long kernels ran, plus the gaps.
     active: u64,
     /// The share of the gaps in `active`, in percent.
     idle_share: f64,
-    /// Gaps that are in no number, because something unknown may have run in them.
+    /// Gaps that are not in the other numbers, because something unknown may have run in them.
     uncounted: u64,
-    /// Dispatches that came too late in the file: gaps before them may be too long.
+    /// Dispatches that too many later ones have overtaken: gaps before them may be too long. See [`super::gaps`].
     late: u64,
     #[serde(flatten)]
     times: Times,

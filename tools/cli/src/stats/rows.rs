@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-/// Whose times are in a row.
+/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     /// The kernel, function, direction or message.
@@ -124,7 +124,7 @@ pub struct QueueGaps {
 }
 
 impl QueueGaps {
-    /// The time in which kernels ran and the gaps, in nanoseconds. Time in which it is not known what ran is not in it.
+    /// The time in which kernels ran, plus the gaps, in nanoseconds. Gaps that are not counted are not in it.
     pub fn active(&self) -> u64 {
         self.busy.saturating_add(self.all.total)
     }
@@ -167,8 +167,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Bytes per second of copy time. Copies that overlap add up, so this is how fast one copy is, and not how much a link
-    /// transferred per second. `None` if the bytes or the time are not known.
+    /// Bytes per second of copy time. `None` if the bytes or the time are not known. The times of copies that overlap
+    /// add up, so this is the speed of one copy, and not how much a link transferred per second.
     pub fn bandwidth(&self) -> Option<f64> {
         let time = self.times.total;
         (!self.subject.is_blit && time > 0).then(|| self.bytes as f64 * 1e9 / time as f64)
@@ -194,7 +194,7 @@ impl Totals {
         }
     }
 
-    /// The copies are not kept apart by source and destination.
+    /// Adds up the copies of a direction, whatever their source and destination.
     pub fn join_routes(&mut self) {
         for ((group, subject), numbers) in self.rows.remove(&Part::Copies).unwrap_or_default() {
             let subject = Subject {

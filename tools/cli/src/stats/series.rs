@@ -1,8 +1,8 @@
 //! The statistics of many times, in bounded memory.
 //!
 //! All but the median are exact, except for the rounding of floating point. The median is exact for up to [`EXACT`]
-//! values. After that, it is read from a histogram with buckets of at most 1/1024 of their values, and is at most 0.05 %
-//! off.
+//! values. For more, it is read from a histogram whose buckets have at most 1/1024 of their values as width, and is at
+//! most 0.05 % off.
 
 use hdrhistogram::Histogram;
 
@@ -13,8 +13,8 @@ const DIGITS: u8 = 3;
 /// The largest value that the histogram can count: 146 years of nanoseconds.
 const LARGEST: u64 = i64::MAX as u64 / 2;
 
-/// Times. They are kept until there are more than [`EXACT`], and then summed up all at once, which is faster than one by
-/// one.
+/// Times. They are kept until there are more than [`EXACT`], and then summed up all at once, which is faster than one
+/// at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     kept: Vec<u64>,

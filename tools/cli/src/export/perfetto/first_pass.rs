@@ -1,5 +1,5 @@
-//! What must be known before the trace is written: the number of dispatches and copies of each API call, and the names that
-//! the program gives. Their records may follow those of the slices and tracks that contain them.
+//! What must be known before the output is written: the number of dispatches and copies of each API call, and the names
+//! that the program gives. Their records may follow those of the slices and tracks that need them.
 
 use crate::export::source;
 use std::collections::HashMap;
@@ -47,7 +47,8 @@ impl Counts {
 #[derive(Default)]
 pub struct FirstPass {
     pub flows: Flows,
-    /// The last name of each thread, stream and agent that the program named, by type ([`tracefile::format::named`]) and ID.
+    /// The last name of each thread, stream and agent that the program named, by type ([`tracefile::format::named`])
+    /// and ID.
     pub names: HashMap<(u32, u64), String>,
 }
 
@@ -85,8 +86,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The number of low bits of a flow's ID that are the number of the dispatch or copy in its call. Further ones of the
-    /// call have no flow, which also limits the size of the call's slice.
+    /// How many low bits of a flow's ID are the number of the dispatch or copy in its call. If a call has more, those
+    /// have no flow, which also limits the size of the call's slice.
     const BITS: u32 = 20;
 
     /// The number of dispatches of a call.

@@ -33,8 +33,8 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// The number of a track of the group that has no slice after `start`, for a slice that ends at `end`, and whether the
-    /// track is new. Numbers are unique among all groups.
+    /// The number of a track of the group that has no slice after `start`, for a slice that ends at `end`, and whether
+    /// the track is new. Numbers are unique among all groups.
     pub fn take(&mut self, group: Group, start: u64, end: u64) -> (u64, bool) {
         let tracks = self.tracks.entry(group).or_default();
         if let Some(mut first) = tracks.peek_mut()

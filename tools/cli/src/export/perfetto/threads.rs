@@ -1,13 +1,13 @@
 //! The order in which slices on the tracks of threads are written: API calls and markers, which nest in time.
 //!
-//! Perfetto's importer sorts events by time. Events with the same time stay in the order of the file, and an end is that of
-//! the innermost slice. So of slices that begin at the same time, the outer one must be written first, and a slice that ends
-//! when another one begins must be ended before. But the trace has what is outer after what is inner, and calls and markers
-//! in no particular order.
+//! Perfetto's importer sorts events by time. Events with the same time stay in the order of the file, and an end is
+//! that of the innermost slice. So of slices that begin at the same time, the outer one must be written first, and a
+//! slice that ends when another one begins must be ended first. But a trace has inner slices before outer ones, and
+//! calls and markers in no particular order.
 //!
-//! Therefore the last [`WINDOW`] slices are kept and sorted. A slice whose record follows so late that others after its
-//! start have been written is written at once. It is still correct, unless another slice on its thread has exactly the same
-//! time.
+//! Therefore the last [`WINDOW`] slices are kept and sorted. If the record of a slice follows so late that slices after
+//! its start have been written, the slice is written at once. The result is still correct, unless another slice on its
+//! thread has exactly the same time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +37,8 @@ pub enum Step<T> {
     End { thread: u32, time: u64 },
 }
 
-/// The start, the end (later first), the rank, and the number of the record (later first: what is outer is recorded later).
+/// The start, the end (later first), the rank, and the number of the record (later first, because outer slices are
+/// recorded after inner ones).
 type Key = (u64, Reverse<u64>, Rank, Reverse<u64>);
 
 /// The slices of a thread that have been written.

@@ -1,4 +1,4 @@
-//! What a profile tells about GPUs and the launches of kernels.
+//! The properties of GPUs and the launch parameters of kernels, as in a profile.
 
 use super::plane::stat;
 use super::proto::Value;

@@ -15,7 +15,7 @@ const GPU: &str = "/device:GPU:";
 /// The plane with the times of the profile.
 const ENVIRONMENT: &str = "Task Environment";
 
-/// Where the IDs of lines begin that are not those of a thread or a stream.
+/// The first IDs of lines that are not for a thread or a stream.
 const QUEUES: i64 = 1 << 24;
 const OTHERS: i64 = 1 << 28;
 

@@ -88,8 +88,8 @@ pub struct Metadata {
     pub name: String,
 }
 
-/// Bytes of the length of a message that is written before its contents are known. Readers accept a number with more bytes
-/// than necessary.
+/// The size in bytes of the length of a message, if the length is written before the contents are known. Readers accept
+/// a number with more bytes than necessary.
 const LENGTH: usize = 5;
 
 /// A file of messages. Large messages are written piece by piece.

@@ -1,5 +1,5 @@
-//! Sorts events by their line and time, with a limited amount of memory: all but the last events are in sorted runs in a
-//! temporary file.
+//! Sorts events by their line and time, with a limited amount of memory: all but the last events are in sorted runs in
+//! a temporary file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// An event of any line. The fields after `end` are the business of [`super::XPlane`].
+/// An event of any line. The meaning of `detail` and `other` depends on `kind`: see xplane.rs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Event {
@@ -183,7 +183,7 @@ impl Sorted {
         Ok(())
     }
 
-    /// The place of the next event.
+    /// The plane and line of the next event ([`Event::place`]).
     pub fn place(&self) -> Option<u64> {
         self.heads.peek().map(|head| head.0.event.place)
     }
@@ -202,7 +202,7 @@ impl Sorted {
         Ok(Some(event))
     }
 
-    /// The next event, if it is at this place.
+    /// The next event, if it is in this plane and line.
     pub fn next_at(&mut self, place: u64) -> io::Result<Option<Event>> {
         match self.place() == Some(place) {
             true => self.next(),
