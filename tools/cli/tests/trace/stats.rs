@@ -504,7 +504,10 @@ fn api_calls_and_markers_have_the_same_statistics() {
 fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     let trace = written("stats-copies", &records());
     let (report, stderr) = stats(&[&trace], &["--copies"]);
-    assert!(stderr.contains("1 copy without an observed end"), "{stderr}");
+    assert!(
+        stderr.contains("1 copy without an observed end"),
+        "{stderr}"
+    );
     let columns = [
         "name",
         "source",
