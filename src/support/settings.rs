@@ -89,6 +89,11 @@ pub fn settings() -> &'static Settings {
 }
 
 impl Settings {
+    /// Whether a trace was requested.
+    pub fn is_traced(&self) -> bool {
+        !self.disabled && self.trace.is_some()
+    }
+
     fn from_env() -> Settings {
         let sync_instead = format!("using {}", SYNC_LIMIT.as_millis());
         Settings {

@@ -166,9 +166,7 @@ pub struct Function {
 
 /// Whether this process is traced.
 pub fn is_tracing() -> bool {
-    guarded(Cost::Dispatches, false, || {
-        !settings().disabled && settings().trace.is_some()
-    })
+    guarded(Cost::Dispatches, false, || settings().is_traced())
 }
 
 /// The function with this symbol.

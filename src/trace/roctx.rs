@@ -92,7 +92,6 @@ macro_rules! functions {
         #[cold]
         fn resolve() {
             let settings = settings();
-            let is_traced = !settings.disabled && settings.trace.is_some();
             $({
                 const SYMBOL: &CStr =
                     match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -103,7 +102,7 @@ macro_rules! functions {
                     hip::next_function(SYMBOL, LIBRARIES).unwrap_or(std::ptr::null_mut());
                 // Stored before the slot: `recorded` reads it.
                 $name::REAL.store(real.cast(), Ordering::Release);
-                let is_recorded = is_traced && (settings.tracing.markers || controls(stringify!($name)));
+                let is_recorded = settings.is_traced() && (settings.tracing.markers || controls(stringify!($name)));
                 let target = match is_recorded {
                     true => recorded::$name as $name::Function as *mut (),
                     false if real.is_null() => own::$name as $name::Function as *mut (),

@@ -185,6 +185,25 @@ unsafe extern "C" fn memory_fill(base: *mut c_void, value: u32, count: usize) ->
     observe(&call, fill)
 }
 
+/// An asynchronous copy between two agents by `function`.
+fn linear(
+    function: &'static str,
+    size: usize,
+    from: AgentHandle,
+    to: AgentHandle,
+    completion: SignalHandle,
+) -> CopyCall {
+    CopyCall {
+        function,
+        bytes: size as u64,
+        source: agent(from),
+        destination: agent(to),
+        is_fill: false,
+        engine: 0,
+        completion: Some(completion.0),
+    }
+}
+
 unsafe extern "C" fn async_copy(
     to: *mut c_void,
     to_agent: AgentHandle,
@@ -215,15 +234,13 @@ unsafe extern "C" fn async_copy(
     if size == 0 {
         return copy();
     }
-    let call = CopyCall {
-        function: "hsa_amd_memory_async_copy",
-        bytes: size as u64,
-        source: agent(from_agent),
-        destination: agent(to_agent),
-        is_fill: false,
-        engine: 0,
-        completion: Some(completion.0),
-    };
+    let call = linear(
+        "hsa_amd_memory_async_copy",
+        size,
+        from_agent,
+        to_agent,
+        completion,
+    );
     observe(&call, copy)
 }
 
@@ -260,14 +277,10 @@ unsafe extern "C" fn async_copy_on_engine(
     if size == 0 {
         return copy();
     }
+    let name = "hsa_amd_memory_async_copy_on_engine";
     let call = CopyCall {
-        function: "hsa_amd_memory_async_copy_on_engine",
-        bytes: size as u64,
-        source: agent(from_agent),
-        destination: agent(to_agent),
-        is_fill: false,
         engine,
-        completion: Some(completion.0),
+        ..linear(name, size, from_agent, to_agent, completion)
     };
     observe(&call, copy)
 }

@@ -179,6 +179,11 @@ enum Line<'a> {
     Recording { time: u64, is_on: bool },
 }
 
+/// The number, unless it is 0.
+fn non_zero(number: u64) -> Option<u64> {
+    (number != 0).then_some(number)
+}
+
 /// The id, unless it is 0.
 fn known_id(id: u32) -> Option<u32> {
     (id != 0).then_some(id)
@@ -293,7 +298,6 @@ impl Writer for Json {
             }),
             Record::Dispatch(dispatch) => {
                 let times = trace.times(dispatch).ok();
-                let non_zero = |value: u64| (value != 0).then_some(value);
                 let name = trace.kernel(dispatch.kernel.get());
                 self.line(&Line::Dispatch {
                     id: dispatch.head.id.get(),
@@ -321,7 +325,6 @@ impl Writer for Json {
             }
             Record::Copy(copy) => {
                 let times = trace.copy_times(copy).ok();
-                let non_zero = |value: u64| (value != 0).then_some(value);
                 let known_agent = |id: u32| (id != NO_AGENT).then_some(id);
                 self.line(&Line::Copy {
                     id: copy.head.id.get(),
