@@ -144,10 +144,12 @@ static void times(void) {
 
 // A signal that counts several copies: it contains the times of one of them only.
 static void shared(void) {
-    hsa_signal_t signal = signal_of(5);
+    hsa_signal_t gate = signal_of(1), signal = signal_of(5);
     memset(host, 9, SIZE);
+    // Without the gate, the signal could be 1 when the last copy is requested, which would then have it alone.
     for (int n = 0; n < 5; n++)
-        async(device[0] + n * 8, gpu, host, cpu, 8, signal);
+        CHECK(hsa_amd_memory_async_copy(device[0] + n * 8, gpu, host, cpu, 8, 1, &gate, signal));
+    hsa_signal_store_screlease(gate, 0);
     await(signal);
     copy(host2, cpu, device[0], gpu, 40);
     printf("shared: %s\n", memcmp(host2, host, 40) ? "wrong" : "right");
