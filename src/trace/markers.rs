@@ -1,4 +1,4 @@
-//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes records of
+//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes ranges of
 //! it.
 //!
 //! A marker costs one read of the clock and a copy of its message: no lock, no allocation and no system
