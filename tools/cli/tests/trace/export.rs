@@ -630,6 +630,10 @@ fn failed_exports_report_an_error_and_leave_no_file() {
     fs::write(dir.join("later.trace"), later).unwrap();
     fs::write(dir.join("other.trace"), "not a trace").unwrap();
     fs::write(dir.join("short.trace"), &trace()[..100]).unwrap();
+    // The cause is reported once.
+    let output = devprof(&[&"export", &dir.join("missing.trace")]);
+    let shown = stderr(&output);
+    assert_eq!(shown.matches("No such file").count(), 1, "{shown}");
     for (file, out, expected) in [
         (
             "later.trace",
