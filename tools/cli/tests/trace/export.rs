@@ -273,6 +273,78 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
     );
 }
 
+/// A message of Perfetto's format, with the fields that a counter has.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Packets {
+    #[prost(message, repeated, tag = "1")]
+    packets: Vec<Packet>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Packet {
+    #[prost(uint64, tag = "8")]
+    timestamp: u64,
+    #[prost(message, optional, tag = "11")]
+    event: Option<CounterEvent>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct CounterEvent {
+    #[prost(int64, optional, tag = "30")]
+    value: Option<i64>,
+}
+
+/// The values of all counters, in the order of the file.
+fn counters(path: &Path) -> Vec<(u64, i64)> {
+    let packets: Packets = prost::Message::decode(&*fs::read(path).unwrap()).unwrap();
+    let values = packets.packets.into_iter();
+    let value = |packet: Packet| Some((packet.timestamp, packet.event?.value?));
+    values.filter_map(value).collect()
+}
+
+#[test]
+fn dispatches_in_flight_are_counted_even_if_kernels_overtake() {
+    let in_queue = |id, submit, start, end| timed(dispatch(id, 0, 1, 1, 0), submit, start, end);
+    // In the order of their ends.
+    let dispatches = [
+        in_queue(1, 30, 35, 40),
+        in_queue(2, 20, 25, 50),
+        in_queue(3, 10, 15, 60),
+        in_queue(4, 70, 75, 80),
+    ];
+    let expected = [
+        (10, 1),
+        (20, 2),
+        (30, 3),
+        (40, 2),
+        (50, 1),
+        (60, 0),
+        (70, 1),
+        (80, 0),
+    ];
+    let dir = directory("in-flight");
+    let records = [definitions(), dispatches.map(Record::seal).to_vec()].concat();
+    let (out, status, stderr) = export(&file(&records), &dir, "pftrace");
+    assert_eq!(status, Some(0), "{stderr}");
+    assert_eq!(counters(&out), expected);
+
+    // A dispatch that too many have overtaken changes no value that was written, and the counter is correct again when
+    // it ends.
+    let count = 20_000;
+    let mut dispatches: Vec<_> = (1..=count)
+        .map(|n| in_queue(n, 100 * n, 100 * n + 10, 100 * n + 20))
+        .collect();
+    dispatches.push(in_queue(count + 1, 50, 60, 100 * count + 30));
+    let dispatches = dispatches.into_iter().map(Record::seal).collect();
+    let records = [definitions(), dispatches].concat();
+    let (out, ..) = export(&file(&records), &dir, "pftrace");
+    let values = counters(&out);
+    assert_eq!(values.len() as u64, 2 * (count + 1));
+    assert!(values.is_sorted_by_key(|(time, _)| time));
+    assert_eq!(values.last(), Some(&(100 * count + 30, 0)));
+    assert!(values.iter().all(|&(_, number)| (0..=2).contains(&number)));
+}
+
 /// When the number of dispatches in flight changes in queue 1 of [`trace`]. A dispatch without times is in flight until
 /// its completion is observed.
 fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
