@@ -452,6 +452,23 @@ fn the_database_has_copies_markers_streams_and_names() {
 }
 
 #[test]
+fn json_has_copies_whose_times_were_moved() {
+    let mut records = new_definitions();
+    for (id, flags) in [(1, flag::MOVED), (2, 0)] {
+        let copy = copy(id, flags, direction::HOST_TO_DEVICE, 0, 1);
+        records.push(times(copy, 1, 2, 3));
+    }
+    let path = directory("json-moved").join("a.trace");
+    fs::write(&path, file(&records)).unwrap();
+    let output = devprof(&[&"export", &path, &"-f", &"json", &"-o", &"-"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let copies = lines.filter(|line: &Value| line["type"] == "copy");
+    let moved: Vec<_> = copies.map(|line| line["moved"].clone()).collect();
+    assert_eq!(moved, [json!(true), Value::Null]);
+}
+
+#[test]
 fn json_marks_blit_kernels() {
     let (out, _) = export(&directory("json-records"), "out.jsonl", &[]);
     let text = fs::read_to_string(out).unwrap();
