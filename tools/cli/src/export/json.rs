@@ -60,7 +60,7 @@ enum Line<'a> {
         vgprs: u16,
         accum_vgprs: u16,
         sgprs: u16,
-        /// It is one of HIP's own kernels, most of which copy or fill memory.
+        /// A kernel with which HIP copies or fills memory.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         blit: bool,
     },

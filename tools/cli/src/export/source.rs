@@ -20,7 +20,7 @@ use std::rc::Rc;
 use tracefile::Tables;
 use tracefile::format::{
     Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Process,
-    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, stream,
+    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, named, stream,
 };
 use tracefile::reader::{Damage, Item, Reader};
 
@@ -111,10 +111,15 @@ impl Trace {
         id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
     }
 
-    /// Whether the kernel is one of HIP's own (its blit program). Most of them copy or fill memory.
+    /// Whether the kernel is one with which HIP copies or fills memory (rocclr/device/blitcl.cpp in CLR). HIP's other
+    /// kernels, such as `__amd_rocclr_initHeap`, do neither.
     pub fn is_blit(&self, kernel: u32) -> bool {
         let symbol = self.kernel_symbol(kernel);
-        symbol.is_some_and(|symbol| symbol.starts_with("__amd_rocclr_"))
+        let is_blit = |symbol: &str| {
+            let own = symbol.strip_prefix("__amd_rocclr_");
+            own.is_some_and(|own| own.starts_with("copy") || own.starts_with("fill"))
+        };
+        symbol.is_some_and(is_blit)
     }
 
     /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), if its record
@@ -130,6 +135,12 @@ impl Trace {
             Some(known) if known.what.get() == stream::NULL => 0,
             _ => id,
         }
+    }
+
+    /// The name that the program gave to a stream, if its record has been read, or else its default name.
+    pub fn stream_name(&self, id: u32) -> String {
+        let given = self.given_name(named::STREAM, id.into());
+        given.map_or_else(|| self.default_stream_name(id), str::to_owned)
     }
 
     /// The name of a stream that the program gave no name.

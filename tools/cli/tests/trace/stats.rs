@@ -356,8 +356,8 @@ fn rows_are_kept_apart_by_agent_queue_stream_and_thread() {
     assert_eq!(
         by("stream", &["stream", "stream_name"]),
         json!([
-            [4, "stream 4", float, 120, 100.0],
-            [3, "default stream of thread 77", int, 90, 100.0],
+            [4, "Stream 4", float, 120, 100.0],
+            [3, "Stream 3 of thread 77", int, 90, 100.0],
             [0, "no stream", blit, 30, 100.0],
             [2, "compute", int, 20, 100.0],
             [1, "NULL stream", int, 10, 100.0]
@@ -645,6 +645,37 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
         ["fill", null, null, 1, 4096, 4096.0, 0, 0.0, null]
     ]);
     assert_eq!(fields(&report["copies"], &columns), expected);
+}
+
+#[test]
+fn only_the_kernels_of_hip_that_copy_or_fill_are_blit_kernels() {
+    let mut records = all_definitions();
+    records.extend(pieces(60, "__amd_rocclr_initHeap").map(Record::seal));
+    let mut kernel = Kernel::new(7, 0);
+    kernel.name = 60.into();
+    records.extend([
+        kernel.seal(),
+        timed(dispatch(1, 0, 1, 7, 0), 90, 100, 200).seal(),
+        timed(dispatch(2, 0, 1, 4, 0), 90, 200, 250).seal(),
+    ]);
+    let trace = written("stats-blit", &records);
+    let (report, _) = stats(&[&trace], &["--kernels", "--copies"]);
+    let expected = json!([
+        ["__amd_rocclr_initHeap", null],
+        ["__amd_rocclr_copyBuffer", true]
+    ]);
+    assert_eq!(fields(&report["kernels"], &["name", "blit"]), expected);
+    assert_eq!(report["copies"].as_array().unwrap().len(), 1);
+    let out = trace.with_file_name("out.jsonl");
+    assert!(devprof(&[&"export", &trace, &"-o", &out]).status.success());
+    let text = fs::read_to_string(out).unwrap();
+    let kernels = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["type"] == "kernel");
+    let blits: Vec<Value> = kernels.filter(|line| line["blit"] == true).collect();
+    assert_eq!(blits.len(), 1, "{blits:?}");
+    assert_eq!(blits[0]["name"], "__amd_rocclr_copyBuffer");
 }
 
 fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
