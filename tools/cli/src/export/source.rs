@@ -500,12 +500,12 @@ pub fn read(
             }
             Item::Marker(marker) => {
                 summary.markers += 1;
-                missing.check_text("marker", marker.text.get(), &trace.tables);
+                missing.check_text("marker", "message", marker.text.get(), &trace.tables);
                 Record::Marker(marker)
             }
             Item::Stream(stream) => Record::Stream(stream),
             Item::Name(name) => {
-                missing.check_text("name", name.text.get(), &trace.tables);
+                missing.check_text("name", "string", name.text.get(), &trace.tables);
                 Record::Name(name)
             }
             Item::Recording(recording) => Record::Recording(recording),
@@ -606,19 +606,19 @@ impl Missing {
         for agent in agents.into_iter().filter(|&agent| agent != NO_AGENT) {
             self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
         }
-        self.check_text(NOUN, copy.function.get(), tables);
+        self.check_text(NOUN, "function name", copy.function.get(), tables);
         self.check_stream(NOUN, copy.stream.get(), tables);
     }
 
     fn check_call(&mut self, call: &Call, tables: &Tables) {
         const NOUN: &str = "API call";
-        self.check_text(NOUN, call.name.get(), tables);
+        self.check_text(NOUN, "function name", call.name.get(), tables);
         self.check_stream(NOUN, call.stream.get(), tables);
     }
 
-    /// Text 0 is no text.
-    fn check_text(&mut self, noun: &'static str, text: u32, tables: &Tables) {
-        self.check(noun, "text", text, text == 0 || tables.text(text).is_some());
+    /// Counts a record if its text, which is its `what`, is not known. Text 0 is no text.
+    fn check_text(&mut self, noun: &'static str, what: &'static str, text: u32, tables: &Tables) {
+        self.check(noun, what, text, text == 0 || tables.text(text).is_some());
     }
 
     /// Stream 0 is no stream.
@@ -630,10 +630,13 @@ impl Missing {
     fn report(&self, problems: &mut Problems) {
         for ((noun, what, id), count) in self.0.iter().take(MAX_REPORTED as usize) {
             problems.is_damaged = true;
-            problems.report(&format!(
-                "{} of {what} {id}, which has no valid record",
-                plural(*count as usize, noun)
-            ));
+            let records = plural(*count as usize, noun);
+            problems.report(&match *what {
+                "kernel" | "agent" | "queue" | "stream" => {
+                    format!("{records} of {what} {id}, which has no valid record")
+                }
+                text => format!("{records} whose {text} (text {id}) has no valid record"),
+            });
         }
         if let Some(more) = self.0.len().checked_sub(MAX_REPORTED as usize + 1) {
             problems.report(&format!(

@@ -521,14 +521,14 @@ fn missing_data_of_copies_and_markers_is_reported() {
             .map(|line| line.rsplit_once("a.trace: ").unwrap().1)
             .collect();
         let expected = [
+            "1 API call whose function name (text 40) has no valid record",
             "1 API call of stream 7, which has no valid record",
-            "1 API call of text 40, which has no valid record",
             "1 copy of agent 8, which has no valid record",
+            "3 copies whose function name (text 20) has no valid record",
             "1 copy of stream 6, which has no valid record",
-            "3 copies of text 20, which has no valid record",
             "1 dispatch of stream 8, which has no valid record",
-            "1 marker of text 41, which has no valid record",
-            "1 name of text 42, which has no valid record",
+            "1 marker whose message (text 41) has no valid record",
+            "1 name whose string (text 42) has no valid record",
             "1 copy without an observed end: submitted or still running when the program exited",
             "1 copy without times",
             "1 copy with an end before the start",
