@@ -333,6 +333,15 @@ impl Problems<'_, '_> {
     }
 }
 
+/// The types of records that a [`Summary`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    Dispatches,
+    Calls,
+    Copies,
+    Markers,
+}
+
 /// The contents of a trace file.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -354,18 +363,26 @@ impl Summary {
         Outcome::of(!self.is_damaged)
     }
 
-    /// The number of records of each type: `8 dispatches, 4 API calls`. Copies and markers only if there are any.
-    pub fn text(&self) -> String {
-        let mut parts = vec![
-            plural(self.dispatches as usize, "dispatch"),
-            plural(self.calls as usize, "API call"),
+    /// The number of records of each of these types: `8 dispatches, 4 API calls`. Types without records are left out,
+    /// unless there is nothing else.
+    pub fn text(&self, is_included: impl Fn(Records) -> bool) -> String {
+        let all = [
+            (Records::Dispatches, self.dispatches, "dispatch"),
+            (Records::Calls, self.calls, "API call"),
+            (Records::Copies, self.copies, "copy"),
+            (Records::Markers, self.markers, "marker"),
         ];
-        for (count, noun) in [(self.copies, "copy"), (self.markers, "marker")] {
-            if count != 0 {
-                parts.push(plural(count as usize, noun));
-            }
+        let mut counts: Vec<_> = all
+            .into_iter()
+            .filter(|&(records, ..)| is_included(records))
+            .collect();
+        if counts.iter().any(|&(_, count, _)| count != 0) {
+            counts.retain(|&(_, count, _)| count != 0);
         }
-        parts.join(", ")
+        let texts = counts
+            .iter()
+            .map(|&(_, count, noun)| plural(count as usize, noun));
+        texts.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -297,6 +297,17 @@ fn csv_has_rocprofv3s_file_for_each_type_of_record() {
     let paths = names
         .map(|name| path(name).display().to_string())
         .join(", ");
+    // Only what was written is counted.
+    for (option, counted) in [
+        ("kernels", "4 dispatches"),
+        ("copies", "8 copies"),
+        ("api", "5 API calls"),
+        ("markers", "6 markers"),
+    ] {
+        let (out, shown) = export(&dir, "counted.csv", &["--csv-of", option]);
+        let summary = format!("{}: {counted}\n", out.display());
+        assert!(shown.ends_with(&summary), "{shown}");
+    }
     let summary = format!("{paths}: 4 dispatches, 5 API calls, 8 copies, 6 markers\n");
     assert!(shown.ends_with(&summary), "{shown}");
     assert!(!dir.join("all.csv").exists());
@@ -331,7 +342,7 @@ fn options_of_other_formats_are_usage_errors() {
         (
             "a.trace",
             "-f csv -o - --csv-of all",
-            "cannot write several files to -",
+            "cannot write several files to stdout",
         ),
         (
             "a_kernel_trace.csv",
@@ -349,6 +360,30 @@ fn options_of_other_formats_are_usage_errors() {
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
+}
+
+#[test]
+fn csv_of_implies_csv() {
+    let dir = directory("csv-of");
+    fs::write(dir.join("a.trace"), trace()).unwrap();
+    for (arguments, file) in [
+        ("--csv-of copies", Some("a.csv")),
+        ("-o other --csv-of copies", Some("other")),
+        ("-o - --csv-of copies", None),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_devprof"))
+            .args(["export", "a.trace"])
+            .args(arguments.split(' '))
+            .current_dir(&dir)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let written = match file {
+            Some(file) => fs::read_to_string(dir.join(file)).unwrap(),
+            None => String::from_utf8(output.stdout).unwrap(),
+        };
+        assert_eq!(written, COPIES, "{arguments}");
+    }
 }
 
 #[test]
