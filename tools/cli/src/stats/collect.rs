@@ -109,6 +109,7 @@ impl Collector {
             submit,
             start,
             end,
+            queue: dispatch.queue.get(),
             kernel: dispatch.kernel.get(),
             is_exact,
         };

@@ -193,13 +193,23 @@ fn gaps(report: &Report, colored: bool) -> String {
     for gpu in &report.totals.gpu_gaps {
         let label = gpu.group.label(report.has_hosts);
         text += &match gpu.late {
-            0 => format!(
-                "{label}: busy {:.1} % of {}\n",
-                100.0 - gpu.idle_share(),
-                short_time(gpu.active() as f64, DIGITS)
-            ),
+            0 => format!("{label}: {}\n", busy(gpu)),
             late => format!("{label}: {}\n", overtaken(late)),
         };
+    }
+    text
+}
+
+/// How long a GPU was busy.
+fn busy(gpu: &QueueGaps) -> String {
+    let mut text = format!(
+        "busy {:.1} % of {}",
+        100.0 - gpu.idle_share(),
+        short_time(gpu.active() as f64, DIGITS)
+    );
+    if gpu.uncounted > 0 {
+        let gaps = plural(gpu.uncounted as usize, "gap");
+        text += &format!(", {gaps} not counted");
     }
     text
 }

@@ -782,9 +782,56 @@ GPU 1 gfx1100, queue 1: idle 13.3 % of 600 ns, 3 gaps, median 20 ns, 1 not count
    2  30 ns  15 ns   15 ns    20 ns   37.5 %  void space::work<int>(int*)
 ";
     assert!(plain.contains(expected), "{plain}");
-    assert!(
-        plain.ends_with("\nGPU 2 gfx1100: busy 100.0 % of 1.000 µs\n"),
-        "{plain}"
+    // The busy time of the first GPU does not contain its uncounted gap.
+    let busy = "\n
+GPU 1 gfx1100: busy 96.5 % of 600 ns, 1 gap not counted
+GPU 2 gfx1100: busy 100.0 % of 1.000 µs
+";
+    assert!(plain.ends_with(busy), "{plain}");
+}
+
+#[test]
+fn gaps_in_which_a_kernel_of_another_queue_may_run_after_a_pause_are_not_counted() {
+    let mut records = all_definitions();
+    let in_queue = |id, queue, submit, start, end| {
+        timed(dispatch(id, 0, queue, 5, 0), submit, start, end).seal()
+    };
+    records.extend([
+        in_queue(1, 1, 90, 100, 200),
+        in_queue(2, 2, 90, 100, 200),
+        recording(1, 210, false),
+        recording(2, 220, true),
+        // What was launched in the pause has ended in queue 1, but it can still run in queue 2.
+        in_queue(3, 1, 230, 240, 250),
+        in_queue(4, 1, 260, 300, 310),
+        // Now it has ended in both.
+        in_queue(5, 2, 320, 330, 340),
+        in_queue(6, 1, 345, 350, 360),
+        // In queue 3, kernels overlap. So one that was launched in the pause can run until the next gap.
+        in_queue(7, 3, 200, 205, 1000),
+        in_queue(8, 3, 225, 230, 240),
+        in_queue(9, 3, 226, 1100, 1200),
+        in_queue(10, 3, 227, 1300, 1400),
+    ]);
+    let trace = written("stats-pause", &records);
+    let (report, _) = stats(&[&trace], &["--gaps"]);
+    let of = |rows: &str, columns: &[&str]| {
+        let mut rows = fields(&report[rows], columns).as_array().unwrap().clone();
+        rows.sort_by_key(Value::to_string);
+        rows
+    };
+    // Number and total of the counted gaps, and the number of the others.
+    assert_eq!(
+        of("gaps", &["queue", "calls", "total", "uncounted"]),
+        [
+            json!([1, 2, 50 + 40, 1]),
+            json!([2, 0, 0, 1]),
+            json!([3, 1, 100, 1])
+        ]
+    );
+    assert_eq!(
+        of("gpus", &["node", "calls", "total", "uncounted"]),
+        [json!([1, 1, 10, 3]), json!([2, 1, 100, 1])]
     );
 }
 
