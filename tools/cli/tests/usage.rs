@@ -88,7 +88,7 @@ const USAGE_ERRORS: [(&[&str], &str); 57] = [
     (&["stats"], "<FILE>"),
     (&["stats", "a", "--json", "--csv"], "cannot be used"),
     (&["stats", "a", "--csv", "--api", "--copies"], "-o DIR"),
-    (&["stats", "a", "-o", "b"], "--csv"),
+    (&["stats", "a", "-o", "b", "--json"], "cannot be used"),
     (&["stats", "a", "--by", "kernel"], "'kernel'"),
     (
         &["stats", "a", "--api", "--by", "agent"],

@@ -32,7 +32,8 @@ pub struct Collector {
     queues: ById<(u32, u32), Timeline>,
     gpus: ById<u32, Timeline>,
     pauses: Pauses,
-    untimed: ById<Part, u64>,
+    /// Records without times.
+    pub untimed: ById<Part, u64>,
 }
 
 impl Collector {

@@ -472,7 +472,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
         ["hipLaunchKernel", 2, 40, 20.0, 20.0, 10, 30, launches]
     ]);
     assert_eq!(fields(&report["api"], &TIMES), read_back(expected));
-    assert!(stderr.contains("1 API call with an end before the start: left out"));
+    assert!(stderr.contains("a.trace: 1 API call with an end before the start: left out"));
     let expected = json!([
         ["worker", 1, 100, 100.0, 100.0, 100, 100, 0.0],
         ["step", 2, 40, 20.0, 20.0, 10, 30, deviation(&[30.0, 10.0])],
@@ -481,7 +481,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
     assert_eq!(fields(&report["markers"], &TIMES), read_back(expected));
     let what = json!([["process range"], ["range"], ["mark"]]);
     assert_eq!(fields(&report["markers"], &["what"]), what);
-    assert!(stderr.contains("1 range that did not end: left out"));
+    assert!(stderr.contains("a.trace: 1 range that did not end: left out"));
     assert_eq!(report["untimed"], json!({"api": 1, "markers": 1}));
     let (report, _) = stats(&[&trace], &["--api", "--by", "stream,thread"]);
     let expected = json!([
@@ -995,7 +995,6 @@ fn several_tables_are_written_to_one_csv_file_each() {
     let out = trace.with_file_name("out");
     let output = devprof(&[
         &"stats",
-        &"--csv",
         &"--kernels",
         &"--api",
         &"--copies",
