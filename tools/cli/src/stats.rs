@@ -108,8 +108,8 @@ impl Options {
 struct Report {
     /// The tables of rows.
     tables: Vec<(Part, Vec<Section>)>,
-    /// The gaps of each queue, and their rows.
-    queues: Vec<(QueueGaps, Section)>,
+    /// The gaps of each queue, and their rows, if they were requested.
+    queues: Option<Vec<(QueueGaps, Section)>>,
     totals: Totals,
     dispatches: u64,
     /// The following dispatches are in no row.
@@ -186,7 +186,9 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
     };
     Report {
         tables,
-        queues: queues.into_iter().map(with_rows).collect(),
+        queues: parts
+            .contains(&Part::Gaps)
+            .then(|| queues.into_iter().map(with_rows).collect()),
         has_hosts: totals.has_hosts(),
         totals,
         dispatches: summaries.iter().map(|summary| summary.dispatches).sum(),

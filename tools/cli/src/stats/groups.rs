@@ -229,15 +229,19 @@ impl Group {
         }
     }
 
+    /// The host of the agent or process.
+    pub fn host(&self) -> Option<&str> {
+        match &self.agent {
+            Some(agent) => agent.host.as_deref(),
+            None => self.process.as_ref()?.host.as_deref(),
+        }
+    }
+
     /// Its name for people. Empty if rows are not grouped.
     pub fn label(&self, has_hosts: bool) -> String {
         let process = self.process.as_deref();
-        let host = match &self.agent {
-            Some(agent) => agent.host.as_deref(),
-            None => process.and_then(|process| process.host.as_deref()),
-        };
         let parts = [
-            host.filter(|_| has_hosts).map(str::to_owned),
+            self.host().filter(|_| has_hosts).map(str::to_owned),
             process.map(Process::label),
             self.agent.as_ref().map(|agent| agent.name.to_string()),
             self.queue.map(|queue| format!("queue {queue}")),
