@@ -9,14 +9,16 @@ Exit status:
   0  success
   1  failure: there is no result
   2  usage error: the command line is not valid
-  3  incomplete result: some of the input was damaged or left out; see stderr
+  3  finished, but some of the input was skipped or lost; see stderr
+  4  `devprof report`: the coverage is below a --fail-under-… threshold
 
-`devprof run` exits as its program did. Results are written to stdout, diagnostics to stderr.";
+`devprof run` exits as its program did, or with 3 if the program succeeded and counts were lost. Results are written to stdout, diagnostics to stderr.";
 
 const SUCCESS: u8 = 0;
 const FAILURE: u8 = 1;
 const USAGE: u8 = 2;
 const INCOMPLETE: u8 = 3;
+const BELOW_THRESHOLD: u8 = 4;
 /// `devprof run` could not start the program: the statuses that a shell uses.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -29,6 +31,8 @@ pub enum Outcome {
     Incomplete,
     /// There is no result. Diagnostics have reported why.
     Failed,
+    /// The result is below a threshold that the user has set.
+    BelowThreshold,
     /// The program that `devprof run` started exited with this status.
     Program(u8),
 }
@@ -85,6 +89,7 @@ pub fn status(result: &anyhow::Result<Outcome>) -> u8 {
         Ok(Outcome::Complete) => return SUCCESS,
         Ok(Outcome::Incomplete) => return INCOMPLETE,
         Ok(Outcome::Failed) => return FAILURE,
+        Ok(Outcome::BelowThreshold) => return BELOW_THRESHOLD,
         Ok(Outcome::Program(status)) => return *status,
         Err(error) => error,
     };

@@ -45,8 +45,8 @@ pub struct Cli {
 enum Command {
     /// Run a program with devprof loaded, and summarize what was collected
     ///
-    /// The exit status is the program's own. If a signal kills the program, devprof ends by the same signal. The status
-    /// is 127 if the program is not found, 126 if it cannot be executed, 2 if the command line is not valid, and 1 if
+    /// The exit status is the program's own. If the program succeeds, but counts were lost, it is 3. If a signal kills
+    /// the program, devprof ends by the same signal. The status is 127 if the program is not found, 126 if it cannot be executed, 2 if the command line is not valid, and 1 if
     /// devprof itself fails. These signals are forwarded to the program: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
     /// SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT. Those that a terminal sends reach the program directly.
     Run(run::Options),

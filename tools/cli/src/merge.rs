@@ -11,7 +11,7 @@ mod paths;
 mod profdata;
 mod profile;
 
-pub use profile::Arch;
+pub use profile::{Arch, is_profile};
 
 use crate::console::Diagnostic;
 use crate::exit::{Outcome, usage};
@@ -33,7 +33,8 @@ use tempfile::NamedTempFile;
 pub struct Options {
     /// Profiles: raw (.profraw) of any architecture and of the host, indexed (.profdata), text
     ///
-    /// A directory means all .profraw files in it and below, a pattern (*, ?, [a-z], **) all files that match it, and
+    /// A directory means all .profraw files in it and below, a pattern (*, ?, [a-z], **) all files and
+    /// directories that match it, and
     /// @FILE all paths in FILE, one per line (@- reads them from stdin).
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

@@ -88,7 +88,7 @@ pub fn is_directory(out: &Path) -> bool {
 }
 
 /// Stdout is never replaced by a new file, even if it is a file: others may write to it as well.
-fn is_stdout(out: &Path) -> bool {
+pub fn is_stdout(out: &Path) -> bool {
     out == "-" || out == "/dev/stdout"
 }
 

@@ -21,13 +21,16 @@ use std::process::Command;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
+/// The pattern for the names of profiles in a directory.
+const DEFAULT_NAME: &str = "%m.profraw";
+
 #[derive(Args)]
 pub struct Options {
     /// Where to write profiles; a pattern as in LLVM_PROFILE_FILE (%p: process ID, %m: merge processes into
     /// one file, …)
     ///
-    /// The default is LLVM_PROFILE_FILE if that is set, or else %m.profraw in a new directory, devprof-1 or the next
-    /// free number.
+    /// A directory, or a name that ends with a slash, means %m.profraw in it. The default is LLVM_PROFILE_FILE if that is
+    /// set, or else %m.profraw in a new directory, devprof-1 or the next free number.
     #[arg(long, value_name = "PATTERN")]
     profile: Option<OsString>,
     /// Trace kernel dispatches to FILE
@@ -71,6 +74,9 @@ pub struct Options {
         hide_env_values = true
     )]
     library: Option<PathBuf>,
+    /// Exit with status 1 if the program succeeds, but no profile was written
+    #[arg(long)]
+    require_profile: bool,
     /// Do not print the summary
     #[arg(short, long)]
     quiet: bool,
@@ -135,9 +141,29 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             console.report(&diagnostic);
         }
     }
+    let failure = failure(options, &journal, end, console);
     // Remove the temporary files now: no destructors run if a signal ends this process.
     drop((log, links));
-    Ok(Outcome::Program(child::end_as(end)))
+    let status = child::end_as(end);
+    Ok(failure.unwrap_or(Outcome::Program(status)))
+}
+
+/// Why a run of a program that succeeded is not a success. Another status or a signal of the program takes precedence.
+fn failure(
+    options: &Options,
+    journal: &Journal,
+    end: child::End,
+    console: &mut Console,
+) -> Option<Outcome> {
+    if end != child::End::Exited(0) {
+        return None;
+    }
+    if options.require_profile && journal.profiles.is_empty() {
+        console.error("no profile was written, and --require-profile requires one");
+        return Some(Outcome::Failed);
+    }
+    let overwritten = journal.overwritten().next().is_some();
+    (overwritten || !journal.lost.is_empty()).then_some(Outcome::Incomplete)
 }
 
 /// The absolute path of the shared library to load.
@@ -196,6 +222,14 @@ fn current_dir() -> anyhow::Result<PathBuf> {
     env::current_dir().context("cannot determine the current directory")
 }
 
+/// The pattern for profiles: that of the option, or %m.profraw in the directory that it names.
+fn profile_pattern(given: &OsStr) -> OsString {
+    match crate::outfile::is_directory(Path::new(given)) {
+        true => Path::new(given).join(DEFAULT_NAME).into_os_string(),
+        false => given.to_owned(),
+    }
+}
+
 /// The pattern as an absolute path, because the program may change its directory. A pattern that begins with %t is
 /// already absolute.
 fn absolute(pattern: &OsStr) -> anyhow::Result<OsString> {
@@ -228,10 +262,10 @@ fn environment(
     }
     match (&options.profile, &directory.0) {
         (Some(pattern), _) => {
-            command.env("LLVM_PROFILE_FILE", absolute(pattern)?);
+            command.env("LLVM_PROFILE_FILE", absolute(&profile_pattern(pattern))?);
         }
         (None, Some(directory)) => {
-            command.env("LLVM_PROFILE_FILE", directory.join("%m.profraw"));
+            command.env("LLVM_PROFILE_FILE", directory.join(DEFAULT_NAME));
         }
         (None, None) => {}
     }
@@ -378,6 +412,15 @@ mod tests {
         assert_eq!(tool(""), "/d.so");
         assert_eq!(tool("/a.so /b.so"), "/a.so /b.so /d.so");
         assert_eq!(tool("/d.so /b.so"), "/d.so /b.so");
+    }
+
+    #[test]
+    fn a_directory_is_a_pattern_for_its_profiles() {
+        let dir = tempfile::tempdir().unwrap();
+        let pattern = profile_pattern(dir.path().as_os_str());
+        assert_eq!(Path::new(&pattern), dir.path().join("%m.profraw"));
+        assert_eq!(profile_pattern(OsStr::new("none/")), "none/%m.profraw");
+        assert_eq!(profile_pattern(OsStr::new("none/%p")), "none/%p");
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 57] = [
+const USAGE_ERRORS: [(&[&str], &str); 66] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -82,6 +82,56 @@ const USAGE_ERRORS: [(&[&str], &str); 57] = [
         "FROM=TO",
     ),
     (
+        &[
+            "report",
+            "a",
+            "--profile",
+            "b",
+            "--format",
+            "html",
+            "-o",
+            "-",
+        ],
+        "-o DIR",
+    ),
+    (&["report", "a", "--profile", "b", "--open"], "-o DIR"),
+    (
+        &["report", "a", "--profile", "b", "-o", "a.xml", "--open"],
+        "-o DIR",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--fail-under-lines", "101"],
+        "from 0 to 100",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--include", "[a"],
+        "invalid value '[a'",
+    ),
+    (
+        &[
+            "report",
+            "a",
+            "--profile",
+            "b",
+            "--ignore-filename-regex",
+            "(a",
+        ],
+        "invalid value '(a'",
+    ),
+    // --profile does not take the next argument.
+    (
+        &["report", "--profile", "a", "raw.profraw"],
+        "raw.profraw: a profile, not a binary",
+    ),
+    (
+        &["report", "--profile", "a", "."],
+        ".: a directory, not a binary",
+    ),
+    (
+        &["report", "a", "--profile", "b", "--baseline"],
+        "--baseline <REPORT>",
+    ),
+    (
         &["report", "a", "--profile", "b", "--llvm", "none"],
         "--llvm none",
     ),
@@ -135,6 +185,8 @@ const USAGE_ERRORS: [(&[&str], &str); 57] = [
 fn usage_errors_exit_with_status_2() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("text"), ":ir\nmain\n1\n1\n2\n").unwrap();
+    let magic = b"\x81rforpl\xff\x0b\0\0\0\0\0\0\0";
+    fs::write(dir.path().join("raw.profraw"), magic).unwrap();
     for (arguments, message) in USAGE_ERRORS {
         let output = devprof(dir.path(), arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -143,7 +195,7 @@ fn usage_errors_exit_with_status_2() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
     let files = fs::read_dir(dir.path()).unwrap();
-    assert_eq!(files.count(), 1, "no command has written a file");
+    assert_eq!(files.count(), 2, "no command has written a file");
 }
 
 #[test]

@@ -61,7 +61,14 @@ fn lines(list: &OsStr) -> Result<Vec<PathBuf>> {
 impl Found {
     fn add(&mut self, argument: &Path) {
         match fs::metadata(argument) {
-            Ok(data) if data.is_dir() => self.add_directory(argument),
+            Ok(data) if data.is_dir() => {
+                if !self.add_directory(argument) {
+                    self.missing.push(format!(
+                        "{}: no .{RAW} files in this directory tree",
+                        argument.display()
+                    ));
+                }
+            }
             Ok(_) => self.add_file(argument.to_owned()),
             Err(error) => match argument
                 .to_str()
@@ -75,8 +82,9 @@ impl Found {
         }
     }
 
-    /// Adds the raw profiles below a directory. Does not follow symbolic links to directories: they could form cycles.
-    fn add_directory(&mut self, dir: &Path) {
+    /// Adds the raw profiles below a directory, and returns whether there are any. Does not follow symbolic links to
+    /// directories: they could form cycles.
+    fn add_directory(&mut self, dir: &Path) -> bool {
         let before = self.files.len() + self.repeated;
         let mut dirs = vec![dir.to_owned()];
         while let Some(dir) = dirs.pop() {
@@ -100,12 +108,7 @@ impl Found {
             }
             dirs.extend(below.into_iter().rev());
         }
-        if self.files.len() + self.repeated == before {
-            self.missing.push(format!(
-                "{}: no .{RAW} files in this directory tree",
-                dir.display()
-            ));
-        }
+        self.files.len() + self.repeated > before
     }
 
     fn add_pattern(&mut self, pattern: &str) {
@@ -120,7 +123,10 @@ impl Found {
         let before = self.files.len() + self.repeated;
         for path in paths {
             match path {
-                Ok(path) if path.is_dir() => {}
+                // Directories without profiles also match most patterns.
+                Ok(path) if path.is_dir() => {
+                    self.add_directory(&path);
+                }
                 Ok(path) => self.add_file(path),
                 Err(error) => self.missing.push(error.to_string()),
             }

@@ -72,6 +72,13 @@ pub fn open(path: &Path) -> Result<Profile> {
     })
 }
 
+/// Whether a file begins as a raw or indexed profile does.
+pub fn is_profile(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    path.is_file() && read.is_ok() && kind::Kind::of(&head).is_some()
+}
+
 fn kind_of(head: &[u8]) -> Result<Kind> {
     ensure!(
         !head.is_empty(),

@@ -5,10 +5,11 @@ use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
     Cell, Column, Condition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun, Ratio,
-    Report, Totals, VERSION,
+    Report, Totals, TraceTotals, TracedCalls, VERSION,
 };
+use super::select::Select;
 use super::source::Source;
-use super::trace::Dispatches;
+use super::trace::{Dispatches, Trace};
 use crate::names::Naming;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -108,13 +109,14 @@ impl FileCounts {
 pub fn report(
     title: &str,
     data: &[ColumnData],
-    dispatches: Option<&BTreeMap<String, Dispatches>>,
+    traces: &[Trace],
     naming: Naming,
+    select: &Select,
     find: impl Fn(&str) -> Source,
 ) -> Report {
-    let files = files(data, find);
+    let files = files(data, select, find);
     let functions = functions(data, &files, naming);
-    let kernels = kernels(data, &functions, dispatches, naming);
+    let kernels = kernels(data, &functions, traces, naming);
     let mut columns = Vec::new();
     for (index, column) in data.iter().enumerate() {
         columns.push(Column {
@@ -134,14 +136,41 @@ pub fn report(
         columns,
         device: Totals::sum(files.iter().filter_map(|file| file.device)),
         host: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.host))),
+        combined: has_host.then(|| Totals::sum(files.iter().filter_map(|file| file.combined))),
+        kernel_coverage: kernel_coverage(&kernels),
+        baseline: None,
         kernels,
-        traced: dispatches.is_some(),
+        traced: !traces.is_empty(),
+        traces: traces.iter().map(trace_totals).collect(),
         functions,
         files,
     }
 }
 
-fn files(data: &[ColumnData], find: impl Fn(&str) -> Source) -> Vec<File> {
+fn trace_totals(trace: &Trace) -> TraceTotals {
+    let mut sum = Dispatches::default();
+    trace.kernels.values().for_each(|own| sum.add(own));
+    TraceTotals {
+        path: trace.path.clone(),
+        process: trace.pid,
+        calls: sum.calls,
+        untimed: sum.untimed,
+        time: sum.time,
+    }
+}
+
+/// How many of the instrumented kernels ran.
+fn kernel_coverage(kernels: &[Kernel]) -> Ratio {
+    let counts = kernels.iter().filter_map(|kernel| match kernel.state {
+        KernelState::Covered | KernelState::NotInTrace => Some(1),
+        KernelState::NeverRan | KernelState::NotCounted => Some(0),
+        KernelState::NotInstrumented | KernelState::Runtime => None,
+    });
+    Ratio::of(counts)
+}
+
+/// The selected files.
+fn files(data: &[ColumnData], select: &Select, find: impl Fn(&str) -> Source) -> Vec<File> {
     // For each file and column, the functions that have code in the file.
     let mut by_file: BTreeMap<Arc<str>, Vec<Vec<&Function>>> = BTreeMap::new();
     for (index, column) in data.iter().enumerate() {
@@ -155,18 +184,26 @@ fn files(data: &[ColumnData], find: impl Fn(&str) -> Source) -> Vec<File> {
             }
         }
     }
+    let has_host = data.iter().any(|column| column.host);
     let file = |(path, functions): (Arc<str>, Vec<Vec<&Function>>)| {
+        let source = find(&path);
+        if !select.includes(&path, &source.location) {
+            return None;
+        }
         let counted: Vec<Option<FileCounts>> = functions
             .into_iter()
             .map(|own| (!own.is_empty()).then(|| FileCounts::of(own, &path)))
             .collect();
-        let mut device: Option<FileCounts> = None;
+        let (mut device, mut combined): (Option<FileCounts>, Option<FileCounts>) = (None, None);
         for (column, own) in data.iter().zip(&counted) {
-            if let Some(own) = own
-                && column.ran
-                && !column.host
-            {
+            let Some(own) = own.as_ref().filter(|_| column.ran) else {
+                continue;
+            };
+            if !column.host {
                 device.get_or_insert_default().add(own);
+            }
+            if has_host {
+                combined.get_or_insert_default().add(own);
             }
         }
         let totals = |(column, own): (&ColumnData, &Option<FileCounts>)| {
@@ -174,16 +211,17 @@ fn files(data: &[ColumnData], find: impl Fn(&str) -> Source) -> Vec<File> {
         };
         let columns: Vec<_> = data.iter().zip(&counted).map(totals).collect();
         let host = data.iter().zip(&columns).find(|(column, _)| column.host);
-        File {
-            source: find(&path),
+        Some(File {
+            source,
             device: device.as_ref().map(FileCounts::totals),
             host: host.and_then(|(_, totals)| *totals),
+            combined: combined.as_ref().map(FileCounts::totals),
             lines: lines(data, &counted, device.as_ref()),
             columns,
             path,
-        }
+        })
     };
-    by_file.into_iter().map(file).collect()
+    by_file.into_iter().filter_map(file).collect()
 }
 
 /// The lines of a file with the counts of all columns.
@@ -258,6 +296,9 @@ fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<Functio
             let Some((file, position)) = function.definition() else {
                 continue;
             };
+            if !indices.contains_key(&*function.files[file]) {
+                continue;
+            }
             let columns = named
                 .entry((&function.files[file], &function.name, position))
                 .or_insert_with(|| vec![Vec::new(); data.len()]);
@@ -301,8 +342,10 @@ fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<Functio
                     .filter(|(_, column)| column.host != on_device)
                     .flat_map(|(index, _)| &own[index])
                     .all(|function| function.mapping.unused),
+                mismatched: own.iter().flatten().any(|function| function.mismatched),
                 file: indices[path],
                 line: position.0,
+                column: position.1,
                 count: devices
                     .map(|(index, _)| entered(index))
                     .reduce(u64::saturating_add),
@@ -325,9 +368,14 @@ fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<Functio
 fn kernels(
     data: &[ColumnData],
     functions: &[FunctionCoverage],
-    dispatches: Option<&BTreeMap<String, Dispatches>>,
+    traces: &[Trace],
     naming: Naming,
 ) -> Vec<Kernel> {
+    let mut dispatches: BTreeMap<&str, Dispatches> = BTreeMap::new();
+    for (symbol, own) in traces.iter().flat_map(|trace| &trace.kernels) {
+        dispatches.entry(symbol).or_default().add(own);
+    }
+    let is_traced = !traces.is_empty();
     // Kernels that exist only on architectures that did not run are left out.
     let may_have_run = |function: &&(usize, &FunctionCoverage)| {
         let cells = function.1.columns.iter().zip(data);
@@ -344,21 +392,37 @@ fn kernels(
         .filter(may_have_run)
         .map(|(index, function)| (function.symbol.as_str(), *index))
         .collect();
-    let traced = dispatches
-        .into_iter()
-        .flatten()
-        .map(|(symbol, _)| symbol.as_str());
+    let traced = dispatches.keys().copied();
+    // Functions of files that are not selected.
+    let shown: BTreeSet<&str> = functions.iter().map(|own| own.symbol.as_str()).collect();
+    let all = data.iter().filter(|column| !column.host);
+    let all = all.flat_map(|column| &column.functions);
+    let hidden: BTreeSet<&str> = all
+        .map(|function| crate::names::symbol(&function.name))
+        .filter(|symbol| !shown.contains(symbol))
+        .collect();
+    let traced = traced.filter(|symbol| !hidden.contains(symbol));
     let symbols: BTreeSet<&str> = counted.keys().copied().chain(traced).collect();
     let kernel = |symbol: &str| {
         let function = counted.get(symbol).copied();
-        let traced = dispatches.and_then(|dispatches| dispatches.get(symbol));
+        let traced = dispatches.get(symbol);
+        let by_trace = traces.iter().enumerate().filter(|_| traces.len() > 1);
+        let by_trace = by_trace.filter_map(|(index, trace)| {
+            let own = trace.kernels.get(symbol)?;
+            Some(TracedCalls {
+                trace: index,
+                calls: own.calls,
+                untimed: own.untimed,
+                time: own.time,
+            })
+        });
         let count = function.and_then(|function| functions[function].count);
         let state = match (count, traced) {
             (None, _) if symbol.starts_with("__amd_rocclr_") => KernelState::Runtime,
             (None, _) => KernelState::NotInstrumented,
             (Some(0), Some(_)) => KernelState::NotCounted,
             (Some(0), None) => KernelState::NeverRan,
-            (Some(_), None) if dispatches.is_some() => KernelState::NotInTrace,
+            (Some(_), None) if is_traced => KernelState::NotInTrace,
             (Some(_), _) => KernelState::Covered,
         };
         Kernel {
@@ -366,9 +430,10 @@ fn kernels(
             symbol: symbol.to_owned(),
             state,
             function,
-            calls: dispatches.map(|_| traced.map_or(0, |traced| traced.calls)),
+            calls: is_traced.then(|| traced.map_or(0, |traced| traced.calls)),
             untimed: traced.map_or(0, |traced| traced.untimed),
-            time: dispatches.map(|_| traced.map_or(0, |traced| traced.time)),
+            time: is_traced.then(|| traced.map_or(0, |traced| traced.time)),
+            by_trace: by_trace.collect(),
             architectures: traced
                 .map(|traced| traced.architectures.clone())
                 .unwrap_or_default(),

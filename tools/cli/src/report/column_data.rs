@@ -29,7 +29,7 @@ pub struct ColumnData {
 /// What is missing from the counts, or makes them misleading.
 #[derive(Debug, Default)]
 pub struct Problems {
-    /// Functions whose counts are from another build.
+    /// Functions whose counts are from another build. They are included as not run.
     pub mismatched: BTreeSet<String>,
     /// Functions that the profile cannot distinguish: they have the same name and hash, but different sources.
     pub shared: BTreeSet<String>,
@@ -67,14 +67,18 @@ impl ColumnData {
             .map(|function| function.name.clone())
             .collect();
         for (object, mismatched) in mismatched {
-            let (not_run, other_build) = mismatched
-                .into_iter()
-                .partition(|name| known.contains(name));
-            data.problems.mismatched.extend::<Vec<String>>(other_build);
-            match read_not_run(object, &not_run, llvm_cov) {
-                Ok(not_run) => functions.extend(not_run),
+            match read_not_run(object, &mismatched, llvm_cov) {
+                Ok(mut not_run) => {
+                    for function in &mut not_run {
+                        function.mismatched = !known.contains(&function.name);
+                    }
+                    functions.extend(not_run);
+                }
                 Err(error) => data.add_unread(object, &error),
             }
+            let other_build = mismatched.into_iter();
+            let other_build = other_build.filter(|name| !known.contains(name));
+            data.problems.mismatched.extend(other_build);
         }
         llvm_cov::share_paths(&mut functions, &mut HashMap::new());
         data.functions = deduplicated(functions, &mut data.problems.shared);
@@ -88,8 +92,8 @@ impl ColumnData {
     }
 }
 
-/// Functions for which the profile has only the counts of another code object's version: that version ran, and this one
-/// did not.
+/// Functions for which the profile has only the counts of another version. If it is another code object's version, that
+/// version ran, and this one did not. If it is of another build, the counts are lost.
 fn read_not_run(
     object: &Object,
     names: &[String],

@@ -4,7 +4,9 @@
 mod source_page;
 mod widgets;
 
-use super::model::{Column, FunctionCoverage, Kernel, KernelState, Report};
+use super::baseline::Comparison;
+use super::model::{Column, File, FunctionCoverage, Kernel, KernelState, Report};
+use super::{paths, text};
 use crate::console::Severity;
 use crate::readable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -126,7 +128,9 @@ impl Pages<'_> {
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
                 (self.kernel_card(ran.len(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
+            @if let Some(baseline) = &report.baseline { (self.changes(baseline)) }
             @if report.columns.len() > 1 { (self.columns()) }
+            @if report.traces.len() > 1 { (self.traces()) }
             section id="kernels" {
                 h2 { "Kernels" }
                 @if ran.is_empty() {
@@ -178,6 +182,81 @@ impl Pages<'_> {
                     @if not_instrumented > 0 { br; a href="#not-instrumented" { (not_instrumented) " not instrumented" } }
                     @if never_ran > 0 { br; a href="#never-ran" { (never_ran) " never ran" } }
                 }
+            }
+        }
+    }
+
+    /// What changed since an earlier report.
+    fn changes(&self, baseline: &Comparison) -> Markup {
+        let files: Vec<_> = self.report.files.iter().map(File::location).collect();
+        let page = |path: &str| {
+            let index = files.iter().position(|file| *file == path)?;
+            Some(page_name(index, &self.report.files[index].path))
+        };
+        html! {
+            section id="changes" {
+                h2 { "Changes since " code { (baseline.path) } }
+                p.hint { (text::points(&baseline.change)) }
+                @if !baseline.files.is_empty() {
+                    (table("Changed files", html! {
+                        (head(&["File", "#Lines before", "#Lines now", "#Branches before", "#Branches now"]))
+                        tbody {
+                            @for file in &baseline.files {
+                                tr {
+                                    th scope="row" {
+                                        @match page(&file.path) {
+                                            Some(page) => a href=(page) { code { (file.path) } },
+                                            None => code { (file.path) },
+                                        }
+                                    }
+                                    (totals(file.before, |t| t.lines)) (totals(file.after, |t| t.lines))
+                                    (totals(file.before, |t| t.branches)) (totals(file.after, |t| t.branches))
+                                }
+                            }
+                        }
+                    }))
+                }
+                @if !baseline.functions.is_empty() {
+                    (table("Changed functions", html! {
+                        (head(&["Function", "Change"]))
+                        tbody {
+                            @for function in &baseline.functions {
+                                tr {
+                                    th scope="row" {
+                                        @match page(&function.path) {
+                                            Some(page) => a href=(format!("{page}#L{}", function.line)) { code { (function.name) } },
+                                            None => code { (function.name) },
+                                        }
+                                        @if function.kernel { " " span.tag { "kernel" } }
+                                    }
+                                    td { (function.change.text()) }
+                                }
+                            }
+                        }
+                    }))
+                }
+            }
+        }
+    }
+
+    /// The traces, if there are several.
+    fn traces(&self) -> Markup {
+        html! {
+            section id="traces" {
+                h2 { "Processes" }
+                (table("Processes", html! {
+                    (head(&["Trace", "#Process", "#Calls", "#Total time"]))
+                    tbody {
+                        @for trace in &self.report.traces {
+                            tr {
+                                th scope="row" { code { (trace.path) } }
+                                td.n { (trace.process) }
+                                (number(trace.calls))
+                                td.n data-v=(trace.time) { (readable::time(trace.time)) }
+                            }
+                        }
+                    }
+                }))
             }
         }
     }
@@ -312,7 +391,7 @@ impl Pages<'_> {
         if has_host {
             headings.extend(["#Host lines", "#Host branches"]);
         }
-        let prefix = common_directory(report);
+        let prefix = paths::common_directory(report.files.iter().map(|file| &*file.path));
         html! {
             @if !prefix.is_empty() { p.hint { "In " code { (prefix) } } }
             (table("Files", html! {
@@ -357,6 +436,7 @@ impl Pages<'_> {
                                 (self.function_link(Depth::Top, function))
                                 @if function.kernel { " " span.tag { "kernel" } }
                                 @if function.unused { " " span.tag { "not called" } }
+                                @if function.mismatched { " " span.tag.bad { "counts lost" } }
                             }
                             td { (location(report, function)) }
                             @for cell in &function.columns { (count(*cell)) }
@@ -369,28 +449,6 @@ impl Pages<'_> {
         };
         self.page(Depth::Top, "Functions", body)
     }
-}
-
-/// The directory that all files have in common, including the final slash.
-fn common_directory(report: &Report) -> &str {
-    let mut paths = report.files.iter().map(|file| &*file.path);
-    let first = paths.next().unwrap_or_default();
-    let directory = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
-    let mut length = directory(first);
-    for path in paths {
-        let same = first
-            .bytes()
-            .zip(path.bytes())
-            .take_while(|(a, b)| a == b)
-            .count();
-        length = length.min(
-            first.as_bytes()[..same]
-                .iter()
-                .rposition(|&byte| byte == b'/')
-                .map_or(0, |slash| slash + 1),
-        );
-    }
-    &first[..length]
 }
 
 #[cfg(test)]

@@ -1,28 +1,21 @@
-//! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them.
+//! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them. Each
+//! function in the source has one record, so readers count as many functions as the other formats.
 
-use super::model::{Cell, Condition, File, Line, Report};
+use super::counts::{Counts, Which};
+use super::model::{File, Report};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Which counts to write.
-#[derive(Clone, Copy)]
-pub enum Which {
-    /// All architectures together.
-    Device,
-    Column(usize),
-}
+/// The name of the file in the directory of a report, which editors search for.
+pub const NAME: &str = "lcov.info";
 
-/// Writes `coverage.lcov`, with all architectures, and one file per column that ran.
+/// Writes `lcov.info`, with all architectures and the host if it is included, and one file per column that ran.
 pub fn write_all(report: &Report, dir: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
-    write(report, Which::Device, &mut bytes)?;
-    std::fs::write(dir.join("coverage.lcov"), bytes)?;
-    for (index, column) in report
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| column.ran)
-    {
+    write(report, Which::All, &mut bytes)?;
+    std::fs::write(dir.join(NAME), bytes)?;
+    let columns = report.columns.iter().enumerate();
+    for (index, column) in columns.filter(|(_, column)| column.ran) {
         let mut bytes = Vec::new();
         write(report, Which::Column(index), &mut bytes)?;
         std::fs::write(dir.join(format!("{}.lcov", column.name)), bytes)?;
@@ -36,103 +29,42 @@ pub fn can_name(path: &str) -> bool {
 }
 
 pub fn write(report: &Report, which: Which, out: &mut impl Write) -> io::Result<()> {
-    for (index, file) in report.files.iter().enumerate() {
-        if !can_name(&file.path) {
-            continue;
+    for (_, file, counts) in Counts::of_files(report, which) {
+        if can_name(file.location()) {
+            write_file(file, &counts, out)?;
         }
-        write_file(report, index, file, which, out)?;
     }
     Ok(())
 }
 
-fn write_file(
-    report: &Report,
-    index: usize,
-    file: &File,
-    which: Which,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let lines: Vec<(&Line, u64)> = file
-        .lines
-        .iter()
-        .filter_map(|line| Some((line, line_count(line, which)?)))
-        .collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
+fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "TN:")?;
-    writeln!(out, "SF:{}", file.path)?;
-    let functions: Vec<(u32, &str, u64)> = report
-        .functions
-        .iter()
-        .filter(|function| function.file == index)
-        .filter_map(|function| {
-            let count = match which {
-                Which::Device => function.count,
-                Which::Column(column) => counted(function.columns[column]),
-            };
-            Some((function.line, function.symbol.as_str(), count?))
-        })
-        .collect();
-    for (line, name, _) in &functions {
-        writeln!(out, "FN:{line},{name}")?;
+    writeln!(out, "SF:{}", file.location())?;
+    for function in &counts.functions {
+        writeln!(out, "FN:{},{}", function.line, function.symbol)?;
     }
-    for (_, name, count) in &functions {
-        writeln!(out, "FNDA:{count},{name}")?;
+    for function in &counts.functions {
+        writeln!(out, "FNDA:{},{}", function.count, function.symbol)?;
     }
-    writeln!(out, "FNF:{}", functions.len())?;
-    writeln!(
-        out,
-        "FNH:{}",
-        functions.iter().filter(|(_, _, count)| *count > 0).count()
-    )?;
-    let (mut found, mut hit) = (0, 0);
-    for (line, _) in &lines {
-        let conditions = line.branches.iter();
-        let counts = conditions.filter_map(|condition| condition_counts(condition, which));
-        for (block, (taken, not_taken)) in counts.enumerate() {
+    let ratio = counts.function_ratio();
+    writeln!(out, "FNF:{}\nFNH:{}", ratio.total, ratio.covered)?;
+    for line in &counts.lines {
+        for (block, (taken, not_taken)) in line.conditions.iter().enumerate() {
             for (branch, count) in [taken, not_taken].into_iter().enumerate() {
-                found += 1;
-                hit += usize::from(count > 0);
                 // `-` means that the condition was never evaluated.
-                match taken == 0 && not_taken == 0 {
+                match *taken == 0 && *not_taken == 0 {
                     true => writeln!(out, "BRDA:{},{block},{branch},-", line.number)?,
                     false => writeln!(out, "BRDA:{},{block},{branch},{count}", line.number)?,
                 }
             }
         }
     }
-    writeln!(out, "BRF:{found}")?;
-    writeln!(out, "BRH:{hit}")?;
-    for (line, count) in &lines {
-        writeln!(out, "DA:{},{count}", line.number)?;
+    let ratio = counts.branch_ratio();
+    writeln!(out, "BRF:{}\nBRH:{}", ratio.total, ratio.covered)?;
+    for line in &counts.lines {
+        writeln!(out, "DA:{},{}", line.number, line.count)?;
     }
-    writeln!(out, "LF:{}", lines.len())?;
-    writeln!(
-        out,
-        "LH:{}",
-        lines.iter().filter(|(_, count)| *count > 0).count()
-    )?;
+    let ratio = counts.line_ratio();
+    writeln!(out, "LF:{}\nLH:{}", ratio.total, ratio.covered)?;
     writeln!(out, "end_of_record")
-}
-
-fn line_count(line: &Line, which: Which) -> Option<u64> {
-    match which {
-        Which::Device => line.device,
-        Which::Column(column) => counted(line.columns[column]),
-    }
-}
-
-fn condition_counts(condition: &Condition, which: Which) -> Option<(u64, u64)> {
-    match which {
-        Which::Device => condition.device,
-        Which::Column(column) => condition.columns[column],
-    }
-}
-
-fn counted(cell: Option<Cell>) -> Option<u64> {
-    match cell? {
-        Cell::Count(count) => Some(count),
-        Cell::NotRun(_) => None,
-    }
 }

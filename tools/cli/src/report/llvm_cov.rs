@@ -27,6 +27,8 @@ pub struct Function {
     pub count: u64,
     /// Which of several functions of the same name with different sources it is.
     pub variant: Variant,
+    /// The profile's counts of it are from another build, so its own are not known.
+    pub mismatched: bool,
 }
 
 /// The number of a function among those of the same name in other code objects that have different sources, because of
@@ -51,6 +53,7 @@ pub struct Branch {
 #[derive(Debug, Default)]
 pub struct Object {
     pub functions: Vec<Function>,
+    /// Not in `functions`.
     pub mismatched: Vec<String>,
 }
 
@@ -209,6 +212,7 @@ fn function(exported: Exported, mapping: Mapping) -> anyhow::Result<Function> {
     Ok(Function {
         count: exported.count,
         variant: Variant::default(),
+        mismatched: false,
         mapping,
         regions,
         branches,

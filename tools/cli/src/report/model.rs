@@ -1,10 +1,11 @@
 //! The data of a report, which all formats show and `--format json` writes: coverage of lines, branches and functions on
 //! each architecture and on the host, and calls and times of kernels.
 
+use super::baseline::Comparison;
 use super::lines::Position;
 use super::source::Source;
 use crate::console::Severity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,10 +26,19 @@ pub struct Report {
     /// The sum of all architectures that ran.
     pub device: Totals,
     pub host: Option<Totals>,
+    /// All architectures that ran and the host together, if the host is included.
+    pub combined: Option<Totals>,
+    /// How many of the instrumented kernels ran.
+    pub kernel_coverage: Ratio,
+    /// What changed since an earlier report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Comparison>,
     /// Sorted by time spent and coverage missing, most first; those of AMD's runtime are last.
     pub kernels: Vec<Kernel>,
     /// Whether there is a trace, so that calls and times of kernels are known.
     pub traced: bool,
+    /// The traces, one per process.
+    pub traces: Vec<TraceTotals>,
     pub functions: Vec<FunctionCoverage>,
     pub files: Vec<File>,
 }
@@ -52,13 +62,13 @@ pub struct Column {
     pub totals: Totals,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     pub covered: u64,
     pub total: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Lines with code.
     pub lines: Ratio,
@@ -66,6 +76,28 @@ pub struct Totals {
     pub branches: Ratio,
     /// Functions in the source. All instances of a template are one function.
     pub functions: Ratio,
+}
+
+/// A trace, and all of its dispatches.
+#[derive(Serialize)]
+pub struct TraceTotals {
+    pub path: String,
+    pub process: u32,
+    pub calls: u64,
+    /// Number of dispatches without times.
+    pub untimed: u64,
+    /// Total time of the others in nanoseconds.
+    pub time: u64,
+}
+
+/// The dispatches of a kernel in one trace.
+#[derive(Serialize)]
+pub struct TracedCalls {
+    /// The index of the trace in `traces`.
+    pub trace: usize,
+    pub calls: u64,
+    pub untimed: u64,
+    pub time: u64,
 }
 
 /// A kernel in the trace or in an instrumented code object.
@@ -84,6 +116,9 @@ pub struct Kernel {
     pub time: Option<u64>,
     /// The architectures on which it ran, according to the trace.
     pub architectures: BTreeSet<String>,
+    /// The same for each trace that has the kernel, if there are several traces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_trace: Vec<TracedCalls>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -110,9 +145,13 @@ pub struct FunctionCoverage {
     pub kernel: bool,
     /// The code objects only declare it, because nothing in them calls it. It counts as not run.
     pub unused: bool,
+    /// Its counts are from another build, so they are lost. It counts as not run.
+    pub mismatched: bool,
     /// Its index in `files`.
     pub file: usize,
     pub line: u32,
+    /// The column in the source, with which the line is the position of the definition.
+    pub column: u32,
     pub columns: Vec<Option<Cell>>,
     /// How often it was entered on all architectures that ran, counted per work-item. `None` for functions of the host.
     pub count: Option<u64>,
@@ -142,6 +181,8 @@ pub struct File {
     /// The sum of all architectures that ran. None if only the host has code in this file.
     pub device: Option<Totals>,
     pub host: Option<Totals>,
+    /// The architectures and the host together, if the report includes the host.
+    pub combined: Option<Totals>,
     pub columns: Vec<Option<Totals>>,
     /// The lines that have code in any column.
     pub lines: Vec<Line>,
@@ -165,6 +206,31 @@ pub struct Condition {
     /// How often it was true and how often false: the sum of the architectures that ran.
     pub device: Option<(u64, u64)>,
     pub columns: Vec<Option<(u64, u64)>>,
+}
+
+impl Report {
+    /// The totals of everything that the report includes.
+    pub fn overall(&self) -> Totals {
+        self.combined.unwrap_or(self.device)
+    }
+
+    /// The index of the host's column, if there is a profile of it.
+    pub fn host_column(&self) -> Option<usize> {
+        let is_host = |column: &Column| column.host && column.ran;
+        self.columns.iter().position(is_host)
+    }
+}
+
+impl File {
+    /// The totals of everything that the report includes.
+    pub fn overall(&self) -> Option<Totals> {
+        self.combined.or(self.device)
+    }
+
+    /// The path after `--path-map` and `--sources-from`.
+    pub fn location(&self) -> &str {
+        &self.source.location
+    }
 }
 
 impl Ratio {

@@ -11,7 +11,7 @@ use code_objects::Sampling;
 use std::collections::BTreeSet;
 
 /// The flag for counting every block.
-const EVERY_BLOCK: &str = "-Xarch_device -mllvm=--offload-pgo-sampling=0";
+pub const EVERY_BLOCK: &str = "-Xarch_device -mllvm=--offload-pgo-sampling=0";
 
 /// The notes so far.
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Notes {
         };
         let name = &column.name;
         self.losses(
-            &format!("Functions of {name} are left out: their counts are from another build of the program"),
+            &format!("Counts of functions of {name} are lost, because the profile is from a different build: they are shown as not run"),
             shown(&problems.mismatched),
         );
         self.losses(
@@ -113,7 +113,7 @@ impl Notes {
         };
         if !sampled.is_empty() {
             let text = format!(
-                "Only some blocks are counted in {} (by default clang counts one in eight): code that ran can be shown as not run. For coverage, compile with `{EVERY_BLOCK}`.",
+                "Sampled build (1 block in 8) in {}: coverage is under-reported. Rebuild with `{EVERY_BLOCK}`.",
                 number(&sampled)
             );
             self.add(Severity::Warning, text, sampled);
@@ -150,7 +150,7 @@ impl Notes {
         let broken = report
             .files
             .iter()
-            .filter(|file| !lcov::can_name(&file.path));
+            .filter(|file| !lcov::can_name(file.location()));
         let paths = broken.map(|file| format!("{:?}", file.path)).collect();
         self.losses(
             "The LCOV output leaves out files whose paths it cannot represent",

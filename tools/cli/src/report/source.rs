@@ -12,6 +12,8 @@ const MAX_SIZE: u64 = 64 << 20;
 /// A source file.
 #[derive(Debug, Default, Serialize)]
 pub struct Source {
+    /// The path after `--path-map` and `--sources-from`: where it was read, or else what the first matching map gives.
+    pub location: String,
     /// Where it was read, if that is not its path in the coverage mapping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_from: Option<PathBuf>,
@@ -37,12 +39,16 @@ pub struct Finder {
 
 impl Finder {
     pub fn find(&self, path: &str) -> Source {
-        let found = self
-            .candidates(path)
-            .into_iter()
-            .find(|candidate| candidate.is_file());
+        let candidates = self.candidates(path);
+        let found = candidates.iter().find(|candidate| candidate.is_file());
+        let found = found.cloned();
         let at = found.clone().unwrap_or_else(|| PathBuf::from(path));
+        let location = match &found {
+            Some(found) => found.display().to_string(),
+            None => self.mapped(path).next().unwrap_or_else(|| path.to_owned()),
+        };
         let mut source = Source {
+            location: location.trim_start_matches("./").to_owned(),
             read_from: found.filter(|found| found != Path::new(path)),
             ..Source::default()
         };
@@ -58,15 +64,19 @@ impl Finder {
         source
     }
 
-    /// The paths at which a source may be, most likely first.
-    fn candidates(&self, path: &str) -> Vec<PathBuf> {
-        let mapped = self.maps.iter().filter_map(|(from, to)| {
+    /// The path with each prefix that matches replaced.
+    fn mapped<'a>(&'a self, path: &'a str) -> impl Iterator<Item = String> + 'a {
+        self.maps.iter().filter_map(move |(from, to)| {
             let rest = path.strip_prefix(from.as_str())?;
             // The prefix must consist of complete names: /src is not a prefix of /srcs/a.hip.
             let is_prefix = from.ends_with('/') || rest.is_empty() || rest.starts_with('/');
-            is_prefix.then(|| PathBuf::from(format!("{to}{rest}")))
-        });
-        let mut candidates: Vec<PathBuf> = mapped.collect();
+            is_prefix.then(|| format!("{to}{rest}"))
+        })
+    }
+
+    /// The paths at which a source may be, most likely first.
+    fn candidates(&self, path: &str) -> Vec<PathBuf> {
+        let mut candidates: Vec<PathBuf> = self.mapped(path).map(PathBuf::from).collect();
         let names: Vec<&str> = path
             .split('/')
             .filter(|name| !matches!(*name, "" | "." | ".."))
@@ -125,7 +135,16 @@ mod tests {
             by_map.find("/build/lib/kernels/a.hip").read_from,
             Some(path)
         );
-        assert!(by_map.find("/builds/lib/kernels/a.hip").missing.is_some());
+        let other = by_map.find("/builds/lib/kernels/a.hip");
+        assert!(other.missing.is_some());
+        assert_eq!(other.location, "/builds/lib/kernels/a.hip");
+        // The map also applies to sources that do not exist here.
+        let missing = by_map.find("/build/lib/none.hip");
+        assert!(missing.missing.is_some() && missing.read_from.is_none());
+        assert_eq!(
+            missing.location,
+            dir.path().join("lib/none.hip").display().to_string()
+        );
     }
 
     #[test]

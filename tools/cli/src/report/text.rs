@@ -1,14 +1,15 @@
 //! The report for a terminal: the notes, the kernels, the files and the totals.
 
+use super::baseline::{Change, Comparison};
 use super::model::{Kernel, KernelState, Ratio, Report, Totals};
 use crate::readable;
 use crate::table::Table;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The directory of the report, and the totals.
-pub fn totals(dir: &Path, report: &Report) -> String {
-    let totals = report.device;
+/// The path of the report, and the totals.
+pub fn totals(path: &Path, report: &Report) -> String {
+    let totals = report.overall();
     let text = |ratio: Ratio| {
         format!(
             "{} ({} of {})",
@@ -18,11 +19,12 @@ pub fn totals(dir: &Path, report: &Report) -> String {
         )
     };
     format!(
-        "{}: lines {}, branches {}, functions {}\n",
-        dir.display(),
+        "{}: lines {}, branches {}, functions {}, kernels {}\n",
+        path.display(),
         text(totals.lines),
         text(totals.branches),
-        text(totals.functions)
+        text(totals.functions),
+        text(report.kernel_coverage)
     )
 }
 
@@ -40,7 +42,83 @@ pub fn report(report: &Report) -> String {
     text += &kernels(report);
     text.push('\n');
     text += &files(report);
+    if report.traces.len() > 1 {
+        text.push('\n');
+        text += &traces(report);
+    }
+    if let Some(baseline) = &report.baseline {
+        text.push('\n');
+        text += &changes(baseline, &str::to_owned);
+    }
     text
+}
+
+/// The calls and times of each process.
+fn traces(report: &Report) -> String {
+    let mut table = Table::new(&["Calls", "Time", "Process", "Trace"], &[3]);
+    for trace in &report.traces {
+        table.row([
+            trace.calls.to_string(),
+            readable::time(trace.time),
+            trace.process.to_string(),
+            trace.path.clone(),
+        ]);
+    }
+    table.text(false)
+}
+
+/// What changed since an earlier report. `name` formats paths and names.
+pub fn changes(baseline: &Comparison, name: &dyn Fn(&str) -> String) -> String {
+    let mut text = format!(
+        "Compared with {}: {}\n",
+        name(&baseline.path),
+        points(&baseline.change)
+    );
+    let mut item = |line: String| {
+        let _ = writeln!(text, "- {line}");
+    };
+    let shown = |totals: Option<Totals>| match totals {
+        None => "not in the report".to_owned(),
+        Some(totals) => {
+            let [percent, fraction] = ratio(Some(totals.lines));
+            format!("lines {percent} {fraction}").trim_end().to_owned()
+        }
+    };
+    for file in &baseline.files {
+        let (before, after) = (shown(file.before), shown(file.after));
+        let change = match before == after {
+            true => format!("{after} (branches or functions differ)"),
+            false => format!("{before} → {after}"),
+        };
+        item(format!("{}: {change}", name(&file.path)));
+    }
+    for function in &baseline.functions {
+        let kernel = if function.kernel { "kernel " } else { "" };
+        item(format!(
+            "{kernel}{}: {}",
+            name(&function.name),
+            function.change.text()
+        ));
+    }
+    text
+}
+
+/// The changes of the percentages.
+pub fn points(change: &Change) -> String {
+    let parts = [
+        ("lines", change.lines),
+        ("branches", change.branches),
+        ("functions", change.functions),
+        ("kernels", change.kernels),
+    ];
+    let shown = parts.into_iter().filter_map(|(what, points)| {
+        let points = points?;
+        // Without a minus sign for a small number that is rounded to 0.
+        let points = if points.abs() < 0.05 { 0.0 } else { points };
+        Some(format!("{what} {points:+.1} points"))
+    });
+    let shown: Vec<String> = shown.collect();
+    shown.join(", ")
 }
 
 fn kernels(report: &Report) -> String {
@@ -67,7 +145,7 @@ fn kernels(report: &Report) -> String {
     table.text(false)
 }
 
-fn remark(kernel: &Kernel) -> &'static str {
+pub fn remark(kernel: &Kernel) -> &'static str {
     match kernel.state {
         KernelState::Covered => "",
         KernelState::NotInstrumented => "  (not instrumented)",
@@ -89,7 +167,7 @@ fn files(report: &Report) -> String {
         table.row(cells);
     };
     for file in &report.files {
-        push(file.device, file.path.to_string());
+        push(file.device, file.location().to_owned());
     }
     push(
         Some(report.device),
@@ -104,9 +182,10 @@ fn files(report: &Report) -> String {
     }
     if report.host.is_some() {
         for file in &report.files {
-            push(file.host, format!("{} (host)", file.path));
+            push(file.host, format!("{} (host)", file.location()));
         }
         push(report.host, "all files, host".to_owned());
+        push(report.combined, "all files, device and host".to_owned());
     }
     table.text(false)
 }

@@ -1,10 +1,23 @@
-//! Reads the dispatches of each kernel from a trace.
+//! Reads the dispatches of each kernel from traces, of which there is one per process.
 
 use crate::Console;
+use crate::exit::usage;
 use crate::export::source::{self, Checks, Record};
 use crate::names::Naming;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use anyhow::{Context, bail};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A trace.
+#[derive(Debug)]
+pub struct Trace {
+    pub path: String,
+    pub pid: u32,
+    /// By symbol.
+    pub kernels: BTreeMap<String, Dispatches>,
+    /// All of it could be read.
+    pub is_complete: bool,
+}
 
 /// The dispatches of a kernel.
 #[derive(Debug, Default)]
@@ -18,11 +31,47 @@ pub struct Dispatches {
     pub architectures: BTreeSet<String>,
 }
 
-/// The kernels of a trace by their symbols, and whether all of the trace could be read.
-pub fn read(
-    path: &Path,
-    console: &mut Console,
-) -> anyhow::Result<(BTreeMap<String, Dispatches>, bool)> {
+impl Dispatches {
+    pub fn add(&mut self, other: &Dispatches) {
+        self.calls += other.calls;
+        self.untimed += other.untimed;
+        self.time = self.time.saturating_add(other.time);
+        self.architectures
+            .extend(other.architectures.iter().cloned());
+    }
+}
+
+/// Reads traces: files, and patterns that match files.
+pub fn read_all(arguments: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
+    let mut paths = Vec::new();
+    for argument in arguments {
+        let pattern = argument
+            .to_str()
+            .filter(|name| name.contains(['*', '?', '[']));
+        let Some(pattern) = pattern.filter(|_| !argument.exists()) else {
+            paths.push(argument.clone());
+            continue;
+        };
+        let found = glob::glob(pattern).with_context(|| format!("--trace {pattern}"))?;
+        let before = paths.len();
+        paths.extend(found.flatten().filter(|path| path.is_file()));
+        if paths.len() == before {
+            bail!("--trace {pattern}: no file matches");
+        }
+    }
+    let mut seen = HashSet::new();
+    for path in &paths {
+        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            let path = path.display();
+            return Err(usage(format!(
+                "the trace {path} is given twice, and would be counted twice: remove one"
+            )));
+        }
+    }
+    paths.iter().map(|path| read(path, console)).collect()
+}
+
+fn read(path: &Path, console: &mut Console) -> anyhow::Result<Trace> {
     // By kernel and agent ID, so that names are looked up once per kernel and not once per dispatch.
     let mut by_id: HashMap<(u32, u32), Dispatches> = HashMap::new();
     let take = |record: &Record, trace: &mut source::Trace| {
@@ -49,10 +98,13 @@ pub fn read(
         let agent = trace.tables.agents.get(&agent);
         let target = agent.and_then(|agent| trace.tables.text(agent.name.get()));
         let sum = kernels.entry(symbol).or_default();
-        sum.calls += own.calls;
-        sum.untimed += own.untimed;
-        sum.time = sum.time.saturating_add(own.time);
+        sum.add(&own);
         sum.architectures.extend(target.map(str::to_owned));
     }
-    Ok((kernels, !summary.is_damaged))
+    Ok(Trace {
+        path: path.display().to_string(),
+        pid: trace.header.pid.get(),
+        kernels,
+        is_complete: !summary.is_damaged,
+    })
 }

@@ -79,6 +79,12 @@ impl Journal {
         }
     }
 
+    /// The profiles that several processes wrote, each overwriting the one before.
+    pub fn overwritten(&self) -> impl Iterator<Item = (&PathBuf, &Profile)> {
+        let twice = |(_, profile): &(_, &Profile)| profile.writers.len() > 1 && !profile.adds;
+        self.profiles.iter().filter(twice)
+    }
+
     /// The programs whose processes wrote something.
     pub fn written_by(&self) -> BTreeSet<&PathBuf> {
         let programs = self.programs.iter();

@@ -1,6 +1,6 @@
 //! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
 
-use super::journal::{Journal, Profile};
+use super::journal::Journal;
 use crate::console::Diagnostic;
 use crate::export::source;
 use crate::readable::{grouped, plural, quoted};
@@ -99,7 +99,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
     if !journal.profiles.is_empty() {
         diagnostics.push(Diagnostic::note(profiles(journal, &contents)));
         diagnostics.extend(contents.errors.drain(..).map(Diagnostic::warning));
-        diagnostics.extend(overwritten(&journal.profiles).map(Diagnostic::warning));
+        diagnostics.extend(overwritten(journal).map(Diagnostic::warning));
         let mut profiles = journal.profiles.iter();
         if let Some((path, _)) = profiles.find(|(_, profile)| profile.is_older) {
             diagnostics.push(Diagnostic::warning(format!(
@@ -193,11 +193,8 @@ pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
 }
 
 /// Reports profiles that several processes wrote, each overwriting the one before.
-fn overwritten<'a>(
-    profiles: impl IntoIterator<Item = (&'a PathBuf, &'a Profile)>,
-) -> Option<String> {
-    let twice = |(_, profile): &(_, &Profile)| profile.writers.len() > 1 && !profile.adds;
-    let mut found = profiles.into_iter().filter(twice);
+fn overwritten(journal: &Journal) -> Option<String> {
+    let mut found = journal.overwritten();
     let (path, profile) = found.next()?;
     let more = match found.count() {
         0 => String::new(),
@@ -305,37 +302,38 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
             names.collect::<Vec<_>>().join(" ")
         }
     };
-    let trace = journal.traces.keys().next();
-    let trace = trace.map(|trace| quoted(&relative(trace)));
+    let traces = || journal.traces.keys().map(|trace| quoted(&relative(trace)));
     if journal.profiles.is_empty() {
-        return trace.map(|trace| format!("devprof stats {trace}"));
+        // There is a trace, see above.
+        let traces: Vec<String> = traces().collect();
+        return Some(format!("devprof stats {}", traces.join(" ")));
     }
     let names = || journal.profiles.keys().map(|path| quoted(&relative(path)));
     let own = run.directory.as_ref();
     let own = own.filter(|own| journal.profiles.keys().all(|path| path.starts_with(own)));
     let files = match (own, journal.profiles.len()) {
-        (Some(own), _) => quoted(&relative(own)),
-        (None, 0..=FILES) => names().collect::<Vec<_>>().join(" "),
+        (Some(own), _) => vec![quoted(&relative(own))],
+        (None, 0..=FILES) => names().collect(),
         (None, _) => patterns(journal.profiles.keys()),
     };
     if contents.is_ir_level {
-        return Some(format!("devprof merge {files} -o device.profdata"));
+        return Some(format!(
+            "devprof merge {} -o device.profdata",
+            files.join(" ")
+        ));
     }
-    let trace = trace.map(|trace| format!(" --trace {trace}"));
-    let trace = trace.unwrap_or_default();
-    Some(format!(
-        "devprof report {binaries} --profile {files}{trace}"
-    ))
+    let profiles = files.iter().map(|file| format!(" --profile {file}"));
+    let traces = traces().map(|trace| format!(" --trace {trace}"));
+    let inputs: String = profiles.chain(traces).collect();
+    Some(format!("devprof report {binaries}{inputs}"))
 }
 
-/// Shell patterns that match the files.
-fn patterns<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
+/// Patterns that match the files, quoted so that devprof and not the shell replaces them.
+fn patterns<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
     let dirs: BTreeSet<_> = paths.map(|path| path.parent().unwrap_or(path)).collect();
-    let dirs: Vec<String> = dirs
-        .iter()
-        .map(|dir| format!("{}/*.profraw", quoted(&relative(dir))))
-        .collect();
-    dirs.join(" ")
+    let dirs = dirs.iter();
+    dirs.map(|dir| quoted(&relative(dir).join("*.profraw")))
+        .collect()
 }
 
 fn directories<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {

@@ -1,0 +1,230 @@
+//! `--baseline`: what changed since an earlier report, which was written with `--format json`.
+//!
+//! Files and functions are compared by path and symbol, not by line, because an edit moves the lines below it.
+
+use super::model::{FunctionCoverage, Ratio, Report, Totals};
+use crate::report::model::Cell;
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+#[derive(Serialize)]
+pub struct Comparison {
+    /// The earlier report.
+    pub path: String,
+    /// Its totals.
+    pub totals: Totals,
+    pub kernel_coverage: Ratio,
+    /// The change of the percentages, in percentage points. `None` if there is nothing to compare.
+    pub change: Change,
+    /// The files whose totals differ.
+    pub files: Vec<FileChange>,
+    /// The functions that run now and did not, or do not run now and did, or are new and do not run.
+    pub functions: Vec<FunctionChange>,
+}
+
+#[derive(Serialize)]
+pub struct Change {
+    pub lines: Option<f64>,
+    pub branches: Option<f64>,
+    pub functions: Option<f64>,
+    pub kernels: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct FileChange {
+    pub path: String,
+    /// `None`: the earlier report does not have it.
+    pub before: Option<Totals>,
+    /// `None`: this report does not have it.
+    pub after: Option<Totals>,
+}
+
+#[derive(Serialize)]
+pub struct FunctionChange {
+    pub name: String,
+    pub symbol: String,
+    pub path: String,
+    pub line: u32,
+    pub kernel: bool,
+    pub change: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It ran before, and does not run now.
+    NoLongerRuns,
+    /// It did not exist before, and does not run.
+    NewNeverRan,
+    /// It did not run before, and runs now.
+    RunsNow,
+}
+
+/// The fields of an earlier report that are compared.
+#[derive(Deserialize)]
+struct Earlier {
+    format: String,
+    version: u32,
+    device: Totals,
+    combined: Option<Totals>,
+    kernel_coverage: Option<Ratio>,
+    files: Vec<EarlierFile>,
+    functions: Vec<EarlierFunction>,
+}
+
+#[derive(Deserialize)]
+struct EarlierFile {
+    path: String,
+    location: Option<String>,
+    device: Option<Totals>,
+    combined: Option<Totals>,
+}
+
+#[derive(Deserialize)]
+struct EarlierFunction {
+    symbol: String,
+    file: usize,
+    columns: Vec<serde_json::Value>,
+}
+
+impl EarlierFile {
+    fn location(&self) -> &str {
+        self.location.as_deref().unwrap_or(&self.path)
+    }
+}
+
+/// The totals of the same kind: with the host, if both reports include it.
+fn same_kind<T>(combined: (Option<T>, Option<T>), device: (T, T)) -> (T, T) {
+    match combined {
+        (Some(before), Some(after)) => (before, after),
+        _ => device,
+    }
+}
+
+/// Compares a report with an earlier one: a file, or a directory that has `report.json`.
+///
+/// # Errors
+/// The earlier report cannot be read.
+pub fn compare(path: &Path, report: &Report) -> anyhow::Result<Comparison> {
+    let file = match path.is_dir() {
+        true => path.join("report.json"),
+        false => path.to_owned(),
+    };
+    let cannot_read = || format!("cannot read the baseline {}", file.display());
+    let opened = File::open(&file).with_context(cannot_read)?;
+    let earlier: Earlier = serde_json::from_reader(BufReader::new(opened)).with_context(|| {
+        format!(
+            "{}: not a report that `devprof report --format json` wrote",
+            cannot_read()
+        )
+    })?;
+    ensure!(
+        earlier.format == "devprof report" && earlier.version == super::model::VERSION,
+        "{}: it is a {:?} of version {}, not a devprof report of version {}",
+        cannot_read(),
+        earlier.format,
+        earlier.version,
+        super::model::VERSION
+    );
+    Ok(compared(path, &earlier, report))
+}
+
+fn compared(path: &Path, earlier: &Earlier, report: &Report) -> Comparison {
+    let (before, after) = same_kind(
+        (earlier.combined, report.combined),
+        (earlier.device, report.device),
+    );
+    let kernels = earlier.kernel_coverage.unwrap_or_default();
+    let points = |before: Ratio, after: Ratio| Some(after.percent()? - before.percent()?);
+    let change = Change {
+        lines: points(before.lines, after.lines),
+        branches: points(before.branches, after.branches),
+        functions: points(before.functions, after.functions),
+        kernels: points(kernels, report.kernel_coverage),
+    };
+    Comparison {
+        path: path.display().to_string(),
+        totals: before,
+        kernel_coverage: kernels,
+        change,
+        files: files(earlier, report),
+        functions: functions(earlier, report),
+    }
+}
+
+fn files(earlier: &Earlier, report: &Report) -> Vec<FileChange> {
+    let has_host = earlier.combined.is_some() && report.combined.is_some();
+    let choose = |combined: Option<Totals>, device| if has_host { combined } else { device };
+    let mut paths: BTreeMap<&str, (Option<Totals>, Option<Totals>)> = BTreeMap::new();
+    for file in &earlier.files {
+        paths.entry(file.location()).or_default().0 = choose(file.combined, file.device);
+    }
+    for file in &report.files {
+        paths.entry(file.location()).or_default().1 = choose(file.combined, file.device);
+    }
+    let changed = paths.into_iter();
+    changed
+        .filter(|(_, (before, after))| before != after)
+        .map(|(path, (before, after))| FileChange {
+            path: path.to_owned(),
+            before,
+            after,
+        })
+        .collect()
+}
+
+fn functions(earlier: &Earlier, report: &Report) -> Vec<FunctionChange> {
+    let ran = |columns: &[serde_json::Value]| {
+        let mut counts = columns.iter().filter_map(serde_json::Value::as_u64);
+        counts.any(|count| count > 0)
+    };
+    // Instances of a template in several files are different functions.
+    let mut before: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+    for function in &earlier.functions {
+        let file = earlier.files.get(function.file);
+        let path = file.map_or("", EarlierFile::location);
+        *before.entry((path, &function.symbol)).or_default() |= ran(&function.columns);
+    }
+    let runs = |function: &FunctionCoverage| {
+        let mut cells = function.columns.iter().flatten();
+        cells.any(|cell| matches!(cell, Cell::Count(1..)))
+    };
+    let mut seen = BTreeSet::new();
+    let mut changes = Vec::new();
+    for function in &report.functions {
+        let path = report.files[function.file].location();
+        let key = (path, function.symbol.as_str());
+        let change = match (before.get(&key), runs(function)) {
+            (Some(true), false) => Kind::NoLongerRuns,
+            (Some(false), true) => Kind::RunsNow,
+            (None, false) => Kind::NewNeverRan,
+            _ => continue,
+        };
+        if seen.insert(key) {
+            changes.push(FunctionChange {
+                name: function.name.clone(),
+                symbol: function.symbol.clone(),
+                path: path.to_owned(),
+                line: function.line,
+                kernel: function.kernel,
+                change,
+            });
+        }
+    }
+    changes.sort_by_key(|function| function.change);
+    changes
+}
+
+impl Kind {
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::NoLongerRuns => "no longer runs",
+            Kind::NewNeverRan => "new, never ran",
+            Kind::RunsNow => "runs now",
+        }
+    }
+}

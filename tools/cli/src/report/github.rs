@@ -1,0 +1,158 @@
+//! Annotations for GitHub Actions: a workflow command per function that never ran, and per group of lines that did not
+//! run in functions that did. The largest are first, because GitHub shows only the first ten of a step.
+
+use super::counts::{Counted, Counts, Definition, Which};
+use super::model::Report;
+use super::paths;
+use crate::readable::plural;
+use std::fmt::Write as _;
+
+struct Annotation {
+    path: String,
+    lines: (u32, u32),
+    title: &'static str,
+    message: String,
+}
+
+/// The annotations. `failures` are messages about thresholds.
+pub fn report(report: &Report, failures: &[String]) -> String {
+    let root = paths::root(report);
+    let mut annotations = Vec::new();
+    for (_, file, counts) in Counts::of_files(report, Which::All) {
+        let path = paths::below(&root, file.location());
+        annotations.extend(of_file(path, &counts));
+    }
+    annotations.sort_by_key(|one| {
+        let length = one.lines.1 - one.lines.0;
+        (std::cmp::Reverse(length), one.path.clone(), one.lines)
+    });
+    let mut text = String::new();
+    for failure in failures {
+        let _ = writeln!(text, "::error title=Coverage::{}", data(failure));
+    }
+    for one in annotations {
+        let (first, last) = one.lines;
+        let _ = writeln!(
+            text,
+            "::warning file={},line={first},endLine={last},title={}::{}",
+            property(&one.path),
+            one.title,
+            data(&one.message)
+        );
+    }
+    text
+}
+
+fn of_file(path: &str, counts: &Counts) -> Vec<Annotation> {
+    let mut annotations = Vec::new();
+    let mut run: Vec<&Counted> = Vec::new();
+    let starts = |line: u32| counts.functions.iter().find(|own| own.line == line);
+    let mut end = |run: &mut Vec<&Counted>| {
+        if let (Some(first), Some(last)) = (run.first(), run.last()) {
+            let lines = (first.number, last.number);
+            annotations.push(annotation(path, lines, run.len(), starts(first.number)));
+        }
+        run.clear();
+    };
+    for line in &counts.lines {
+        // Functions that follow each other have annotations of their own.
+        if line.count > 0 || starts(line.number).is_some() {
+            end(&mut run);
+        }
+        if line.count == 0 {
+            run.push(line);
+        }
+    }
+    end(&mut run);
+    annotations
+}
+
+fn annotation(
+    path: &str,
+    lines: (u32, u32),
+    number: usize,
+    function: Option<&Definition>,
+) -> Annotation {
+    let (title, message) = match function.filter(|function| function.count == 0) {
+        Some(function) => ("Function never ran", format!("{} never ran", function.name)),
+        None => {
+            let verb = if number == 1 { "was" } else { "were" };
+            let message = format!("{} {verb} not executed", plural(number, "line"));
+            ("Lines not executed", message)
+        }
+    };
+    Annotation {
+        path: path.to_owned(),
+        lines,
+        title,
+        message,
+    }
+}
+
+/// A message, escaped as workflow commands require.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// A property, in which the separators are escaped as well.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_are_escaped() {
+        assert_eq!(data("100 %\nof a:b"), "100 %25%0Aof a:b");
+        assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
+    }
+
+    #[test]
+    fn lines_that_did_not_run_are_grouped_by_function() {
+        let lines = [
+            (1, 5),
+            (2, 0),
+            // Line 3 has no code.
+            (4, 0),
+            (5, 5),
+            (6, 0),
+            (8, 0),
+            (9, 0),
+            (10, 0),
+            (11, 0),
+        ];
+        let line = |(number, count)| Counted {
+            number,
+            count,
+            conditions: Vec::new(),
+        };
+        let function = |line, count| Definition {
+            line,
+            symbol: "f".to_owned(),
+            name: "f",
+            count,
+        };
+        let counts = Counts {
+            lines: lines.map(line).into(),
+            functions: vec![function(1, 5), function(8, 0), function(10, 0)],
+        };
+        let found: Vec<_> = of_file("a.hip", &counts)
+            .into_iter()
+            .map(|one| (one.lines, one.message))
+            .collect();
+        let expected = [
+            ((2, 4), "2 lines were not executed"),
+            ((6, 6), "1 line was not executed"),
+            ((8, 9), "f never ran"),
+            ((10, 11), "f never ran"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(lines, text)| (lines, text.to_owned()))
+        );
+    }
+}

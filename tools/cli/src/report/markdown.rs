@@ -1,0 +1,135 @@
+//! The report as Markdown, for the summary of a CI job.
+
+use super::model::{KernelState, Ratio, Report, Totals};
+use super::text;
+use crate::console::Severity;
+use std::fmt::Write as _;
+
+/// The maximum number of rows of a table. CI services limit the size of summaries.
+const MAX_ROWS: usize = 500;
+
+/// `failures` are messages about thresholds.
+pub fn report(report: &Report, failures: &[String]) -> String {
+    let mut out = format!("## Coverage of {}\n\n", plain(&report.title));
+    for failure in failures {
+        let _ = writeln!(out, "- ❌ {}", plain(failure));
+    }
+    for note in report
+        .notes
+        .iter()
+        .filter(|note| note.level == Severity::Warning)
+    {
+        let _ = writeln!(out, "- ⚠️ {}", plain(&note.text));
+        for item in &note.items {
+            let _ = writeln!(out, "  - {}", code(item));
+        }
+    }
+    if !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+    out += "| | Lines | Branches | Functions | Kernels |\n| --- | --: | --: | --: | --: |\n";
+    let mut row = |name: &str, totals: Totals, kernels: Option<Ratio>| {
+        let kernels = kernels.map(ratio).unwrap_or_default();
+        let _ = writeln!(out, "| {name} | {} | {kernels} |", cells(totals));
+    };
+    if let Some(combined) = report.combined {
+        row("device and host", combined, None);
+    }
+    row("device", report.device, Some(report.kernel_coverage));
+    if let Some(host) = report.host {
+        row("host", host, None);
+    }
+    if let Some(baseline) = &report.baseline {
+        row("baseline", baseline.totals, Some(baseline.kernel_coverage));
+        out.push('\n');
+        out += &text::changes(baseline, &code);
+    }
+    let mut files = Vec::new();
+    for file in &report.files {
+        if let Some(totals) = file.overall() {
+            files.push(format!("| {} | {} |", code(file.location()), cells(totals)));
+        }
+    }
+    let head = "| File | Lines | Branches | Functions |\n| --- | --: | --: | --: |\n";
+    details(&mut out, "Files", head, &files);
+    let mut kernels = Vec::new();
+    for kernel in &report.kernels {
+        if kernel.state == KernelState::Runtime {
+            continue;
+        }
+        let function = kernel.function.map(|function| &report.functions[function]);
+        let [lines, branches] = match function {
+            Some(function) => [ratio(function.lines), ratio(function.branches)],
+            None => ["–", "–"].map(str::to_owned),
+        };
+        let name = code(&kernel.name);
+        let remark = text::remark(kernel).trim();
+        kernels.push(format!("| {name} {remark} | {lines} | {branches} |"));
+    }
+    let head = "| Kernel | Lines | Branches |\n| --- | --: | --: |\n";
+    details(&mut out, "Kernels", head, &kernels);
+    out
+}
+
+/// A table that can be opened, if it has rows.
+fn details(out: &mut String, name: &str, head: &str, rows: &[String]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "\n<details><summary>{name} ({})</summary>\n\n{head}",
+        rows.len()
+    );
+    for row in rows.iter().take(MAX_ROWS) {
+        let _ = writeln!(out, "{row}");
+    }
+    if let Some(more @ 1..) = rows.len().checked_sub(MAX_ROWS) {
+        let _ = writeln!(out, "\nand {more} more");
+    }
+    *out += "\n</details>\n";
+}
+
+fn cells(totals: Totals) -> String {
+    [totals.lines, totals.branches, totals.functions]
+        .map(ratio)
+        .join(" | ")
+}
+
+fn ratio(ratio: Ratio) -> String {
+    match ratio.total {
+        0 => "–".to_owned(),
+        total => format!("{} ({}/{total})", ratio.percent_text(), ratio.covered),
+    }
+}
+
+/// A name as code, which is safe in a table.
+fn code(name: &str) -> String {
+    let name = name.replace('`', "'").replace('|', "\\|");
+    format!("`{}`", name.replace(['\n', '\r'], " "))
+}
+
+/// A text in which only backticks are markup.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut is_code = false;
+    for c in text.chars() {
+        is_code ^= c == '`';
+        if !is_code && "\\*_<>[]#|".contains(c) {
+            plain.push('\\');
+        }
+        plain.push(if matches!(c, '\n' | '\r') { ' ' } else { c });
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_break_tables() {
+        assert_eq!(code("a|b`c\nd"), "`a\\|b'c d`");
+        assert_eq!(plain("a_b `c_d` <x>"), "a\\_b `c_d` \\<x\\>");
+    }
+}

@@ -1,0 +1,120 @@
+//! `--fail-under-…`: the coverage that is required.
+
+use super::model::{Ratio, Report};
+use crate::console::{Console, Diagnostic, Severity};
+use clap::Args;
+
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[group(skip)]
+pub struct Options {
+    /// Exit with status 4 if less than N percent of the lines ran
+    #[arg(long, value_name = "N", value_parser = percentage)]
+    fail_under_lines: Option<f64>,
+    /// Exit with status 4 if less than N percent of the functions ran
+    #[arg(long, value_name = "N", value_parser = percentage)]
+    fail_under_functions: Option<f64>,
+    /// Exit with status 4 if less than N percent of the branches were taken
+    #[arg(long, value_name = "N", value_parser = percentage)]
+    fail_under_branches: Option<f64>,
+    /// Exit with status 4 if less than N percent of the instrumented kernels ran
+    #[arg(long, value_name = "N", value_parser = percentage)]
+    fail_under_kernels: Option<f64>,
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
+        _ => Err("expected a percentage from 0 to 100".to_owned()),
+    }
+}
+
+impl Options {
+    /// Messages about the thresholds that the report does not reach. With `--host`, they apply to the sum of device and
+    /// host.
+    pub fn failures(&self, report: &Report) -> Vec<String> {
+        let totals = report.overall();
+        let kernels = report.kernel_coverage;
+        let checks = [
+            ("lines", "lines", totals.lines, self.fail_under_lines),
+            (
+                "functions",
+                "functions",
+                totals.functions,
+                self.fail_under_functions,
+            ),
+            (
+                "branches",
+                "branches",
+                totals.branches,
+                self.fail_under_branches,
+            ),
+            (
+                "kernels",
+                "instrumented kernels",
+                kernels,
+                self.fail_under_kernels,
+            ),
+        ];
+        let checks = checks.into_iter();
+        checks
+            .filter_map(|(option, what, ratio, threshold)| failure(option, what, ratio, threshold?))
+            .collect()
+    }
+}
+
+fn failure(option: &str, what: &str, ratio: Ratio, threshold: f64) -> Option<String> {
+    let required = format!("--fail-under-{option} requires {threshold} %");
+    match ratio.percent() {
+        // Code without conditions has no branches. But a report without lines, functions or kernels shows nothing.
+        None if option == "branches" => None,
+        None => Some(format!("there are no {what} in the report, but {required}")),
+        Some(percent) if percent >= threshold => None,
+        Some(_) => Some(format!(
+            "{} of the {what} ran ({} of {}), but {required}",
+            ratio.percent_text(),
+            ratio.covered,
+            ratio.total
+        )),
+    }
+}
+
+/// Reports the failures.
+pub fn print(failures: &[String], console: &mut Console) {
+    for failure in failures {
+        console.report(&Diagnostic::new(Severity::Error, failure));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_compared_with_the_exact_percentage() {
+        let check = |covered, total, threshold| {
+            let ratio = Ratio { covered, total };
+            failure("lines", "lines", ratio, threshold)
+        };
+        assert_eq!(check(18, 19, 94.7), None);
+        assert_eq!(
+            check(18, 19, 94.8).unwrap(),
+            "94.7 % of the lines ran (18 of 19), but --fail-under-lines requires 94.8 %"
+        );
+        assert_eq!(check(1, 3, 100.0 / 3.0), None);
+        assert_eq!(check(7, 7, 100.0), None);
+        assert!(check(9999, 10000, 100.0).unwrap().contains("99.9 %"));
+        assert!(check(0, 0, 0.0).unwrap().contains("no lines"));
+        assert_eq!(
+            failure("branches", "branches", Ratio::default(), 100.0),
+            None
+        );
+    }
+
+    #[test]
+    fn a_percentage_is_a_number_from_0_to_100() {
+        assert_eq!(percentage("97.5"), Ok(97.5));
+        for wrong in ["101", "-1", "NaN", "x", ""] {
+            assert!(percentage(wrong).is_err(), "{wrong}");
+        }
+    }
+}
