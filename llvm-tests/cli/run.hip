@@ -63,22 +63,35 @@
 // RUN: FileCheck %s --check-prefix=POOL < pool.err
 // RUN: ls several.trace several.trace.* | count 3
 // RUN: env LLVM_PROFILE_FILE=own/%%p.profraw %devprof run sh -c './a; ./a' 2>&1 | FileCheck %s --check-prefix=OWN
-// RUN: %devprof run --profile over/x.profraw sh -c './a; ./a' 2>&1 | FileCheck %s --check-prefix=OVER
+// RUN: %ended %devprof run --profile over/x.profraw sh -c './a; ./a' > over.out 2>&1
+// RUN: FileCheck %s --check-prefix=OVER < over.out
 // RUN: %devprof run --profile devprof-5/%%m.profraw ./a 2>&1 | FileCheck %s --check-prefix=OLDER
 // SUM: {{^}}_Z6kernelPi: [192]{{$}}
 // POOL:      devprof: 1 profile of 3 processes in devprof-5: 1 code object, 1 function (1 ran), 192 counts in all
 // POOL-NEXT: devprof: the trace several.trace: 1 dispatch
 // POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
 // POOL-NEXT: devprof: the trace several.trace.{{[0-9]+}}: 1 dispatch
-// POOL-NEXT: devprof: next: devprof report a --profile devprof-5 --trace several.trace{{$}}
+// POOL-NEXT: devprof: next: devprof report a --profile devprof-5 --trace several.trace --trace several.trace.{{[0-9]+}} --trace several.trace.{{[0-9]+}}{{$}}
 // POOL-NOT:  {{.}}
 // OWN: devprof: 2 profiles of 2 processes in own: 1 code object, 1 function (1 ran), 128 counts
 // OVER: devprof: 2 processes overwrote over/gfx1100.x.profraw, {{.*}}--profile
+// OVER: exit 3
 // OLDER: 256 counts in all
 // OLDER: devprof: devprof-5/gfx1100.{{[0-9_]+}}.profraw existed before this run, and %m added to it
 //
+// A directory for the profiles. They are required, or not.
+// RUN: %devprof run --profile new/ --require-profile ./a 2>&1 | FileCheck %s --check-prefix=NEW
+// RUN: %devprof run --profile new ./a 2>&1 | FileCheck %s --check-prefix=NEW-AGAIN
+// RUN: %ended %devprof run -q --require-profile true 2>&1 | FileCheck %s --check-prefix=REQUIRED
+// RUN: %ended %devprof run -q --require-profile --profile new/ ./a status 7 2>&1 | FileCheck %s --check-prefix=STATUS
+// RUN: touch file && %ended %devprof run -q --profile file/x ./a status 7 2>&1 | FileCheck %s --check-prefix=STATUS
+// NEW: devprof: 1 profile in new: 1 code object, 1 function (1 ran), 64 counts
+// NEW-AGAIN: devprof: 1 profile in new: 1 code object, 1 function (1 ran), 128 counts
+// REQUIRED: devprof: no profile was written, and --require-profile requires one
+// REQUIRED: exit 1
+//
 // Lost counters, and reasons for which nothing was collected.
-// RUN: touch file && %ended %devprof run --profile file/x ./a > lost.out 2>&1
+// RUN: %ended %devprof run --profile file/x ./a > lost.out 2>&1
 // RUN: FileCheck %s --check-prefix=LOST < lost.out
 // RUN: %devprof run true 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: %hip_cxx -O2 %s -o uncounted && %devprof run ./uncounted 2>&1 | FileCheck %s --check-prefix=UNCOUNTED
@@ -89,7 +102,7 @@
 // LOST: devprof: lost the counters of a code object on gfx1100: {{.*}}file
 // LOST: devprof: lost: the counters of a code object on gfx1100: {{.*}}file
 // LOST: devprof: no counters were collected: see above
-// LOST: exit 0
+// LOST: exit 3
 // NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
 // UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object is not instrumented
 // UNCOUNTED: devprof: next: devprof flags --coverage

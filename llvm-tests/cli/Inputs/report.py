@@ -2,6 +2,9 @@
 #
 #   report.py json REPORT              prints its contents as lines, for FileCheck
 #   report.py lcov REPORT LLVM_COV     fails if two LCOV files differ in the count of a line or branch
+#   report.py sum REPORT FIRST SECOND  fails if the count of a line is not the sum of those in two other LCOV files
+#   report.py agree JSON LCOV XML      fails if readers of LCOV and Cobertura find other totals than JSON has, or if the
+#                                      two files differ in which lines ran
 #   report.py totals REPORT COLUMN LLVM_COV
 #                                      fails if the numbers of functions and branches differ from `llvm-cov export`
 #   report.py pages DIR                fails if a page is not valid HTML, a link is broken, a page loads an external
@@ -38,6 +41,12 @@ def show(path):
         counted = f"count={own['count']} lines={ratio(own['lines'])} branches={ratio(own['branches'])}" if own else ""
         print("kernel", kernel["name"], kernel["state"], f"calls={kernel['calls']}", *kernel["architectures"], counted)
         assert (kernel["time"] is None) == (not report["traced"])
+    for trace in report["traces"]:
+        print("trace", trace["path"], f"calls={trace['calls']}")
+    for index in range(len(report["traces"]) if len(report["traces"]) > 1 else 0):
+        own = [one for kernel in report["kernels"] for one in kernel.get("by_trace", []) if one["trace"] == index]
+        for what in ("calls", "time"):
+            assert sum(one[what] for one in own) == report["traces"][index][what]
     for function in report["functions"]:
         name = os.path.basename(report["files"][function["file"]]["path"])
         print("function", function["name"], f"{name}:{function['line']}", *function["columns"])
@@ -81,6 +90,84 @@ def lcov(actual, expected):
     lines = [count for own, _ in actual.values() for count in own.values()]
     assert summary["lines-total"] == len(lines), summary
     assert summary["lines-covered"] == sum(count > 0 for count in lines), summary
+
+
+def sums(actual, *expected):
+    actual, _ = records(actual)
+    lines = {}
+    for path in expected:
+        for file, (own, _) in records(path)[0].items():
+            for number, count in own.items():
+                lines.setdefault(file, {}).setdefault(number, 0)
+                lines[file][number] += count
+    assert {file: own for file, (own, _) in actual.items()} == lines
+
+
+def genhtml(path):
+    """The totals as genhtml computes them: it ignores the sums in the file, identifies functions by their names, and
+    takes the first comma as the end of a name."""
+    totals = {"lines": [0, 0], "branches": [0, 0], "functions": [0, 0]}
+    functions, branches, lines = {}, {}, {}
+    for line in open(path).read().splitlines():
+        kind, _, rest = line.partition(":")
+        if kind == "FN":
+            functions.setdefault(rest.split(",")[1], 0)
+        elif kind == "FNDA":
+            count, name = rest.split(",")[:2]
+            functions[name] += int(count)
+        elif kind == "BRDA":
+            number, block, branch, count = rest.split(",")
+            key = number, block, branch
+            branches[key] = branches.get(key, 0) + (0 if count == "-" else int(count))
+        elif kind == "DA":
+            number, count = rest.split(",")
+            lines[number] = lines.get(number, 0) + int(count)
+        elif kind == "end_of_record":
+            for what, own in (("lines", lines), ("branches", branches), ("functions", functions)):
+                totals[what][0] += sum(count > 0 for count in own.values())
+                totals[what][1] += len(own)
+            functions, branches, lines = {}, {}, {}
+    return totals
+
+
+def agree(report, lcov, xml):
+    import xml.etree.ElementTree as etree
+    from diff_cover.git_path import GitPathTool
+    from diff_cover.violationsreporters.violations_reporter import LcovCoverageReporter, XmlCoverageReporter
+
+    report = json.load(open(report))
+    expected = report["combined"] or report["device"]
+    for what, (covered, total) in genhtml(lcov).items():
+        assert expected[what] == {"covered": covered, "total": total}, (what, expected[what], covered, total)
+    tree = etree.parse(xml).getroot()
+    for what in ("lines", "branches"):
+        assert tree.get(what + "-covered") == str(expected[what]["covered"]), what
+        assert tree.get(what + "-valid") == str(expected[what]["total"]), what
+    hits = [int(line.get("hits")) for line in tree.findall(".//class/lines/line")]
+    assert len(hits) == expected["lines"]["total"] and sum(hit > 0 for hit in hits) == expected["lines"]["covered"]
+    methods = [int(line.get("hits")) for line in tree.findall(".//method/lines/line")]
+    assert sum(hit > 0 for hit in methods) == expected["functions"]["covered"], methods
+    assert len(methods) == expected["functions"]["total"], methods
+    source = tree.find("sources/source").text
+    # Without git.
+    GitPathTool._root = GitPathTool._cwd = source
+    from_xml = XmlCoverageReporter([tree], [source])
+    from_lcov = LcovCoverageReporter([LcovCoverageReporter.parse(lcov)], [])
+    for file in report["files"]:
+        path = file["location"]
+        name = os.path.relpath(path, source)
+        one = {violation.line for violation in from_xml.violations(name)}
+        two = {violation.line for violation in from_lcov.violations(path)}
+        missed = {line["number"] for line in file["lines"] if counts(line) and not any(counts(line))}
+        assert one == missed, (path, one, missed)
+        # For LCOV, diff-cover takes a line as run if a branch on it was taken, such as that of a default label.
+        taken = {line["number"] for line in file["lines"] if "branches" in line}
+        assert two <= missed <= two | taken, (path, two, missed)
+    print(len(report["files"]), "files agree:", totals(expected))
+
+
+def counts(line):
+    return [count for count in line["columns"] if isinstance(count, int)]
 
 
 def compare_totals(path, column, expected):
@@ -198,4 +285,4 @@ def documented(path, text):
     print(*sorted(names))
 
 
-{"json": show, "documented": documented, "lcov": lcov, "totals": compare_totals, "pages": pages}[sys.argv[1]](*sys.argv[2:])
+{"json": show, "documented": documented, "lcov": lcov, "sum": sums, "agree": agree, "totals": compare_totals, "pages": pages}[sys.argv[1]](*sys.argv[2:])

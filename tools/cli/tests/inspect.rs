@@ -259,10 +259,13 @@ fn each_error_is_reported_once_with_the_file_that_it_concerns() {
 }
 
 #[test]
-fn the_usage_of_report_has_binaries_before_profiles() {
-    let error = Cli::try_parse_from(["devprof", "report", "--profile", "profile", "binary"])
-        .err()
-        .unwrap();
+fn an_option_for_profiles_does_not_take_the_next_argument() {
+    let parse = |arguments: &[&str]| {
+        let result = Cli::try_parse_from([&["devprof", "report"], arguments].concat());
+        result.map(drop).map_err(|error| error.to_string())
+    };
+    parse(&["--profile", "a", "--profile", "b", "binary"]).unwrap();
     let usage = "devprof report [OPTIONS] <BINARY>... --profile <FILE>...";
-    assert!(error.to_string().contains(usage), "{error}");
+    let error = parse(&["--profile", "profile"]).unwrap_err();
+    assert!(error.contains(usage), "{error}");
 }

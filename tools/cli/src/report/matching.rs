@@ -41,7 +41,7 @@ pub fn check(columns: &[Column], profdata: &Tool, binaries: &[PathBuf]) -> anyho
                 listed(binaries)
             ),
             Relation::OtherProgram => bail!(
-                "the profile of {} is of another program: none of its {} ({}) is in {}; name the binary or library that ran",
+                "the profile of {} is of another program: it has {} ({}), and none is in {}; name the binary or library that ran",
                 column.name,
                 plural(profiled.len(), "function"),
                 names::demangled(&profiled[0].0),

@@ -12,7 +12,7 @@ const MAX_SIZE: u64 = 64 << 20;
 /// A source file.
 #[derive(Debug, Default, Serialize)]
 pub struct Source {
-    /// The path after `--path-map` and `--sources-from`: where it was read, or else what the first matching map gives.
+    /// The path after `--path-map` and `--sources-from`: where it was found, or else what the first matching map gives.
     pub location: String,
     /// Where it was read, if that is not its path in the coverage mapping.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,8 +43,10 @@ impl Finder {
         let found = candidates.iter().find(|candidate| candidate.is_file());
         let found = found.cloned();
         let at = found.clone().unwrap_or_else(|| PathBuf::from(path));
-        let location = match &found {
+        let elsewhere = found.as_ref().filter(|found| *found != Path::new(path));
+        let location = match elsewhere {
             Some(found) => found.display().to_string(),
+            // A map also applies if its target does not exist here.
             None => self.mapped(path).next().unwrap_or_else(|| path.to_owned()),
         };
         let mut source = Source {
