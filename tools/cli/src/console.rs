@@ -64,7 +64,12 @@ pub struct Console<'a> {
 impl Console<'_> {
     /// Writes a result to stdout.
     pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
-        unless_closed(self.out.write_all(text.as_bytes())).context("cannot write to stdout")
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Writes a result that is not text to stdout.
+    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        unless_closed(self.out.write_all(bytes)).context("cannot write to stdout")
     }
 
     /// Writes a result to stderr, because stdout carries data.

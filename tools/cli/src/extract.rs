@@ -1,19 +1,21 @@
 //! `devprof extract`: writes the code objects in files to a directory.
 
-use crate::Console;
-use crate::exit::Outcome;
-use anyhow::bail;
+use crate::exit::{Outcome, usage};
+use crate::{Console, outfile};
+use anyhow::{Context, bail};
 use clap::Args;
 use code_objects::extract::{Filter, extract};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
     /// Executables, libraries, objects, archives, bundles
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The directory to write to; created if it does not exist
+    /// The directory to write to, created if it does not exist; - writes the only code object to stdout
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Extract only code objects with a coverage mapping, for llvm-cov
@@ -25,6 +27,36 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
+    if !outfile::is_stdout(&options.output) {
+        return to_directory(options, &options.output, true, console);
+    }
+    let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
+    let outcome = to_directory(options, scratch.path(), false, console)?;
+    let entries = fs::read_dir(scratch.path()).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    match &entries.context("cannot read a temporary directory")?[..] {
+        // Warnings have reported why.
+        [] => {}
+        [one] => {
+            let bytes = fs::read(one.path()).context("cannot read a temporary file")?;
+            console.print_bytes(&bytes)?;
+        }
+        several => {
+            return Err(usage(format!(
+                "-o - writes one code object, and there are {}: select one with --target, or name a directory",
+                several.len()
+            )));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Extracts to a directory. Lists the files if `is_listed`.
+fn to_directory(
+    options: &Options,
+    dir: &Path,
+    is_listed: bool,
+    console: &mut Console,
+) -> anyhow::Result<Outcome> {
     let filter = Filter {
         with_coverage: options.with_coverage,
         targets: options.target.clone(),
@@ -33,9 +65,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let mut damage = 0;
     let mut shown = Ok(());
     let paths = options.files.iter().map(PathBuf::as_path);
-    let seen = extract(paths, &options.output, &filter, &mut |found| match found {
+    let seen = extract(paths, dir, &filter, &mut |found| match found {
         Ok(extracted) => {
-            if files.insert(extracted.file.clone()) && shown.is_ok() {
+            if files.insert(extracted.file.clone()) && is_listed && shown.is_ok() {
                 shown = console.print(&format!("{}\n", extracted.file.display()));
             }
         }
@@ -45,10 +77,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         }
     })
     .map_err(|error| {
-        let dir = options.output.display();
-        match options.output.is_file() {
-            true => anyhow::anyhow!("cannot write to {dir}: it is not a directory"),
-            false => anyhow::Error::new(error).context(format!("cannot write to {dir}")),
+        let path = dir.display();
+        match dir.is_file() {
+            true => anyhow::anyhow!("cannot write to {path}: it is not a directory"),
+            false => anyhow::Error::new(error).context(format!("cannot write to {path}")),
         }
     })?;
     shown?;

@@ -174,7 +174,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     match &target {
         Target::Stdout(format) => {
             let bytes = bytes(*format, &report, &failures).context("cannot write the report")?;
-            console.print(&String::from_utf8_lossy(&bytes))?;
+            console.print_bytes(&bytes)?;
         }
         Target::File(format, path) => {
             let failed = || format!("cannot write {}", path.display());

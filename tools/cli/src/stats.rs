@@ -56,7 +56,7 @@ pub struct Options {
     /// Print comma-separated values: the columns of rocprofv3's statistics, then devprof's
     #[arg(long)]
     csv: bool,
-    /// Write comma-separated values to this directory, one file per table
+    /// Write comma-separated values to this directory, one file per table; - for stdout, as --csv
     #[arg(short, long, value_name = "DIR", conflicts_with = "json")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -82,12 +82,23 @@ impl Options {
         }
     }
 
+    /// The directory to write to.
+    fn directory(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|output| !outfile::is_stdout(output))
+    }
+
+    /// Whether to print one table as comma-separated values.
+    fn prints_csv(&self) -> bool {
+        self.directory().is_none() && (self.csv || self.output.is_some())
+    }
+
     /// # Errors
     /// The options do not fit together.
     fn check(&self, parts: &[Part]) -> anyhow::Result<()> {
-        if self.csv && self.output.is_none() && parts.len() > 1 {
+        if self.prints_csv() && parts.len() > 1 {
             return Err(usage(
-                "--csv prints one table only: write one file per table with -o DIR",
+                "--csv and -o - print one table only: write one file per table with -o DIR",
             ));
         }
         let mut seen = HashSet::new();
@@ -147,12 +158,12 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         totals.join_routes();
     }
     let report = report(&parts, totals, &summaries, options.top);
-    match &options.output {
+    match options.directory() {
         Some(dir) => write_csv(&report, dir, console)?,
         None => {
             let text = if options.json {
                 json::text(&report)?
-            } else if options.csv {
+            } else if options.prints_csv() {
                 csv::first(&report)
             } else {
                 text::tables(&report, console.colors.stdout)

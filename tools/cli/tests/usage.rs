@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 66] = [
+const USAGE_ERRORS: [(&[&str], &str); 67] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -139,6 +139,7 @@ const USAGE_ERRORS: [(&[&str], &str); 66] = [
     (&["stats", "a", "--json", "--csv"], "cannot be used"),
     (&["stats", "a", "--csv", "--api", "--copies"], "-o DIR"),
     (&["stats", "a", "-o", "b", "--json"], "cannot be used"),
+    (&["stats", "a", "-o", "-", "--api", "--copies"], "-o DIR"),
     (&["stats", "a", "--by", "kernel"], "'kernel'"),
     (
         &["stats", "a", "--api", "--by", "agent"],
