@@ -409,6 +409,13 @@ mod tests {
         ] {
             assert!(overwritten.contains(expected), "{overwritten}");
         }
+        // A pattern is for devprof and not for the shell.
+        let many = messages(
+            &run(),
+            b"7 wrote /n/a\n7 wrote /n/b\n7 wrote /n/c\n7 wrote /n/d\n",
+        );
+        let next = "devprof report './a b' --profile '/n/*.profraw'";
+        assert!(many.contains(next), "{many}");
         // Of the processes that share a file, the first creates it and the others add to it.
         let shared = messages(&run(), b"7 wrote /none/x\n8 added /none/x\n");
         assert!(!shared.contains("overwrote"), "{shared}");
