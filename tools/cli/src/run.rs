@@ -315,11 +315,11 @@ fn with_tool(old: &OsStr, library: &Path) -> OsString {
 
 /// Symbolic links to libraries whose paths the dynamic linker and ROCr would split into several.
 #[derive(Default)]
-struct Links(std::cell::OnceCell<TempDir>);
+pub struct Links(std::cell::OnceCell<TempDir>);
 
 impl Links {
     /// The path, or, if it has a separator in it, a link to it without one.
-    fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
+    pub fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
         let has_separator = |path: &Path| {
             let separators = b" :;\"$";
             let mut bytes = path.as_os_str().as_bytes().iter();
