@@ -299,7 +299,7 @@ impl Page {
         roff.control("SH", ["SEE ALSO"]);
         roff.text([roman(self.see_also.join(", "))]);
         // Without the definition of the apostrophe, which the page already has.
-        let text = roff.to_roff();
+        let text = roff.render();
         let start = text.find(".SH").unwrap_or_default();
         text[start..].to_owned()
     }
