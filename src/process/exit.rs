@@ -29,7 +29,9 @@ pub extern "C" fn at_exit() {
                 tool::report_if_skipped();
             }
             wait::wait_for_all(settings().sync_limit);
-            trace::finish(settings().sync_limit);
+            if tool::IS_POSSIBLE {
+                trace::finish(settings().sync_limit);
+            }
         }
     });
 }
@@ -48,7 +50,9 @@ pub fn after_exit() {
             if tool::is_shared_library() {
                 lifecycle::rewrite_replaced_files();
             }
-            trace::end();
+            if tool::IS_POSSIBLE {
+                trace::end();
+            }
         }
     });
 }

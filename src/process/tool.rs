@@ -15,6 +15,10 @@ use hsa_abi::ApiPrefix;
 use std::ffi::{OsStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Whether this build can be ROCr's tool and record traces. The archive cannot. A constant, so that the compiler leaves
+/// the trace out of the archive.
+pub const IS_POSSIBLE: bool = cfg!(any(feature = "shared", not(feature = "interpose")));
+
 /// Whether ROCr loads the tools of HSA_TOOLS_LIB if there are tools of rocprofiler-sdk, too.
 const V1_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
 
@@ -25,6 +29,15 @@ static WAS_LOADED: AtomicBool = AtomicBool::new(false);
 /// This copy's hooks are in ROCr's tables.
 static HAS_HOOKS: AtomicBool = AtomicBool::new(false);
 
+/// Runs `work`, which is part of the trace, with [`guarded`]. In the archive, only returns `otherwise`.
+pub fn for_trace<T>(cost: Cost, otherwise: T, work: impl FnOnce() -> T) -> T {
+    if IS_POSSIBLE {
+        guarded(cost, otherwise, work)
+    } else {
+        otherwise
+    }
+}
+
 /// Whether this copy is the shared library, not the archive.
 pub fn is_shared_library() -> bool {
     IS_SHARED_LIBRARY.load(Ordering::Relaxed)
@@ -33,6 +46,9 @@ pub fn is_shared_library() -> bool {
 /// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
+    if !IS_POSSIBLE {
+        return;
+    }
     let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
         return;
     };
@@ -65,6 +81,9 @@ pub fn register(on_load: *const c_void) {
 /// # Safety
 /// `table` is ROCr's.
 pub unsafe fn on_load(table: *mut ApiPrefix) {
+    if !IS_POSSIBLE {
+        return;
+    }
     guarded(Cost::Counters, (), || {
         if !lifecycle::is_owner() {
             return;
@@ -116,7 +135,7 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
 pub fn on_unload() {
     if HAS_HOOKS.load(Ordering::Relaxed) {
         leader::request(Request::ToolUnloaded {});
-        guarded(Cost::Dispatches, (), || {
+        for_trace(Cost::Dispatches, (), || {
             if lifecycle::is_owner() {
                 trace::release();
             }
@@ -126,7 +145,7 @@ pub fn on_unload() {
 
 /// HSA is initialized. Reports that there is no trace if ROCr has not loaded the shared library as a tool.
 pub fn report_if_skipped() {
-    guarded(Cost::Dispatches, (), || {
+    for_trace(Cost::Dispatches, (), || {
         if lifecycle::is_owner()
             && is_shared_library()
             && settings().trace.is_some()
