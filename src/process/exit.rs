@@ -6,6 +6,7 @@ use super::request::Request;
 use super::requests::report_if_interrupted;
 use super::snapshot;
 use super::tool;
+use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::wait;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
@@ -29,7 +30,7 @@ pub extern "C" fn at_exit() {
                 tool::report_if_skipped();
             }
             wait::wait_for_all(settings().sync_limit);
-            if tool::IS_POSSIBLE {
+            if HAS_TRACE {
                 trace::finish(settings().sync_limit);
             }
         }
@@ -50,7 +51,7 @@ pub fn after_exit() {
             if tool::is_shared_library() {
                 lifecycle::rewrite_replaced_files();
             }
-            if tool::IS_POSSIBLE {
+            if HAS_TRACE {
                 trace::end();
             }
         }

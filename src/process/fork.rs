@@ -2,7 +2,7 @@
 
 use super::lifecycle;
 use super::snapshot;
-use super::tool;
+use super::trace_guard::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::exit;
 use crate::trace;
@@ -27,7 +27,7 @@ unsafe extern "C" fn in_child() {
     guarded(Cost::Counters, (), || {
         snapshot::in_child();
         let is_owner = lifecycle::in_child();
-        if tool::IS_POSSIBLE {
+        if HAS_TRACE {
             trace::in_child(is_owner);
         }
     });

@@ -4,7 +4,7 @@ use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
-use super::tool;
+use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
@@ -74,7 +74,7 @@ pub fn handle(request: Request) -> u64 {
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
         // The archive has no trace.
-        Request::SetRecording { .. } | Request::FlushTrace {} if !tool::IS_POSSIBLE => return 0,
+        Request::SetRecording { .. } | Request::FlushTrace {} if !HAS_TRACE => return 0,
         Request::SetRecording { on } => {
             return guarded(Cost::Dispatches, REFUSED, || {
                 trace::set_recording(on);

@@ -4,6 +4,7 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
+use super::trace_guard::{HAS_TRACE, for_trace};
 use crate::gpu::hsa::tools_variable::with_tool;
 use crate::gpu::hsa::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
@@ -15,10 +16,6 @@ use hsa_abi::ApiPrefix;
 use std::ffi::{OsStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether this build can be ROCr's tool and record traces. The archive cannot. A constant, so that the compiler leaves
-/// the trace out of the archive.
-pub const IS_POSSIBLE: bool = cfg!(any(feature = "shared", not(feature = "interpose")));
-
 /// Whether ROCr loads the tools of HSA_TOOLS_LIB if there are tools of rocprofiler-sdk, too.
 const V1_TOOLS: &str = "HSA_TOOLS_ROCPROFILER_V1_TOOLS";
 
@@ -29,15 +26,6 @@ static WAS_LOADED: AtomicBool = AtomicBool::new(false);
 /// This copy's hooks are in ROCr's tables.
 static HAS_HOOKS: AtomicBool = AtomicBool::new(false);
 
-/// Runs `work`, which is part of the trace, with [`guarded`]. In the archive, only returns `otherwise`.
-pub fn for_trace<T>(cost: Cost, otherwise: T, work: impl FnOnce() -> T) -> T {
-    if IS_POSSIBLE {
-        guarded(cost, otherwise, work)
-    } else {
-        otherwise
-    }
-}
-
 /// Whether this copy is the shared library, not the archive.
 pub fn is_shared_library() -> bool {
     IS_SHARED_LIBRARY.load(Ordering::Relaxed)
@@ -46,7 +34,8 @@ pub fn is_shared_library() -> bool {
 /// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
-    if !IS_POSSIBLE {
+    // The archive is no tool.
+    if !HAS_TRACE {
         return;
     }
     let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
@@ -81,7 +70,7 @@ pub fn register(on_load: *const c_void) {
 /// # Safety
 /// `table` is ROCr's.
 pub unsafe fn on_load(table: *mut ApiPrefix) {
-    if !IS_POSSIBLE {
+    if !HAS_TRACE {
         return;
     }
     guarded(Cost::Counters, (), || {
