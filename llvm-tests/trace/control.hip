@@ -10,8 +10,13 @@
 // RUN: grep -c "^mark .* 'on'" markers >> found && grep -c "^range .* 'on'" markers >> found
 // RUN: diff counts found
 //
-// A trace that begins stopped has no dispatches, calls or markers, and its launches belong to no call.
+// A trace that begins stopped has no dispatches, calls or markers, and its launches belong to no call. Names are recorded.
 // RUN: %preload DEVPROF_TRACE=stopped.trace DEVPROF_TRACE_MARKERS=1 DEVPROF_TRACE_STOPPED=1 ./a launch
+// RUN: %preload DEVPROF_TRACE=names.trace DEVPROF_TRACE_MARKERS=1 DEVPROF_TRACE_STOPPED=1 ./a mark name launch
+// RUN: %trace --markers names.trace | FileCheck %s --check-prefix=NAMES
+// NAMES:        recording: began stopped{{$}}
+// NAMES-NEXT:   name thread ? 'named'
+// NAMES-NOT:    {{.}}
 // RUN: %trace --summary stopped.trace | FileCheck %s --check-prefix=NOTHING
 // RUN: %trace --markers stopped.trace | FileCheck %s --check-prefix=STOPPED
 // NOTHING:      calls=0 dispatches=0 without-call=0
@@ -80,6 +85,7 @@ extern "C" {
 __attribute__((weak)) void roctxMarkA(const char *message);
 __attribute__((weak)) int roctxRangePushA(const char *message);
 __attribute__((weak)) int roctxRangePop(void);
+__attribute__((weak)) int roctxNameOsThread(const char *name);
 __attribute__((weak)) int roctxProfilerPause(uint64_t thread);
 __attribute__((weak)) int roctxProfilerResume(uint64_t thread);
 }
@@ -197,6 +203,8 @@ static void run(const char *step, int *&out) {
         is_zero(roctxProfilerResume(0));
     else if (!strcmp(step, "mark"))
         roctxMarkA("mark");
+    else if (!strcmp(step, "name"))
+        is_zero(roctxNameOsThread("named"));
     else if (!strcmp(step, "sleep")) {
         CHECK(hipInit(0));
         usleep(500 * 1000);

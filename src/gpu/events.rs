@@ -2,7 +2,7 @@
 
 use super::runtime::{AgentId, ExecutableId};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How an event was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +151,7 @@ pub trait PacketHandler: Send {
 
 /// Whether launches are observed: see [`observes_launches`].
 static OBSERVES_LAUNCHES: AtomicBool = AtomicBool::new(true);
+static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Whether [`Event::SlotsReserved`] is reported. If not, a launch costs no more than reading this flag.
 #[inline]
@@ -160,7 +161,13 @@ pub fn observes_launches() -> bool {
 
 /// Starts or stops to observe launches. Returns whether they were observed before.
 pub fn set_observes_launches(observes: bool) -> bool {
+    SWITCHES.fetch_add(1, Ordering::Relaxed);
     OBSERVES_LAUNCHES.swap(observes, Ordering::Relaxed)
+}
+
+/// How often [`set_observes_launches`] was called.
+pub fn observation_switches() -> u64 {
+    SWITCHES.load(Ordering::Relaxed)
 }
 
 static CALLBACK: OnceLock<fn(Event<'_>)> = OnceLock::new();

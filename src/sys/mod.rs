@@ -9,5 +9,6 @@ pub mod files;
 pub mod futex;
 pub mod llvm_runtime;
 pub mod loader;
+pub mod thread_value;
 pub mod threads;
 mod unwind;

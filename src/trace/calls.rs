@@ -2,7 +2,7 @@
 //! state a call takes no lock, allocates nothing and makes no system call: each thread has its own queue of records.
 
 use super::streams::{self, NamedStream};
-use super::thread_queues::{OwnQueue, ThreadQueues};
+use super::thread_queues::ThreadQueues;
 use super::{clock, recording, wakeup};
 use crate::sys::threads;
 use std::cell::Cell;
@@ -59,7 +59,6 @@ pub struct Current {
 thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current { id: 0, stream: 0 }) };
     static RECORDED: Cell<u64> = const { Cell::new(0) };
-    static OWN_QUEUE: OwnQueue<CallRecord> = const { Cell::new(None) };
 }
 
 /// See [`state`]. With [`state::ON`], HSA's clock is available.
@@ -169,7 +168,7 @@ impl Drop for Call {
 }
 
 fn record(call: CallRecord) {
-    QUEUES.push(&OWN_QUEUE, call);
+    QUEUES.push(call);
     let recorded = RECORDED.get() + 1;
     RECORDED.set(recorded);
     if recorded.is_multiple_of(WAKE_INTERVAL) {
@@ -253,14 +252,10 @@ mod tests {
         threads.dedup();
         assert_eq!(threads.len(), 4);
 
-        // A call in the destructor of a thread-local variable that is destroyed after the queue.
+        // A call in the destructor of a thread-local variable.
         struct Late;
         impl Drop for Late {
             fn drop(&mut self) {
-                assert!(
-                    OWN_QUEUE.try_with(|_| ()).is_err(),
-                    "the queue was destroyed"
-                );
                 call("late", 0);
             }
         }
@@ -268,7 +263,6 @@ mod tests {
             static LATE: Cell<Option<Late>> = const { Cell::new(None) };
         }
         std::thread::spawn(|| {
-            // Thread-local variables are destroyed in the reverse order of their first use.
             LATE.set(Some(Late));
             call("before", 0);
         })

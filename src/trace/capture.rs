@@ -18,12 +18,13 @@ use super::kernel_index;
 use super::packet_origins::{PacketOrigin, QueueOrigins};
 use super::poll_flag::PollFlag;
 use super::recording;
+use super::wakeup;
 use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
 use hsa_abi::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `HSA_PACKET_TYPE_*`, the lowest byte of a packet.
 mod kind {
@@ -91,6 +92,9 @@ pub struct Capture {
 const YIELDS_BEFORE_SLEEP: u32 = 20;
 /// How long it sleeps each time.
 const SIGNAL_WAIT_PAUSE: Duration = Duration::from_micros(50);
+/// How long it waits if the completion thread does not run yet: that may wait for the dynamic loader's lock, which this
+/// thread holds if it is in `dlopen`. The dispatch then has no times.
+const START_LIMIT: Duration = Duration::from_millis(200);
 /// The largest batch for which the output buffer need not grow.
 const BATCH: usize = 512;
 
@@ -279,12 +283,14 @@ impl Capture {
         self.shared.waiting_for_signal.store(true, Ordering::SeqCst);
         self.schedule_poll();
         let mut yields = 0;
+        let begin = Instant::now();
         let signal = loop {
             if let Some(signal) = self.launch_side.free_signals.pop() {
                 break signal;
             }
             let no_more = self.shared.signals_exhausted.load(Ordering::Acquire)
-                || self.shared.stopped.load(Ordering::Acquire);
+                || self.shared.stopped.load(Ordering::Acquire)
+                || !wakeup::is_running() && begin.elapsed() >= START_LIMIT;
             if no_more {
                 break SignalHandle(0);
             }
@@ -328,4 +334,28 @@ fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
     packet[1] = entry.signal.0;
     packet[7] = entry.program_signal.0;
     packet
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::{in_flight, packet_origins};
+    use super::*;
+
+    #[test]
+    fn a_thread_that_may_hold_the_loaders_lock_does_not_wait_for_a_signal_forever() {
+        let (launch_side, _completion_side) = in_flight::channel();
+        let queue = 0x1000;
+        let origins = packet_origins::add(queue, 64);
+        let shared = Arc::new(Shared::default());
+        let mut capture = Capture::new(launch_side, shared.clone(), 1, origins, |_| (), || ());
+        let mut packet: Packet = [0; 8];
+        packet[0] = kind::KERNEL_DISPATCH.into();
+        let begin = Instant::now();
+        // The completion thread was not started.
+        let output = capture.process(&mut [(0, packet)].into_iter()).to_vec();
+        assert_eq!(output, [packet]);
+        assert!(begin.elapsed() >= START_LIMIT);
+        assert_eq!(shared.signal_waits.load(Ordering::Relaxed), 1);
+        packet_origins::remove(queue);
+    }
 }

@@ -1,6 +1,6 @@
 //! Processes complete dispatches: reads and checks their times, writes their records and returns their signals to the
-//! pool. Also collects API calls, copies and markers, and records the state of the recording. The [`Completer`] is used
-//! under one lock, mostly by the completion thread.
+//! pool. Also collects API calls, copies and markers. The [`Completer`] is used under one lock, mostly by the completion
+//! thread.
 
 use super::agents::{Agent, Agents};
 use super::calls::{self, CallRecord};
@@ -10,10 +10,11 @@ use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
 use super::kernel_index::Kernels;
-use super::marker_ranges::{Action, Named, Ranges};
+use super::marker_records::MarkerRecords;
 use super::stream_records::StreamRecords;
+use super::switches::Switches;
 use super::watched_signals::{self, Completed, Watch};
-use super::{clock, markers, packet_origins, recording};
+use super::{clock, packet_origins, recording};
 use crate::gpu::hsa::kernels::{self, Kernel};
 use crate::gpu::hsa::{gpus, signals};
 use crate::support::diagnostics;
@@ -23,8 +24,8 @@ use hsa_abi::{AgentHandle, DispatchTime, ExecutableHandle, SignalHandle};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-use tracefile::format::{self, Count, Dispatch, Record, flag, named};
+use std::time::Instant;
+use tracefile::format::{self, Count, Dispatch, Record, flag};
 
 /// The initial number of signals in a queue's pool, and the number by which an empty pool grows.
 const BATCH: usize = 512;
@@ -99,16 +100,8 @@ pub struct Completer {
     destroyed: Vec<(SignalHandle, u64)>,
     /// Signals that are in no queue's pool and in no packet.
     unused_signals: Vec<SignalHandle>,
-    ranges: Ranges,
-    /// Whether the recording is on according to the last record of its state. Without a record, it is on.
-    recorded_on: bool,
-    next_switch: u64,
-    /// When the trace began.
-    began: u64,
-    /// When to switch the recording, and whether it is on from then on.
-    timer: Option<(Instant, bool)>,
-    /// See [`Tracing::duration`].
-    duration: Option<Duration>,
+    markers: MarkerRecords,
+    switches: Switches,
 }
 
 /// What a poll has found.
@@ -139,88 +132,31 @@ impl Completer {
             program_signal_times: HashMap::new(),
             destroyed: Vec::new(),
             unused_signals: Vec::new(),
-            ranges: Ranges::default(),
-            recorded_on: true,
-            next_switch: 1,
-            began: 0,
-            timer: None,
-            duration: None,
+            markers: MarkerRecords::default(),
+            switches: Switches::default(),
         }
     }
 
     /// Records the initial state of the recording, unless it is on, and sets the timer.
     pub fn begin_recording(&mut self, tracing: &Tracing) {
-        self.duration = tracing.duration;
-        let delay = match recording::is_on() {
-            true => tracing.duration,
-            false if recording::was_set_by_program() => None,
-            false => tracing.start_after,
-        };
-        self.set_timer(delay, !recording::is_on());
-        self.began = clock::now();
-        self.record_state(self.began);
+        self.switches.begin(tracing, &mut self.file);
     }
 
     /// Starts or stops the recording.
     pub fn set_recording(&mut self, on: bool) {
-        let before = clock::now();
-        if !recording::switch(on) {
-            if !on {
-                // It does not start after a time, either.
-                self.timer = None;
-            }
-            return;
-        }
-        self.set_timer(self.duration.filter(|_| on), false);
-        // What is recorded was submitted after the time of a start, and before that of a stop.
-        self.record_state(if on { before } else { clock::now() });
-    }
-
-    fn set_timer(&mut self, delay: Option<Duration>, on: bool) {
-        let at = delay.and_then(|delay| Instant::now().checked_add(delay));
-        self.timer = at.map(|at| (at, on));
-    }
-
-    /// Records the state of the recording at `time`, if it has changed.
-    fn record_state(&mut self, time: u64) {
-        let is_on = recording::is_on();
-        if is_on == self.recorded_on {
-            return;
-        }
-        self.recorded_on = is_on;
-        if self.next_switch == 1 && time > self.began {
-            // Otherwise the first record would mean that the trace began stopped.
-            self.write_state(self.began, !is_on);
-        }
-        self.write_state(time, is_on);
-        self.file.publish();
-    }
-
-    fn write_state(&mut self, time: u64, is_on: bool) {
-        let mut record = format::Recording::new(self.next_switch, 0);
-        self.next_switch += 1;
-        record.time = time.into();
-        record.is_on = u32::from(is_on).into();
-        self.file.append(record, Count::DroppedOthers);
+        self.switches.set(on, &mut self.file);
     }
 
     /// Switches the recording when its time has come.
     pub fn run_timer(&mut self) {
-        if let Some((at, on)) = self.timer
-            && Instant::now() >= at
-        {
-            self.set_recording(on);
+        if self.switches.run_timer(&mut self.file) {
             self.fill_pools();
-        }
-        // The program may have switched it while the trace began.
-        if recording::is_on() != self.recorded_on {
-            self.record_state(clock::now());
         }
     }
 
     /// When [`Completer::run_timer`] must be called next.
     pub fn deadline(&self) -> Option<Instant> {
-        Some(self.timer?.0)
+        self.switches.deadline()
     }
 
     /// Creates signals for queues that were created while the recording was stopped.
@@ -450,16 +386,18 @@ impl Completer {
             }
         }
         result.recorded += self.record_calls();
-        result.recorded += self.record_markers();
         let Self {
             copies,
+            markers,
             streams,
             file,
             agents,
             ..
         } = self;
+        result.recorded += markers.record(streams, file);
         result.recorded += copies.poll(file, streams, agents, self.frequency);
         result.busy += usize::from(copies.is_busy());
+        watched_signals::give_back();
         if result.recorded > 0 {
             self.file.publish();
         }
@@ -573,53 +511,9 @@ impl Completer {
         recorded
     }
 
-    /// Records marks, ranges that have ended, and names. Returns the number of processed entries.
-    fn record_markers(&mut self) -> usize {
-        let Self { ranges, file, .. } = self;
-        let dropped = markers::collect(|thread, entry| match entry {
-            Some(mut entry) => {
-                if entry.is_early && !clock::early_is_valid() {
-                    entry.time = calls::started();
-                }
-                ranges.take(thread, entry, file);
-            }
-            None => ranges.end_thread(thread, clock::now(), file),
-        });
-        ranges.end_round();
-        if dropped > 0 {
-            file.add_to_counter(Count::DroppedMarkers, dropped);
-        }
-        for name in std::mem::take(&mut self.ranges.names) {
-            self.record_name(&name);
-        }
-        std::mem::take(&mut self.ranges.processed)
-    }
-
-    /// Records a name. One of a GPU that does not exist is ignored.
-    fn record_name(&mut self, name: &Named) {
-        let (what, id) = match name.action {
-            Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
-            Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
-            Action::NameStream => {
-                let id = name.value as u32;
-                self.streams.write_up_to(id, &mut self.file);
-                (named::STREAM, Some(id))
-            }
-            _ => (named::THREAD, Some(name.thread)),
-        };
-        let Some(id) = id else { return };
-        let mut record = format::Name::new(id.into(), 0);
-        record.what = what.into();
-        record.text = name.text.into();
-        self.file.append(record, Count::DroppedMarkers);
-    }
-
     /// The trace is about to end: records the ranges that have not ended.
     pub fn end_markers(&mut self) {
-        self.record_markers();
-        let (now, Self { ranges, file, .. }) = (clock::now(), self);
-        markers::each_thread(|thread| ranges.end_thread(thread, now, file));
-        ranges.end_process(now, file);
+        self.markers.end(&mut self.streams, &mut self.file);
     }
 
     /// Whether kernels were loaded.
@@ -651,7 +545,7 @@ impl Completer {
         self.record_calls();
         self.copies
             .stop(&mut self.file, &mut self.streams, &self.agents);
-        self.record_markers();
+        self.markers.record(&mut self.streams, &mut self.file);
         self.file.close();
     }
 

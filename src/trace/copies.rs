@@ -2,13 +2,12 @@
 //! devprof's locks, allocates nothing and makes no system call. The program's own completion signal stays in place
 //! ([`watched_signals`](super::watched_signals)).
 
-use super::thread_queues::{OwnQueue, ThreadQueues};
+use super::thread_queues::ThreadQueues;
 use super::watched_signals::{self, Kind, Watch};
 use super::{calls, clock, recording, wakeup};
 use crate::gpu::events::{CopyCall, StartedCopy};
 use crate::sys::threads;
 use hsa_abi::SignalHandle;
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A copy or fill that was requested.
@@ -39,10 +38,6 @@ mod state {
 
 static STATE: AtomicU8 = AtomicU8::new(state::OFF);
 static QUEUES: ThreadQueues<Copy> = ThreadQueues::new();
-
-thread_local! {
-    static OWN_QUEUE: OwnQueue<Copy> = const { Cell::new(None) };
-}
 
 /// Records copies from now on.
 pub fn start() {
@@ -118,7 +113,7 @@ pub fn end(call: &CopyCall, started: StartedCopy, is_success: bool) {
         stream: current.stream,
         thread: threads::thread_id(),
     };
-    if !QUEUES.push(&OWN_QUEUE, copy) {
+    if !QUEUES.push(copy) {
         watch.into_iter().for_each(watched_signals::release);
     }
     wakeup::wake_if_asleep();

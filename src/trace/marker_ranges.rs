@@ -41,6 +41,12 @@ impl Action {
     pub fn ends(self) -> bool {
         matches!(self, Action::Pop | Action::Stop)
     }
+
+    /// Whether it names something, for the whole trace.
+    pub fn names(self) -> bool {
+        use Action::{NameAgent, NameDevice, NameStream, NameThread};
+        matches!(self, NameThread | NameAgent | NameDevice | NameStream)
+    }
 }
 
 /// An entry of a thread's queue.

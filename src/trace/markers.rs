@@ -1,4 +1,4 @@
-//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes records of
+//! The program's markers: what each thread passes to the completion thread. [`super::marker_ranges`] makes ranges of
 //! it.
 //!
 //! A marker costs one read of the clock and a copy of its message: no lock, no allocation and no system
@@ -7,7 +7,7 @@
 use super::calls::{self, state};
 use super::fifo::Producer;
 use super::marker_ranges::{Action, Entry, MAX_TEXT, PIECE, ThreadRanges};
-use super::thread_queues::{OwnQueue, ThreadQueues};
+use super::thread_queues::ThreadQueues;
 use super::{clock, recording, wakeup};
 use crate::sys::threads;
 use std::cell::Cell;
@@ -24,7 +24,6 @@ static EARLY: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    static PRODUCER: OwnQueue<Entry> = const { Cell::new(None) };
     static LEVELS: Cell<Levels> = const { Cell::new(Levels { depth: 0, recorded: 0 }) };
     static PUSHED: Cell<u32> = const { Cell::new(0) };
 }
@@ -77,11 +76,11 @@ pub fn push_unrecorded() -> u32 {
     levels.depth
 }
 
-/// Records an action, unless the recording is stopped and it is not the end of a range. Returns whether it was
-/// recorded.
+/// Records an action. While the recording is stopped, only ends of ranges and names are recorded. Returns whether the
+/// action was recorded.
 #[inline]
 pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
-    if !recording::is_on() && !action.ends() {
+    if !recording::is_on() && !action.ends() && !action.names() {
         return false;
     }
     let is_early = match calls::state() {
@@ -103,7 +102,7 @@ pub fn record(action: Action, value: u64, text: Option<&[u8]>) -> bool {
         length: text.len() as u16,
         text: [0; PIECE],
     };
-    let was_pushed = QUEUES.with(&PRODUCER, |producer| {
+    let was_pushed = QUEUES.with(|producer| {
         let first = text.len().min(PIECE);
         entry.text[..first].copy_from_slice(&text[..first]);
         producer.push(entry);

@@ -5,7 +5,7 @@
 //!
 //! | stage | module |
 //! | --- | --- |
-//! | whether anything is recorded now | [`recording`] |
+//! | whether anything is recorded now | [`recording`]; [`switches`] |
 //! | the API call in progress on a thread, and its stream | [`hip_calls`], [`dlsym`], [`calls`], [`streams`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
@@ -17,7 +17,8 @@
 //! | writing the file | [`file`] |
 //!
 //! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to
-//! the completion thread ([`thread_queues`]), and [`marker_ranges`] makes records of them.
+//! the completion thread ([`thread_queues`]), and [`marker_ranges`] and [`marker_records`] make
+//! records of them.
 //!
 //! [`session`] manages the trace of this process from its start to its end.
 
@@ -38,6 +39,7 @@ mod hip_functions;
 mod in_flight;
 mod kernel_index;
 mod marker_ranges;
+mod marker_records;
 mod markers;
 mod packet_origins;
 mod poll_flag;
@@ -46,6 +48,7 @@ mod roctx;
 mod session;
 mod stream_records;
 mod streams;
+mod switches;
 mod thread_queues;
 mod wakeup;
 mod watched_signals;

@@ -4,7 +4,7 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, copies, markers, packet_origins, recording, wakeup, watched_signals};
+use super::{calls, copies, markers, packet_origins, recording, streams, wakeup, watched_signals};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -39,8 +39,8 @@ struct Trace {
     scheduled: Mutex<Vec<u32>>,
     /// Signals that the program has destroyed, and when. Empty until [`capture::has_replaced_signals`] is true.
     destroyed: Mutex<Vec<(SignalHandle, u64)>>,
-    /// The thread that submits packets withheld at doorbells. Started when packets are first withheld.
-    doorbells: OnceLock<Thread>,
+    /// The thread that submits packets withheld at doorbells.
+    doorbells: Thread,
     /// HSA's functions must not be called.
     stopped: AtomicBool,
     /// The number of threads in `hsa_shut_down`. While it is not 0, HSA's functions must not be called either, because
@@ -65,18 +65,19 @@ pub fn in_child(is_owner: bool) {
     calls::in_child(is_owner);
     copies::turn_off();
     markers::in_child();
+    streams::in_child();
 }
 
 thread_local! {
-    /// This thread holds or is acquiring the completer's lock.
-    static HAS_COMPLETER: Cell<bool> = const { Cell::new(false) };
+    /// This thread holds or is acquiring one of the trace's locks.
+    static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Trace {
     /// Does `work` under the completer's lock. `None`: the caller is a signal handler that has interrupted this thread
     /// while it held that lock, so waiting for the lock would deadlock.
     fn with_completer<R>(&self, work: impl FnOnce(&mut Completer) -> R) -> Option<R> {
-        let Some(_busy) = Busy::begin(&HAS_COMPLETER) else {
+        let Some(_busy) = Busy::begin(&HAS_LOCK) else {
             diagnostics::lost(
                 "a signal handler interrupted the recording of the trace and calls HSA or ends the process: the trace is incomplete",
             );
@@ -108,7 +109,7 @@ impl Trace {
             let result = self.with_completer(|completer| self.poll(completer));
             let mut result = result.unwrap_or_default();
             if doorbell::has_withheld() {
-                self.ring_doorbells();
+                self.doorbells.unpark();
                 result.busy += 1;
             }
             if result.recorded > 0 {
@@ -125,47 +126,17 @@ impl Trace {
         }
     }
 
-    /// Makes a separate thread submit the packets that are withheld at doorbells. Submitting takes ROCr's lock of the
-    /// queue, whose holder may wait for signals from the completion thread, so the completion thread must not wait for
-    /// that lock.
-    fn ring_doorbells(&self) {
-        if let Some(thread) = self.doorbells.get() {
-            thread.unpark();
-            return;
-        }
-        let work = || {
-            loop {
-                while doorbell::submit_withheld() {
-                    std::thread::sleep(RING_PAUSE);
-                }
-                std::thread::park();
-            }
-        };
-        let spawned = threads::spawn_without_signals("devprof-ring", move || {
-            guarded(Cost::Dispatches, (), work);
-        });
-        match spawned {
-            Ok(thread) => {
-                let _ = self.doorbells.set(thread);
-            }
-            // The next poll tries again.
-            Err(error) => diagnostics::lost(format_args!(
-                "cannot start the thread that submits withheld packets; the program waits until it starts: {error}"
-            )),
-        }
-    }
-
     fn sleep(&self) {
         let is_stopped = || self.stopped.load(Ordering::SeqCst);
         let deadline = self.with_completer(|completer| completer.deadline());
         let deadline = deadline.flatten().filter(|_| !is_stopped());
         wakeup::sleep_while(
             || {
-                self.scheduled().is_empty()
-                    && (is_stopped()
-                        || !calls::has_records()
-                            && !copies::has_records()
-                            && !markers::has_records())
+                is_stopped()
+                    || self.scheduled().is_empty()
+                        && !calls::has_records()
+                        && !copies::has_records()
+                        && !markers::has_records()
             },
             deadline,
         );
@@ -188,6 +159,7 @@ pub fn start(pattern: &OsStr) -> bool {
     }
     if let Some(trace) = TRACE.get() {
         trace.stopped.store(false, Ordering::SeqCst);
+        wakeup::wake_if_asleep();
         // If the thread could not be started before, nothing would create signals.
         return wakeup::has_thread();
     }
@@ -215,6 +187,19 @@ pub fn start(pattern: &OsStr) -> bool {
             return false;
         }
     };
+    // Started now, not when it is needed: then a thread in `dlopen` or `dlclose`, which hold the loader's lock, might
+    // wait for packets that this thread is to submit, and a new thread takes that lock.
+    let doorbells = match threads::spawn_without_signals("devprof-ring", || {
+        guarded(Cost::Dispatches, (), submit_withheld);
+    }) {
+        Ok(thread) => thread,
+        Err(error) => {
+            diagnostics::lost(format_args!(
+                "cannot start the thread that submits withheld packets: {error}; the program is not traced"
+            ));
+            return false;
+        }
+    };
     completer.record_process();
     completer.begin_recording(&settings().tracing);
     watched_signals::start();
@@ -222,14 +207,17 @@ pub fn start(pattern: &OsStr) -> bool {
         completer: Mutex::new(completer),
         scheduled: Mutex::default(),
         destroyed: Mutex::default(),
-        doorbells: OnceLock::new(),
+        doorbells,
         stopped: AtomicBool::new(false),
         shutting_down: AtomicUsize::new(0),
     });
     let work = move || {
         // It wakes up thousands of times per second and must not preempt launching threads.
         threads::do_not_preempt();
-        guarded(Cost::Dispatches, (), || trace.run());
+        guarded(Cost::Dispatches, (), || {
+            wakeup::set_running();
+            trace.run();
+        });
     };
     match threads::spawn_without_signals("devprof-trace", work) {
         Ok(thread) => {
@@ -242,6 +230,17 @@ pub fn start(pattern: &OsStr) -> bool {
             ));
             false
         }
+    }
+}
+
+/// The loop of the thread that submits the packets withheld at doorbells. Submitting takes ROCr's lock of the queue,
+/// whose holder may wait for signals from the completion thread, so the completion thread must not wait for that lock.
+fn submit_withheld() {
+    loop {
+        while doorbell::submit_withheld() {
+            std::thread::sleep(RING_PAUSE);
+        }
+        std::thread::park();
     }
 }
 
@@ -326,13 +325,17 @@ pub fn signal_changed(signal: u64, old: i64) {
 /// The program is about to destroy a signal.
 pub fn signal_destroying(signal: u64) {
     // In a forked process no thread reads signals, but the parent's thread may have been reading this one.
-    if trace().is_some() {
-        watched_signals::destroying(SignalHandle(signal));
-    }
-    if capture::has_replaced_signals()
-        && let Some(trace) = trace()
-    {
-        lock(&trace.destroyed).push((SignalHandle(signal), now()));
+    let Some(trace) = trace() else { return };
+    let signal = SignalHandle(signal);
+    let Some(_busy) = Busy::begin(&HAS_LOCK) else {
+        // A signal handler that has interrupted this thread. It may have been reading this very signal, so it cannot
+        // wait for the end of that.
+        watched_signals::changing(signal);
+        return;
+    };
+    watched_signals::destroying(signal);
+    if capture::has_replaced_signals() {
+        lock(&trace.destroyed).push((signal, now()));
     }
 }
 
@@ -459,6 +462,10 @@ pub fn flush(limit: Duration) -> bool {
         if trace.stopped.load(Ordering::SeqCst) {
             completer.stop();
             return true;
+        }
+        if trace.shutting_down.load(Ordering::SeqCst) > 0 {
+            // Nothing was polled.
+            return false;
         }
         let pushed = pushed.get_or_insert_with(|| completer.pushed());
         completer.has_processed(pushed, time)

@@ -11,7 +11,7 @@ use crate::sys::threads;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tracefile::format::{Record, Stream, stream};
 
 /// The stream that the arguments of a call name.
@@ -74,6 +74,8 @@ static NEW: Mutex<New> = Mutex::new(New {
     ids: 0,
     records: Vec::new(),
 });
+/// In this forked process, [`NEW`] is locked by a thread of the parent.
+static LOCKED_AT_FORK: AtomicBool = AtomicBool::new(false);
 
 /// The id of the stream that a call names, 0 for none.
 #[inline]
@@ -96,6 +98,9 @@ pub fn id(named: NamedStream) -> u32 {
 #[cold]
 #[inline(never)]
 fn add(named: NamedStream) -> u32 {
+    if LOCKED_AT_FORK.load(Ordering::Relaxed) {
+        return 0;
+    }
     let mut new = lock(&NEW);
     let known: &AtomicU32 = match named {
         NamedStream::None => return 0,
@@ -146,9 +151,18 @@ pub fn created(handle: u64) {
     CREATED.remove(handle, |_| ());
 }
 
+/// Called in the child of a fork, before it has other threads. If another thread of the parent was giving a stream its
+/// id, this process's streams are not recorded.
+pub fn in_child() {
+    LOCKED_AT_FORK.store(NEW.try_lock().is_err(), Ordering::Relaxed);
+}
+
 /// Takes the records of all streams that have an id and were not taken yet. A record that refers to a stream is made
 /// after the stream's record, so its reader finds the stream's record here, unless it was taken before.
 pub fn take_new() -> Vec<Stream> {
+    if LOCKED_AT_FORK.load(Ordering::Relaxed) {
+        return Vec::new();
+    }
     std::mem::take(&mut lock(&NEW).records)
 }
 

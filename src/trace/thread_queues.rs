@@ -3,21 +3,18 @@
 
 use super::fifo::{Consumer, Producer, fifo};
 use crate::support::sync::lock;
-use std::cell::Cell;
+use crate::sys::thread_value::ThreadValue;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::thread::LocalKey;
 
 /// How many segments of entries a thread's queue can contain (1,048,576 entries). If the completion thread is so far
 /// behind, further entries are dropped and counted.
 const MAX_SEGMENTS: u64 = 4096;
 
-/// A thread's own queue, a thread-local variable.
-pub type OwnQueue<T> = Cell<Option<Producer<T>>>;
-
 /// The queues of all threads. `S`: what the collector keeps for each queue.
-pub struct ThreadQueues<T: Copy + Send, S = ()> {
+pub struct ThreadQueues<T: Copy + Send + 'static, S = ()> {
+    own: ThreadValue<Producer<T>>,
     /// The queues of threads that the collector does not know yet: a stack. The collector takes all of it at once.
     new: AtomicPtr<NewQueue<T>>,
     known: Mutex<Vec<(Consumer<T>, S)>>,
@@ -32,6 +29,7 @@ struct NewQueue<T: Copy + Send> {
 impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
     pub const fn new() -> ThreadQueues<T, S> {
         ThreadQueues {
+            own: ThreadValue::new(),
             new: AtomicPtr::new(ptr::null_mut()),
             known: Mutex::new(Vec::new()),
             dropped: AtomicU64::new(0),
@@ -40,36 +38,23 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
 
     /// Adds an entry. False: it was dropped, because the queue is full.
     #[inline]
-    pub fn push(&self, own: &'static LocalKey<OwnQueue<T>>, entry: T) -> bool {
-        self.with(own, |producer| producer.push(entry))
+    pub fn push(&self, entry: T) -> bool {
+        self.with(|producer| producer.push(entry))
     }
 
     /// Calls `push`, which adds entries that belong together, with the calling thread's queue. False: they were
     /// dropped, because the queue is full.
     #[inline]
-    pub fn with(
-        &self,
-        own: &'static LocalKey<OwnQueue<T>>,
-        mut push: impl FnMut(&mut Producer<T>),
-    ) -> bool {
-        let mut is_full = false;
-        let pushed = own.try_with(|cell| {
-            // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
-            // another, which `set` drops below. Its entries are collected nevertheless.
-            let mut producer = cell.take().unwrap_or_else(|| self.producer());
-            is_full = producer.is_full(MAX_SEGMENTS);
-            if !is_full {
-                push(&mut producer);
-            }
-            cell.set(Some(producer));
-        });
-        if pushed.is_err() {
-            // The thread is about to end, and its queue was destroyed.
-            push(&mut self.producer());
+    pub fn with(&self, push: impl FnOnce(&mut Producer<T>)) -> bool {
+        // The producer is taken out while it is used: a signal handler that interrupts this finds none and creates
+        // another, which `set` drops below. Its entries are collected nevertheless.
+        let mut producer = self.own.take().unwrap_or_else(|| self.producer());
+        let is_full = producer.is_full(MAX_SEGMENTS);
+        match is_full {
+            true => self.count_dropped(),
+            false => push(&mut producer),
         }
-        if is_full {
-            self.count_dropped();
-        }
+        self.own.set(producer);
         !is_full
     }
 
@@ -85,7 +70,7 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
 
     /// Creates a queue that the collector will find.
     #[cold]
-    fn producer(&self) -> Producer<T> {
+    fn producer(&self) -> Box<Producer<T>> {
         let (producer, entries) = fifo(1);
         let next = self.new.load(Ordering::Relaxed);
         let new = Box::into_raw(Box::new(NewQueue { entries, next }));
@@ -95,7 +80,7 @@ impl<T: Copy + Send + 'static, S: Default> ThreadQueues<T, S> {
                 .new
                 .compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed)
             {
-                Ok(_) => return producer,
+                Ok(_) => return Box::new(producer),
                 Err(now) => top = now,
             }
             // SAFETY: created above and not shared yet.
@@ -160,33 +145,27 @@ mod tests {
     #[test]
     fn a_full_queue_drops_entries_and_counts_them() {
         static QUEUES: ThreadQueues<u8> = ThreadQueues::new();
-        thread_local! {
-            static OWN: OwnQueue<u8> = const { Cell::new(None) };
-        }
         let space = MAX_SEGMENTS as usize * super::super::fifo::SEGMENT;
-        assert!((0..space).all(|_| QUEUES.push(&OWN, 1)));
-        assert!(!QUEUES.push(&OWN, 1) && !QUEUES.push(&OWN, 1));
+        assert!((0..space).all(|_| QUEUES.push(1)));
+        assert!(!QUEUES.push(1) && !QUEUES.push(1));
         let mut taken = 0;
         QUEUES.collect(|(), entry| taken += usize::from(entry.is_some()));
         assert_eq!((taken, QUEUES.take_dropped()), (space, 2));
-        assert!(QUEUES.push(&OWN, 1));
+        assert!(QUEUES.push(1));
         assert_eq!(QUEUES.take_dropped(), 0);
     }
 
     #[test]
     fn each_thread_has_one_queue_until_it_ends() {
         static QUEUES: ThreadQueues<u64, u64> = ThreadQueues::new();
-        thread_local! {
-            static OWN: OwnQueue<u64> = const { Cell::new(None) };
-        }
-        let push = |value| QUEUES.push(&OWN, value);
+        let push = |value| QUEUES.push(value);
         push(1);
         push(2);
         assert!(QUEUES.has_entries());
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(move || {
-                    (0..1000).for_each(|_| assert!(QUEUES.push(&OWN, 10)));
+                    (0..1000).for_each(|_| assert!(QUEUES.push(10)));
                 })
             })
             .collect();

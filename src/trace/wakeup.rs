@@ -3,9 +3,11 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 static THREAD: OnceLock<Thread> = OnceLock::new();
+/// See [`is_running`].
+static RUNNING: AtomicBool = AtomicBool::new(false);
 /// The thread is in [`sleep_while`] and was not woken yet.
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 
@@ -16,6 +18,19 @@ pub fn set_thread(thread: Thread) {
 /// Whether the thread was started.
 pub fn has_thread() -> bool {
     THREAD.get().is_some()
+}
+
+/// Called by the completion thread when it begins.
+pub fn set_running() {
+    // The first call takes the dynamic loader's lock.
+    std::thread::park_timeout(Duration::ZERO);
+    RUNNING.store(true, Ordering::Release);
+}
+
+/// Whether the completion thread needs the dynamic loader's lock no more. Before that, a thread in `dlopen` must not
+/// wait for it.
+pub fn is_running() -> bool {
+    RUNNING.load(Ordering::Acquire)
 }
 
 /// The calling thread, which is the completion thread, sleeps while `is_idle`, at most until `deadline`. A thread that

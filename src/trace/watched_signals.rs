@@ -76,6 +76,13 @@ pub fn poll(watch: Watch) -> Option<Completed> {
     TABLE.get()?.poll(&HsaSignals, watch)
 }
 
+/// To be called after calls of [`poll`].
+pub fn give_back() {
+    if let Some(table) = TABLE.get() {
+        table.give_back();
+    }
+}
+
 /// Ends a watch whose result is not needed. Any thread may call this.
 pub fn release(watch: Watch) {
     if let Some(table) = TABLE.get() {
@@ -245,12 +252,15 @@ mod size {
     /// A power of two.
     pub const BUCKETS: usize = 4096;
     pub const WAYS: usize = 8;
+    /// How many freed slots are added to the stack together.
+    pub const FREED: u32 = 64;
 }
 #[cfg(all(test, loom))]
 mod size {
     pub const SLOTS: usize = 2;
     pub const BUCKETS: usize = 1;
     pub const WAYS: usize = 2;
+    pub const FREED: u32 = 1;
 }
 use size::*;
 
@@ -285,10 +295,26 @@ pub struct Table {
     slots: Box<[Slot]>,
     /// A stack of free slots: the number of the first one plus 1, and in the upper half how often the stack was
     /// changed.
-    free: AtomicU64,
+    free: OwnLine<AtomicU64>,
+    /// Free slots that are not in the stack yet.
+    freed: OwnLine<Freed>,
     /// The signal that the completion thread is reading, or 0.
-    being_read: AtomicU64,
+    being_read: OwnLine<AtomicU64>,
 }
+
+/// Slots that [`Table::poll`] has freed: a list by [`Slot::next`]. They are added to the stack together, because each
+/// access takes the stack's cache line from the launching threads. Only the thread that polls accesses the list.
+#[derive(Default)]
+struct Freed {
+    /// The number of the first slot plus 1, 0 if the list is empty.
+    first: AtomicU32,
+    last: AtomicU32,
+    count: AtomicU32,
+}
+
+/// A value in cache lines of its own: other threads often write it. Processors fetch lines in pairs.
+#[repr(align(128))]
+struct OwnLine<T>(T);
 
 impl Default for Table {
     fn default() -> Table {
@@ -300,8 +326,9 @@ impl Default for Table {
         Table {
             buckets: (0..BUCKETS).map(|_| Bucket::default()).collect(),
             slots,
-            free: AtomicU64::new(1),
-            being_read: AtomicU64::new(0),
+            free: OwnLine(AtomicU64::new(1)),
+            freed: OwnLine(Freed::default()),
+            being_read: OwnLine(AtomicU64::new(0)),
         }
     }
 }
@@ -383,13 +410,14 @@ impl Table {
                     start: slot.raw_start.load(Ordering::Relaxed),
                     end: slot.raw_end.load(Ordering::Relaxed),
                 };
-                self.free_slot(watch.0);
+                self.end_generation(watch.0);
+                self.keep_freed(watch.0);
                 return Some(Completed { time, raw });
             }
             _ => return None,
         }
         let signal = SignalHandle(slot.signal.load(Ordering::Relaxed));
-        self.being_read.store(signal.0, Ordering::Relaxed);
+        self.being_read.0.store(signal.0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // From here on a thread that destroys the signal waits, unless it has already captured the watch.
         let completed = if slot.state.load(Ordering::Acquire) == state {
@@ -405,10 +433,10 @@ impl Table {
                 .compare_exchange(state, free, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         });
-        self.being_read.store(0, Ordering::Release);
+        self.being_read.0.store(0, Ordering::Release);
         if taken.is_some() {
             self.remove_from_bucket(slot, signal);
-            self.push_free(watch.0);
+            self.keep_freed(watch.0);
         }
         taken
     }
@@ -434,7 +462,7 @@ impl Table {
                         self.remove_from_bucket(slot, signal);
                     }
                     if phase != Phase::Capturing {
-                        self.push_free(watch.0);
+                        self.push_free(watch.0, watch.0);
                     }
                     return;
                 }
@@ -475,7 +503,7 @@ impl Table {
         // Also if the watch was captured by an earlier change: that does not wait for the reader.
         fence(Ordering::SeqCst);
         let mut yields = 0;
-        while self.being_read.load(Ordering::Acquire) == signal.0 {
+        while self.being_read.0.load(Ordering::Acquire) == signal.0 {
             if yields < YIELDS_BEFORE_SLEEP || cfg!(all(test, loom)) {
                 yields += 1;
                 yield_now();
@@ -584,21 +612,54 @@ impl Table {
         self.bucket(signal).0[way].store(0, Ordering::Release);
     }
 
-    fn free_slot(&self, number: u32) {
+    fn end_generation(&self, number: u32) {
         let state = &self.slots[number as usize].state;
         let free = Phase::Free.with_generation_of(state.load(Ordering::Relaxed));
         state.store(free, Ordering::Relaxed);
-        self.push_free(number);
     }
 
-    fn push_free(&self, number: u32) {
-        let mut head = self.free.load(Ordering::Relaxed);
+    fn free_slot(&self, number: u32) {
+        self.end_generation(number);
+        self.push_free(number, number);
+    }
+
+    /// Frees a slot. Called by the thread that polls.
+    fn keep_freed(&self, number: u32) {
+        let Freed { first, last, count } = &self.freed.0;
+        let next = first.load(Ordering::Relaxed);
+        if next == 0 {
+            last.store(number, Ordering::Relaxed);
+        }
+        self.slots[number as usize]
+            .next
+            .store(next, Ordering::Relaxed);
+        first.store(number + 1, Ordering::Relaxed);
+        count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if count.load(Ordering::Relaxed) >= FREED {
+            self.give_back();
+        }
+    }
+
+    /// Makes all slots that were freed by [`Table::poll`] available. Called by the thread that polls.
+    pub fn give_back(&self) {
+        let Freed { first, last, count } = &self.freed.0;
+        if let Some(number) = first.load(Ordering::Relaxed).checked_sub(1) {
+            self.push_free(number, last.load(Ordering::Relaxed));
+            first.store(0, Ordering::Relaxed);
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds the list of slots from `first` to `last` to the stack.
+    fn push_free(&self, first: u32, last: u32) {
+        let mut head = self.free.0.load(Ordering::Relaxed);
         loop {
-            let next = &self.slots[number as usize].next;
+            let next = &self.slots[last as usize].next;
             next.store(head as u32, Ordering::Relaxed);
-            let new = changed_head(head, number + 1);
+            let new = changed_head(head, first + 1);
             match self
                 .free
+                .0
                 .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Relaxed)
             {
                 Ok(_) => return,
@@ -608,13 +669,14 @@ impl Table {
     }
 
     fn pop_free(&self) -> Option<u32> {
-        let mut head = self.free.load(Ordering::Acquire);
+        let mut head = self.free.0.load(Ordering::Acquire);
         loop {
             let number = (head as u32).checked_sub(1)?;
             let next = self.slots[number as usize].next.load(Ordering::Relaxed);
             let new = changed_head(head, next);
             match self
                 .free
+                .0
                 .compare_exchange_weak(head, new, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => return Some(number),
@@ -791,6 +853,18 @@ mod tests {
         }
         let used = |bucket: &Bucket| bucket.0.iter().any(|way| way.load(Ordering::Relaxed) != 0);
         assert!(!table.buckets.iter().any(used));
+        // Complete and captured watches, which are polled.
+        model.value.set(1);
+        let watches: Vec<_> = (0..1001)
+            .filter_map(|number| table.watch(&model, signal(number), Kind::Dispatch))
+            .collect();
+        model.complete(10, 20);
+        (0..500).for_each(|number| table.changing(&model, signal(number)));
+        for &watch in &watches {
+            assert_eq!(table.poll(&model, watch), known(10, 20));
+        }
+        table.give_back();
+        table.give_back();
         assert_eq!(std::iter::from_fn(|| table.pop_free()).count(), SLOTS);
     }
 }
@@ -898,7 +972,7 @@ mod loom_tests {
             let (table, model) = (&shared.table, &shared.model);
             let first = table.watch(model, SIGNAL, Kind::Dispatch).expect("a watch");
             let second = table.pop_free().expect("a slot");
-            table.push_free(second);
+            table.push_free(second, second);
             let program = {
                 let shared = shared.clone();
                 loom::thread::spawn(move || {

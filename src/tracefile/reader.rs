@@ -14,7 +14,7 @@ use zerocopy::FromBytes;
 /// Why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     #[error("not a trace of devprof: it does not begin with \"DEVPROFT\"")]
     Magic,

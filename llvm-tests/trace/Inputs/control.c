@@ -2,6 +2,7 @@
 // numbers are recorded, those with odd numbers are not.
 //
 // stopped: the trace begins stopped. All queues are created before its start.
+// again:   a slot is reserved while the recording is on, between two times at which it is stopped.
 // times:   a program's signal is used while the recording is on, and again while it is stopped.
 #define DEVPROF_OPTIONAL
 #include "devprof.h"
@@ -47,6 +48,20 @@ static void times(void) {
     }
 }
 
+static int again(void) {
+    int status = devprof_trace_stop();
+    launch(1);
+    status |= devprof_trace_start();
+    uint64_t index = reserve(1);
+    status |= devprof_trace_stop();
+    put_number(index, 2);
+    ring(queue, index);
+    launch(3);
+    status |= devprof_trace_start();
+    launch(4);
+    return status;
+}
+
 int main(int argc, char **argv) {
     begin(argv[1]);
     int is_stopped = strcmp(argv[2], "stopped") == 0;
@@ -58,6 +73,8 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[2], "times") == 0) {
         times();
+    } else if (strcmp(argv[2], "again") == 0) {
+        status |= again();
     } else {
         launch(2);
         // Reserved while the recording is on, and written when it is stopped.

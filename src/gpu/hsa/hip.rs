@@ -137,13 +137,15 @@ pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
     // SAFETY: `dlsym` with a C string.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     if !next.is_null() {
+        // The function is used until the process ends.
+        loader::keep_loaded(next);
         return Some(next);
     }
     let library = loaded_library(libraries)?;
     // SAFETY: not called here.
     let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
     let function = found.ok().map(|found| *found);
-    // The function is used until the process ends.
+    // As above.
     std::mem::forget(library);
     function
 }

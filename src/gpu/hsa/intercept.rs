@@ -5,7 +5,7 @@ use super::api::loaded_api;
 use super::cooperative;
 use super::saved_api_table::{SavedTables, saved};
 use super::{doorbell, observed_calls, query, tool_hooks};
-use crate::gpu::events::{Event, Packet, PacketHandler, Source, report};
+use crate::gpu::events::{Event, Packet, PacketHandler, Source, observation_switches, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -43,8 +43,17 @@ struct InterceptQueue {
     /// `None`: packets are passed on unchanged.
     handler: Option<Box<dyn PacketHandler>>,
     queue: *const Queue,
-    /// While the handler is idle: packets from this index on pass without it.
-    pass_from: Option<u64>,
+    pass: Option<Pass>,
+}
+
+/// Packets that need no handler.
+#[derive(Clone, Copy)]
+struct Pass {
+    /// [`observation_switches`] when the handler was found idle. After another switch, there may be packets whose slots
+    /// were reserved while launches were observed, even if the handler is idle again.
+    switches: u64,
+    /// The index of the first one.
+    first: u64,
 }
 
 // SAFETY: `handle_packets` uses the box on one thread at a time until its queue is destroyed; only then is it dropped.
@@ -377,7 +386,7 @@ unsafe fn register(
         let data = Box::into_raw(Box::new(InterceptQueue {
             handler: None,
             queue,
-            pass_from: None,
+            pass: None,
         }));
         // SAFETY: the box is dropped after the queue was destroyed.
         let status = unsafe {
@@ -489,18 +498,23 @@ unsafe extern "C" fn handle_packets(
         let InterceptQueue {
             handler,
             queue,
-            pass_from,
+            pass,
         } = data;
         let handler = handler.as_mut()?;
         if handler.is_idle() {
-            // SAFETY: as above, the queue is not destroyed.
-            let first = *pass_from.get_or_insert_with(|| unsafe { doorbell::indices(*queue).1 });
+            let switches = observation_switches();
+            let known = pass.filter(|pass| pass.switches == switches);
+            let Pass { first, .. } = *pass.insert(known.unwrap_or_else(|| Pass {
+                switches,
+                // SAFETY: as above, the queue is not destroyed.
+                first: unsafe { doorbell::indices(*queue).1 },
+            }));
             // SAFETY: `count` packets of 64 bytes, as below.
             if index >= first && !unsafe { has_withheld_packet(packets.cast(), count) } {
                 return None;
             }
         } else {
-            *pass_from = None;
+            *pass = None;
         }
         let mut batch = (0..count).map(|n| {
             // SAFETY: `count` packets of 64 bytes (hsa_api_trace.h); those of another tool may be unaligned.

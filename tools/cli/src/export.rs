@@ -11,7 +11,7 @@ mod xplane;
 
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
-use crate::{Console, outfile};
+use crate::{Console, Diagnostic, outfile};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use source::{Checks, Record, Trace};
@@ -24,14 +24,14 @@ use tempfile::NamedTempFile;
 pub struct Options {
     /// The trace file that DEVPROF_TRACE or `devprof run --trace` named
     file: PathBuf,
-    /// The format [default: that of OUT's extension, or else perfetto]
+    /// The format [default: that of OUT's extension; csv with --csv-of; or else perfetto]
     #[arg(short, long, value_enum)]
     format: Option<Format>,
     /// The file to write, or - for stdout; with -f xplane also the log directory of XProf or TensorBoard
-    /// [default: FILE with the format's extension]
+    /// [default: FILE, without .trace, with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// For csv: the records to write [default: kernels]
+    /// The records to write as csv [default: kernels]
     #[arg(long, value_enum, value_name = "TYPE")]
     csv_of: Option<csv::Kind>,
     /// For perfetto: the tracks of kernels [default: stream]
@@ -91,7 +91,7 @@ trait Writer {
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (format, out) = target(options)?;
     let mut outputs = outputs(options, format, &out)?;
-    let failed = || format!("cannot write {}", out.display());
+    let failed = || format!("cannot write {}", outfile::name(&out));
     let first_pass = match format {
         Format::Perfetto if outfile::is_device_or_pipe(&options.file) => {
             return Err(usage(format!(
@@ -126,29 +126,39 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     for (temporary, output) in temporaries.into_iter().zip(&outputs) {
         outfile::commit(temporary, output)
-            .with_context(|| format!("cannot write {}", output.display()))?;
+            .with_context(|| format!("cannot write {}", outfile::name(output)))?;
     }
     let damage = match summary.is_damaged {
         true => "; parts of the trace are damaged",
         false => "",
     };
-    let names: Vec<_> = outputs
-        .iter()
-        .map(|output| output.display().to_string())
-        .collect();
-    let line = format!("{}: {}{damage}", names.join(", "), summary.text());
+    let names: Vec<_> = outputs.iter().map(|output| outfile::name(output)).collect();
+    let written = summary.text(|kind| match format {
+        Format::Csv => options.csv_of.unwrap_or_default().has(kind),
+        _ => true,
+    });
+    let line = format!("{}: {written}{damage}", names.join(", "));
     outfile::print_summary(console, &out, &line)?;
+    if format == Format::Xplane
+        && !outfile::is_stream(&out)
+        && Format::of(&outputs[0]) != Some(format)
+    {
+        console.report(&Diagnostic::note(format!(
+            "XProf reads only files with the extension .xplane.pb, which {0} does not have: for a log directory, use -o {0}/",
+            out.display()
+        )));
+    }
     Ok(summary.outcome())
 }
 
 /// The format and the file to write.
 fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
-    let by_extension = options.output.as_deref().map(Format::of);
-    let format = match (options.format, by_extension) {
-        (Some(format), _) => format,
-        (None, Some(Some(format))) => format,
-        (None, None) => Format::Perfetto,
-        (None, Some(None)) => {
+    let by_extension = options.output.as_deref().and_then(Format::of);
+    let format = match options.format.or(by_extension) {
+        Some(format) => format,
+        None if options.csv_of.is_some() => Format::Csv,
+        None if options.output.is_none() => Format::Perfetto,
+        None => {
             let extensions = Format::EXTENSIONS.map(|(_, extension)| format!(".{extension}"));
             return Err(usage(format!(
                 "the name of the output has none of the extensions {}: add one, or use --format",
@@ -158,7 +168,7 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
     };
     let out = match &options.output {
         Some(out) => out.clone(),
-        None => options.file.with_extension(format.extension()),
+        None => default_output(&options.file, format),
     };
     for (option, is_used, needed) in [
         ("--csv-of", options.csv_of.is_some(), Format::Csv),
@@ -174,6 +184,15 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
     Ok((format, out))
 }
 
+/// Only `.trace` is replaced by the format's extension. `devprof run` appends the process ID to a name that is in use,
+/// so anything else can be the only difference between two names.
+fn default_output(trace: &Path, format: Format) -> PathBuf {
+    match trace.extension() {
+        Some(extension) if extension == "trace" => trace.with_extension(format.extension()),
+        _ => trace.with_added_extension(format.extension()),
+    }
+}
+
 /// The files to write if the user asked for `out`.
 fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let outputs = match (format, options.csv_of) {
@@ -183,7 +202,7 @@ fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<
     if outputs.len() > 1 && outfile::is_stream(out) {
         return Err(usage(format!(
             "cannot write several files to {}: choose one type of records with --csv-of",
-            out.display()
+            outfile::name(out)
         )));
     }
     for output in &outputs {

@@ -65,6 +65,14 @@ pub fn print_summary(console: &mut Console, out: &Path, line: &str) -> anyhow::R
     Ok(())
 }
 
+/// The output's name in messages.
+pub fn name(out: &Path) -> String {
+    match is_stdout(out) {
+        true => "stdout".into(),
+        false => out.display().to_string(),
+    }
+}
+
 /// Whether the output is stdout, a device or a pipe, and not a file.
 pub fn is_stream(out: &Path) -> bool {
     is_stdout(out) || is_device_or_pipe(out)

@@ -56,8 +56,8 @@ pub struct Options {
     /// Print comma-separated values: the columns of rocprofv3's statistics, then devprof's
     #[arg(long)]
     csv: bool,
-    /// Write the comma-separated values to this directory, one file per table
-    #[arg(short, long, value_name = "DIR", requires = "csv")]
+    /// Write comma-separated values to this directory, one file per table
+    #[arg(short, long, value_name = "DIR", conflicts_with = "json")]
     output: Option<PathBuf>,
     #[command(flatten)]
     naming: Naming,
@@ -108,8 +108,8 @@ impl Options {
 struct Report {
     /// The tables of rows.
     tables: Vec<(Part, Vec<Section>)>,
-    /// The gaps of each queue, and their rows.
-    queues: Vec<(QueueGaps, Section)>,
+    /// The gaps of each queue, and their rows, if they were requested.
+    queues: Option<Vec<(QueueGaps, Section)>>,
     totals: Totals,
     dispatches: u64,
     /// The following dispatches are in no row.
@@ -138,10 +138,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
                 Ok(())
             },
         )?;
+        warn_about_untimed(file, &parts, &collector, console);
         collector.finish(number, file, &mut trace, &mut totals);
         summaries.push(summary);
     }
-    warn_about_untimed(&parts, &totals, console);
     check_rows(&parts, options.files.len(), &totals, console)?;
     if totals.gpus.len() <= 1 && !grouping.agent {
         totals.join_routes();
@@ -186,7 +186,9 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
     };
     Report {
         tables,
-        queues: queues.into_iter().map(with_rows).collect(),
+        queues: parts
+            .contains(&Part::Gaps)
+            .then(|| queues.into_iter().map(with_rows).collect()),
         has_hosts: totals.has_hosts(),
         totals,
         dispatches: summaries.iter().map(|summary| summary.dispatches).sum(),
@@ -196,17 +198,17 @@ fn report(parts: &[Part], mut totals: Totals, summaries: &[Summary], top: Option
     }
 }
 
-/// Reports the records that are in no row. [`source::read`] reports dispatches and copies.
-fn warn_about_untimed(parts: &[Part], totals: &Totals, console: &mut Console) {
+/// Reports the records of a file that are in no row. [`source::read`] reports dispatches and copies.
+fn warn_about_untimed(file: &Path, parts: &[Part], collector: &Collector, console: &mut Console) {
     for part in parts {
         let (noun, why) = match part {
             Part::Kernels | Part::Gaps | Part::Copies => continue,
             Part::Api => ("API call", "with an end before the start"),
             Part::Markers => ("range", "that did not end"),
         };
-        if let Some(&count) = totals.untimed.get(part) {
+        if let Some(&count) = collector.untimed.get(part) {
             let count = plural(count as usize, noun);
-            console.warn(format!("{count} {why}: left out"));
+            console.warn(format!("{}: {count} {why}: left out", file.display()));
         }
     }
 }

@@ -15,6 +15,8 @@ enum Line {
     Cells(Vec<String>),
     /// Not in columns.
     Text(String),
+    /// The title of the rows that follow.
+    Group(String),
 }
 
 impl<'a> Table<'a> {
@@ -44,7 +46,12 @@ impl<'a> Table<'a> {
         self.rows.push(Line::Text(escaped(text.as_ref())));
     }
 
-    /// The table as text. The headings are highlighted if `colored`.
+    /// Adds the title of the rows that follow, after an empty line.
+    pub fn group(&mut self, title: impl AsRef<str>) {
+        self.rows.push(Line::Group(escaped(title.as_ref())));
+    }
+
+    /// The table as text. The headings and titles are highlighted if `colored`.
     pub fn text(&self, colored: bool) -> String {
         let mut widths = Vec::new();
         for row in &self.rows {
@@ -61,6 +68,11 @@ impl<'a> Table<'a> {
                 Line::Cells(cells) => cells,
                 Line::Text(line) => {
                     text += &format!("{}{line}\n", " ".repeat(self.indent));
+                    continue;
+                }
+                Line::Group(title) => {
+                    let title = Paint::Heading.on(colored, title);
+                    text += &format!("\n{}{title}\n", " ".repeat(self.indent));
                     continue;
                 }
             };
@@ -103,11 +115,14 @@ mod tests {
         let mut table = Table::new(&["Name", "Size", "Kernel"], &[0, 2]).indented(2);
         table.row(["a\u{1b}[2J".into(), "1".into(), "first".into()]);
         table.line("about\tb");
+        table.group("a group");
         table.row(["b".into(), "12345".into(), String::new()]);
         let expected = "  \
   Name         Size  Kernel
   a\\u{1b}[2J      1  first
   about\\tb
+
+  a group
   b           12345\n";
         assert_eq!(table.text(false), expected);
     }

@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 56] = [
+const USAGE_ERRORS: [(&[&str], &str); 57] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -88,7 +88,7 @@ const USAGE_ERRORS: [(&[&str], &str); 56] = [
     (&["stats"], "<FILE>"),
     (&["stats", "a", "--json", "--csv"], "cannot be used"),
     (&["stats", "a", "--csv", "--api", "--copies"], "-o DIR"),
-    (&["stats", "a", "-o", "b"], "--csv"),
+    (&["stats", "a", "-o", "b", "--json"], "cannot be used"),
     (&["stats", "a", "--by", "kernel"], "'kernel'"),
     (
         &["stats", "a", "--api", "--by", "agent"],
@@ -120,6 +120,10 @@ const USAGE_ERRORS: [(&[&str], &str); 56] = [
     (
         &["export", "text", "-f", "csv", "-o", "text"],
         "trace itself",
+    ),
+    (
+        &["export", "a", "-o", "b.db", "--csv-of", "api"],
+        "--csv-of is only for the format of .csv files",
     ),
     (&["doctor", "--llvm", "none"], "--llvm none"),
     (&["doctor", "--unknown"], "unexpected argument"),

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::clock::clock_ticks;
-use crate::dispatch::{self, Gpu, Packet};
+use crate::dispatch::{self, Descriptor, Gpu, Packet};
 use crate::fault::Fault;
 use crate::memory::View;
 use crate::thread::{self, lock};
@@ -501,9 +501,10 @@ impl Processor {
             .store_u64(self.shared.info.read_index, self.next)
     }
 
-    /// While the kernel of the packet at `address` is running: if the next packet is a kernel without the barrier bit,
-    /// another thread takes over the queue, if one has started. Returns whether it does.
-    fn hand_over(&mut self, address: u64) -> Result<bool, Failure> {
+    /// While the kernel with the descriptor at `kernel`, of the packet at `address`, is running: if the next packet is a
+    /// kernel without the barrier bit, another thread takes over the queue, if one has started. Returns whether it does.
+    /// A kernel that reads its packet keeps the slot, so it does not overlap with the next one.
+    fn hand_over(&mut self, address: u64, kernel: u64) -> Result<bool, Failure> {
         let info = self.shared.info;
         let next = self.next + 1;
         if next == self.memory.load_u64(info.write_index)? {
@@ -513,6 +514,10 @@ impl Processor {
             .memory
             .load_u16(info.ring + next % info.packets * packet::SIZE)?;
         if header as u8 != packet::KERNEL_DISPATCH || packet::has_barrier_bit(header) {
+            return Ok(false);
+        }
+        let descriptor = Descriptor::read(kernel, &mut self.memory);
+        if descriptor.map_or(true, |descriptor| descriptor.reads_packet()) {
             return Ok(false);
         }
         let Some(thread) = thread::optional() else {
@@ -591,7 +596,7 @@ impl Processor {
             if let Ok(false) = handed_over
                 && begun.elapsed() > OVERLAP_DELAY
             {
-                *handed_over = this.hand_over(address);
+                *handed_over = this.hand_over(address, packet.kernel_object);
             }
             shared.stopped()
         };

@@ -10,7 +10,7 @@
 //! - rocprofv3 does not record fills. Their `Direction` is `MEMORY_FILL`, and they have no source.
 //! - The field of an agent that is not known is empty.
 
-use super::source::{Record, Trace};
+use super::source::{Record, Records, Trace};
 use super::{Writer, flush};
 use clap::ValueEnum;
 use std::fs::File;
@@ -37,6 +37,17 @@ pub enum Kind {
 impl Kind {
     /// The types that have a file.
     const FILES: [Kind; 4] = [Kind::Kernels, Kind::Copies, Kind::Api, Kind::Markers];
+
+    /// Whether records of this type are written.
+    pub fn has(self, records: Records) -> bool {
+        match self {
+            Kind::Kernels => records == Records::Dispatches,
+            Kind::Copies => records == Records::Copies,
+            Kind::Api => records == Records::Calls,
+            Kind::Markers => records == Records::Markers,
+            Kind::All => true,
+        }
+    }
 
     /// rocprofv3's name of the file.
     fn name(self) -> &'static str {

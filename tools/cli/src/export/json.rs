@@ -60,7 +60,7 @@ enum Line<'a> {
         vgprs: u16,
         accum_vgprs: u16,
         sgprs: u16,
-        /// It is one of HIP's own kernels, most of which copy or fill memory.
+        /// A kernel with which HIP copies or fills memory.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         blit: bool,
     },
@@ -140,6 +140,9 @@ enum Line<'a> {
         clock: &'static str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,
+        /// As for a dispatch.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        moved: bool,
     },
     /// A mark or range of the program (roctx).
     Marker {
@@ -343,6 +346,7 @@ impl Writer for Json {
                     observed: non_zero(copy.observed.get()).map(|ticks| trace.ns(ticks)),
                     clock: clock(copy.head.flags.get()),
                     unfinished: copy.head.flags.get() & flag::UNFINISHED != 0,
+                    moved: copy.head.flags.get() & flag::MOVED != 0,
                 })
             }
             Record::Marker(marker) => self.line(&Line::Marker {

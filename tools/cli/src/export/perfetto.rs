@@ -13,6 +13,7 @@
 //! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
 
 mod first_pass;
+mod in_flight;
 mod lanes;
 mod proto;
 mod threads;
@@ -22,10 +23,10 @@ pub use first_pass::FirstPass;
 use super::source::{Record, Trace, clock, has};
 use super::{Writer, flush};
 use clap::ValueEnum;
+use in_flight::{InFlight, Value};
 use lanes::{Group, Lanes};
 use prost::Message;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::rc::Rc;
@@ -110,29 +111,6 @@ pub enum Tracks {
     Stream,
     /// One for each queue
     Queue,
-}
-
-/// The maximum number of dispatches in flight that are tracked per queue: twice the size of the largest queue.
-const MAX_IN_FLIGHT: usize = 1 << 18;
-
-/// The dispatches of a queue that are in flight.
-#[derive(Default)]
-struct InFlight {
-    /// Their end times, earliest first.
-    ends: BinaryHeap<Reverse<u64>>,
-}
-
-impl InFlight {
-    /// Removes the dispatch that ends first, if it ends by `now` or if there are too many. Returns its end and the
-    /// number of dispatches that are left.
-    fn pop_ended(&mut self, now: u64) -> Option<(u64, usize)> {
-        let Reverse(end) = *self.ends.peek()?;
-        if end > now && self.ends.len() < MAX_IN_FLIGHT {
-            return None;
-        }
-        self.ends.pop();
-        Some((end, self.ends.len()))
-    }
 }
 
 /// A slice on the track of a thread.
@@ -455,9 +433,8 @@ impl Perfetto {
         }
     }
 
-    /// Counts a dispatch as in flight from its submission to its end. This assumes that the dispatches of a queue are
-    /// in the order of their submission, so that all that end before the submission of this one are known. They are,
-    /// unless kernels overtake each other. Then some values of the counter are wrong for a while.
+    /// Counts a dispatch as in flight from its submission to its end. A dispatch without times ends when its completion
+    /// was observed.
     fn count(&mut self, dispatch: &Dispatch, trace: &Trace) -> std::io::Result<()> {
         let queue = dispatch.queue.get();
         let submit = trace.ns(dispatch.submit.get());
@@ -475,30 +452,23 @@ impl Perfetto {
                 ..TrackDescriptor::default()
             })?;
         }
-        self.count_ends(queue, submit)?;
         let in_flight = self.in_flight.entry(queue).or_default();
-        in_flight.ends.push(Reverse(end.max(submit)));
-        let number = in_flight.ends.len();
-        self.counter(queue, submit, number)
+        let values = in_flight.push(submit, end);
+        self.counter(queue, values)
     }
 
-    /// Writes the counter's values for the dispatches that end by a given time.
-    fn count_ends(&mut self, queue: u32, by: u64) -> std::io::Result<()> {
-        let next = |all: &mut Perfetto| all.in_flight.get_mut(&queue)?.pop_ended(by);
-        while let Some((end, left)) = next(self) {
-            self.counter(queue, end, left)?;
+    /// Writes values of a queue's counter.
+    fn counter(&mut self, queue: u32, values: Vec<Value>) -> std::io::Result<()> {
+        for (time, number) in values {
+            let event = TrackEvent {
+                r#type: COUNTER,
+                track_uuid: COUNTERS | u64::from(queue),
+                counter_value: Some(number as i64),
+                ..TrackEvent::default()
+            };
+            self.event(time, event)?;
         }
         Ok(())
-    }
-
-    fn counter(&mut self, queue: u32, timestamp: u64, number: usize) -> std::io::Result<()> {
-        let event = TrackEvent {
-            r#type: COUNTER,
-            track_uuid: COUNTERS | u64::from(queue),
-            counter_value: Some(number as i64),
-            ..TrackEvent::default()
-        };
-        self.event(timestamp, event)
     }
 
     fn end(&mut self, end: u64, track_uuid: u64) -> std::io::Result<()> {
@@ -800,9 +770,8 @@ impl Writer for Perfetto {
         self.begin(trace)?;
         let rest = self.thread_slices.take_rest();
         self.steps(rest, trace)?;
-        let queues: Vec<u32> = self.in_flight.keys().copied().collect();
-        for queue in queues {
-            self.count_ends(queue, u64::MAX)?;
+        for (queue, mut in_flight) in std::mem::take(&mut self.in_flight) {
+            self.counter(queue, in_flight.take_rest())?;
         }
         if let Some(stopped) = self.stopped.take() {
             self.pause(stopped, self.latest)?;

@@ -591,11 +591,9 @@ impl Rocpd {
             let sql = format!(
                 "INSERT INTO \"rocpd_info_stream{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
             );
-            let given = trace.given_name(named::STREAM, stream.into());
-            let name = match (stream, given) {
-                (STREAM, _) => null.unwrap_or("Default Stream").to_owned(),
-                (_, Some(given)) => given.to_owned(),
-                (id, None) => trace.default_stream_name(id),
+            let name = match stream {
+                STREAM => null.unwrap_or("Default Stream").to_owned(),
+                id => trace.stream_name(id),
             };
             self.db.execute(&sql, params![stream, NODE, pid, name])?;
         }

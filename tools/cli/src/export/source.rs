@@ -20,7 +20,7 @@ use std::rc::Rc;
 use tracefile::Tables;
 use tracefile::format::{
     Agent, Call, Count, Dispatch, Header, Kernel, Marker, MemoryCopy, NO_AGENT, Name, Process,
-    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, stream,
+    Queue, RECORD_SIZE, Recording, Stream, agent, direction, flag, named, stream,
 };
 use tracefile::reader::{Damage, Item, Reader};
 
@@ -111,10 +111,15 @@ impl Trace {
         id != NO_AGENT && known.is_none_or(|known| known.what.get() != agent::CPU)
     }
 
-    /// Whether the kernel is one of HIP's own (its blit program). Most of them copy or fill memory.
+    /// Whether the kernel is one with which HIP copies or fills memory (rocclr/device/blitcl.cpp in CLR). HIP's other
+    /// kernels, such as `__amd_rocclr_initHeap`, do neither.
     pub fn is_blit(&self, kernel: u32) -> bool {
         let symbol = self.kernel_symbol(kernel);
-        symbol.is_some_and(|symbol| symbol.starts_with("__amd_rocclr_"))
+        let is_blit = |symbol: &str| {
+            let own = symbol.strip_prefix("__amd_rocclr_");
+            own.is_some_and(|own| own.starts_with("copy") || own.starts_with("fill"))
+        };
+        symbol.is_some_and(is_blit)
     }
 
     /// The name that the program gave to a thread, a stream or an agent ([`tracefile::format::named`]), if its record
@@ -130,6 +135,12 @@ impl Trace {
             Some(known) if known.what.get() == stream::NULL => 0,
             _ => id,
         }
+    }
+
+    /// The name that the program gave to a stream, if its record has been read, or else its default name.
+    pub fn stream_name(&self, id: u32) -> String {
+        let given = self.given_name(named::STREAM, id.into());
+        given.map_or_else(|| self.default_stream_name(id), str::to_owned)
     }
 
     /// The name of a stream that the program gave no name.
@@ -322,6 +333,15 @@ impl Problems<'_, '_> {
     }
 }
 
+/// The types of records that a [`Summary`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    Dispatches,
+    Calls,
+    Copies,
+    Markers,
+}
+
 /// The contents of a trace file.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -343,18 +363,26 @@ impl Summary {
         Outcome::of(!self.is_damaged)
     }
 
-    /// The number of records of each type: `8 dispatches, 4 API calls`. Copies and markers only if there are any.
-    pub fn text(&self) -> String {
-        let mut parts = vec![
-            plural(self.dispatches as usize, "dispatch"),
-            plural(self.calls as usize, "API call"),
+    /// The number of records of each of these types: `8 dispatches, 4 API calls`. Types without records are left out,
+    /// unless there is nothing else.
+    pub fn text(&self, is_included: impl Fn(Records) -> bool) -> String {
+        let all = [
+            (Records::Dispatches, self.dispatches, "dispatch"),
+            (Records::Calls, self.calls, "API call"),
+            (Records::Copies, self.copies, "copy"),
+            (Records::Markers, self.markers, "marker"),
         ];
-        for (count, noun) in [(self.copies, "copy"), (self.markers, "marker")] {
-            if count != 0 {
-                parts.push(plural(count as usize, noun));
-            }
+        let mut counts: Vec<_> = all
+            .into_iter()
+            .filter(|&(records, ..)| is_included(records))
+            .collect();
+        if counts.iter().any(|&(_, count, _)| count != 0) {
+            counts.retain(|&(_, count, _)| count != 0);
         }
-        parts.join(", ")
+        let texts = counts
+            .iter()
+            .map(|&(_, count, noun)| plural(count as usize, noun));
+        texts.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -489,12 +517,12 @@ pub fn read(
             }
             Item::Marker(marker) => {
                 summary.markers += 1;
-                missing.check_text("marker", marker.text.get(), &trace.tables);
+                missing.check_text("marker", "message", marker.text.get(), &trace.tables);
                 Record::Marker(marker)
             }
             Item::Stream(stream) => Record::Stream(stream),
             Item::Name(name) => {
-                missing.check_text("name", name.text.get(), &trace.tables);
+                missing.check_text("name", "string", name.text.get(), &trace.tables);
                 Record::Name(name)
             }
             Item::Recording(recording) => Record::Recording(recording),
@@ -595,19 +623,19 @@ impl Missing {
         for agent in agents.into_iter().filter(|&agent| agent != NO_AGENT) {
             self.check(NOUN, "agent", agent, tables.agents.contains_key(&agent));
         }
-        self.check_text(NOUN, copy.function.get(), tables);
+        self.check_text(NOUN, "function name", copy.function.get(), tables);
         self.check_stream(NOUN, copy.stream.get(), tables);
     }
 
     fn check_call(&mut self, call: &Call, tables: &Tables) {
         const NOUN: &str = "API call";
-        self.check_text(NOUN, call.name.get(), tables);
+        self.check_text(NOUN, "function name", call.name.get(), tables);
         self.check_stream(NOUN, call.stream.get(), tables);
     }
 
-    /// Text 0 is no text.
-    fn check_text(&mut self, noun: &'static str, text: u32, tables: &Tables) {
-        self.check(noun, "text", text, text == 0 || tables.text(text).is_some());
+    /// Counts a record if its text, which is its `what`, is not known. Text 0 is no text.
+    fn check_text(&mut self, noun: &'static str, what: &'static str, text: u32, tables: &Tables) {
+        self.check(noun, what, text, text == 0 || tables.text(text).is_some());
     }
 
     /// Stream 0 is no stream.
@@ -619,10 +647,13 @@ impl Missing {
     fn report(&self, problems: &mut Problems) {
         for ((noun, what, id), count) in self.0.iter().take(MAX_REPORTED as usize) {
             problems.is_damaged = true;
-            problems.report(&format!(
-                "{} of {what} {id}, which has no valid record",
-                plural(*count as usize, noun)
-            ));
+            let records = plural(*count as usize, noun);
+            problems.report(&match *what {
+                "kernel" | "agent" | "queue" | "stream" => {
+                    format!("{records} of {what} {id}, which has no valid record")
+                }
+                text => format!("{records} whose {text} (text {id}) has no valid record"),
+            });
         }
         if let Some(more) = self.0.len().checked_sub(MAX_REPORTED as usize + 1) {
             problems.report(&format!(

@@ -96,7 +96,7 @@ impl XPlane {
         };
         let line = self.planes[plane].line(source, r#type);
         self.events.push(Event {
-            place: (plane as u64) << 32 | line as u64,
+            line_index: (plane as u64) << 32 | line as u64,
             name: self.planes[plane].names.id(name),
             ..event
         })

@@ -12,10 +12,6 @@ use std::path::Path;
 use std::rc::Rc;
 use tracefile::format::{Dispatch, Marker, MemoryCopy, NO_AGENT, agent, flag, marker};
 
-/// The symbols of the kernels with which HIP copies and fills memory begin with one of these (rocclr/device/blitcl.cpp
-/// in CLR). HIP's other kernels, such as `__amd_rocclr_initHeap`, do neither.
-const BLITS: [&str; 2] = ["__amd_rocclr_copy", "__amd_rocclr_fill"];
-
 /// Source and destination.
 type Agents = (u32, u32);
 
@@ -36,7 +32,8 @@ pub struct Collector {
     queues: ById<(u32, u32), Timeline>,
     gpus: ById<u32, Timeline>,
     pauses: Pauses,
-    untimed: ById<Part, u64>,
+    /// Records without times.
+    pub untimed: ById<Part, u64>,
 }
 
 impl Collector {
@@ -113,6 +110,7 @@ impl Collector {
             submit,
             start,
             end,
+            queue: dispatch.queue.get(),
             kernel: dispatch.kernel.get(),
             is_exact,
         };
@@ -181,9 +179,7 @@ impl Collector {
         let group = |ids, trace: &Trace| Group::new(self.grouping, ids, &process, trace);
         let is_requested = |part| self.parts.contains(&part);
         for ((kernel, ids), series) in self.kernels {
-            let is_blit = trace
-                .kernel_symbol(kernel)
-                .is_some_and(|symbol| BLITS.iter().any(|blit| symbol.starts_with(blit)));
+            let is_blit = trace.is_blit(kernel);
             let name = trace.kernel(kernel);
             if is_blit && is_requested(Part::Copies) {
                 let agent = self.grouping.agent.then(|| Agent::of(ids.agent, trace));

@@ -57,8 +57,8 @@ pub fn files(report: &Report) -> Vec<(&'static str, String)> {
             )
         })
         .collect();
-    if !report.queues.is_empty() {
-        let sections = report.queues.iter();
+    if let Some(queues) = report.queues.as_ref().filter(|queues| !queues.is_empty()) {
+        let sections = queues.iter();
         let sections = sections.map(|(queue, section)| (section, Some(queue)));
         files.push((file(Part::Gaps), table(Part::Gaps, sections)));
     }
@@ -79,34 +79,35 @@ fn table<'a>(
     let mut text = String::new();
     let headings = COLUMNS.iter().chain(columns(part));
     let mut headings: Vec<String> = headings.map(|heading| quoted(heading)).collect();
-    let groups = sections.first().map(|(section, _)| groups(section));
-    let groups = groups.unwrap_or_default().into_iter();
-    headings.extend(groups.map(|(heading, _)| quoted(heading)));
+    if let Some((section, _)) = sections.first() {
+        let groups = groups(part, section, None).into_iter();
+        headings.extend(groups.map(|(heading, _)| quoted(heading)));
+    }
     text += &(headings.join(",") + "\n");
     for (section, queue) in sections {
         for row in &section.rows {
             let mut cells = cells(part, row);
             cells.extend(queue.map(|queue| format!("{:.6}", queue.idle_share())));
-            cells.extend(groups_of(section));
+            let groups = groups(part, section, row.subject.host()).into_iter();
+            cells.extend(groups.map(|(_, cell)| cell));
             text += &(cells.join(",") + "\n");
         }
     }
     text
 }
 
-fn groups_of(section: &Section) -> impl Iterator<Item = String> {
-    groups(section).into_iter().map(|(_, cell)| cell)
-}
-
-/// The headings and cells of the groups.
-fn groups(section: &Section) -> Vec<(&'static str, String)> {
+/// The headings and cells of the groups. Copies always have a host: that of their agents, if they are not in a group
+/// with one.
+fn groups(
+    part: Part,
+    section: &Section,
+    host_of_copy: Option<&str>,
+) -> Vec<(&'static str, String)> {
     let group = &section.group;
     let process = group.process.as_deref();
-    let host = match &group.agent {
-        Some(agent) => Some(&agent.host),
-        None => process.map(|process| &process.host),
-    };
-    let host = host.map(|host| host.as_deref().unwrap_or_default());
+    let has_host = process.is_some() || group.agent.is_some() || part == Part::Copies;
+    let host = group.host().or(host_of_copy).unwrap_or_default();
+    let host = has_host.then_some(host);
     let name = |name: &str| quoted(name);
     [
         ("Host", host.map(name)),

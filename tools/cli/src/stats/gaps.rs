@@ -7,9 +7,11 @@
 //!
 //! - A dispatch without times ran at some time between its submission and the observation of its completion. A time of
 //!   the agent's clock cannot be compared with other times, so such a dispatch counts as one without times.
-//! - A kernel that was submitted in a pause of the recording is not in the trace. It can run after the pause, but
-//!   before the next recorded kernel of its queue. Therefore no gap between two kernels is counted if a pause overlaps
-//!   the time from the submission or end of the first kernel, whichever is earlier, to the start of the second.
+//! - A kernel that was submitted in a pause of the recording is not in the trace. It can run until a kernel of its queue
+//!   starts that was submitted after the pause. If that one overlaps an earlier kernel of the queue, the queue does not
+//!   wait for each kernel to end, and the next kernel of the queue decides. So no gap of a GPU is counted from a pause
+//!   until each of the GPU's queues has continued. Queues without a recorded kernel before the gap are not considered:
+//!   programs have queues that they do not use.
 //!
 //! A trace has the dispatches of a queue in the order in which their completions were observed. Kernels that overlap
 //! can be out of order, so dispatches are sorted by their start in a window of [`WINDOW`] dispatches. A dispatch that
@@ -17,6 +19,7 @@
 //! too long.
 
 use super::series::Series;
+use foldhash::fast::RandomState;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -29,6 +32,7 @@ pub struct Span {
     pub start: u64,
     pub end: u64,
     pub submit: u64,
+    pub queue: u32,
     pub kernel: u32,
     /// `start` and `end` are when it ran. Otherwise it ran in a part of this time.
     pub is_exact: bool,
@@ -74,8 +78,7 @@ struct Done {
     start: u64,
     /// The latest end of a kernel, and that kernel.
     end: Option<(u64, u32)>,
-    /// When the last kernel was submitted.
-    submit: u64,
+    queues: HashMap<u32, Queue, RandomState>,
     /// Until when a dispatch without times may have run.
     unknown: u64,
     /// The gaps after each kernel.
@@ -83,6 +86,15 @@ struct Done {
     busy: u64,
     uncounted: u64,
     late: u64,
+}
+
+/// What is known about the kernels of one queue.
+#[derive(Debug, Default)]
+struct Queue {
+    /// When the last kernel was submitted that overlapped no earlier one: all that were submitted before have ended.
+    submit: u64,
+    /// The latest end of a kernel.
+    end: u64,
 }
 
 /// The gaps of a queue or of a GPU.
@@ -147,14 +159,10 @@ impl Done {
             self.unknown = self.unknown.max(span.end);
             return;
         }
-        let Some((end, kernel)) = self.end else {
-            self.busy = span.end - span.start;
-            self.end = Some((span.end, span.kernel));
-            self.submit = span.submit;
-            return;
-        };
+        let (end, kernel) = self.end.unwrap_or((span.start, span.kernel));
         if span.start > end {
-            let is_paused = pauses.overlap(end.min(self.submit), span.start);
+            let mut queues = self.queues.values();
+            let is_paused = queues.any(|queue| pauses.overlap(queue.submit.min(end), span.start));
             match self.unknown > end || is_paused {
                 true => self.uncounted += 1,
                 false => self.gaps.entry(kernel).or_default().add(span.start - end),
@@ -164,7 +172,11 @@ impl Done {
         if span.end >= end {
             self.end = Some((span.end, span.kernel));
         }
-        self.submit = span.submit;
+        let queue = self.queues.entry(span.queue).or_default();
+        if span.start >= queue.end {
+            queue.submit = span.submit;
+        }
+        queue.end = queue.end.max(span.end);
     }
 }
 
@@ -177,6 +189,7 @@ mod tests {
             submit: start - 5,
             start,
             end,
+            queue: 1,
             kernel,
             is_exact: true,
         }
@@ -187,6 +200,7 @@ mod tests {
             submit,
             start: submit,
             end: observed,
+            queue: 1,
             kernel: 9,
             is_exact: false,
         }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::path::Path;
 use std::rc::Rc;
-use tracefile::format::{agent, named, stream};
+use tracefile::format::{agent, named};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
@@ -182,8 +182,7 @@ impl Agent {
         let tables = &trace.tables;
         let record = tables.agents.get(&id);
         let node = trace.node(id);
-        let given = tables.names.get(&(named::AGENT, u64::from(id)));
-        let name = match given.and_then(|name| tables.text(name.text.get())) {
+        let name = match trace.given_name(named::AGENT, id.into()) {
             Some(name) => name.into(),
             None if record.is_some_and(|record| record.what.get() == agent::CPU) => {
                 format!("CPU {node}")
@@ -230,15 +229,19 @@ impl Group {
         }
     }
 
+    /// The host of the agent or process.
+    pub fn host(&self) -> Option<&str> {
+        match &self.agent {
+            Some(agent) => agent.host.as_deref(),
+            None => self.process.as_ref()?.host.as_deref(),
+        }
+    }
+
     /// Its name for people. Empty if rows are not grouped.
     pub fn label(&self, has_hosts: bool) -> String {
         let process = self.process.as_deref();
-        let host = match &self.agent {
-            Some(agent) => agent.host.as_deref(),
-            None => process.and_then(|process| process.host.as_deref()),
-        };
         let parts = [
-            host.filter(|_| has_hosts).map(str::to_owned),
+            self.host().filter(|_| has_hosts).map(str::to_owned),
             process.map(Process::label),
             self.agent.as_ref().map(|agent| agent.name.to_string()),
             self.queue.map(|queue| format!("queue {queue}")),
@@ -249,26 +252,15 @@ impl Group {
     }
 }
 
-/// The name that the program gave to a stream, or else a description.
 fn stream_name(id: u32, trace: &Trace) -> Rc<str> {
-    let tables = &trace.tables;
-    let given = tables.names.get(&(named::STREAM, u64::from(id)));
-    if let Some(name) = given.and_then(|name| tables.text(name.text.get())) {
-        return name.into();
-    }
-    let record = tables.streams.get(&id);
-    match record.map(|record| (record.what.get(), record.thread.get())) {
-        _ if id == 0 => "no stream".into(),
-        Some((stream::NULL, _)) => "NULL stream".into(),
-        Some((stream::PER_THREAD, thread)) => format!("default stream of thread {thread}").into(),
-        _ => format!("stream {id}").into(),
+    match id {
+        0 => "no stream".into(),
+        id => trace.stream_name(id).into(),
     }
 }
 
 fn thread_name(id: u32, trace: &Trace) -> Rc<str> {
-    let tables = &trace.tables;
-    let given = tables.names.get(&(named::THREAD, u64::from(id)));
-    match given.and_then(|name| tables.text(name.text.get())) {
+    match trace.given_name(named::THREAD, id.into()) {
         Some(name) => format!("thread {id} ({name})").into(),
         None => format!("thread {id}").into(),
     }

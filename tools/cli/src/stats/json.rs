@@ -1,13 +1,46 @@
 //! The statistics as one JSON object. Times are in nanoseconds, shares in percent.
 
 use super::Report;
-use super::groups::Group;
+use super::groups::{Agent, Group, Process};
 use super::rows::{Part, QueueGaps, Row, Section};
 use super::series::Statistics;
 use anyhow::Context;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// The report. Rows are at the end, because there can be many.
+#[derive(Serialize)]
+struct Object<'a> {
+    processes: Vec<&'a Process>,
+    dispatches: u64,
+    unfinished: u64,
+    without_times: u64,
+    backwards: u64,
+    /// Other records without times, by table.
+    untimed: BTreeMap<&'static str, u64>,
+    /// Rows that `--top` left out, by table.
+    left_out: BTreeMap<&'static str, usize>,
+    #[serde(flatten)]
+    tables: Tables<'a>,
+}
+
+/// The tables that were requested.
+#[derive(Default, Serialize)]
+struct Tables<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    markers: Option<Vec<Line<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gaps: Option<Vec<Idle<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpus: Option<Vec<Idle<'a>>>,
+}
 
 /// The times of a row.
 #[derive(Serialize)]
@@ -40,7 +73,7 @@ impl Times {
 }
 
 /// What the rows of a group have in common.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Common<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
@@ -64,14 +97,10 @@ struct Common<'a> {
 
 impl Common<'_> {
     fn of(group: &Group) -> Common<'_> {
-        let (process, agent) = (group.process.as_deref(), group.agent.as_ref());
-        let host = match agent {
-            Some(agent) => agent.host.as_deref(),
-            None => process.and_then(|process| process.host.as_deref()),
-        };
+        let agent = group.agent.as_ref();
         Common {
-            process: process.map(|process| process.pid),
-            host,
+            process: group.process.as_ref().map(|process| process.pid),
+            host: group.host(),
             agent: agent.map(|agent| &*agent.name),
             node: agent.map(|agent| agent.node),
             queue: group.queue,
@@ -120,9 +149,9 @@ struct Copied<'a> {
 }
 
 impl Line<'_> {
-    fn of<'a>(part: Part, group: &'a Group, row: &'a Row) -> Line<'a> {
+    fn of<'a>(part: Part, common: Common<'a>, row: &'a Row) -> Line<'a> {
         let subject = &row.subject;
-        let name = |agent: &'a Option<super::groups::Agent>| -> Option<&'a str> {
+        let name = |agent: &'a Option<Agent>| -> Option<&'a str> {
             agent.as_ref().map(|agent| &*agent.name)
         };
         let copied = (part == Part::Copies).then(|| Copied {
@@ -133,7 +162,10 @@ impl Line<'_> {
             bandwidth: row.bandwidth(),
         });
         Line {
-            common: Common::of(group),
+            common: Common {
+                host: common.host.or(subject.host()),
+                ..common
+            },
             name: &subject.name,
             blit: subject.is_blit,
             what: subject.what,
@@ -163,11 +195,14 @@ struct Idle<'a> {
     times: Times,
     /// By the kernel that ran before.
     #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<Vec<Value>>,
+    after: Option<Vec<Line<'a>>>,
 }
 
 impl Idle<'_> {
-    fn of<'a>(queue: &'a QueueGaps, after: Option<Vec<Value>>) -> Idle<'a> {
+    fn of<'a>(queue: &'a QueueGaps, after: Option<&'a Section>) -> Idle<'a> {
+        // The queue has what the rows have in common.
+        let line = |row| Line::of(Part::Gaps, Common::default(), row);
+
         Idle {
             common: Common::of(&queue.group),
             busy: queue.busy,
@@ -176,69 +211,63 @@ impl Idle<'_> {
             uncounted: queue.uncounted,
             late: queue.late,
             times: Times::of(&queue.all),
-            after,
+            after: after.map(|section| section.rows.iter().map(line).collect()),
         }
     }
 }
 
 pub fn text(report: &Report) -> anyhow::Result<String> {
-    let text = serde_json::to_string_pretty(&object(report)?);
+    let text = serde_json::to_string_pretty(&object(report));
     Ok(text.context("cannot write JSON")? + "\n")
 }
 
-fn object(report: &Report) -> anyhow::Result<Value> {
-    let mut object = Map::new();
-    let mut insert = |key: &str, value| object.insert(key.into(), value);
-    let mut left_out = Map::new();
-    let mut untimed = Map::new();
+fn object(report: &Report) -> Object<'_> {
+    let mut tables = Tables::default();
+    let mut untimed = BTreeMap::new();
+    let mut left_out = BTreeMap::new();
     for (part, sections) in &report.tables {
-        let rows = sections.iter().flat_map(|section| lines(*part, section));
-        insert(key(*part), rows.collect());
-        let count: usize = sections.iter().map(|section| section.left_out.0).sum();
-        left_out.insert(key(*part).into(), count.into());
+        let (key, table) = match part {
+            Part::Kernels => ("kernels", &mut tables.kernels),
+            Part::Api => ("api", &mut tables.api),
+            Part::Copies => ("copies", &mut tables.copies),
+            Part::Markers => ("markers", &mut tables.markers),
+            Part::Gaps => continue,
+        };
+        *table = Some(
+            sections
+                .iter()
+                .flat_map(|section| lines(*part, section))
+                .collect(),
+        );
+        left_out.insert(key, sections.iter().map(|section| section.left_out.0).sum());
         if *part != Part::Kernels {
             let count = report.totals.untimed.get(part).copied();
-            untimed.insert(key(*part).into(), count.unwrap_or_default().into());
+            untimed.insert(key, count.unwrap_or_default());
         }
     }
-    if !report.queues.is_empty() {
-        let queues = report.queues.iter().map(|(queue, section)| {
-            let after = lines(Part::Gaps, section).map(|mut row| {
-                if let Value::Object(fields) = &mut row {
-                    // The queue has them.
-                    let common = ["process", "host", "agent", "node", "queue"];
-                    common.iter().for_each(|&field| drop(fields.remove(field)));
-                }
-                row
-            });
-            json!(Idle::of(queue, Some(after.collect())))
-        });
-        insert(key(Part::Gaps), queues.collect());
+    if let Some(queues) = &report.queues {
+        let queues = queues.iter();
+        tables.gaps = Some(
+            queues
+                .map(|(queue, section)| Idle::of(queue, Some(section)))
+                .collect(),
+        );
         let gpus = report.totals.gpu_gaps.iter();
-        insert("gpus", gpus.map(|gpu| json!(Idle::of(gpu, None))).collect());
+        tables.gpus = Some(gpus.map(|gpu| Idle::of(gpu, None)).collect());
     }
-    let processes: Vec<_> = report.totals.processes.iter().map(Rc::as_ref).collect();
-    insert("processes", json!(processes));
-    insert("left_out", left_out.into());
-    insert("untimed", untimed.into());
-    insert("dispatches", report.dispatches.into());
-    insert("unfinished", report.unfinished.into());
-    insert("without_times", report.without_times.into());
-    insert("backwards", report.backwards.into());
-    Ok(object.into())
-}
-
-fn key(part: Part) -> &'static str {
-    match part {
-        Part::Kernels => "kernels",
-        Part::Api => "api",
-        Part::Copies => "copies",
-        Part::Markers => "markers",
-        Part::Gaps => "gaps",
+    Object {
+        processes: report.totals.processes.iter().map(Rc::as_ref).collect(),
+        dispatches: report.dispatches,
+        unfinished: report.unfinished,
+        without_times: report.without_times,
+        backwards: report.backwards,
+        untimed,
+        left_out,
+        tables,
     }
 }
 
-fn lines(part: Part, section: &Section) -> impl Iterator<Item = Value> {
+fn lines(part: Part, section: &Section) -> impl Iterator<Item = Line<'_>> {
     let rows = section.rows.iter();
-    rows.map(move |row| json!(Line::of(part, &section.group, row)))
+    rows.map(move |row| Line::of(part, Common::of(&section.group), row))
 }

@@ -81,6 +81,12 @@ impl Subject {
         }
     }
 
+    /// The host of a copy with a source or destination. Both are on the same one.
+    pub fn host(&self) -> Option<&str> {
+        let agent = self.source.as_ref().or(self.destination.as_ref());
+        agent?.host.as_deref()
+    }
+
     pub fn marker(text: Rc<str>, what: &'static str) -> Subject {
         Subject {
             what: Some(what),

@@ -1,8 +1,8 @@
 //! The statistics as tables for terminals. Lines fit into 100 columns, except for long names, which are last.
 
 use super::Report;
+use super::groups::Agent;
 use super::rows::{Part, QueueGaps, Row, Section};
-use super::series::Statistics;
 use crate::color::Paint;
 use crate::readable::{bandwidth, bytes, plural, short_time};
 use crate::table::Table;
@@ -13,7 +13,8 @@ const DIGITS: usize = 4;
 const FEW_DIGITS: usize = 3;
 
 pub fn tables(report: &Report, colored: bool) -> String {
-    let has_titles = report.tables.len() + usize::from(!report.queues.is_empty()) > 1;
+    let queues = report.queues.as_deref().unwrap_or_default();
+    let has_titles = report.tables.len() + usize::from(!queues.is_empty()) > 1;
     let mut texts = Vec::new();
     let title = |part| match has_titles {
         true => Paint::Heading.on(colored, title(part)) + "\n\n",
@@ -26,8 +27,8 @@ pub fn tables(report: &Report, colored: bool) -> String {
         }
         texts.push(title(*part) + &table(*part, sections, report.has_hosts, colored));
     }
-    if !report.queues.is_empty() {
-        texts.push(title(Part::Gaps) + &gaps(report, colored));
+    if !queues.is_empty() {
+        texts.push(title(Part::Gaps) + &gaps(report, queues, colored));
     }
     texts.join("\n")
 }
@@ -53,16 +54,18 @@ fn headings(part: Part) -> &'static [&'static str] {
         Part::Copies => &[
             "Copies",
             "Bytes",
-            "Mean size",
             "Bandwidth",
             "Total",
             "Mean",
             "Median",
-            "Min",
             "Max",
+            "StdDev",
+            "Share",
             "Direction",
         ],
-        Part::Markers => &["Number", "Total", "Mean", "Median", "Min", "Max", "Marker"],
+        Part::Markers => &[
+            "Number", "Total", "Mean", "Median", "Min", "Max", "StdDev", "Share", "Marker",
+        ],
         Part::Gaps => &[
             "Gaps", "Total", "Mean", "Median", "Longest", "Share", "After",
         ],
@@ -75,131 +78,121 @@ fn table(part: Part, sections: &[Section], has_hosts: bool, colored: bool) -> St
     for section in sections {
         let label = section.group.label(has_hosts);
         if !label.is_empty() {
-            table.line(label);
+            table.group(label);
         }
-        rows(&mut table, part, section);
+        rows(&mut table, part, section, has_hosts);
     }
     table.text(colored)
 }
 
-fn rows(table: &mut Table, part: Part, section: &Section) {
+fn rows(table: &mut Table, part: Part, section: &Section, has_hosts: bool) {
+    // The group's label has the host of its process.
+    let has_hosts = has_hosts && section.group.process.is_none();
     for row in &section.rows {
-        table.row(cells(part, row));
+        table.row(cells(part, row, has_hosts));
     }
     if let (count @ 1.., share) = section.left_out {
         let more = plural(count, "more row");
-        table.line(match part {
-            Part::Markers => more,
-            _ => format!("{more}: {share:.1} % of the time"),
-        });
+        table.line(format!("{more}: {share:.1} % of the time"));
     }
 }
 
-fn cells(part: Part, row: &Row) -> Vec<String> {
-    let subject = &row.subject;
-    let mut cells = vec![row.times.calls.to_string()];
-    let digits = if part == Part::Copies {
-        FEW_DIGITS
-    } else {
-        DIGITS
+fn cells(part: Part, row: &Row, has_hosts: bool) -> Vec<String> {
+    let (subject, times) = (&row.subject, &row.times);
+    let digits = match part {
+        Part::Copies => FEW_DIGITS,
+        _ => DIGITS,
     };
+    // A mark is a point in time.
+    let has_times = subject.what != Some("mark");
+    let time = |ns| known(has_times.then(|| short_time(ns, digits)));
+    let mut cells = vec![times.calls.to_string()];
     if part == Part::Copies {
         let size = (!subject.is_blit).then_some(row.bytes as f64);
         cells.extend([
             known(size.map(bytes)),
-            known(row.mean_size().map(bytes)),
             known(row.bandwidth().map(bandwidth)),
         ]);
     }
-    match subject.what {
-        // A point in time.
-        Some("mark") => cells.extend((0..5).map(|_| known(None))),
-        _ => cells.extend(times(&row.times, digits)),
+    cells.extend([
+        time(times.total as f64),
+        time(times.mean),
+        time(times.median),
+    ]);
+    // The shortest gap is of no interest, and with the shortest copy the table would be too wide.
+    if !matches!(part, Part::Copies | Part::Gaps) {
+        cells.push(time(times.min as f64));
     }
-    match part {
-        Part::Kernels | Part::Api => {
-            cells.push(short_time(row.times.deviation, digits));
-            cells.push(share(row));
-        }
-        Part::Gaps => {
-            // The shortest gap is of no interest.
-            cells.remove(4);
-            cells.push(share(row));
-        }
-        Part::Copies | Part::Markers => {}
+    cells.push(time(times.max as f64));
+    if part != Part::Gaps {
+        cells.push(time(times.deviation));
     }
-    cells.push(name(part, row));
+    cells.push(known(has_times.then(|| format!("{:.1} %", row.share))));
+    cells.push(name(part, row, has_hosts));
     cells
-}
-
-/// Total, mean, median, minimum and maximum.
-fn times(times: &Statistics, digits: usize) -> [String; 5] {
-    let numbers = [
-        times.total as f64,
-        times.mean,
-        times.median,
-        times.min as f64,
-        times.max as f64,
-    ];
-    numbers.map(|ns| short_time(ns, digits))
-}
-
-fn share(row: &Row) -> String {
-    format!("{:.1} %", row.share)
 }
 
 fn known(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
-fn name(part: Part, row: &Row) -> String {
+fn name(part: Part, row: &Row, has_hosts: bool) -> String {
     let subject = &row.subject;
-    let name = match part {
+    let mut name = match part {
         Part::Copies if !subject.is_blit => subject.name.replace('_', " "),
         _ => subject.name.to_string(),
     };
-    let label = |agent: &Option<super::groups::Agent>| {
-        let label = agent.as_ref().map(|agent| agent.name.to_string());
-        label.unwrap_or_else(|| "unknown".into())
+    if subject.is_blit {
+        name += " (blit)";
+    }
+    let label = |agent: &Option<Agent>| match agent {
+        Some(agent) => agent.name.to_string(),
+        None => "unknown".into(),
     };
+    let has_source = !subject.is_blit && &*subject.name != "fill";
     match (&subject.source, &subject.destination) {
-        (None, None) if subject.is_blit => format!("{name} (blit)"),
-        (None, None) => name,
-        (None, Some(_)) if subject.is_blit => {
-            format!("{name} (blit), {}", label(&subject.destination))
-        }
-        (None, Some(_)) if &*subject.name == "fill" => {
-            format!("{name}, {}", label(&subject.destination))
-        }
+        (None, None) => {}
+        (None, destination) if !has_source => name += &format!(", {}", label(destination)),
         (source, destination) => {
-            format!("{name}, {} to {}", label(source), label(destination))
+            name += &format!(", {} to {}", label(source), label(destination));
         }
     }
+    if let Some(host) = subject.host().filter(|_| has_hosts) {
+        name += &format!(" on {host}");
+    }
+    name
 }
 
 /// A table for each queue, then a line for each GPU.
-fn gaps(report: &Report, colored: bool) -> String {
+fn gaps(report: &Report, queues: &[(QueueGaps, Section)], colored: bool) -> String {
     let left = [headings(Part::Gaps).len() - 1];
     let mut table = Table::new(headings(Part::Gaps), &left);
-    for (queue, section) in &report.queues {
-        table.line(format!(
-            "{}: {}",
-            queue.group.label(report.has_hosts),
-            idle(queue)
-        ));
-        rows(&mut table, Part::Gaps, section);
+    for (queue, section) in queues {
+        let label = queue.group.label(report.has_hosts);
+        table.group(format!("{label}: {}", idle(queue)));
+        rows(&mut table, Part::Gaps, section, report.has_hosts);
     }
     let mut text = table.text(colored) + "\n";
     for gpu in &report.totals.gpu_gaps {
         let label = gpu.group.label(report.has_hosts);
         text += &match gpu.late {
-            0 => format!(
-                "{label}: busy {:.1} % of {}\n",
-                100.0 - gpu.idle_share(),
-                short_time(gpu.active() as f64, DIGITS)
-            ),
+            0 => format!("{label}: {}\n", busy(gpu)),
             late => format!("{label}: {}\n", overtaken(late)),
         };
+    }
+    text
+}
+
+/// How long a GPU was busy.
+fn busy(gpu: &QueueGaps) -> String {
+    let mut text = format!(
+        "busy {:.1} % of {}",
+        100.0 - gpu.idle_share(),
+        short_time(gpu.active() as f64, DIGITS)
+    );
+    if gpu.uncounted > 0 {
+        let gaps = plural(gpu.uncounted as usize, "gap");
+        text += &format!(", {gaps} not counted");
     }
     text
 }

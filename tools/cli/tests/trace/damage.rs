@@ -39,7 +39,7 @@ struct Run {
 fn run(command: &[&str], bytes: &[u8], dir: &Path) -> Run {
     let file = dir.join("a.trace");
     fs::write(&file, bytes).unwrap();
-    let (file, out) = (file.to_str().unwrap(), dir.join("out"));
+    let (file, out) = (file.to_str().unwrap(), dir.join("out.xplane.pb"));
     let to: &[&str] = match command[0] {
         "export" => &["-o", out.to_str().unwrap()],
         _ => &[],

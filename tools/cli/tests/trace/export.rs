@@ -273,6 +273,78 @@ fn perfetto_has_a_process_for_each_gpu_a_track_for_each_queue_and_flows() {
     );
 }
 
+/// A message of Perfetto's format, with the fields that a counter has.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Packets {
+    #[prost(message, repeated, tag = "1")]
+    packets: Vec<Packet>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Packet {
+    #[prost(uint64, tag = "8")]
+    timestamp: u64,
+    #[prost(message, optional, tag = "11")]
+    event: Option<CounterEvent>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct CounterEvent {
+    #[prost(int64, optional, tag = "30")]
+    value: Option<i64>,
+}
+
+/// The values of all counters, in the order of the file.
+fn counters(path: &Path) -> Vec<(u64, i64)> {
+    let packets: Packets = prost::Message::decode(&*fs::read(path).unwrap()).unwrap();
+    let values = packets.packets.into_iter();
+    let value = |packet: Packet| Some((packet.timestamp, packet.event?.value?));
+    values.filter_map(value).collect()
+}
+
+#[test]
+fn dispatches_in_flight_are_counted_even_if_kernels_overtake() {
+    let in_queue = |id, submit, start, end| timed(dispatch(id, 0, 1, 1, 0), submit, start, end);
+    // In the order of their ends.
+    let dispatches = [
+        in_queue(1, 30, 35, 40),
+        in_queue(2, 20, 25, 50),
+        in_queue(3, 10, 15, 60),
+        in_queue(4, 70, 75, 80),
+    ];
+    let expected = [
+        (10, 1),
+        (20, 2),
+        (30, 3),
+        (40, 2),
+        (50, 1),
+        (60, 0),
+        (70, 1),
+        (80, 0),
+    ];
+    let dir = directory("in-flight");
+    let records = [definitions(), dispatches.map(Record::seal).to_vec()].concat();
+    let (out, status, stderr) = export(&file(&records), &dir, "pftrace");
+    assert_eq!(status, Some(0), "{stderr}");
+    assert_eq!(counters(&out), expected);
+
+    // A dispatch that too many have overtaken changes no value that was written, and the counter is correct again when
+    // it ends.
+    let count = 20_000;
+    let mut dispatches: Vec<_> = (1..=count)
+        .map(|n| in_queue(n, 100 * n, 100 * n + 10, 100 * n + 20))
+        .collect();
+    dispatches.push(in_queue(count + 1, 50, 60, 100 * count + 30));
+    let dispatches = dispatches.into_iter().map(Record::seal).collect();
+    let records = [definitions(), dispatches].concat();
+    let (out, ..) = export(&file(&records), &dir, "pftrace");
+    let values = counters(&out);
+    assert_eq!(values.len() as u64, 2 * (count + 1));
+    assert!(values.is_sorted_by_key(|(time, _)| time));
+    assert_eq!(values.last(), Some(&(100 * count + 30, 0)));
+    assert!(values.iter().all(|&(_, number)| (0..=2).contains(&number)));
+}
+
 /// When the number of dispatches in flight changes in queue 1 of [`trace`]. A dispatch without times is in flight until
 /// its completion is observed.
 fn in_flight_in_queue_1() -> Vec<(u64, u64)> {
@@ -394,11 +466,8 @@ fn only_the_export_is_written_to_stdout() {
     for name in ["-", "/dev/stdout"] {
         let output = devprof(&[&"export", &file, &"-f", &"csv", &"-o", &name]);
         assert!(output.stdout == expected, "{name}: not only the export");
-        assert!(
-            stderr(&output).ends_with(&format!("{name}: 1,008 dispatches, 4 API calls\n")),
-            "{}",
-            stderr(&output)
-        );
+        let summary = "\nstdout: 1,008 dispatches\n";
+        assert!(stderr(&output).ends_with(summary), "{}", stderr(&output));
         let mut shared = File::create(dir.join("shared")).unwrap();
         shared.write_all(b"before\n").unwrap();
         let status = Command::new(env!("CARGO_BIN_EXE_devprof"))
@@ -417,6 +486,28 @@ fn only_the_export_is_written_to_stdout() {
         );
     }
     assert!(!dir.join("-").exists());
+}
+
+#[test]
+fn each_trace_has_its_own_default_output() {
+    let dir = directory("default-names");
+    for (file, out) in [
+        ("app.trace", "app.pftrace"),
+        ("app.trace.123", "app.trace.123.pftrace"),
+        ("app.trace.456", "app.trace.456.pftrace"),
+        ("app", "app.pftrace"),
+        ("v1.5", "v1.5.pftrace"),
+    ] {
+        fs::write(dir.join(file), trace()).unwrap();
+        let output = devprof(&[&"export", &dir.join(file)]);
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let begin = format!("{}: 1,008", dir.join(out).display());
+        assert!(printed.starts_with(&begin), "{file}: {printed}");
+        fs::remove_file(dir.join(out)).unwrap();
+    }
+    let csv = devprof(&[&"export", &dir.join("app.trace.123"), &"--csv-of=all"]);
+    assert!(csv.status.success());
+    assert!(dir.join("app.trace.123_kernel_trace.csv").exists());
 }
 
 #[test]
@@ -630,6 +721,10 @@ fn failed_exports_report_an_error_and_leave_no_file() {
     fs::write(dir.join("later.trace"), later).unwrap();
     fs::write(dir.join("other.trace"), "not a trace").unwrap();
     fs::write(dir.join("short.trace"), &trace()[..100]).unwrap();
+    // The cause is reported once.
+    let output = devprof(&[&"export", &dir.join("missing.trace")]);
+    let shown = stderr(&output);
+    assert_eq!(shown.matches("No such file").count(), 1, "{shown}");
     for (file, out, expected) in [
         (
             "later.trace",

@@ -297,6 +297,17 @@ fn csv_has_rocprofv3s_file_for_each_type_of_record() {
     let paths = names
         .map(|name| path(name).display().to_string())
         .join(", ");
+    // Only what was written is counted.
+    for (option, counted) in [
+        ("kernels", "4 dispatches"),
+        ("copies", "8 copies"),
+        ("api", "5 API calls"),
+        ("markers", "6 markers"),
+    ] {
+        let (out, shown) = export(&dir, "counted.csv", &["--csv-of", option]);
+        let summary = format!("{}: {counted}\n", out.display());
+        assert!(shown.ends_with(&summary), "{shown}");
+    }
     let summary = format!("{paths}: 4 dispatches, 5 API calls, 8 copies, 6 markers\n");
     assert!(shown.ends_with(&summary), "{shown}");
     assert!(!dir.join("all.csv").exists());
@@ -331,7 +342,7 @@ fn options_of_other_formats_are_usage_errors() {
         (
             "a.trace",
             "-f csv -o - --csv-of all",
-            "cannot write several files to -",
+            "cannot write several files to stdout",
         ),
         (
             "a_kernel_trace.csv",
@@ -349,6 +360,30 @@ fn options_of_other_formats_are_usage_errors() {
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
+}
+
+#[test]
+fn csv_of_implies_csv() {
+    let dir = directory("csv-of");
+    fs::write(dir.join("a.trace"), trace()).unwrap();
+    for (arguments, file) in [
+        ("--csv-of copies", Some("a.csv")),
+        ("-o other --csv-of copies", Some("other")),
+        ("-o - --csv-of copies", None),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_devprof"))
+            .args(["export", "a.trace"])
+            .args(arguments.split(' '))
+            .current_dir(&dir)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let written = match file {
+            Some(file) => fs::read_to_string(dir.join(file)).unwrap(),
+            None => String::from_utf8(output.stdout).unwrap(),
+        };
+        assert_eq!(written, COPIES, "{arguments}");
+    }
 }
 
 #[test]
@@ -452,6 +487,23 @@ fn the_database_has_copies_markers_streams_and_names() {
 }
 
 #[test]
+fn json_has_copies_whose_times_were_moved() {
+    let mut records = new_definitions();
+    for (id, flags) in [(1, flag::MOVED), (2, 0)] {
+        let copy = copy(id, flags, direction::HOST_TO_DEVICE, 0, 1);
+        records.push(times(copy, 1, 2, 3));
+    }
+    let path = directory("json-moved").join("a.trace");
+    fs::write(&path, file(&records)).unwrap();
+    let output = devprof(&[&"export", &path, &"-f", &"json", &"-o", &"-"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let copies = lines.filter(|line: &Value| line["type"] == "copy");
+    let moved: Vec<_> = copies.map(|line| line["moved"].clone()).collect();
+    assert_eq!(moved, [json!(true), Value::Null]);
+}
+
+#[test]
 fn json_marks_blit_kernels() {
     let (out, _) = export(&directory("json-records"), "out.jsonl", &[]);
     let text = fs::read_to_string(out).unwrap();
@@ -504,14 +556,14 @@ fn missing_data_of_copies_and_markers_is_reported() {
             .map(|line| line.rsplit_once("a.trace: ").unwrap().1)
             .collect();
         let expected = [
+            "1 API call whose function name (text 40) has no valid record",
             "1 API call of stream 7, which has no valid record",
-            "1 API call of text 40, which has no valid record",
             "1 copy of agent 8, which has no valid record",
+            "3 copies whose function name (text 20) has no valid record",
             "1 copy of stream 6, which has no valid record",
-            "3 copies of text 20, which has no valid record",
             "1 dispatch of stream 8, which has no valid record",
-            "1 marker of text 41, which has no valid record",
-            "1 name of text 42, which has no valid record",
+            "1 marker whose message (text 41) has no valid record",
+            "1 name whose string (text 42) has no valid record",
             "1 copy without an observed end: submitted or still running when the program exited",
             "1 copy without times",
             "1 copy with an end before the start",

@@ -57,6 +57,50 @@ fn kernels_are_sorted_by_total_time_without_dispatches_that_have_no_duration() {
 }
 
 #[test]
+fn the_fields_of_json_are_in_a_readable_order() {
+    let trace = written("stats-order", &records());
+    let output = devprof(&[
+        &"stats",
+        &"--json",
+        &"--kernels",
+        &"--gaps",
+        &"--by=queue",
+        &trace,
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut rest = &*text;
+    for key in [
+        "processes",
+        "dispatches",
+        "untimed",
+        "kernels",
+        "agent",
+        "queue",
+        "name",
+        "calls",
+        "total",
+        "mean",
+        "median",
+        "min",
+        "max",
+        "stddev",
+        "share",
+        "gaps",
+        "queue",
+        "idle_share",
+        "calls",
+        "after",
+        "gpus",
+    ] {
+        let key = format!("\"{key}\": ");
+        let (_, next) = rest
+            .split_once(&key)
+            .unwrap_or_else(|| panic!("{key} in\n{text}"));
+        rest = next;
+    }
+}
+
+#[test]
 fn the_table_is_aligned_and_the_csv_is_valid() {
     let file = directory("stats-table").join("a.trace");
     fs::write(&file, trace()).unwrap();
@@ -356,8 +400,8 @@ fn rows_are_kept_apart_by_agent_queue_stream_and_thread() {
     assert_eq!(
         by("stream", &["stream", "stream_name"]),
         json!([
-            [4, "stream 4", float, 120, 100.0],
-            [3, "default stream of thread 77", int, 90, 100.0],
+            [4, "Stream 4", float, 120, 100.0],
+            [3, "Stream 3 of thread 77", int, 90, 100.0],
             [0, "no stream", blit, 30, 100.0],
             [2, "compute", int, 20, 100.0],
             [1, "NULL stream", int, 10, 100.0]
@@ -391,16 +435,36 @@ fn rows_are_kept_apart_by_agent_queue_stream_and_thread() {
 }
 
 #[test]
-fn rows_of_several_files_add_up_unless_they_are_kept_apart_by_process() {
-    let first = written("stats-files", &records());
-    let second = first.with_file_name("b.trace");
-    let mut records = records();
-    // Another host, which has the same kernels, GPUs and queues.
+fn groups_are_visible() {
+    let trace = written("stats-groups", &records());
+    let shown = |color: &str| {
+        let output = devprof(&[&color, &"stats", &"--by=agent", &trace]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = shown("--color=never");
+    for label in ["first GPU", "GPU 2 gfx1100"] {
+        let line = format!("\n\n{label}\n");
+        assert!(plain.contains(&line), "{plain}");
+        let bold = format!("\n\n\x1b[1m{label}\x1b[0m\n");
+        assert!(shown("--color=always").contains(&bold), "{plain}");
+    }
+}
+
+/// The records on another host, which has the same kernels, GPUs and queues.
+fn on_another_host(mut records: Vec<[u8; RECORD_SIZE]>) -> Vec<[u8; RECORD_SIZE]> {
     records.extend(pieces(50, "another host").map(Record::seal));
     let mut process = Process::new(4242, 0);
     process.host = 50.into();
     process.command = 3.into();
     records.push(process.seal());
+    records
+}
+
+#[test]
+fn rows_of_several_files_add_up_unless_they_are_kept_apart_by_process() {
+    let first = written("stats-files", &records());
+    let second = first.with_file_name("b.trace");
+    let mut records = on_another_host(records());
     records.push(on_stream(timed(dispatch(6, 0, 1, 5, 0), 90, 400, 1400), 1));
     fs::write(&second, file(&records)).unwrap();
     let files = [&*first, &*second];
@@ -463,6 +527,46 @@ fn of_same_host(files: &[&Path]) -> Value {
 }
 
 #[test]
+fn copies_of_several_hosts_have_their_host() {
+    let first = written("stats-hosts", &records());
+    let second = first.with_file_name("b.trace");
+    fs::write(&second, file(&on_another_host(records()))).unwrap();
+    let (report, _) = stats(&[&first, &second], &["--copies"]);
+    let columns = ["name", "source", "destination", "host", "calls"];
+    let rows = fields(&report["copies"], &columns);
+    for host in ["a host", "another host"] {
+        let (cpu, gpu) = ("CPU 0", "first GPU");
+        let row = json!(["host_to_device", cpu, gpu, host, 2]);
+        assert!(rows.as_array().unwrap().contains(&row), "{rows}");
+    }
+    // The kernels that copy have no source and no destination, and add up.
+    let blit = json!(["__amd_rocclr_copyBuffer", null, null, null, 2]);
+    assert!(rows.as_array().unwrap().contains(&blit), "{rows}");
+    assert_eq!(rows.as_array().unwrap().len(), 2 * 4 + 1);
+
+    let shown = |option: &str| {
+        let output = devprof(&[&"stats", &"--copies", &option, &first, &second]);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = shown("--by=agent");
+    for row in [
+        "host to device, CPU 0 to GPU 2 gfx1100 on a host",
+        "host to device, CPU 0 to GPU 2 gfx1100 on another host",
+        "fill, GPU 2 gfx1100 on another host",
+        "__amd_rocclr_copyBuffer (blit), first GPU on another host",
+    ] {
+        assert_eq!(plain.matches(&format!("  {row}\n")).count(), 1, "{plain}");
+    }
+    // The group has the host.
+    assert!(!shown("--by=process").contains(" on a host\n"));
+    let csv = shown("--csv");
+    let end = "\"first GPU\",\"GPU 2 gfx1100\",\"another host\"\n";
+    assert_eq!(csv.matches(end).count(), 1, "{csv}");
+    let csv = shown("--csv").lines().count();
+    assert_eq!(csv, 1 + 2 * 4 + 1);
+}
+
+#[test]
 fn api_calls_and_markers_have_the_same_statistics() {
     let trace = written("stats-api", &records());
     let (report, stderr) = stats(&[&trace], &["--api", "--markers"]);
@@ -472,7 +576,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
         ["hipLaunchKernel", 2, 40, 20.0, 20.0, 10, 30, launches]
     ]);
     assert_eq!(fields(&report["api"], &TIMES), read_back(expected));
-    assert!(stderr.contains("1 API call with an end before the start: left out"));
+    assert!(stderr.contains("a.trace: 1 API call with an end before the start: left out"));
     let expected = json!([
         ["worker", 1, 100, 100.0, 100.0, 100, 100, 0.0],
         ["step", 2, 40, 20.0, 20.0, 10, 30, deviation(&[30.0, 10.0])],
@@ -481,7 +585,7 @@ fn api_calls_and_markers_have_the_same_statistics() {
     assert_eq!(fields(&report["markers"], &TIMES), read_back(expected));
     let what = json!([["process range"], ["range"], ["mark"]]);
     assert_eq!(fields(&report["markers"], &["what"]), what);
-    assert!(stderr.contains("1 range that did not end: left out"));
+    assert!(stderr.contains("a.trace: 1 range that did not end: left out"));
     assert_eq!(report["untimed"], json!({"api": 1, "markers": 1}));
     let (report, _) = stats(&[&trace], &["--api", "--by", "stream,thread"]);
     let expected = json!([
@@ -494,8 +598,9 @@ fn api_calls_and_markers_have_the_same_statistics() {
     // A point in time has no duration.
     let plain = devprof(&[&"stats", &"--markers", &trace]).stdout;
     let plain = String::from_utf8(plain).unwrap();
+    let mark = plain.lines().last().unwrap().split_whitespace();
     assert!(
-        plain.contains("     1       -       -       -       -       -  step\n"),
+        mark.eq(["1", "-", "-", "-", "-", "-", "-", "-", "step"]),
         "{plain}"
     );
 }
@@ -579,13 +684,13 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
     let output = devprof(&[&"stats", &"--csv", &"--copies", &trace]).stdout;
     let text = String::from_utf8(output).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert!(
-        lines[0].ends_with("\"MedianNs\",\"Bytes\",\"BytesPerSecond\",\"Source\",\"Destination\"")
-    );
+    assert!(lines[0].ends_with(
+        "\"MedianNs\",\"Bytes\",\"BytesPerSecond\",\"Source\",\"Destination\",\"Host\""
+    ));
     assert_eq!(
         lines[1],
         "\"MEMORY_COPY_HOST_TO_DEVICE\",2,40,20.000000,47.058824,10,30,14.142136,20.0,4000,\
-        100000000000,\"CPU 0\",\"first GPU\""
+        100000000000,\"CPU 0\",\"first GPU\",\"a host\""
     );
     assert!(lines[5].starts_with("\"MEMORY_FILL\",1,0,"), "{text}");
     let plain = devprof(&[&"stats", &"--copies", &trace]).stdout;
@@ -645,6 +750,37 @@ fn copies_are_by_direction_and_with_several_gpus_by_their_agents() {
         ["fill", null, null, 1, 4096, 4096.0, 0, 0.0, null]
     ]);
     assert_eq!(fields(&report["copies"], &columns), expected);
+}
+
+#[test]
+fn only_the_kernels_of_hip_that_copy_or_fill_are_blit_kernels() {
+    let mut records = all_definitions();
+    records.extend(pieces(60, "__amd_rocclr_initHeap").map(Record::seal));
+    let mut kernel = Kernel::new(7, 0);
+    kernel.name = 60.into();
+    records.extend([
+        kernel.seal(),
+        timed(dispatch(1, 0, 1, 7, 0), 90, 100, 200).seal(),
+        timed(dispatch(2, 0, 1, 4, 0), 90, 200, 250).seal(),
+    ]);
+    let trace = written("stats-blit", &records);
+    let (report, _) = stats(&[&trace], &["--kernels", "--copies"]);
+    let expected = json!([
+        ["__amd_rocclr_initHeap", null],
+        ["__amd_rocclr_copyBuffer", true]
+    ]);
+    assert_eq!(fields(&report["kernels"], &["name", "blit"]), expected);
+    assert_eq!(report["copies"].as_array().unwrap().len(), 1);
+    let out = trace.with_file_name("out.jsonl");
+    assert!(devprof(&[&"export", &trace, &"-o", &out]).status.success());
+    let text = fs::read_to_string(out).unwrap();
+    let kernels = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["type"] == "kernel");
+    let blits: Vec<Value> = kernels.filter(|line| line["blit"] == true).collect();
+    assert_eq!(blits.len(), 1, "{blits:?}");
+    assert_eq!(blits[0]["name"], "__amd_rocclr_copyBuffer");
 }
 
 fn recording(id: u64, time: u64, is_on: bool) -> [u8; RECORD_SIZE] {
@@ -751,9 +887,56 @@ GPU 1 gfx1100, queue 1: idle 13.3 % of 600 ns, 3 gaps, median 20 ns, 1 not count
    2  30 ns  15 ns   15 ns    20 ns   37.5 %  void space::work<int>(int*)
 ";
     assert!(plain.contains(expected), "{plain}");
-    assert!(
-        plain.ends_with("\nGPU 2 gfx1100: busy 100.0 % of 1.000 µs\n"),
-        "{plain}"
+    // The busy time of the first GPU does not contain its uncounted gap.
+    let busy = "\n
+GPU 1 gfx1100: busy 96.5 % of 600 ns, 1 gap not counted
+GPU 2 gfx1100: busy 100.0 % of 1.000 µs
+";
+    assert!(plain.ends_with(busy), "{plain}");
+}
+
+#[test]
+fn gaps_in_which_a_kernel_of_another_queue_may_run_after_a_pause_are_not_counted() {
+    let mut records = all_definitions();
+    let in_queue = |id, queue, submit, start, end| {
+        timed(dispatch(id, 0, queue, 5, 0), submit, start, end).seal()
+    };
+    records.extend([
+        in_queue(1, 1, 90, 100, 200),
+        in_queue(2, 2, 90, 100, 200),
+        recording(1, 210, false),
+        recording(2, 220, true),
+        // What was launched in the pause has ended in queue 1, but it can still run in queue 2.
+        in_queue(3, 1, 230, 240, 250),
+        in_queue(4, 1, 260, 300, 310),
+        // Now it has ended in both.
+        in_queue(5, 2, 320, 330, 340),
+        in_queue(6, 1, 345, 350, 360),
+        // In queue 3, kernels overlap. So one that was launched in the pause can run until the next gap.
+        in_queue(7, 3, 200, 205, 1000),
+        in_queue(8, 3, 225, 230, 240),
+        in_queue(9, 3, 226, 1100, 1200),
+        in_queue(10, 3, 227, 1300, 1400),
+    ]);
+    let trace = written("stats-pause", &records);
+    let (report, _) = stats(&[&trace], &["--gaps"]);
+    let of = |rows: &str, columns: &[&str]| {
+        let mut rows = fields(&report[rows], columns).as_array().unwrap().clone();
+        rows.sort_by_key(Value::to_string);
+        rows
+    };
+    // Number and total of the counted gaps, and the number of the others.
+    assert_eq!(
+        of("gaps", &["queue", "calls", "total", "uncounted"]),
+        [
+            json!([1, 2, 50 + 40, 1]),
+            json!([2, 0, 0, 1]),
+            json!([3, 1, 100, 1])
+        ]
+    );
+    assert_eq!(
+        of("gpus", &["node", "calls", "total", "uncounted"]),
+        [json!([1, 1, 10, 3]), json!([2, 1, 100, 1])]
     );
 }
 
@@ -885,6 +1068,26 @@ fn tables_fit_into_100_columns() {
 }
 
 #[test]
+fn copies_and_markers_have_shares_and_deviations() {
+    let trace = written("stats-columns", &records());
+    for (option, row) in [
+        (
+            "--copies",
+            "14.1 ns 47.1 % host to device, CPU 0 to first GPU",
+        ),
+        ("--markers", "14.14 ns 28.6 % step"),
+    ] {
+        let output = devprof(&[&"stats", &option, &trace]);
+        let plain = String::from_utf8(output.stdout).unwrap();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut lines = plain.lines().map(words);
+        let headings = lines.next().unwrap();
+        assert!(headings.contains(" Max StdDev Share "), "{plain}");
+        assert!(lines.any(|line| line.ends_with(row)), "{plain}");
+    }
+}
+
+#[test]
 fn tables_that_the_trace_does_not_have_are_reported_with_the_option_that_records_them() {
     let trace = written("stats-none", &definitions());
     for (option, next) in [
@@ -904,6 +1107,13 @@ fn tables_that_the_trace_does_not_have_are_reported_with_the_option_that_records
         let (report, stderr) = stats(&[&trace], &["--kernels", option]);
         assert!(stderr.contains(next), "{stderr}");
         assert_eq!(report["kernels"], json!([]));
+        let keys = match option {
+            "--gaps" => vec!["gaps", "gpus"],
+            option => vec![option.trim_start_matches("--")],
+        };
+        for key in keys {
+            assert_eq!(report[key], json!([]), "{key}");
+        }
         let output = devprof(&[&"stats", &"--kernels", &option, &trace]).stdout;
         let lines = String::from_utf8(output).unwrap();
         let lines = lines.lines().filter(|line| line.contains("Mean"));
@@ -917,7 +1127,6 @@ fn several_tables_are_written_to_one_csv_file_each() {
     let out = trace.with_file_name("out");
     let output = devprof(&[
         &"stats",
-        &"--csv",
         &"--kernels",
         &"--api",
         &"--copies",

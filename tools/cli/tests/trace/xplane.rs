@@ -156,6 +156,14 @@ fn a_profile_is_written_to_a_file_a_log_directory_or_stdout() {
     assert!(fs::read(named).unwrap() == expected);
     let to_stdout = devprof(&[&"export", &trace, &"-f", &"xplane", &"-o", &"-"]);
     assert!(to_stdout.stdout == expected);
+    // A directory that does not exist, without a slash.
+    let file = dir.join("newlogs");
+    let hinted = devprof(&[&"export", &trace, &"-f", &"xplane", &"-o", &file]);
+    assert!(hinted.status.success());
+    assert!(fs::read(&file).unwrap() == expected);
+    let hint = format!("for a log directory, use -o {}/\n", file.display());
+    assert!(stderr(&hinted).ends_with(&hint), "{}", stderr(&hinted));
+    fs::remove_file(file).unwrap();
     // Only a part of the extension, and a directory without a format.
     for out in ["c.pb", ".xplane.pb", "logs/"] {
         let output = devprof(&[&"export", &trace, &"-o", &dir.join(out)]);

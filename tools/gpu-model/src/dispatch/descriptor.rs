@@ -92,6 +92,11 @@ impl Descriptor {
         Ok(descriptor)
     }
 
+    /// Whether the kernel gets the address of its packet.
+    pub fn reads_packet(&self) -> bool {
+        self.properties & property::DISPATCH_PTR != 0
+    }
+
     /// The values of the user SGPRs, in their fixed order, or why one of them cannot be set.
     pub fn user_sgprs(&self, packet: &Packet) -> Result<Vec<u32>, String> {
         let mut sgprs = Vec::with_capacity(16);

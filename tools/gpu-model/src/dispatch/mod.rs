@@ -16,6 +16,7 @@ mod stats;
 mod symbol;
 mod workgroup;
 
+pub(crate) use descriptor::Descriptor;
 pub use error::{Error, FaultReport};
 pub use gpu::Gpu;
 pub use packet::Packet;

@@ -111,7 +111,7 @@ impl Planes {
     /// Writes a line, and further ones for events that overlap.
     fn lines(
         &mut self,
-        place: u64,
+        line_index: u64,
         line: &Line,
         next_id: &mut i64,
         plane: &mut Plane,
@@ -135,7 +135,7 @@ impl Planes {
             name: name.clone(),
             ..XLine::default()
         };
-        let mut rest = self.line(&first, place, overlap, plane, events)?;
+        let mut rest = self.line(&first, line_index, overlap, plane, events)?;
         for number in 2..=MAX_LINES {
             if rest.is_empty() {
                 break;
@@ -149,7 +149,7 @@ impl Planes {
                 MAX_LINES => Overlap::All,
                 _ => overlap,
             };
-            rest = self.line(&line, place, rules, plane, &mut rest.sorted()?)?;
+            rest = self.line(&line, line_index, rules, plane, &mut rest.sorted()?)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Planes {
     fn line(
         &mut self,
         line: &XLine,
-        place: u64,
+        line_index: u64,
         overlap: Overlap,
         plane: &mut Plane,
         events: &mut Sorted,
@@ -168,7 +168,7 @@ impl Planes {
         let mut rest = Sorter::new(&self.dir);
         // The ends of the events that contain the current time.
         let mut open: Vec<u64> = Vec::new();
-        while let Some(event) = events.next_at(place)? {
+        while let Some(event) = events.next_on(line_index)? {
             while open.last().is_some_and(|&end| end <= event.start) {
                 open.pop();
             }

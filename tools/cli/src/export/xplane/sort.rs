@@ -13,8 +13,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Event {
-    /// The index of its plane, then the index of its line.
-    pub place: u64,
+    /// The index of its plane in the upper half, that of its line in the lower half.
+    pub line_index: u64,
     /// Nanoseconds.
     pub start: u64,
     pub end: u64,
@@ -31,7 +31,7 @@ type Key = (u64, u64, Reverse<u64>);
 impl Event {
     /// The order in which readers need events: an event comes before the ones that it contains.
     fn key(&self) -> Key {
-        (self.place, self.start, Reverse(self.end))
+        (self.line_index, self.start, Reverse(self.end))
     }
 }
 
@@ -183,9 +183,9 @@ impl Sorted {
         Ok(())
     }
 
-    /// The plane and line of the next event ([`Event::place`]).
-    pub fn place(&self) -> Option<u64> {
-        self.heads.peek().map(|head| head.0.event.place)
+    /// The line of the next event ([`Event::line_index`]).
+    fn next_line(&self) -> Option<u64> {
+        self.heads.peek().map(|head| head.0.event.line_index)
     }
 
     pub fn next(&mut self) -> io::Result<Option<Event>> {
@@ -202,9 +202,9 @@ impl Sorted {
         Ok(Some(event))
     }
 
-    /// The next event, if it is in this plane and line.
-    pub fn next_at(&mut self, place: u64) -> io::Result<Option<Event>> {
-        match self.place() == Some(place) {
+    /// The next event, if it is on this line.
+    pub fn next_on(&mut self, line_index: u64) -> io::Result<Option<Event>> {
+        match self.next_line() == Some(line_index) {
             true => self.next(),
             false => Ok(None),
         }
@@ -215,9 +215,9 @@ impl Sorted {
 mod tests {
     use super::*;
 
-    fn event(place: u64, start: u64, end: u64, name: u32) -> Event {
+    fn event(line_index: u64, start: u64, end: u64, name: u32) -> Event {
         Event {
-            place,
+            line_index,
             start,
             end,
             name,
@@ -276,12 +276,12 @@ mod tests {
             sorter.push(order[at]).unwrap();
         }
         let mut sorted = sorter.sorted().unwrap();
-        assert_eq!(sorted.place(), Some(1));
+        assert_eq!(sorted.next_line(), Some(1));
         for event in &order[..3] {
-            assert_eq!(sorted.next_at(1).unwrap(), Some(*event));
+            assert_eq!(sorted.next_on(1).unwrap(), Some(*event));
         }
-        assert_eq!(sorted.next_at(1).unwrap(), None);
-        assert_eq!(sorted.next_at(2).unwrap(), Some(order[3]));
+        assert_eq!(sorted.next_on(1).unwrap(), None);
+        assert_eq!(sorted.next_on(2).unwrap(), Some(order[3]));
         assert_eq!(sorted.next().unwrap(), None);
     }
 }

@@ -1,0 +1,66 @@
+//! Writes the records of markers, ranges and names.
+
+use super::file::TraceFile;
+use super::marker_ranges::{Action, Named, Ranges};
+use super::stream_records::StreamRecords;
+use super::{calls, clock, markers};
+use crate::gpu::hsa::gpus;
+use hsa_abi::AgentHandle;
+use tracefile::format::{self, Count, Record, named};
+
+#[derive(Default)]
+pub struct MarkerRecords {
+    ranges: Ranges,
+}
+
+impl MarkerRecords {
+    /// Records marks, ranges that have ended, and names. Returns the number of processed entries.
+    pub fn record(&mut self, streams: &mut StreamRecords, file: &mut TraceFile) -> usize {
+        let ranges = &mut self.ranges;
+        let dropped = markers::collect(|thread, entry| match entry {
+            Some(mut entry) => {
+                if entry.is_early && !clock::early_is_valid() {
+                    entry.time = calls::started();
+                }
+                ranges.take(thread, entry, file);
+            }
+            None => ranges.end_thread(thread, clock::now(), file),
+        });
+        ranges.end_round();
+        if dropped > 0 {
+            file.add_to_counter(Count::DroppedMarkers, dropped);
+        }
+        for name in std::mem::take(&mut ranges.names) {
+            record_name(&name, streams, file);
+        }
+        std::mem::take(&mut ranges.processed)
+    }
+
+    /// The trace is about to end: records the ranges that have not ended.
+    pub fn end(&mut self, streams: &mut StreamRecords, file: &mut TraceFile) {
+        self.record(streams, file);
+        let now = clock::now();
+        let ranges = &mut self.ranges;
+        markers::each_thread(|thread| ranges.end_thread(thread, now, file));
+        ranges.end_process(now, file);
+    }
+}
+
+/// Records a name. One of a GPU that does not exist is ignored.
+fn record_name(name: &Named, streams: &mut StreamRecords, file: &mut TraceFile) {
+    let (what, id) = match name.action {
+        Action::NameAgent => (named::AGENT, gpus::index(AgentHandle(name.value))),
+        Action::NameDevice => (named::AGENT, gpus::index_of_hip_device(name.value)),
+        Action::NameStream => {
+            let id = name.value as u32;
+            streams.write_up_to(id, file);
+            (named::STREAM, Some(id))
+        }
+        _ => (named::THREAD, Some(name.thread)),
+    };
+    let Some(id) = id else { return };
+    let mut record = format::Name::new(id.into(), 0);
+    record.what = what.into();
+    record.text = name.text.into();
+    file.append(record, Count::DroppedMarkers);
+}
