@@ -8,6 +8,7 @@ use super::snapshot;
 use super::tool;
 use crate::gpu::hsa::wait;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log::{self, Event};
 use crate::support::settings::settings;
 use crate::trace;
 
@@ -30,6 +31,7 @@ pub extern "C" fn at_exit() {
             }
             wait::wait_for_all(settings().sync_limit);
             trace::finish(settings().sync_limit);
+            run_log::append(Event::Ended, b"");
         }
     });
 }
