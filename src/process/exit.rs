@@ -9,6 +9,7 @@ use super::tool;
 use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::wait;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log::{self, Event};
 use crate::support::settings::settings;
 use crate::trace;
 
@@ -33,6 +34,7 @@ pub extern "C" fn at_exit() {
             if HAS_TRACE {
                 trace::finish(settings().sync_limit);
             }
+            run_log::append(Event::Ended, b"");
         }
     });
 }
