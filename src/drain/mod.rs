@@ -118,6 +118,15 @@ impl<'a> Drain<'a> {
                 profiles.len()
             ),
         );
+        let nothing = match (loaded.len(), counting.len()) {
+            (0, _) => Some("no code object is loaded".to_owned()),
+            (1, 0) => Some("the code object is not instrumented".to_owned()),
+            (n, 0) => Some(format!("none of the {n} code objects is instrumented")),
+            _ => None,
+        };
+        if let Some(nothing) = nothing {
+            diagnostics::note(is_noted, format_args!("nothing to collect: {nothing}"));
+        }
         let mut existing = self.executables.destroying.clone();
         existing.extend(loaded.iter().map(|at| at.executable));
         self.write(&agents.gpus, profiles, scope, &existing);
