@@ -7,10 +7,12 @@ mod summary;
 
 use crate::Console;
 use crate::exit::{Outcome, StartError, usage};
+use crate::gpus;
 use crate::locate::{Component, find_in_path};
 use anyhow::{Context, bail};
 use clap::Args;
 use journal::Journal;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -20,6 +22,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 use tempfile::TempDir;
+
+/// The architecture of the GPU model.
+const MODEL: &str = "gfx1100";
 
 #[derive(Args)]
 pub struct Options {
@@ -124,9 +129,14 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         is_traced: options.trace.is_some(),
         directory: directory.0.clone(),
         since,
-        has_gpu: options.model
-            || Path::new("/dev/kfd").exists()
-            || env::var_os("HSA_MODEL_LIB").is_some(),
+        signal: match end {
+            child::End::Killed(signal) => Some(signal),
+            child::End::Exited(_) => None,
+        },
+        gpus: match options.model {
+            true => BTreeSet::from([MODEL.to_owned()]),
+            false => gpus::architectures(),
+        },
     };
     let duplicates = summary::remove_duplicates(&run, &journal);
     if !options.quiet {
