@@ -99,6 +99,8 @@ config.substitutions += [
     (r"%devprof\b", os.path.join(target, "release", "devprof")),
     # Checks reports, with third-party readers of HTML and LCOV.
     ("%report", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(tests, "cli", "Inputs", "report.py")),
+    # Checks JSON with the installed schemas.
+    ("%validate", "env PYTHONPATH=" + os.path.join(target, "report-readers") + " python3 " + os.path.join(tests, "package", "Inputs", "validate.py")),
     # Opens a log directory with XProf.
     ("%xprof", "env CARGO_TARGET_DIR=" + os.path.abspath(target) + " " + os.path.join(repo, "tools", "cli", "tests", "xprof-check")),
     ("%profdata22", llvm22 + "/bin/llvm-profdata"),

@@ -103,8 +103,8 @@
 // LOST: devprof: lost: the counters of a code object on gfx1100: {{.*}}file
 // LOST: devprof: no counters were collected: see above
 // LOST: exit 3
-// NOTHING: devprof: no counters were collected: no instrumented device code was loaded (1 process ran)
-// UNCOUNTED: devprof: no counters were collected: no instrumented device code was loaded (1 process ran); its code object is not instrumented
+// NOTHING: devprof: no counters were collected: no device code was loaded (1 process ran)
+// UNCOUNTED: devprof: no counters were collected: the program's code object is not instrumented
 // UNCOUNTED: devprof: next: devprof flags --coverage
 // SUID: devprof: no counters were collected: ./suid runs with more privileges than its caller
 // STATIC: devprof: no counters were collected: /sbin/ldconfig is statically linked

@@ -41,6 +41,14 @@ pub struct Drain<'a> {
     pub outcome: &'a mut Outcome,
 }
 
+/// The code objects of one agent, as they were copied.
+struct Copied {
+    /// For each code object, the raw profiles of its tables.
+    images: Vec<Result<Vec<Image>, Lost>>,
+    /// The bytes of counters and records.
+    size: usize,
+}
+
 impl DrainState {
     /// An executable was destroyed. Its counts are kept.
     pub fn remove(&mut self, executable: ExecutableId) {
@@ -77,17 +85,47 @@ impl<'a> Drain<'a> {
     pub fn collect(&mut self, scope: Scope) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
         let loaded = self.discover(&agents, scope)?;
-        let counting = self.counting(&loaded, scope != Scope::Observed);
+        let counting = self.counting(&loaded);
         let mut profiles = Vec::new();
+        let mut copied = 0;
         for (n, agent) in agents.gpus.iter().enumerate() {
             let here = on_agent(&counting, agent);
             if !here.is_empty() {
                 self.write_back(agent);
                 match self.copy(agent, &here) {
-                    Ok(images) => profiles.extend(self.encode(n, agent, here, images)),
+                    Ok(copies) => {
+                        copied += copies.size;
+                        profiles.extend(self.encode(n, agent, here, copies.images));
+                    }
                     Err(error) => lose_all(self.outcome, here.len(), agent, &error),
                 }
             }
+        }
+        // The form of these lines is LLVM's (compiler-rt, InstrProfilingPlatformROCm.cpp and …HSA.cpp), which its tests
+        // and users' scripts look for. Snapshots are silent.
+        let is_noted = self.settings.verbose && scope != Scope::Observed;
+        diagnostics::note(
+            is_noted,
+            format_args!("Copied device sections: {copied} bytes"),
+        );
+        diagnostics::note(
+            is_noted,
+            format_args!(
+                "HSA walk complete: agents={} pairs={} found={} drained={}",
+                agents.gpus.len(),
+                loaded.len(),
+                counting.len(),
+                profiles.len()
+            ),
+        );
+        let nothing = match (loaded.len(), counting.len()) {
+            (0, _) => Some("no code object is loaded".to_owned()),
+            (1, 0) => Some("the code object is not instrumented".to_owned()),
+            (n, 0) => Some(format!("none of the {n} code objects is instrumented")),
+            _ => None,
+        };
+        if let Some(nothing) = nothing {
+            diagnostics::note(is_noted, format_args!("nothing to collect: {nothing}"));
         }
         let mut existing = self.executables.destroying.clone();
         existing.extend(loaded.iter().map(|at| at.executable));
@@ -99,7 +137,11 @@ impl<'a> Drain<'a> {
     pub fn reset(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
         let loaded = self.discover(&agents, Scope::All)?;
-        let counting = self.counting(&loaded, true);
+        let counting = self.counting(&loaded);
+        diagnostics::note(
+            self.settings.verbose,
+            format_args!("resetting the counters of {} code objects", counting.len()),
+        );
         for agent in &agents.gpus {
             let here = on_agent(&counting, agent);
             if here.is_empty() {
@@ -156,17 +198,12 @@ impl<'a> Drain<'a> {
     }
 
     /// The loaded code objects that have counters or losses.
-    fn counting(&self, loaded: &[LoadedOn], is_noted: bool) -> Vec<LoadedOn> {
+    fn counting(&self, loaded: &[LoadedOn]) -> Vec<LoadedOn> {
         let has_counters = |&&at: &&LoadedOn| {
             let object = self.drain_state.cache.get(at);
             object.is_some_and(|object| !object.is_empty())
         };
-        let counting: Vec<LoadedOn> = loaded.iter().filter(has_counters).copied().collect();
-        diagnostics::note(
-            self.settings.verbose && is_noted,
-            format_args!("{} code objects with profile tables", counting.len()),
-        );
-        counting
+        loaded.iter().filter(has_counters).copied().collect()
     }
 
     fn device(&self, agent: &Agent) -> Device<'a> {
@@ -194,23 +231,22 @@ impl<'a> Drain<'a> {
         }
     }
 
-    /// The raw profiles of code objects on one agent, one per table, with the device's bytes.
-    fn copy(
-        &self,
-        agent: &Agent,
-        here: &[LoadedOn],
-    ) -> Result<Vec<Result<Vec<Image>, Lost>>, Error> {
+    /// Copies the counters and records of code objects on one agent.
+    fn copy(&self, agent: &Agent, here: &[LoadedOn]) -> Result<Copied, Error> {
         let objects = here.iter().filter_map(|&at| self.drain_state.cache.get(at));
         let mut drafts: Vec<_> = objects
             .map(|object| (&object.code.segments, object.drafts()))
             .collect();
         let mut reads = Vec::new();
+        let mut sizes = vec![0; drafts.len()];
         for (n, (segments, drafts)) in drafts.iter_mut().enumerate() {
             for (range, to) in drafts.iter_mut().flatten().flat_map(Draft::targets) {
+                sizes[n] += to.len();
                 reads.extend(Read::new(n, range, segments, to));
             }
         }
         for (n, error) in copy::copy(self.device(agent), reads)? {
+            sizes[n] = 0;
             drafts[n].1 = Err(Lost::Copy(error));
         }
         let finish = |drafts: Vec<Draft>| {
@@ -218,7 +254,10 @@ impl<'a> Drain<'a> {
             images.collect::<Result<_, _>>().map_err(Lost::Defect)
         };
         let drafts = drafts.into_iter();
-        Ok(drafts.map(|(_, drafts)| drafts.and_then(finish)).collect())
+        Ok(Copied {
+            images: drafts.map(|(_, drafts)| drafts.and_then(finish)).collect(),
+            size: sizes.iter().sum(),
+        })
     }
 
     /// The profiles of code objects on agent `n`. Reports losses.

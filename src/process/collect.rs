@@ -3,10 +3,14 @@
 use super::lifecycle::{self, Entered, Purpose};
 use crate::drain::Drain;
 use crate::drain::scope::Scope;
+use crate::gpu::hsa::api;
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
-use crate::support::diagnostics::Outcome;
+use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::settings;
+use crate::sys::loader;
+use std::fmt::Display;
+use std::path::PathBuf;
 
 /// What to drain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +29,10 @@ pub enum DrainKind {
 pub fn collect(kind: DrainKind, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let result = match hsa_runtime::find() {
-        None => Ok(()),
+        None => {
+            note_nothing(kind, why_not_found());
+            Ok(())
+        }
         Some(Err(error)) => Err(error),
         Some(Ok(hsa)) => collect_from(hsa, kind, hold, &mut outcome),
     };
@@ -54,6 +61,7 @@ fn collect_from(
     if let Some(all) = all {
         // Without counters there is no need to wait. The tables can be read while kernels run: only the counters change.
         let Some(mut entered) = lifecycle::enter(hsa, purpose)? else {
+            note_nothing(kind, why_not_entered());
             return Ok(());
         };
         let has_counters = drain(hsa, &mut entered, outcome).has_counters()?;
@@ -81,6 +89,37 @@ fn collect_from(
         wait.handlers();
     }
     Ok(())
+}
+
+/// With LLVM_PROFILE_VERBOSE, says why there is nothing to collect.
+fn note_nothing(kind: DrainKind, why: impl Display) {
+    let is_noted = matches!(kind, DrainKind::All { .. } | DrainKind::Reset);
+    diagnostics::note(
+        settings().verbose && is_noted,
+        format_args!("nothing to collect: {why}"),
+    );
+}
+
+fn why_not_found() -> String {
+    let is_similar = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().contains("hsa-runtime")
+    };
+    match loader::libraries().into_iter().find(is_similar) {
+        Some(library) => format!(
+            "{} is loaded, but not as {}, and its functions are not visible to other libraries (dlopen without RTLD_GLOBAL)",
+            library.display(),
+            api::LIBRARIES.join(" or ")
+        ),
+        None => format!("HSA is not loaded ({})", api::LIBRARIES.join(" or ")),
+    }
+}
+
+fn why_not_entered() -> &'static str {
+    match lifecycle::was_up() {
+        true => "HSA is shut down",
+        false => "HSA is not initialized",
+    }
 }
 
 fn drain<'a>(hsa: &'a Hsa, entered: &'a mut Entered, outcome: &'a mut Outcome) -> Drain<'a> {

@@ -4,8 +4,9 @@ use super::leader::request;
 use super::lifecycle;
 use super::request::Request;
 use super::tool;
+use super::trace_guard::for_trace;
 use crate::gpu::events::{Event, Source};
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::Cost;
 use crate::trace;
 
 /// The callback for all events.
@@ -54,7 +55,7 @@ pub fn handle(event: Event<'_>) {
                 });
             }
             if source == Source::Tool {
-                guarded(Cost::Dispatches, (), || trace::frozen(executable));
+                for_trace(Cost::Dispatches, (), || trace::frozen(executable));
             }
         }
         Event::Destroying {
@@ -105,7 +106,7 @@ pub fn handle(event: Event<'_>) {
             size,
             handler,
         } => {
-            *handler = guarded(Cost::Dispatches, None, || {
+            *handler = for_trace(Cost::Dispatches, None, || {
                 trace::queue_created(agent, queue, size)
             });
         }
@@ -113,35 +114,35 @@ pub fn handle(event: Event<'_>) {
             queue,
             first,
             count,
-        } => guarded(Cost::Dispatches, (), || {
+        } => for_trace(Cost::Dispatches, (), || {
             trace::slots_reserved(queue, first, count);
         }),
         Event::SignalChanging { signal } => {
-            guarded(Cost::Dispatches, (), || trace::signal_changing(signal));
+            for_trace(Cost::Dispatches, (), || trace::signal_changing(signal));
         }
         Event::SignalComparing { signal } => {
-            guarded(Cost::Dispatches, (), || trace::signal_comparing(signal));
+            for_trace(Cost::Dispatches, (), || trace::signal_comparing(signal));
         }
         Event::SignalChanged { signal, old } => {
-            guarded(Cost::Dispatches, (), || trace::signal_changed(signal, old));
+            for_trace(Cost::Dispatches, (), || trace::signal_changed(signal, old));
         }
         Event::SignalDestroying { signal } => {
-            guarded(Cost::Dispatches, (), || trace::signal_destroying(signal));
+            for_trace(Cost::Dispatches, (), || trace::signal_destroying(signal));
         }
         Event::DispatchTimeRead { signal, time } => {
-            *time = guarded(Cost::Dispatches, None, || trace::dispatch_time(signal));
+            *time = for_trace(Cost::Dispatches, None, || trace::dispatch_time(signal));
         }
         Event::Copying { call, started } => {
             // A drain calls the functions that the trace hooks, too.
             if request(Request::IsOwnCopy {}) == 0 {
-                *started = guarded(Cost::Copies, None, || trace::copies::begin(call));
+                *started = for_trace(Cost::Copies, None, || trace::copies::begin(call));
             }
         }
         Event::CopyRequested {
             call,
             started,
             is_success,
-        } => guarded(Cost::Copies, (), || {
+        } => for_trace(Cost::Copies, (), || {
             trace::copies::end(call, started, is_success);
         }),
     }
@@ -161,7 +162,7 @@ fn is_own_queue() -> bool {
 }
 
 fn notify_trace(event: fn()) {
-    guarded(Cost::Dispatches, (), || {
+    for_trace(Cost::Dispatches, (), || {
         if lifecycle::is_owner() {
             event();
         }

@@ -6,8 +6,10 @@ use super::request::Request;
 use super::requests::report_if_interrupted;
 use super::snapshot;
 use super::tool;
+use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::wait;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log::{self, Event};
 use crate::support::settings::settings;
 use crate::trace;
 
@@ -29,7 +31,10 @@ pub extern "C" fn at_exit() {
                 tool::report_if_skipped();
             }
             wait::wait_for_all(settings().sync_limit);
-            trace::finish(settings().sync_limit);
+            if HAS_TRACE {
+                trace::finish(settings().sync_limit);
+            }
+            run_log::append(Event::Ended, b"");
         }
     });
 }
@@ -48,7 +53,9 @@ pub fn after_exit() {
             if tool::is_shared_library() {
                 lifecycle::rewrite_replaced_files();
             }
-            trace::end();
+            if HAS_TRACE {
+                trace::end();
+            }
         }
     });
 }

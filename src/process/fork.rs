@@ -2,6 +2,7 @@
 
 use super::lifecycle;
 use super::snapshot;
+use super::trace_guard::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::exit;
 use crate::trace;
@@ -26,6 +27,8 @@ unsafe extern "C" fn in_child() {
     guarded(Cost::Counters, (), || {
         snapshot::in_child();
         let is_owner = lifecycle::in_child();
-        trace::in_child(is_owner);
+        if HAS_TRACE {
+            trace::in_child(is_owner);
+        }
     });
 }

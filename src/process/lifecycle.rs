@@ -23,6 +23,8 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 static INITIALIZED_AT_FORK: AtomicBool = AtomicBool::new(false);
 /// A copy of devprof is ROCr's tool, and reports everything.
 static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
+/// See [`was_up`].
+static WAS_UP: AtomicBool = AtomicBool::new(false);
 /// A function that devprof interposes was called, in some copy.
 static INTERPOSITION_WORKS: AtomicBool = AtomicBool::new(false);
 
@@ -128,6 +130,7 @@ pub fn tool_observes() -> bool {
 /// ROCr has loaded a copy of devprof as its tool: HSA is initialized.
 pub fn tool_loaded() {
     TOOL_OBSERVES.store(true, Ordering::Relaxed);
+    WAS_UP.store(true, Ordering::Relaxed);
     with_state(|state| state.hsa.is_up = Some(true));
     queues::clear();
 }
@@ -351,5 +354,13 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
         None if state.hsa.is_expected && state.ending.is_none() => false,
         None => hsa.is_initialized()?,
     };
+    if is_up {
+        WAS_UP.store(true, Ordering::Relaxed);
+    }
     Ok(is_up.then_some(Entered(state)))
+}
+
+/// Whether HSA is known to have been initialized.
+pub fn was_up() -> bool {
+    WAS_UP.load(Ordering::Relaxed)
 }

@@ -12,3 +12,4 @@ mod signals;
 mod snapshot;
 pub mod startup;
 pub mod tool;
+mod trace_guard;

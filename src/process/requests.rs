@@ -4,13 +4,15 @@ use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
+use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log;
 use crate::support::settings::settings;
 use crate::support::sync::Busy;
-use crate::sys::exit;
+use crate::sys::{exit, loader};
 use crate::trace;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -25,6 +27,16 @@ macro_rules! how_to_observe {
 thread_local! {
     /// This thread handles a request.
     static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Records in the run log that device code was loaded, and which files it may be from.
+fn log_code() {
+    if run_log::is_enabled() {
+        run_log::append(run_log::Event::Code, b"");
+        for library in loader::libraries() {
+            run_log::append_path(run_log::Event::Mapped, &library);
+        }
+    }
 }
 
 /// The process's exit handler. It sends requests.
@@ -72,6 +84,8 @@ pub fn handle(request: Request) -> u64 {
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
+        // The archive has no trace.
+        Request::SetRecording { .. } | Request::FlushTrace {} if !HAS_TRACE => return 0,
         Request::SetRecording { on } => {
             return guarded(Cost::Dispatches, REFUSED, || {
                 trace::set_recording(on);
@@ -117,6 +131,7 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::Frozen { executable } => {
             lifecycle::interposed_function_called();
             lifecycle::executable_frozen(ExecutableId(executable));
+            log_code();
             if !observes {
                 lifecycle::hold_hsa();
             }

@@ -6,6 +6,7 @@ use super::collect::{DrainKind, collect};
 use super::signals;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::run_log::{self, Event};
 use crate::support::settings::{Settings, settings};
 use crate::sys::threads;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -65,7 +66,10 @@ fn run(settings: &Settings) {
         is_closed = !drain();
         if !is_closed {
             last = begin;
-            request.inspect(|&request| signals::answer(request));
+            if let Some(request) = request {
+                run_log::append(Event::Ended, b"");
+                signals::answer(request);
+            }
         }
     }
 }

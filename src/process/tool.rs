@@ -4,6 +4,7 @@ use super::leader;
 use super::lifecycle;
 use super::request::Request;
 use super::requests::register_exit_handler;
+use super::trace_guard::{HAS_TRACE, for_trace};
 use crate::gpu::hsa::tools_variable::with_tool;
 use crate::gpu::hsa::{api, copy_hooks, saved_api_table, tool_hooks, trace_hooks};
 use crate::support::diagnostics;
@@ -33,6 +34,10 @@ pub fn is_shared_library() -> bool {
 /// If this copy is the shared library, makes ROCr load it as a tool. `on_load`: the address of its `OnLoad`. To be
 /// called by the constructor.
 pub fn register(on_load: *const c_void) {
+    // The archive is no tool.
+    if !HAS_TRACE {
+        return;
+    }
     let Some(library) = loader::exporting_library(c"OnLoad", on_load) else {
         return;
     };
@@ -65,6 +70,9 @@ pub fn register(on_load: *const c_void) {
 /// # Safety
 /// `table` is ROCr's.
 pub unsafe fn on_load(table: *mut ApiPrefix) {
+    if !HAS_TRACE {
+        return;
+    }
     guarded(Cost::Counters, (), || {
         if !lifecycle::is_owner() {
             return;
@@ -116,7 +124,7 @@ unsafe fn start_trace(table: *mut ApiPrefix, pattern: &OsStr) {
 pub fn on_unload() {
     if HAS_HOOKS.load(Ordering::Relaxed) {
         leader::request(Request::ToolUnloaded {});
-        guarded(Cost::Dispatches, (), || {
+        for_trace(Cost::Dispatches, (), || {
             if lifecycle::is_owner() {
                 trace::release();
             }
@@ -126,7 +134,7 @@ pub fn on_unload() {
 
 /// HSA is initialized. Reports that there is no trace if ROCr has not loaded the shared library as a tool.
 pub fn report_if_skipped() {
-    guarded(Cost::Dispatches, (), || {
+    for_trace(Cost::Dispatches, (), || {
         if lifecycle::is_owner()
             && is_shared_library()
             && settings().trace.is_some()

@@ -19,6 +19,10 @@ use std::borrow::Cow;
 pub enum Event {
     /// The runtime was loaded. Text: path of the program.
     Loaded,
+    /// Device code was loaded. Text: empty.
+    Code,
+    /// A library that was in the process when device code was loaded. Text: its path.
+    Mapped,
     /// A profile was written. It has the counters of this process only. Text: path of the profile.
     Wrote,
     /// The counters were added to a profile of other processes. Text: path of the profile.
@@ -27,25 +31,33 @@ pub enum Event {
     Traced,
     /// A loss was reported on stderr. Text: the message.
     Lost,
+    /// The counters were read because the process ends. Text: empty.
+    Ended,
 }
 
 impl Event {
-    const ALL: [Event; 5] = [
+    const ALL: [Event; 8] = [
         Event::Loaded,
+        Event::Code,
+        Event::Mapped,
         Event::Wrote,
         Event::Added,
         Event::Traced,
         Event::Lost,
+        Event::Ended,
     ];
 
     /// Its word in the log.
     pub fn word(self) -> &'static str {
         match self {
             Event::Loaded => "loaded",
+            Event::Code => "code",
+            Event::Mapped => "mapped",
             Event::Wrote => "wrote",
             Event::Added => "added",
             Event::Traced => "traced",
             Event::Lost => "lost",
+            Event::Ended => "ended",
         }
     }
 }

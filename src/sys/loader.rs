@@ -170,6 +170,30 @@ pub fn notes(name: &CStr, kind: u32) -> Vec<*const c_void> {
     search.found
 }
 
+/// The paths of all loaded libraries, as the dynamic loader knows them.
+pub fn libraries() -> Vec<PathBuf> {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `data` is the list of `libraries`; the dynamic linker passes a file's name, null or a C string.
+        unsafe {
+            let (paths, name) = (&mut *data.cast::<Vec<PathBuf>>(), (*info).dlpi_name);
+            // The program's name is empty; that of the vDSO is no path.
+            if !name.is_null() && !libc::strchr(name, c_int::from(b'/')).is_null() {
+                let name = CStr::from_ptr(name).to_bytes();
+                paths.push(PathBuf::from(OsStr::from_bytes(name)));
+            }
+        }
+        0
+    }
+    let mut paths: Vec<PathBuf> = Vec::new();
+    // SAFETY: `visit` gets the pointer passed here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut paths).cast()) };
+    paths
+}
+
 /// Keeps the library that contains `address` loaded, even if it is closed.
 pub fn keep_loaded(address: *const c_void) {
     if let Some(info) = file_of(address).filter(|info| !info.dli_fname.is_null()) {

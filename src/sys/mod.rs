@@ -1,5 +1,6 @@
 //! Safe functions for the operating system, libc and LLVM's host runtime. FFI.
 
+mod backtrace;
 pub mod clock;
 pub mod elf_notes;
 pub mod env;

@@ -5,9 +5,10 @@ pub mod program;
 
 use crate::Console;
 use crate::exit::Outcome;
-use crate::locate::{Component, this_program};
+use crate::locate::{Component, is_built_by_cargo, this_program};
 use crate::names::{self, Naming};
 use crate::readable::quoted;
+use crate::run::Links;
 use crate::table::Table;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -42,11 +43,16 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     for path in profiles(out)? {
         fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
+    // In HSA_TOOLS_LIB, a space separates libraries.
+    let links = Links::default();
     let status = Command::new(this_program()?)
         .arg("demo-program")
         .env(program::LIBRARY, &libraries.hsa)
         .env("HSA_SIM_AGENTS", GPUS)
-        .env("HSA_TOOLS_LIB", &libraries.devprof)
+        .env(
+            "HSA_TOOLS_LIB",
+            links.without_separators(&libraries.devprof)?,
+        )
         .env("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1")
         .env("LLVM_PROFILE_FILE", out.join("demo.profraw"))
         .env_remove("DEVPROF_DISABLE")
@@ -75,25 +81,21 @@ impl Libraries {
             return Ok(Libraries { hsa, devprof });
         }
         let program = this_program()?;
-        let dir = program.parent().unwrap_or(Path::new("/"));
-        let find = |name: &str| {
-            let path = dir.join(name);
-            let release = match cfg!(debug_assertions) {
-                true => "",
-                false => "--release ",
-            };
-            match path.exists() {
-                true => Ok(path),
-                false => bail!(
-                    "{} does not exist; build it: cargo build {release}-p devprof -p hsa-sim",
-                    path.display()
-                ),
-            }
-        };
-        Ok(Libraries {
-            hsa: find("libhsa_sim.so")?,
-            devprof: find("libdevprof.so")?,
-        })
+        let next_to_it = |name| program.with_file_name(name);
+        let (hsa, devprof) = (next_to_it("libhsa_sim.so"), next_to_it("libdevprof.so"));
+        match is_built_by_cargo(&program) {
+            true if hsa.exists() && devprof.exists() => Ok(Libraries { hsa, devprof }),
+            true => bail!(
+                "{} or {} does not exist; {}",
+                hsa.display(),
+                devprof.display(),
+                Component::Simulator.remedy()
+            ),
+            false => Ok(Libraries {
+                hsa: Component::Simulator.find()?,
+                devprof: Component::Library.find()?,
+            }),
+        }
     }
 }
 

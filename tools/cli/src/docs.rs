@@ -1,5 +1,7 @@
 //! Man pages and shell completions, generated from the definition of the command line. `tools/install` installs them.
 
+mod sections;
+
 use crate::Cli;
 use crate::exit::Outcome;
 use anyhow::Context;
@@ -37,7 +39,9 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     create_directory(&man)?;
     clap_mangen::generate_to(Cli::command(), &man)
         .with_context(|| format!("cannot write man pages to {}", man.display()))?;
-    name_exit_status_section(&man.join("devprof.1"))?;
+    for page in &sections::PAGES {
+        complete(&man.join(format!("{}.1", page.name)), page)?;
+    }
     for (shell, dir, generated, name) in COMPLETIONS {
         let dir = options.share.join(dir);
         create_directory(&dir)?;
@@ -49,13 +53,16 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
-/// Renames the section with the exit statuses, which clap_mangen calls EXTRA.
-fn name_exit_status_section(page: &Path) -> anyhow::Result<()> {
-    let renamed = fs::read_to_string(page).and_then(|text| {
+/// Adds the sections that clap_mangen does not write, and renames the one with the exit statuses, which it calls EXTRA.
+fn complete(path: &Path, page: &sections::Page) -> anyhow::Result<()> {
+    let completed = fs::read_to_string(path).and_then(|text| {
         let text = text.replace(".SH EXTRA\nExit status:\n", ".SH \"EXIT STATUS\"\n");
-        fs::write(page, text)
+        // The version is the last section.
+        let end = text.find(".SH VERSION\n").unwrap_or(text.len());
+        let (text, version) = text.split_at(end);
+        fs::write(path, [text, &page.roff(), version].concat())
     });
-    renamed.with_context(|| format!("cannot write {}", page.display()))
+    completed.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn create_directory(path: &Path) -> anyhow::Result<()> {

@@ -79,7 +79,8 @@ impl Finding {
 
 #[derive(Serialize)]
 struct Report<'a> {
-    /// The version of this JSON format.
+    format: &'static str,
+    /// The version of this JSON format, which tools/cli/schemas/doctor.schema.json describes.
     version: u32,
     missing: usize,
     warnings: usize,
@@ -102,6 +103,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             .count()
     };
     let report = Report {
+        format: "devprof doctor",
         version: 1,
         missing: count(State::Missing),
         warnings: count(State::Warning),

@@ -2,7 +2,7 @@
 
 use crate::clang::{Clang, Instrumentation};
 use crate::exit::{Outcome, usage};
-use crate::locate::{Component, device_runtime_build};
+use crate::locate::{Component, install_device_runtime};
 use crate::{Console, gpus, llvm};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -221,12 +221,16 @@ fn device_runtime(
         false => match Component::DeviceRuntime(clang.major).find() {
             Ok(path) => path,
             Err(_) => bail!(
-                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; build it with {} --clang {} --install, as a user who can write to that directory",
+                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
                 clang.path.display(),
                 clang.version,
                 own.display(),
-                device_runtime_build(),
-                clang.path.display(),
+                match install_device_runtime(&clang.path) {
+                    Some(command) => format!(
+                        "build it with {command}, as a user who can write to that directory"
+                    ),
+                    None => Component::DeviceRuntimeBuild.remedy(),
+                }
             ),
         },
     };

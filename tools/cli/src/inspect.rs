@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+/// The version of the JSON format, which tools/cli/schemas/inspect.schema.json describes. Incremented with every
+/// incompatible change.
+const VERSION: u32 = 1;
+
 #[derive(Args)]
 pub struct Options {
     /// Executables, libraries, objects, archives, code objects, profiles, traces
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print a JSON array with one object per file
+    /// Print one JSON object, with an element of `files` for each file
     #[arg(long)]
     json: bool,
     /// Show the kernels of each code object: registers, spills, LDS and scratch
@@ -37,7 +41,7 @@ struct Contents {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let (mut complete, mut empty) = (0, 0);
-    let mut array = Vec::new();
+    let mut files = Vec::new();
     for (n, file) in options.files.iter().enumerate() {
         let contents = read(file, console);
         if contents.found.is_empty() {
@@ -46,7 +50,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             complete += 1;
         }
         if options.json {
-            array.push(contents.json(&options.naming));
+            files.push(contents.json(&options.naming));
             continue;
         }
         if contents.found.is_empty() {
@@ -56,7 +60,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         console.print(&format!("{}{text}", if n > 0 { "\n" } else { "" }))?;
     }
     if options.json {
-        let text = serde_json::to_string_pretty(&array).context("cannot write JSON")?;
+        let report = json!({ "format": "devprof inspect", "version": VERSION, "files": files });
+        let text = serde_json::to_string_pretty(&report).context("cannot write JSON")?;
         console.print(&(text + "\n"))?;
     }
     Ok(match options.files.len() {

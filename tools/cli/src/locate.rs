@@ -1,9 +1,9 @@
 //! Finds the files that belong to devprof, and programs in PATH.
 //!
-//! In an installation (`tools/install`) devprof's files are in the same prefix as this program; in a checkout they are
-//! in cargo's target directory.
+//! In an installation (`tools/install`, a package) devprof's files are in the same prefix as this program. A program that
+//! cargo built uses the files in cargo's target directory.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -70,33 +70,48 @@ impl Component {
     }
 
     /// The command that builds it in a checkout.
-    fn build_command(self) -> &'static str {
+    pub fn build_command(self) -> &'static str {
         match self {
             Component::Library | Component::Archive => "tools/build-runtime",
             Component::DeviceRuntime(_) | Component::DeviceRuntimeBuild => "tools/device-rt/build",
             Component::Model | Component::Topology | Component::ModelStart => "tools/build-model",
-            Component::Simulator => "cargo build -p hsa-sim",
+            Component::Simulator if cfg!(debug_assertions) => "cargo build -p devprof -p hsa-sim",
+            Component::Simulator => "cargo build --release -p devprof -p hsa-sim",
         }
     }
 
     /// The path of the component.
     ///
     /// # Errors
-    /// The component does not exist. The message lists the paths that were tried and the commands that create it.
+    /// The component does not exist. The message names the paths that were tried, and how to get the component.
     pub fn find(self) -> anyhow::Result<PathBuf> {
-        let candidates = self.candidates(&this_program()?);
-        if let Some(found) = candidates.iter().find(|path| path.exists()) {
-            return Ok(found.clone());
+        let program = this_program()?;
+        let candidates = self.candidates(&program);
+        match candidates.iter().find(|path| path.exists()) {
+            Some(found) => Ok(found.clone()),
+            None => Err(missing(&candidates, &self.remedy_for(&program))),
         }
-        let candidates: Vec<_> = candidates
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        bail!(
-            "none of these files exists: {}; install devprof with tools/install, or build it in a checkout with {}",
-            candidates.join(", "),
-            self.build_command()
-        )
+    }
+
+    /// How to get the component if it does not exist.
+    pub fn remedy(self) -> String {
+        match this_program() {
+            Ok(program) => self.remedy_for(&program),
+            Err(_) => REINSTALL.to_owned(),
+        }
+    }
+
+    fn remedy_for(self, program: &Path) -> String {
+        if is_built_by_cargo(program) {
+            return format!("build it: {}", self.build_command());
+        }
+        match is_installed(program) {
+            true => REINSTALL.to_owned(),
+            false => format!(
+                "{} is not in an installation of devprof: run the devprof of an installation, or replace this copy by a link to it (ln -s PREFIX/bin/devprof)",
+                program.display()
+            ),
+        }
     }
 
     /// The path of the component in the installation that this program belongs to, if there is one.
@@ -116,7 +131,8 @@ impl Component {
 
     fn candidates(self, program: &Path) -> Vec<PathBuf> {
         let mut candidates = self.installed_candidates(program);
-        if let Some(profile) = program.parent()
+        if is_built_by_cargo(program)
+            && let Some(profile) = program.parent()
             && let (Some(target), Some(name)) = (profile.parent(), profile.file_name())
         {
             candidates.push(target.join(self.built(Path::new(name))));
@@ -125,13 +141,48 @@ impl Component {
     }
 }
 
-/// The path of the script that builds the device side of the profile runtime, for messages.
-pub fn device_runtime_build() -> String {
-    let found = Component::DeviceRuntimeBuild.find().ok();
-    let path = found.and_then(|path| path.canonicalize().ok());
-    path.map_or("tools/device-rt/build".to_owned(), |path| {
-        path.display().to_string()
+const REINSTALL: &str = "this installation of devprof is not complete: install devprof again";
+
+fn missing(candidates: &[PathBuf], remedy: &str) -> anyhow::Error {
+    let paths: Vec<_> = candidates
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let what = match paths.len() {
+        1 => "this file does not exist",
+        _ => "none of these files exists",
+    };
+    anyhow!("{what}: {}; {remedy}", paths.join(", "))
+}
+
+/// Whether cargo built the program at this path, and it was not copied from there. Such a program uses the other files
+/// that are built in the checkout, and messages name the commands that build them.
+pub fn is_built_by_cargo(program: &Path) -> bool {
+    let dir = program.parent();
+    dir.is_some_and(|dir| dir.join(".cargo-lock").exists() || dir.join(".fingerprint").exists())
+}
+
+/// Whether the program is in an installation, complete or not: the prefix has devprof's directory.
+fn is_installed(program: &Path) -> bool {
+    let prefix = program.parent().and_then(Path::parent);
+    prefix.is_some_and(|prefix| {
+        LIBRARY_DIRS
+            .iter()
+            .any(|dir| prefix.join(dir).join("devprof").is_dir())
     })
+}
+
+/// The command that installs the device side of the profile runtime for a clang. `None` if this program has no script for
+/// it.
+pub fn install_device_runtime(clang: &Path) -> Option<String> {
+    let script = Component::DeviceRuntimeBuild.find().ok();
+    let script = match script.and_then(|path| path.canonicalize().ok()) {
+        Some(path) => path.display().to_string(),
+        // The target directory is not in the checkout.
+        None if is_built_by_cargo(&this_program().ok()?) => "tools/device-rt/build".to_owned(),
+        None => return None,
+    };
+    Some(format!("{script} --clang {} --install", clang.display()))
 }
 
 /// The path of this program.
@@ -160,18 +211,57 @@ pub fn find_in_path(name: &OsStr) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    /// A program in `name` of a new directory, next to the other paths.
+    fn program(name: &str, others: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        for path in others.iter().chain([&name]) {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let program = dir.path().join(name);
+        (dir, program)
+    }
+
     #[test]
     fn an_installation_is_preferred_to_a_checkout() {
-        let candidates = Component::Library.candidates(Path::new("/a/target/release/devprof"));
-        assert_eq!(candidates[0], Path::new("/a/target/lib/libdevprof.so"));
+        let (dir, built) = program("target/debug/devprof", &["target/debug/.cargo-lock"]);
+        let target = dir.path().join("target");
+        let candidates = Component::Library.candidates(&built);
+        assert_eq!(candidates[0], target.join("lib/libdevprof.so"));
         assert_eq!(
             *candidates.last().unwrap(),
-            Path::new("/a/target/dist/libdevprof.so")
+            target.join("dist/libdevprof.so")
         );
-        let simulator = Component::Simulator.candidates(Path::new("/a/target/debug/devprof"));
+        let simulator = Component::Simulator.candidates(&built);
         assert_eq!(
             *simulator.last().unwrap(),
-            Path::new("/a/target/debug/libhsa_sim.so")
+            target.join("debug/libhsa_sim.so")
         );
+    }
+
+    #[test]
+    fn only_a_program_that_cargo_built_names_build_commands() {
+        let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
+        let (_dir, installed) = program("bin/devprof", &["lib/devprof/libhsa_sim.so"]);
+        let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
+        assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
+        for component in [
+            Component::Library,
+            Component::Archive,
+            Component::DeviceRuntime(22),
+            Component::DeviceRuntimeBuild,
+            Component::Model,
+            Component::Topology,
+            Component::ModelStart,
+            Component::Simulator,
+        ] {
+            let remedy = component.remedy_for(&built);
+            assert_eq!(remedy, format!("build it: {}", component.build_command()));
+            let remedy = component.remedy_for(&installed);
+            assert!(remedy.starts_with(REINSTALL), "{remedy}");
+            let remedy = component.remedy_for(&copied);
+            assert!(remedy.contains("ln -s PREFIX/bin/devprof"), "{remedy}");
+        }
     }
 }

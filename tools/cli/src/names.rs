@@ -85,9 +85,22 @@ pub fn symbol(name: &str) -> &str {
     name.rsplit([';', ':']).next().unwrap_or(name)
 }
 
+/// The part of a symbol before the suffix by which clang makes a kernel or variable with internal linkage visible to the
+/// host, with -fgpu-rdc: a word and the hash of the source file. `None`: it has no such suffix.
+fn without_suffix(symbol: &str) -> Option<&str> {
+    // The latter two in PTX, which has no names with dots.
+    let words = [".intern.", ".static.", "__intern__", "__static__"];
+    let (name, hash) = words.iter().find_map(|word| symbol.rsplit_once(word))?;
+    let is_hash = !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_hash && !name.is_empty()).then_some(name)
+}
+
 /// The name as in the source.
 pub fn demangled(name: &str) -> String {
     let own = symbol(name);
+    if let Some(own) = without_suffix(own) {
+        return format!("{} [internal]", demangled(own));
+    }
     match Symbol::new(own) {
         Ok(symbol) => symbol.demangle().unwrap_or_else(|_| own.to_owned()),
         Err(_) => own.to_owned(),
@@ -102,6 +115,7 @@ pub fn demangled(name: &str) -> String {
 /// `(` are part of an operator.
 pub fn short(name: &str) -> String {
     let own = symbol(name);
+    let own = without_suffix(own).unwrap_or(own);
     let Ok(parsed) = Symbol::new(own) else {
         return own.to_owned();
     };
@@ -194,6 +208,22 @@ mod tests {
         assert_eq!(demangled("a.hip;_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("a.hip:_ZL4donePi"), "done(int*)");
         assert_eq!(demangled("branch"), "branch");
+        for (name, expected) in [
+            (
+                "_ZL4statPi.intern.7475e112c114f8e7",
+                "stat(int*) [internal]",
+            ),
+            (
+                "_ZN12_GLOBAL__N_16hiddenEPi__intern__7475e112",
+                "(anonymous namespace)::hidden(int*) [internal]",
+            ),
+            ("table.static.7475e112", "table [internal]"),
+            ("a.intern.", "a.intern."),
+            ("a.intern.z", "a.intern.z"),
+            (".intern.7475e112", ".intern.7475e112"),
+        ] {
+            assert_eq!(demangled(name), expected);
+        }
     }
 
     #[test]
@@ -221,6 +251,7 @@ mod tests {
             ("_ZZ4mainENKUlT_E0_clIiEEDaS_", "operator()"),
             ("_ZZZ4mainENKUliE_clEiEN1L1mEi", "m"),
             ("a.hip;_ZL4donePi", "done"),
+            ("_ZL4statPi.intern.7475e112c114f8e7", "stat"),
             ("Cijk_Ailk_Bljk_SB_MT64x64x8", "Cijk_Ailk_Bljk_SB_MT64x64x8"),
             ("__amd_rocclr_copyBuffer", "__amd_rocclr_copyBuffer"),
         ] {

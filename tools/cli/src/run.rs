@@ -7,10 +7,12 @@ mod summary;
 
 use crate::Console;
 use crate::exit::{Outcome, StartError, usage};
+use crate::gpus;
 use crate::locate::{Component, find_in_path};
 use anyhow::{Context, bail};
 use clap::Args;
 use journal::Journal;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,6 +25,9 @@ use tempfile::TempDir;
 
 /// The pattern for the names of profiles in a directory.
 const DEFAULT_NAME: &str = "%m.profraw";
+
+/// The architecture of the GPU model.
+const MODEL: &str = "gfx1100";
 
 #[derive(Args)]
 pub struct Options {
@@ -130,9 +135,14 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         is_traced: options.trace.is_some(),
         directory: directory.0.clone(),
         since,
-        has_gpu: options.model
-            || Path::new("/dev/kfd").exists()
-            || env::var_os("HSA_MODEL_LIB").is_some(),
+        signal: match end {
+            child::End::Killed(signal) => Some(signal),
+            child::End::Exited(_) => None,
+        },
+        gpus: match options.model {
+            true => BTreeSet::from([MODEL.to_owned()]),
+            false => gpus::architectures(),
+        },
     };
     let duplicates = summary::remove_duplicates(&run, &journal);
     if !options.quiet {
@@ -349,11 +359,11 @@ fn with_tool(old: &OsStr, library: &Path) -> OsString {
 
 /// Symbolic links to libraries whose paths the dynamic linker and ROCr would split into several.
 #[derive(Default)]
-struct Links(std::cell::OnceCell<TempDir>);
+pub struct Links(std::cell::OnceCell<TempDir>);
 
 impl Links {
     /// The path, or, if it has a separator in it, a link to it without one.
-    fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
+    pub fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
         let has_separator = |path: &Path| {
             let separators = b" :;\"$";
             let mut bytes = path.as_os_str().as_bytes().iter();

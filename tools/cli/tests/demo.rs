@@ -14,6 +14,8 @@ fn directory(name: &str, libraries: &[&str]) -> PathBuf {
     fs::create_dir_all(&dir).unwrap();
     let test = std::env::current_exe().unwrap();
     fs::hard_link(env!("CARGO_BIN_EXE_devprof"), dir.join("devprof")).unwrap();
+    // In directories of cargo, the program is next to this file.
+    fs::write(dir.join(".cargo-lock"), "").unwrap();
     for library in libraries {
         fs::hard_link(test.with_file_name(library), dir.join(library)).unwrap();
     }

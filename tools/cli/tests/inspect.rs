@@ -71,6 +71,9 @@ fn valid_damaged_and_unknown_files() {
     let (status, out, _) = devprof(&["inspect", "--json", &valid, &text]);
     assert_eq!(status, 3);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["format"], "devprof inspect");
+    assert_eq!(json["version"], 1);
+    let json = &json["files"];
     let of = |n: usize, key: &str| json[n][key].clone();
     assert_eq!(
         (of(0, "whole"), of(1, "whole")),

@@ -1,6 +1,7 @@
 //! The environment variables that the runtime reads, and how it interprets their values.
 
 use super::Finding;
+use crate::locate::Component;
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -199,7 +200,10 @@ fn loaded(value: &OsStr) -> Meaning {
     {
         Some(missing) => Err((
             format!("{missing} does not exist"),
-            "build it: tools/build-runtime".to_owned(),
+            match Component::Library.find() {
+                Ok(path) => format!("use {}", path.display()),
+                Err(_) => Component::Library.remedy(),
+            },
         )),
         None if own.is_empty() => Ok("other libraries, not devprof".to_owned()),
         None => Ok("devprof is loaded into every program".to_owned()),

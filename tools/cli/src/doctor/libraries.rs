@@ -45,7 +45,7 @@ pub fn check() -> Vec<Finding> {
     for (component, purpose) in components {
         findings.push(match component.find() {
             Ok(path) => Finding::good("devprof", format!("{}, {purpose}", path.display())),
-            Err(error) => Finding::missing("devprof", format!("{error:#}"), "tools/build-runtime"),
+            Err(error) => Finding::missing("devprof", format!("{error:#}"), component.remedy()),
         });
     }
     findings

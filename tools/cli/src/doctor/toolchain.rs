@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::clang::Clang;
 use crate::llvm::{self, INSTALL, Llvm, Tool};
-use crate::locate::{Component, device_runtime_build};
+use crate::locate::{Component, install_device_runtime};
 use std::path::Path;
 
 const TOOLS: &str = "LLVM tools";
@@ -124,11 +124,8 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
                 own.display(),
                 clang.major
             ),
-            format!(
-                "{} --clang {} --install",
-                device_runtime_build(),
-                clang.path.display()
-            ),
+            install_device_runtime(&clang.path)
+                .unwrap_or_else(|| Component::DeviceRuntimeBuild.remedy()),
         )
     });
     if let Err(error) = llvm.profdata(kind.raw_version) {

@@ -2,7 +2,7 @@
 //! times are in nanoseconds of HSA's system clock, sizes in bytes or work-items. Fields that a record does not have are
 //! omitted.
 //!
-//! The first object has the type `trace`: the process ID, and the same point in time on HSA's system clock (`started`)
+//! The first object has the type `trace`: the format and its version, the process ID, and the same point in time on HSA's system clock (`started`)
 //! and on the realtime clock (`started_unix`).
 
 use super::source::{Record, Trace, clock, direction, has};
@@ -12,10 +12,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use tracefile::format::{Agent, Dispatch, NO_AGENT, agent, flag, marker, named, stream};
 
+/// The version of the format, which tools/cli/schemas/trace.schema.json describes. Incremented with every incompatible
+/// change.
+const VERSION: u32 = 1;
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line<'a> {
     Trace {
+        format: &'static str,
+        version: u32,
         pid: u32,
         started: u64,
         started_unix: u64,
@@ -240,6 +246,8 @@ impl Json {
             return Ok(());
         }
         self.line(&Line::Trace {
+            format: "devprof trace",
+            version: VERSION,
             pid: trace.header.pid.get(),
             started: trace.ns(trace.header.started.get()),
             started_unix: trace.header.started_unix.get(),

@@ -22,6 +22,8 @@ pub struct Profile {
 pub struct Journal {
     /// The programs that loaded the runtime, by process id.
     pub programs: BTreeMap<u32, PathBuf>,
+    /// The processes that loaded device code, and the libraries that were in each of them then.
+    pub code: BTreeMap<u32, BTreeSet<PathBuf>>,
     pub profiles: BTreeMap<PathBuf, Profile>,
     /// Traces, and the process that wrote each.
     pub traces: BTreeMap<PathBuf, u32>,
@@ -29,6 +31,8 @@ pub struct Journal {
     pub lost: Vec<(String, usize)>,
     /// The processes that wrote a profile or a trace.
     pub writers: BTreeSet<u32>,
+    /// The processes whose counters were read because they ended.
+    pub ended: BTreeSet<u32>,
 }
 
 impl Journal {
@@ -47,6 +51,15 @@ impl Journal {
         match entry.event {
             Event::Loaded => {
                 self.programs.insert(pid, path(text));
+            }
+            Event::Code => {
+                self.code.entry(pid).or_default();
+            }
+            Event::Mapped => {
+                self.code.entry(pid).or_default().insert(path(text));
+            }
+            Event::Ended => {
+                self.ended.insert(pid);
             }
             Event::Wrote => {
                 self.profiles
@@ -93,6 +106,19 @@ impl Journal {
             .map(|(_, program)| program)
             .collect()
     }
+
+    /// The libraries that were in these processes when device code was loaded.
+    pub fn libraries(&self, is_included: impl Fn(u32) -> bool) -> BTreeSet<&PathBuf> {
+        let processes = self.code.iter().filter(|&(&pid, _)| is_included(pid));
+        processes.flat_map(|(_, libraries)| libraries).collect()
+    }
+
+    /// The processes that loaded device code, and whose counters were not read at their end: they were killed, ended
+    /// with `_exit`, or still run.
+    pub fn cut_off(&self) -> impl Iterator<Item = u32> {
+        let processes = self.code.keys();
+        processes.copied().filter(|pid| !self.ended.contains(pid))
+    }
 }
 
 #[cfg(test)]
@@ -104,8 +130,11 @@ mod tests {
     fn entries_of_several_processes_are_kept_apart() {
         let journal = Journal::read(
             b"7 loaded /bin/a b\n8 loaded /bin/c\n7 wrote /p/gfx.x\\n\\\\y\n8 added /p/m\n8 lost it\n7 lost it\n\
-              9 later what\n8 added /p/m\n7 traced /t\n7 wro",
+              9 later what\n8 added /p/m\n7 traced /t\n7 code \n7 mapped /l\n8 code \n8 ended \n7 wro",
         );
+        assert_eq!(journal.cut_off().collect::<Vec<_>>(), [7]);
+        assert_eq!(journal.libraries(|_| true), BTreeSet::from([&"/l".into()]));
+        assert!(journal.libraries(|pid| pid == 8).is_empty());
         assert_eq!(journal.programs[&7], Path::new("/bin/a b"));
         let profile = &journal.profiles[Path::new("/p/gfx.x\n\\y")];
         assert!(!profile.is_older && profile.writers == BTreeSet::from([7]));

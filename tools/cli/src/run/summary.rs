@@ -19,8 +19,8 @@ const IR_LEVEL: u64 = 1 << 56;
 const LOSSES: usize = 5;
 /// How many files are listed.
 const FILES: usize = 3;
-/// Larger programs are not searched for code objects.
-const LARGE_PROGRAM: u64 = 256 << 20;
+/// Larger programs and libraries are not searched for code objects.
+const LARGE_FILE: u64 = 256 << 20;
 /// Of larger traces only the size is shown.
 const LARGE_TRACE: u64 = 256 << 20;
 
@@ -85,8 +85,10 @@ pub struct Run {
     pub directory: Option<PathBuf>,
     /// When the program was started.
     pub since: SystemTime,
-    /// There is a GPU or a model of one.
-    pub has_gpu: bool,
+    /// The signal that killed the program.
+    pub signal: Option<i32>,
+    /// The architectures of the GPUs, or of the GPU model.
+    pub gpus: BTreeSet<String>,
 }
 
 /// The summary.
@@ -116,15 +118,18 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
             n => format!("lost, in {n} processes: {loss}"),
         }));
     }
+    let cut_off = cut_off(run, journal);
+    diagnostics.extend(cut_off.clone().map(Diagnostic::warning));
     if let Some(more) = journal.lost.len().checked_sub(LOSSES).filter(|&n| n > 0) {
         diagnostics.push(Diagnostic::warning(format!("lost: {more} more, see above")));
     }
     if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
-        diagnostics.push(Diagnostic::warning(nothing(run, journal)));
-        if !run.has_gpu {
-            let advice =
-                "no AMD GPU found (no /dev/kfd): --model runs the program on a simulated GPU";
-            diagnostics.push(Diagnostic::note(advice));
+        let is_explained = !journal.lost.is_empty() || cut_off.is_some();
+        diagnostics.push(Diagnostic::warning(nothing(run, journal, is_explained)));
+        if run.gpus.is_empty() {
+            diagnostics.push(Diagnostic::note(
+                "--model runs the program on a simulated GPU",
+            ));
         }
     }
     let next = next_command(run, journal, &contents);
@@ -153,8 +158,6 @@ fn profiles(journal: &Journal, contents: &Contents) -> String {
 /// differ, and merging all files would count twice. The duplicates are removed from the directory that was created for
 /// the run. In other directories they are only reported.
 pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
-    // The kernel sets file times to its last timer tick, so they can be a little too early.
-    let since = run.since - Duration::from_millis(20);
     let mut duplicates = BTreeSet::new();
     for path in journal.profiles.keys() {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
@@ -162,19 +165,15 @@ pub fn remove_duplicates(run: &Run, journal: &Journal) -> Option<Diagnostic> {
         };
         let arch = name.as_bytes().split_inclusive(|&byte| byte == b'.').next();
         let arch = arch.unwrap_or_default();
-        let is_new = |file: &DirEntry| {
-            let changed = file.metadata().and_then(|data| data.modified());
-            changed.is_ok_and(|changed| changed >= since)
+        let is_duplicate = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_bytes().starts_with(arch) && !journal.profiles.contains_key(path)
         };
-        let files = fs::read_dir(dir).into_iter().flatten().flatten();
-        let is_duplicate = |file: &DirEntry| {
-            let name = file.file_name();
-            name.as_bytes().starts_with(arch)
-                && name.as_bytes().ends_with(b".profraw")
-                && !journal.profiles.contains_key(&file.path())
-                && is_new(file)
-        };
-        duplicates.extend(files.filter(is_duplicate).map(|file| file.path()));
+        duplicates.extend(
+            new_profiles(dir, run.since)
+                .into_iter()
+                .filter(is_duplicate),
+        );
     }
     let own = run.directory.as_ref();
     let are_own = own.is_some_and(|own| duplicates.iter().all(|path| path.starts_with(own)));
@@ -228,76 +227,191 @@ fn trace(path: &Path) -> Diagnostic {
     }
 }
 
-/// Why nothing was collected.
-fn nothing(run: &Run, journal: &Journal) -> String {
+/// Reports processes whose counts since the last profile are lost.
+fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
+    let processes: Vec<u32> = journal.cut_off().collect();
+    let programs: BTreeSet<&PathBuf> = processes
+        .iter()
+        .filter_map(|pid| journal.programs.get(pid))
+        .collect();
+    let (&pid, others) = processes.split_first()?;
+    let who = match journal.programs.get(&pid) {
+        Some(program) if programs.len() == 1 => shown(program),
+        _ => plural(processes.len(), "process"),
+    };
+    let how = match (run.signal, run.program.canonicalize().ok()) {
+        (Some(signal), Some(program)) if others.is_empty() && programs.contains(&program) => {
+            format!("was killed by {}", signal_name(signal))
+        }
+        _ => "was killed, ended with _exit, or still runs".to_owned(),
+    };
+    let lost = match processes.iter().any(|pid| journal.writers.contains(pid)) {
+        true => "the counts since its last profile are lost",
+        false => "its counts are lost",
+    };
+    Some(format!(
+        "{who} {how}: {lost} (--snapshot MS writes profiles while a program runs)"
+    ))
+}
+
+/// The name of a signal, or its number.
+fn signal_name(signal: i32) -> String {
+    let names = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+    ];
+    let name = names.iter().find(|&&(number, _)| number == signal);
+    name.map_or_else(|| format!("signal {signal}"), |&(_, name)| name.to_owned())
+}
+
+/// Why nothing was collected. `is_explained`: other diagnostics say it.
+fn nothing(run: &Run, journal: &Journal, is_explained: bool) -> String {
     let what = match run.is_traced {
         true => "no counters and no trace were collected",
         false => "no counters were collected",
     };
+    let processes = plural(journal.programs.len(), "process");
     let why = if journal.programs.is_empty() {
         match &run.obstacle {
             Some(obstacle) => obstacle.clone(),
             None => "no process loaded devprof (because of DEVPROF_DISABLE=1, a changed LD_PRELOAD, or a statically linked program)".to_owned(),
         }
-    } else if !journal.lost.is_empty() {
+    } else if is_explained {
         "see above".to_owned()
     } else {
-        let programs: BTreeSet<&PathBuf> = journal.programs.values().collect();
-        format!(
-            "no instrumented device code was loaded ({} ran){}",
-            plural(journal.programs.len(), "process"),
-            device_code(&programs)
-        )
+        let programs = journal.programs.values();
+        let files: BTreeSet<&PathBuf> = programs.chain(journal.libraries(|_| true)).collect();
+        let code = DeviceCode::find(&files);
+        match code.problem(&run.gpus) {
+            _ if journal.code.is_empty() && run.gpus.is_empty() => "no AMD GPU found".to_owned(),
+            Some(problem) => problem,
+            None if journal.code.is_empty() => {
+                format!("no device code was loaded ({processes} ran)")
+            }
+            None => format!("no instrumented device code was loaded ({processes} ran)"),
+        }
     };
     format!("{what}: {why}")
 }
 
-/// Whether the code objects in the programs are instrumented.
-fn device_code(programs: &BTreeSet<&PathBuf>) -> String {
-    let (mut objects, mut instrumented) = (0, BTreeSet::new());
-    let is_small =
-        |path: &&&PathBuf| fs::metadata(path).is_ok_and(|data| data.len() <= LARGE_PROGRAM);
-    for program in programs.iter().take(FILES).filter(is_small) {
-        code_objects::walk(program, code_objects::Options::default(), &mut |found| {
-            if let code_objects::What::CodeObject(object) = found.what {
-                objects += 1;
-                if object.profile.is_some() {
-                    instrumented.insert(object.target.to_string());
+/// The code objects in the files of a run.
+#[derive(Default)]
+struct DeviceCode {
+    objects: usize,
+    /// The targets of the instrumented ones.
+    instrumented: BTreeSet<String>,
+    /// The files with instrumented ones.
+    files: Vec<PathBuf>,
+}
+
+impl DeviceCode {
+    /// Searches files, except for large ones and libraries of the system.
+    fn find(files: &BTreeSet<&PathBuf>) -> DeviceCode {
+        let mut all = DeviceCode::default();
+        let is_searched = |path: &&&PathBuf| {
+            !is_of_runtime(path) && fs::metadata(path).is_ok_and(|data| data.len() <= LARGE_FILE)
+        };
+        for file in files.iter().filter(is_searched) {
+            let mut has_instrumented = false;
+            code_objects::walk(file, code_objects::Options::default(), &mut |found| {
+                if let code_objects::What::CodeObject(object) = found.what {
+                    all.objects += 1;
+                    if object.profile.is_some() {
+                        has_instrumented = true;
+                        all.instrumented.insert(object.target.to_string());
+                    }
                 }
+                ControlFlow::Continue(())
+            });
+            if has_instrumented {
+                all.files.push(file.to_path_buf());
             }
-            ControlFlow::Continue(())
-        });
+        }
+        all
     }
-    if objects == 0 {
-        return String::new();
+
+    /// Why none of it counts on these GPUs. `None` if it should, or if there is none.
+    fn problem(&self, gpus: &BTreeSet<String>) -> Option<String> {
+        if self.objects == 0 {
+            return None;
+        }
+        let targets: Vec<&str> = self.instrumented.iter().map(String::as_str).collect();
+        let runs_on = |target: &&str| {
+            let arch = target.split(':').next().unwrap_or_default();
+            arch.ends_with("-generic") || gpus.contains(arch)
+        };
+        if targets.is_empty() {
+            return Some(match self.objects {
+                1 => "the program's code object is not instrumented".to_owned(),
+                n => format!(
+                    "none of the {n} code objects of the program and its libraries is instrumented"
+                ),
+            });
+        }
+        if gpus.is_empty() || targets.iter().any(runs_on) {
+            return None;
+        }
+        let gpus: Vec<&str> = gpus.iter().map(String::as_str).collect();
+        Some(format!(
+            "the instrumented device code is for {}, the GPU is {}: compile with --offload-arch={}",
+            targets.join(", "),
+            gpus.join(", "),
+            gpus.join(" --offload-arch="),
+        ))
     }
-    let targets: Vec<String> = instrumented.into_iter().collect();
-    match (targets.is_empty(), objects) {
-        (true, 1) => "; its code object is not instrumented".to_owned(),
-        (true, n) => format!("; none of its {n} code objects is instrumented"),
-        (false, n) => format!(
-            "; of its {} those for {} are instrumented",
-            plural(n, "code object"),
-            targets.join(", ")
-        ),
-    }
+}
+
+/// Whether a library belongs to the GPU runtime or the C library, whose device code is never instrumented.
+fn is_of_runtime(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let prefixes: [&[u8]; 8] = [
+        b"libdevprof",
+        b"libgpu_model",
+        b"gpu-model",
+        b"libhsa-runtime64",
+        b"libamdhip64",
+        b"libamd_comgr",
+        b"libLLVM",
+        b"libclang",
+    ];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The command that shows what was collected.
 fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<String> {
     if journal.profiles.is_empty() && journal.traces.is_empty() {
-        let is_uninstrumented = !journal.programs.is_empty() && journal.lost.is_empty();
+        let is_uninstrumented = !journal.code.is_empty()
+            && journal.lost.is_empty()
+            && journal.cut_off().next().is_none();
         let flags = "devprof flags --coverage";
         return is_uninstrumented.then(|| format!("{flags}, which prints the compiler flags"));
     }
-    let binaries = match &journal.written_by().into_iter().collect::<Vec<_>>()[..] {
-        // If the command was a script or a launcher, name the programs that it started and that have code objects.
+    // If the command was a script, a launcher or an interpreter, name the programs that it started and their libraries.
+    let programs = journal.written_by();
+    let libraries = journal.libraries(|pid| journal.writers.contains(&pid));
+    let files = programs.iter().copied().chain(libraries).collect();
+    let files = match DeviceCode::find(&files).files {
+        found if found.is_empty() => programs.into_iter().cloned().collect(),
+        found => found,
+    };
+    let binaries = match &files[..] {
         [] => quoted(&run.program),
-        programs => {
+        files => {
             let own = run.program.canonicalize().ok();
-            let names = programs.iter().map(|program| match &own {
-                Some(own) if own == *program => quoted(&run.program),
-                _ => quoted(&relative(program)),
+            let names = files.iter().map(|file| match &own {
+                Some(own) if own == file => quoted(&run.program),
+                _ => quoted(&relative(file)),
             });
             names.collect::<Vec<_>>().join(" ")
         }
@@ -317,8 +431,15 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
         (None, _) => patterns(journal.profiles.keys()),
     };
     if contents.is_ir_level {
+        let host = host_profiles(run, journal);
+        let host = host
+            .iter()
+            .map(|path| format!(" {}", quoted(&relative(path))));
+        // A directory includes them.
+        let host = own.is_none().then(|| host.collect::<String>());
+        let host = host.unwrap_or_default();
         return Some(format!(
-            "devprof merge {} -o device.profdata",
+            "devprof merge {}{host} -o device.profdata",
             files.join(" ")
         ));
     }
@@ -326,6 +447,36 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
     let traces = traces().map(|trace| format!(" --trace {trace}"));
     let inputs: String = profiles.chain(traces).collect();
     Some(format!("devprof report {binaries}{inputs}"))
+}
+
+/// The profiles that LLVM's host runtime wrote during the run next to devprof's. The compiler takes one file for host and
+/// device code.
+fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
+    let dirs: BTreeSet<_> = journal
+        .profiles
+        .keys()
+        .filter_map(|path| path.parent())
+        .collect();
+    let files = dirs
+        .into_iter()
+        .flat_map(|dir| new_profiles(dir, run.since));
+    let is_host = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        !name.starts_with(b"gfx") && !journal.profiles.contains_key(path)
+    };
+    files.filter(is_host).collect()
+}
+
+/// The files `*.profraw` in a directory that were changed since this time.
+fn new_profiles(dir: &Path, since: SystemTime) -> Vec<PathBuf> {
+    // The kernel sets file times to its last timer tick, so they can be a little too early.
+    let since = since - Duration::from_millis(20);
+    let is_new = |file: &DirEntry| {
+        let changed = file.metadata().and_then(|data| data.modified());
+        file.file_name().as_bytes().ends_with(b".profraw") && changed.is_ok_and(|at| at >= since)
+    };
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    files.filter(is_new).map(|file| file.path()).collect()
 }
 
 /// Patterns that match the files, quoted so that devprof and not the shell replaces them.
@@ -373,7 +524,8 @@ mod tests {
             is_traced: false,
             directory: None,
             since: SystemTime::now(),
-            has_gpu: false,
+            signal: None,
+            gpus: BTreeSet::new(),
         }
     }
 
@@ -389,9 +541,27 @@ mod tests {
         assert!(nothing.contains("no process loaded devprof"), "{nothing}");
         let ran = messages(&run(), b"7 loaded /bin/true\n");
         assert!(
-            ran.contains("(1 process ran)") && ran.contains("--model"),
+            ran.contains("no AMD GPU found") && ran.contains("--model"),
             "{ran}"
         );
+        let with_gpu = Run {
+            gpus: BTreeSet::from(["gfx1100".to_owned()]),
+            ..run()
+        };
+        let ran = messages(&with_gpu, b"7 loaded /bin/true\n");
+        assert!(
+            ran.ends_with("no device code was loaded (1 process ran)"),
+            "{ran}"
+        );
+        let ended = messages(&with_gpu, b"7 loaded /bin/true\n7 code \n7 ended \n");
+        assert!(ended.contains("no instrumented device code"), "{ended}");
+        let killed = messages(&with_gpu, b"7 loaded /bin/true\n7 code \n");
+        for expected in [
+            "/bin/true was killed, ended with _exit, or still runs: its counts are lost",
+            "no counters were collected: see above",
+        ] {
+            assert!(killed.contains(expected), "{killed}");
+        }
         let is_static = Run {
             obstacle: Some("it is static".into()),
             ..run()

@@ -9,9 +9,15 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// The version of the format, which tools/cli/schemas/stats.schema.json describes. Incremented with every incompatible
+/// change.
+const VERSION: u32 = 1;
+
 /// The report. Rows are at the end, because there can be many.
 #[derive(Serialize)]
 struct Object<'a> {
+    format: &'static str,
+    version: u32,
     processes: Vec<&'a Process>,
     dispatches: u64,
     unfinished: u64,
@@ -256,6 +262,8 @@ fn object(report: &Report) -> Object<'_> {
         tables.gpus = Some(gpus.map(|gpu| Idle::of(gpu, None)).collect());
     }
     Object {
+        format: "devprof stats",
+        version: VERSION,
         processes: report.totals.processes.iter().map(Rc::as_ref).collect(),
         dispatches: report.dispatches,
         unfinished: report.unfinished,

@@ -1,0 +1,80 @@
+// `devprof run` says why there are no counts, or not all.
+//
+// REQUIRES: gfx1100, model
+// RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
+//
+// A signal, or _exit: the process ends without exit handlers. Snapshots have a part of the counts.
+// RUN: %ended %devprof run ./a kill 2>&1 | FileCheck %s --check-prefix=KILL
+// RUN: %ended %devprof run sh -c './a kill; exit 3' 2>&1 | FileCheck %s --check-prefix=SHELL
+// RUN: %ended %devprof run ./a _exit 2>&1 | FileCheck %s --check-prefix=EXIT
+// RUN: %ended %devprof run --snapshot 20 ./a sleep kill 2>&1 | FileCheck %s --check-prefix=SNAPSHOT
+// KILL:          devprof: {{.*}}a was killed by SIGKILL: its counts are lost (--snapshot MS writes profiles while a program runs)
+// KILL-NEXT:     devprof: no counters were collected: see above
+// KILL-NEXT:     signal SIGKILL
+// SHELL:         devprof: {{.*}}a was killed, ended with _exit, or still runs: its counts are lost
+// SHELL:         exit 3
+// EXIT:          devprof: {{.*}}a was killed, ended with _exit, or still runs: its counts are lost
+// EXIT:          exit 0
+// SNAPSHOT:      devprof: 1 profile in devprof-[[#]]: 1 code object
+// SNAPSHOT-NEXT: devprof: {{.*}}a was killed by SIGKILL: the counts since its last profile are lost
+//
+// No GPU; a GPU of another architecture.
+// RUN: env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY %ended %devprof run ./a 2>&1 | FileCheck %s --check-prefix=NO-GPU
+// RUN: %hip_cxx %device_pgo %exact -O2 --no-offload-arch=gfx1100 --offload-arch=gfx90a %s -o other
+// RUN: %ended %devprof run ./other 2>&1 | FileCheck %s --check-prefix=OTHER
+// NO-GPU: devprof: no counters were collected: no AMD GPU found
+// NO-GPU: devprof: --model runs the program on a simulated GPU
+// OTHER:  devprof: no counters were collected: the instrumented device code is for gfx90a, the GPU is gfx1100: compile with --offload-arch=gfx1100
+//
+// The device code is in a library that an interpreter has opened.
+// RUN: %hip_cxx %device_pgo %exact -O2 -DLIBRARY -shared -fPIC %s -o libwork.so
+// RUN: %hip_cxx -O2 -DINTERPRETER -x c++ %s -o interpreter -ldl
+// RUN: %devprof run ./interpreter ./libwork.so 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// LIBRARY: devprof: next: devprof report libwork.so --profile devprof-[[#]]
+//
+// For PGO, the next command merges the host's profile, too: the compiler takes one file for both.
+// RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o pgo
+// RUN: %devprof run --profile both/%%p.profraw ./pgo 2>&1 | FileCheck %s --check-prefix=PGO
+// PGO: devprof: next: devprof merge both/gfx1100.[[PID:[0-9]+]].profraw both/[[PID]].profraw -o device.profdata
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef INTERPRETER
+#include <dlfcn.h>
+
+int main(int argc, char **argv) {
+    void *library = dlopen(argv[argc - 1], RTLD_NOW);
+    if (!library)
+        return puts(dlerror()), 1;
+    return ((int (*)())dlsym(library, "work"))();
+}
+#else
+#include "check.h"
+#include <signal.h>
+
+__global__ void kernel(int *out) { out[threadIdx.x] = threadIdx.x; }
+
+extern "C" int work() {
+    int *out;
+    if (hipMalloc((void **)&out, 64 * sizeof(int)) != hipSuccess)
+        return 1;
+    kernel<<<1, 64>>>(out);
+    return hipDeviceSynchronize() != hipSuccess;
+}
+
+#ifndef LIBRARY
+int main(int argc, char **argv) {
+    int failed = work();
+    for (int n = 1; n < argc; n++) {
+        if (!strcmp(argv[n], "kill"))
+            raise(SIGKILL);
+        if (!strcmp(argv[n], "_exit"))
+            _exit(0);
+        if (!strcmp(argv[n], "sleep"))
+            usleep(500 * 1000);
+    }
+    return failed;
+}
+#endif
+#endif

@@ -1,0 +1,364 @@
+//! The sections of the man pages that clap does not know: ENVIRONMENT, EXAMPLES and SEE ALSO.
+
+use clap_mangen::roff::{Roff, bold, roman};
+
+/// The sections of a page.
+pub struct Page {
+    /// The name of the page without the section number.
+    pub name: &'static str,
+    environment: &'static [Variables],
+    /// What each command does, and the command.
+    pub examples: &'static [(&'static str, &'static str)],
+    see_also: &'static [&'static str],
+}
+
+/// Environment variables, and their meanings.
+type Variables = &'static [(&'static str, &'static str)];
+
+/// Read by the runtime, in the program.
+pub const RUNTIME: Variables = &[
+    (
+        "LLVM_PROFILE_FILE",
+        "The name of the profiles, with LLVM's patterns (%p: process ID, %h: host name, %m: one file per code object for all processes, %b: build ID, %t: TMPDIR). The architecture is prepended to the name. Default: default.profraw",
+    ),
+    (
+        "LLVM_PROFILE_VERBOSE",
+        "If set, the runtime also prints what it did.",
+    ),
+    (
+        "DEVPROF_SYNC_MS",
+        "How long to wait for running kernels and for copies, in milliseconds. Default: 10000",
+    ),
+    (
+        "DEVPROF_SNAPSHOT_MS",
+        "Also write profiles at this interval, in milliseconds, so that _exit, SIGKILL or a crash loses only the counts since the last snapshot.",
+    ),
+    (
+        "DEVPROF_SIGNALS",
+        "0: do not write profiles when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process.",
+    ),
+    (
+        "DEVPROF_TRACE",
+        "Record every kernel dispatch in this file. Needs libdevprof.so.",
+    ),
+    (
+        "DEVPROF_TRACE_MARKERS",
+        "1: also record markers and ranges (roctx).",
+    ),
+    ("DEVPROF_TRACE_API", "1: also record all API calls of HIP."),
+    (
+        "DEVPROF_TRACE_COPIES",
+        "1: also record copies and fills of memory.",
+    ),
+    (
+        "DEVPROF_TRACE_STOPPED",
+        "1: do not record until the program calls devprof_trace_start or roctxProfilerResume.",
+    ),
+    (
+        "DEVPROF_TRACE_START_AFTER",
+        "Start the recording this many milliseconds after the initialization of HSA.",
+    ),
+    (
+        "DEVPROF_TRACE_DURATION",
+        "Stop the recording this many milliseconds after each start.",
+    ),
+    (
+        "DEVPROF_LOG",
+        "Append what was written and lost to this file, if it exists.",
+    ),
+    ("DEVPROF_DISABLE", "1: the runtime does nothing."),
+];
+
+/// Read by `devprof run`.
+pub const RUN: Variables = &[(
+    "DEVPROF_LIBRARY",
+    "The libdevprof.so to load, instead of the installed one.",
+)];
+
+/// Read by the commands that start LLVM's tools.
+const TOOLS: Variables = &[
+    ("PATH", "Where clang and LLVM's tools are searched first."),
+    (
+        "ROCM_PATH",
+        "A ROCm in which clang and LLVM's tools are searched, too, before /opt/rocm* and /usr/lib/llvm-*.",
+    ),
+];
+
+/// Read by every command.
+const COMMON: Variables = &[(
+    "NO_COLOR",
+    "If set and not empty, --color=auto does not color anything.",
+)];
+
+pub const PAGES: [Page; 11] = [
+    Page {
+        name: "devprof",
+        environment: &[RUNTIME, RUN, TOOLS, COMMON],
+        examples: &[
+            (
+                "Compile a program with coverage, run it, and see which lines ran on the GPU:",
+                "clang++ -x hip a.hip $(devprof flags --coverage) -o a\ndevprof run ./a\ndevprof report a --profile devprof-1",
+            ),
+            (
+                "Find out what is missing on this machine:",
+                "devprof doctor",
+            ),
+        ],
+        see_also: &[
+            "devprof-run(1)",
+            "devprof-flags(1)",
+            "devprof-inspect(1)",
+            "devprof-extract(1)",
+            "devprof-merge(1)",
+            "devprof-report(1)",
+            "devprof-stats(1)",
+            "devprof-export(1)",
+            "devprof-doctor(1)",
+            "devprof-demo(1)",
+            "clang(1)",
+            "llvm-profdata(1)",
+            "llvm-cov(1)",
+        ],
+    },
+    Page {
+        name: "devprof-run",
+        environment: &[RUN, RUNTIME, COMMON],
+        examples: &[
+            (
+                "Write the profiles to a new directory (devprof-1, devprof-2, …):",
+                "devprof run ./a --option-of-a",
+            ),
+            (
+                "One profile per process, and a trace with copies, on a simulated GPU:",
+                "devprof run --model --profile 'out/%p.profraw' --trace a.trace --trace-copies ./a",
+            ),
+            (
+                "Keep most counts of a program that crashes:",
+                "devprof run --snapshot 1000 ./a",
+            ),
+        ],
+        see_also: &[
+            "devprof(1)",
+            "devprof-flags(1)",
+            "devprof-report(1)",
+            "devprof-stats(1)",
+        ],
+    },
+    Page {
+        name: "devprof-flags",
+        environment: &[TOOLS, COMMON],
+        examples: &[
+            (
+                "Compile and link in one step:",
+                "clang++ -x hip a.hip $(devprof flags --coverage) -o a",
+            ),
+            (
+                "Compile and link separately, with another compiler, for a GPU that is not in this machine:",
+                "clang++-23 -x hip -c a.hip $(devprof flags --coverage --compile --arch gfx1100 --clang clang++-23)\nclang++-23 a.o $(devprof flags --coverage --link --arch gfx1100 --clang clang++-23) -o a",
+            ),
+            (
+                "Optimize with a profile:",
+                "clang++ -x hip -O2 a.hip $(devprof flags --pgo-use a.profdata) -o a",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-run(1)", "clang(1)"],
+    },
+    Page {
+        name: "devprof-inspect",
+        environment: &[COMMON],
+        examples: &[
+            (
+                "Is this program instrumented, and for which GPUs?",
+                "devprof inspect a",
+            ),
+            (
+                "The registers of each kernel in a library, as JSON:",
+                "devprof inspect --kernels --json libkernels.so",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-extract(1)", "llvm-readelf(1)"],
+    },
+    Page {
+        name: "devprof-extract",
+        environment: &[COMMON],
+        examples: &[(
+            "Write the code objects for one GPU to the directory objects:",
+            "devprof extract libkernels.so --target gfx1100 -o objects",
+        )],
+        see_also: &["devprof(1)", "devprof-inspect(1)", "llvm-objdump(1)"],
+    },
+    Page {
+        name: "devprof-merge",
+        environment: &[TOOLS, COMMON],
+        examples: &[
+            (
+                "Merge all profiles in a directory:",
+                "devprof merge devprof-1 -o a.profdata",
+            ),
+            (
+                "One merged profile per architecture, from the files of several runs:",
+                "devprof merge 'run-*/*.profraw' --by-arch -o profiles",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-report(1)", "llvm-profdata(1)"],
+    },
+    Page {
+        name: "devprof-report",
+        environment: &[TOOLS, COMMON],
+        examples: &[
+            (
+                "Print the coverage of kernels and files:",
+                "devprof report a --profile devprof-1",
+            ),
+            (
+                "HTML pages with the kernels' times:",
+                "devprof report a --profile devprof-1 --trace a.trace --format html -o pages",
+            ),
+        ],
+        see_also: &[
+            "devprof(1)",
+            "devprof-run(1)",
+            "devprof-merge(1)",
+            "llvm-cov(1)",
+            "genhtml(1)",
+        ],
+    },
+    Page {
+        name: "devprof-stats",
+        environment: &[COMMON],
+        examples: &[
+            (
+                "The ten kernels with the longest total times, and gaps between kernels:",
+                "devprof stats a.trace --top 10 --gaps",
+            ),
+            (
+                "API calls and copies as JSON:",
+                "devprof stats a.trace --api --copies --json",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-run(1)", "devprof-export(1)"],
+    },
+    Page {
+        name: "devprof-export",
+        environment: &[COMMON],
+        examples: &[
+            ("For Perfetto (writes a.pftrace):", "devprof export a.trace"),
+            (
+                "As JSON lines, one object per record:",
+                "devprof export a.trace -o a.jsonl",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-run(1)", "devprof-stats(1)"],
+    },
+    Page {
+        name: "devprof-doctor",
+        environment: &[RUNTIME, TOOLS, COMMON],
+        examples: &[
+            ("Check this machine:", "devprof doctor"),
+            (
+                "Also check how a program was compiled, for a script:",
+                "devprof doctor --json a",
+            ),
+        ],
+        see_also: &["devprof(1)", "devprof-flags(1)", "devprof-inspect(1)"],
+    },
+    Page {
+        name: "devprof-demo",
+        environment: &[COMMON],
+        examples: &[(
+            "Run on two simulated GPUs, and keep the profiles in the directory demo:",
+            "devprof demo -o demo",
+        )],
+        see_also: &["devprof(1)", "devprof-run(1)"],
+    },
+];
+
+impl Page {
+    /// The sections as a part of a man page.
+    pub fn roff(&self) -> String {
+        let mut roff = Roff::default();
+        roff.control("SH", ["ENVIRONMENT"]);
+        for (name, meaning) in self.environment.iter().copied().flatten() {
+            roff.control("TP", []);
+            roff.text([bold(*name)]);
+            roff.text([roman(*meaning)]);
+        }
+        roff.control("SH", ["EXAMPLES"]);
+        for (what, commands) in self.examples {
+            roff.control("PP", []);
+            roff.text([roman(*what)]);
+            // No filling and indented: one command per line.
+            roff.control("RS", ["4"]);
+            roff.control("nf", []);
+            for command in commands.lines() {
+                roff.text([roman(command)]);
+            }
+            roff.control("fi", []);
+            roff.control("RE", []);
+        }
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text([roman(self.see_also.join(", "))]);
+        // Without the definition of the apostrophe, which the page already has.
+        let text = roff.render();
+        let start = text.find(".SH").unwrap_or_default();
+        text[start..].to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cli;
+    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_command_has_a_page() {
+        let commands = Cli::command();
+        let mut expected: Vec<String> = commands
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(|command| format!("devprof-{}", command.get_name()))
+            .collect();
+        expected.insert(0, "devprof".to_owned());
+        assert_eq!(PAGES.map(|page| page.name).to_vec(), expected);
+        let names: BTreeSet<String> = expected.iter().map(|name| format!("{name}(1)")).collect();
+        for page in PAGES {
+            for other in page.see_also {
+                assert!(!other.starts_with("devprof") || names.contains(*other));
+            }
+        }
+    }
+
+    #[test]
+    fn the_examples_are_valid_command_lines() {
+        for page in PAGES {
+            assert!(!page.examples.is_empty());
+            for (_, commands) in page.examples {
+                assert!(commands.contains("devprof "), "{commands}");
+                for part in commands.split(['\n', '(', ')']) {
+                    if part.starts_with("devprof ") {
+                        let words = part.split(' ').map(|word| word.trim_matches('\''));
+                        let result = Cli::command().try_get_matches_from(words);
+                        assert!(result.is_ok(), "{part}: {}", result.unwrap_err());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The variables in the table of README.md.
+    #[test]
+    fn the_environment_is_that_of_the_readme() {
+        let readme = include_str!("../../../../README.md");
+        let (_, section) = readme.split_once("## Environment variables").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let cells = section.lines().filter_map(|line| line.split('|').nth(1));
+        let documented: BTreeSet<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let listed = [RUNTIME, RUN].concat();
+        let listed: BTreeSet<&str> = listed.iter().map(|(name, _)| *name).collect();
+        assert_eq!(listed, documented);
+    }
+}

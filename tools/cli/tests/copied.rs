@@ -1,0 +1,103 @@
+//! A copy of the program, and an installation that is not complete, name no command that needs a checkout.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Command lines that need other files of devprof, and their exit statuses.
+const COMMANDS: [(&[&str], i32); 5] = [
+    (&["demo"], 1),
+    (&["run", "true"], 1),
+    (&["run", "--library", "lib.so", "--model", "true"], 1),
+    (&["flags", "--coverage", "--clang", "./clang++"], 1),
+    (&["doctor"], 3),
+];
+
+/// A clang that instruments device code and has no device side of the profile runtime.
+const CLANG: &str = r#"#!/bin/sh
+case "$*" in
+*--version*) echo 'clang version 22.1.8' ;;
+*-print-resource-dir*) echo /nonexistent ;;
+*-emit-llvm*) echo '@__llvm_profile_raw_version = weak_odr constant i64 72057594037927946' ;;
+esac
+"#;
+
+fn devprof(program: &Path, arguments: &[&str]) -> Output {
+    let dir = program.parent().unwrap();
+    Command::new(program)
+        .args(arguments)
+        .current_dir(dir)
+        .env_remove("DEVPROF_LIBRARY")
+        .env("LD_PRELOAD", "./libdevprof.so")
+        .env(
+            "PATH",
+            std::env::join_paths([dir, Path::new("/usr/bin"), Path::new("/bin")]).unwrap(),
+        )
+        .output()
+        .unwrap()
+}
+
+fn check(name: &str, is_installation: bool) {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&root);
+    let dir = root.join("bin");
+    fs::create_dir_all(&dir).unwrap();
+    if is_installation {
+        fs::create_dir_all(root.join("lib/devprof")).unwrap();
+    }
+    let program = dir.join("devprof");
+    fs::copy(env!("CARGO_BIN_EXE_devprof"), &program).unwrap();
+    fs::write(dir.join("lib.so"), "").unwrap();
+    let remedy = match is_installation {
+        true => "install devprof again",
+        false => "run the devprof of an installation",
+    };
+    let write_clang = Command::new("sh")
+        .args([
+            "-c",
+            "printf %s \"$1\" > clang++ && chmod +x clang++",
+            "sh",
+            CLANG,
+        ])
+        .current_dir(&dir)
+        .status();
+    assert!(write_clang.unwrap().success());
+    for (arguments, status) in COMMANDS {
+        let output = devprof(&program, arguments);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+        assert!(text.contains(remedy), "{arguments:?}: {text}");
+        for word in ["cargo", "checkout", "tools/"] {
+            assert!(
+                !text.contains(word),
+                "{arguments:?} mentions {word}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_copy_names_the_installation() {
+    check("copied", false);
+}
+
+#[test]
+fn an_incomplete_installation_is_installed_again() {
+    check("incomplete", true);
+}
+
+#[test]
+fn the_help_names_no_checkout() {
+    let program = Path::new(env!("CARGO_BIN_EXE_devprof"));
+    for verb in [
+        "run", "flags", "inspect", "extract", "merge", "report", "stats", "export", "doctor",
+        "demo",
+    ] {
+        let output = devprof(program, &["help", verb]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("Usage: devprof"), "{verb}: {text}");
+        for word in ["cargo", "checkout", "tools/"] {
+            assert!(!text.contains(word), "{verb} mentions {word}: {text}");
+        }
+    }
+}
