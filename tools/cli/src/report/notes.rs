@@ -84,12 +84,12 @@ impl Notes {
         }
     }
 
-    /// Adds a warning if nothing ran, perhaps because the profile is of another program.
+    /// Adds a warning if nothing ran.
     pub fn not_run(&mut self, column: &ColumnData) {
         let not_run = column.functions.iter().all(|function| function.count == 0);
         if column.ran && not_run && !column.functions.is_empty() {
             let text = format!(
-                "According to its profile, nothing ran on {}: no kernel of these binaries was launched, or the profile is of other binaries.",
+                "According to its profile, nothing ran on {}: no kernel of these binaries was launched.",
                 column.name
             );
             self.warning(text);
