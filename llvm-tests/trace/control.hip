@@ -113,7 +113,8 @@ static int switches() {
 }
 
 static void threads(int *out) {
-    static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    // Otherwise the launching threads can keep the writer out until they end.
+    static pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
     static bool is_on = true, is_done = false;
     static int launched[2];
     std::vector<std::thread> threads;
