@@ -1,6 +1,7 @@
 //! The report as HTML pages, which need no server, network or fonts. Tables can be sorted if scripts are enabled. maud
 //! escapes all text that comes from files and programs.
 
+mod origin;
 mod source_page;
 mod widgets;
 
@@ -10,11 +11,12 @@ use super::{paths, text};
 use crate::console::Severity;
 use crate::readable;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use origin::Origin;
 use std::io;
 use std::path::Path;
 use widgets::{
-    calls, card, count, footer, grouped, head, location, longest, notes, number, ratio, table,
-    time, totals,
+    calls, card, count, footer, function_name, grouped, head, location, longest, notes, number,
+    ratio, table, time, totals,
 };
 
 const STYLE: &str = include_str!("html/style.css");
@@ -30,7 +32,8 @@ enum Depth {
 
 /// Writes all pages to a directory. The first page is `index.html`.
 pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
-    let pages = Pages { report };
+    let origin = Origin::find();
+    let pages = Pages { report, origin };
     std::fs::write(dir.join("index.html"), pages.index().into_string())?;
     std::fs::write(dir.join("functions.html"), pages.functions().into_string())?;
     std::fs::create_dir(dir.join("files"))?;
@@ -60,6 +63,7 @@ fn page_name(index: usize, path: &str) -> String {
 
 struct Pages<'a> {
     report: &'a Report,
+    origin: Origin,
 }
 
 impl Pages<'_> {
@@ -161,7 +165,7 @@ impl Pages<'_> {
                 h2 { "Files" }
                 (self.files())
             }
-            (footer())
+            (footer(&self.origin))
         };
         self.page(Depth::Top, &title, body)
     }
@@ -223,10 +227,8 @@ impl Pages<'_> {
                             @for function in &baseline.functions {
                                 tr {
                                     th scope="row" {
-                                        @match page(&function.path) {
-                                            Some(page) => a href=(format!("{page}#L{}", function.line)) { code { (function.name) } },
-                                            None => code { (function.name) },
-                                        }
+                                        @let page = page(&function.path).map(|page| format!("{page}#L{}", function.line));
+                                        (function_name(&function.name, page.as_deref()))
                                         @if function.kernel { " " span.tag { "kernel" } }
                                     }
                                     td { (function.change.text()) }
@@ -295,7 +297,7 @@ impl Pages<'_> {
             .map(|function| &self.report.functions[function])
         {
             Some(function) => self.function_link(Depth::Top, function),
-            None => html! { code { (kernel.name) } },
+            None => function_name(&kernel.name, None),
         }
     }
 
@@ -305,7 +307,7 @@ impl Pages<'_> {
             Depth::Top => page,
             Depth::Files => page.trim_start_matches("files/").to_owned(),
         };
-        html! { a href=(format!("{page}#L{}", function.line)) { code { (function.name) } } }
+        function_name(&function.name, Some(&format!("{page}#L{}", function.line)))
     }
 
     fn kernels(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
@@ -445,7 +447,7 @@ impl Pages<'_> {
                     }
                 }
             }))
-            (footer())
+            (footer(&self.origin))
         };
         self.page(Depth::Top, "Functions", body)
     }

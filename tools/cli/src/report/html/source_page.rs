@@ -74,7 +74,7 @@ impl Pages<'_> {
                 }
             }
             (view.source())
-            (footer())
+            (footer(&self.origin))
         };
         self.page(Depth::Files, &format!("{name} – coverage"), body)
     }

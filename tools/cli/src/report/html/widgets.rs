@@ -1,5 +1,6 @@
 //! Parts that several pages have.
 
+use super::origin::Origin;
 use crate::console::Severity;
 use crate::readable;
 use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
@@ -152,13 +153,66 @@ pub fn grouped(n: u64) -> String {
     readable::grouped(n.into(), '\u{202f}')
 }
 
-pub fn footer() -> Markup {
-    html! { footer { "Made by devprof " (env!("CARGO_PKG_VERSION")) "." } }
+/// The longest name that is shown whole, in characters.
+const WHOLE: usize = 100;
+/// What is shown of longer names: characters of the beginning and the end. The end has the arguments of templates and the
+/// parameters, which tell instances apart.
+const BEGIN: usize = 60;
+const END: usize = 30;
+
+/// The name of a function, a link if `page` is given. A long one is shortened, and shown whole on demand.
+pub fn function_name(name: &str, page: Option<&str>) -> Markup {
+    let link = |text: &str| {
+        html! {
+            @match page {
+                Some(page) => a href=(page) { code { (text) } },
+                None => code { (text) },
+            }
+        }
+    };
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= WHOLE {
+        return link(name);
+    }
+    let begin: String = characters[..BEGIN].iter().collect();
+    let end: String = characters[characters.len() - END..].iter().collect();
+    html! {
+        (link(&format!("{begin} … {end}")))
+        " "
+        details.whole { summary { "full name" } code { (name) } }
+    }
+}
+
+pub fn footer(origin: &Origin) -> Markup {
+    html! {
+        footer {
+            "Made by devprof " (env!("CARGO_PKG_VERSION")) " on " (origin.time)
+            @if let Some(commit) = &origin.commit { ", at commit " code { (commit) } }
+            ", with " code { (origin.command) }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{function_name, grouped};
+
+    #[test]
+    fn long_names_are_shortened() {
+        let short = function_name("f<int>(int)", Some("p.html")).into_string();
+        assert_eq!(
+            short,
+            r#"<a href="p.html"><code>f&lt;int&gt;(int)</code></a>"#
+        );
+        let name = format!("é{}end", "x".repeat(200));
+        let long = function_name(&name, None).into_string();
+        let shown = format!("<code>é{} … {}end</code>", "x".repeat(59), "x".repeat(27));
+        assert!(long.starts_with(&shown), "{long}");
+        assert!(
+            long.ends_with(&format!("<code>{name}</code></details>")),
+            "{long}"
+        );
+    }
 
     #[test]
     fn digits_are_grouped() {
