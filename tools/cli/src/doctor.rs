@@ -33,7 +33,7 @@ pub struct Options {
 #[serde(rename_all = "snake_case")]
 enum State {
     /// No problem.
-    Good,
+    Ok,
     /// Something may not work as expected, or a component is missing that only some programs need.
     Warning,
     /// A required component is missing.
@@ -47,15 +47,15 @@ struct Finding {
     state: State,
     what: String,
     /// How to fix the problem: a command, in most cases.
-    #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
 impl Finding {
-    fn good(topic: &'static str, what: impl Into<String>) -> Finding {
+    fn ok(topic: &'static str, what: impl Into<String>) -> Finding {
         Finding {
             topic,
-            state: State::Good,
+            state: State::Ok,
             what: what.into(),
             fix: None,
         }
@@ -65,7 +65,7 @@ impl Finding {
         Finding {
             state: State::Warning,
             fix: Some(fix.into()),
-            ..Finding::good(topic, what)
+            ..Finding::ok(topic, what)
         }
     }
 
@@ -128,7 +128,7 @@ fn list(report: &Report, colored: bool) -> String {
             let _ = writeln!(text, "{}", Paint::Heading.on(colored, topic));
         }
         let (paint, state) = match finding.state {
-            State::Good => (Paint::Good, "good   "),
+            State::Ok => (Paint::Good, "ok     "),
             State::Warning => (Paint::Warning, "warning"),
             State::Missing => (Paint::Error, "missing"),
         };

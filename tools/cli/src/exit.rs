@@ -7,8 +7,8 @@ use std::io;
 pub const HELP: &str = "\
 Exit status:
   0  success
-  1  failure: there is no result
-  2  usage error: the command line is not valid
+  1  error: there is no output
+  2  the command line is not valid
   3  finished, but some of the input was skipped or lost; see stderr
   4  `devprof report`: the coverage is below a --fail-under-… threshold
 

@@ -102,17 +102,17 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
             "compile it with $(devprof flags --coverage)",
         ),
         (Sampling::Yes, None) => (
-            State::Good,
+            State::Ok,
             "one block in eight is counted: for PGO".to_owned(),
             None,
         ),
         (_, Some(_)) => (
-            State::Good,
+            State::Ok,
             "every block is counted, with a coverage mapping".to_owned(),
             None,
         ),
         (_, None) => (
-            State::Good,
+            State::Ok,
             "instrumented without a coverage mapping: for PGO".to_owned(),
             None,
         ),

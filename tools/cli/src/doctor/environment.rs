@@ -14,16 +14,13 @@ pub fn check(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<Finding> {
         if let Some(value) = variable(name) {
             let set = format!("{name}={}", value.display());
             findings.push(match read(&value) {
-                Ok(meaning) => Finding::good(TOPIC, format!("{set}: {meaning}")),
+                Ok(meaning) => Finding::ok(TOPIC, format!("{set}: {meaning}")),
                 Err((what, fix)) => Finding::warning(TOPIC, format!("{set}: {what}"), fix),
             });
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::good(
-            TOPIC,
-            "no variable that devprof reads is set",
-        ));
+        findings.push(Finding::ok(TOPIC, "no variable that devprof reads is set"));
     }
     findings
 }
@@ -227,13 +224,13 @@ mod tests {
             (
                 "LLVM_PROFILE_FILE",
                 "out/%p.profraw",
-                State::Good,
+                State::Ok,
                 "out/GPU.%p.profraw",
             ),
             (
                 "LLVM_PROFILE_FILE",
                 "a-%4m.profraw",
-                State::Good,
+                State::Ok,
                 "to GPU.a-%4m.profraw",
             ),
             (
@@ -249,20 +246,20 @@ mod tests {
                 "ignored for GPUs",
             ),
             ("DEVPROF_DISABLE", "1", State::Warning, "does nothing"),
-            ("DEVPROF_DISABLE", "yes", State::Good, "only the value 1"),
-            ("DEVPROF_SYNC_MS", "0", State::Good, "0 ms"),
+            ("DEVPROF_DISABLE", "yes", State::Ok, "only the value 1"),
+            ("DEVPROF_SYNC_MS", "0", State::Ok, "0 ms"),
             ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 is used"),
             ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
-            ("DEVPROF_TRACE_API", "1", State::Good, "all API calls"),
-            ("DEVPROF_TRACE_COPIES", "0", State::Good, "no effect"),
+            ("DEVPROF_TRACE_API", "1", State::Ok, "all API calls"),
+            ("DEVPROF_TRACE_COPIES", "0", State::Ok, "no effect"),
             (
                 "DEVPROF_TRACE_MARKERS",
                 "yes",
                 State::Warning,
                 "the value 1",
             ),
-            ("DEVPROF_TRACE_STOPPED", "1", State::Good, "begins stopped"),
-            ("DEVPROF_TRACE_START_AFTER", "0", State::Good, "0 ms"),
+            ("DEVPROF_TRACE_STOPPED", "1", State::Ok, "begins stopped"),
+            ("DEVPROF_TRACE_START_AFTER", "0", State::Ok, "0 ms"),
             (
                 "DEVPROF_TRACE_DURATION",
                 "0",
@@ -278,7 +275,7 @@ mod tests {
             (
                 "HSA_TOOLS_LIB",
                 "librocprofiler.so",
-                State::Good,
+                State::Ok,
                 "other libraries",
             ),
             (
@@ -290,13 +287,13 @@ mod tests {
             (
                 "HSA_TOOLS_ROCPROFILER_V1_TOOLS",
                 "10",
-                State::Good,
+                State::Ok,
                 "ROCr loads devprof",
             ),
             (
                 "PATH",
                 "/bin",
-                State::Good,
+                State::Ok,
                 "no variable that devprof reads is set",
             ),
         ];

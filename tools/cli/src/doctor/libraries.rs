@@ -44,7 +44,7 @@ pub fn check() -> Vec<Finding> {
     ];
     for (component, purpose) in components {
         findings.push(match component.find() {
-            Ok(path) => Finding::good("devprof", format!("{}, {purpose}", path.display())),
+            Ok(path) => Finding::ok("devprof", format!("{}, {purpose}", path.display())),
             Err(error) => Finding::missing("devprof", format!("{error:#}"), component.remedy()),
         });
     }
@@ -58,7 +58,7 @@ impl Library {
             name.as_bytes().starts_with(self.name.as_bytes())
         };
         if let Some(path) = known.iter().find(is_own) {
-            return Finding::good(self.topic, described(path));
+            return Finding::ok(self.topic, described(path));
         }
         let elsewhere: Vec<PathBuf> = rocm_library_dirs()
             .iter()

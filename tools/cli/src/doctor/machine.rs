@@ -18,7 +18,7 @@ pub fn check() -> Vec<Finding> {
     let gpus = counted(gpus::all());
     if let Some(library) = std::env::var_os("HSA_MODEL_LIB").filter(|library| !library.is_empty()) {
         return vec![match Path::new(&library).is_file() {
-            true => Finding::good(
+            true => Finding::ok(
                 TOPIC,
                 format!("the GPU model {}: {gpus}", library.display()),
             ),
@@ -50,7 +50,7 @@ pub fn check() -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     findings.push(match gpus.is_empty() {
-        false => Finding::good(TOPIC, gpus),
+        false => Finding::ok(TOPIC, gpus),
         true => Finding::missing(
             TOPIC,
             format!("{KFD} exists, but its driver lists no GPU"),
@@ -67,7 +67,7 @@ pub fn check() -> Vec<Finding> {
         .map(|path| path.display().to_string())
         .collect();
     findings.push(match denied.is_empty() {
-        true => Finding::good(TOPIC, format!("this user can access {KFD} and {DRI}")),
+        true => Finding::ok(TOPIC, format!("this user can access {KFD} and {DRI}")),
         false => Finding::missing(
             TOPIC,
             format!("this user cannot read and write {}", denied.join(", ")),

@@ -23,9 +23,7 @@ pub fn check(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
                 _ => Ok(String::new()),
             };
             findings.push(match reads {
-                Ok(reads) => {
-                    Finding::good(TOOLS, format!("{name} {}{reads} ({path})", tool.version))
-                }
+                Ok(reads) => Finding::ok(TOOLS, format!("{name} {}{reads} ({path})", tool.version)),
                 Err(why) => Finding::warning(
                     TOOLS,
                     format!("{name} {} ({path}): {why}", tool.version),
@@ -96,7 +94,7 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
         }
         false => "",
     };
-    let mut findings = vec![Finding::good(
+    let mut findings = vec![Finding::ok(
         CLANG,
         format!(
             "{} ({}), makes raw profiles of version {}{sampling}",
@@ -107,9 +105,9 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
     )];
     let own = clang.device_runtime()?;
     findings.push(if own.exists() {
-        Finding::good(CLANG, format!("its device runtime {}", own.display()))
+        Finding::ok(CLANG, format!("its device runtime {}", own.display()))
     } else if let Ok(path) = Component::DeviceRuntime(clang.major).find() {
-        Finding::good(
+        Finding::ok(
             CLANG,
             format!(
                 "devprof's device runtime for it, {}, which `devprof flags` links",
