@@ -11,4 +11,17 @@ class SplitTest(lit.formats.ShTest):
         with open(test.getSourcePath()) as file:
             has_parts = re.search(r"(?m)^(#|//)--- ", file.read())
         self.preamble_commands = ["rm -rf %t", "split-file %s %t" if has_parts else "mkdir %t", "cd %t"]
-        return super().execute(test, lit_config)
+        result = super().execute(test, lit_config)
+        if result.code.isFailure:
+            result.output = from_last_step(result.output)
+        return result
+
+
+def from_last_step(output):
+    """The output without the RUN lines that succeeded before the one that failed, of which there can be dozens."""
+    steps = list(re.finditer(r"(?m)^# RUN: at line \d+$", output))
+    start = output.find("# preamble command line")
+    if not steps or start < 0:
+        return output
+    note = f"# left out: the preamble and {len(steps) - 1} RUN lines that succeeded\n"
+    return output[:start] + note + output[steps[-1].start() :]
