@@ -2,8 +2,8 @@
 //! Specification, and AMD's vendor packets.
 //!
 //! A kernel without the barrier bit starts while the kernel in front of it is still running, if that one has run for a
-//! while ([`OVERLAP_DELAY`]) and a spare thread has started. Any other packet starts when the kernels in front of it
-//! are complete, as if it had the barrier bit.
+//! while ([`OVERLAP_DELAY`]). Any other packet starts when the kernels in front of it are complete, as if it had the
+//! barrier bit.
 //!
 //! Each queue has its own thread, which polls for more packets for a while after the last one. Then the thread sleeps,
 //! and one common thread polls the write indexes of all sleeping queues. So an idle queue costs almost nothing. If a
@@ -11,20 +11,20 @@
 //! kernel.
 
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Release,
 };
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::clock::clock_ticks;
 use crate::dispatch::{self, Descriptor, Gpu, Packet};
 use crate::fault::Fault;
 use crate::memory::View;
-use crate::thread::{self, lock};
+use crate::thread::{self, Thread, lock};
 
 /// Where a queue is in memory. All addresses are GPU virtual addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub enum Error {
     },
 }
 
-const THREAD_NAME: &str = "gpu-model queue";
+const THREAD_NAME: &CStr = c"gpu-model queue";
 
 struct Shared {
     gpu: Arc<Gpu>,
@@ -101,7 +101,7 @@ struct Shared {
     /// The number of running kernels whose threads do not process the queue any more.
     overlapped: AtomicUsize,
     /// The queue's threads.
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<Thread>>,
 }
 
 /// A queue whose packets are being processed. Dropping it stops the processing, even in the middle of a kernel.
@@ -139,9 +139,7 @@ impl Drop for Queue {
         self.ring();
         // A thread that ends may have started another one.
         while let Some(thread) = self.shared.take_thread() {
-            if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
-                unreachable!("a panic in a thread of the model ends the process");
-            }
+            thread.join();
         }
     }
 }
@@ -158,13 +156,13 @@ impl Shared {
         }
     }
 
-    fn add_thread(&self, thread: JoinHandle<()>) {
+    fn add_thread(&self, thread: Thread) {
         let mut threads = lock(&self.threads);
-        threads.retain(|thread| !thread.is_finished());
+        threads.retain(|thread| !thread.has_ended());
         threads.push(thread);
     }
 
-    fn take_thread(&self) -> Option<JoinHandle<()>> {
+    fn take_thread(&self) -> Option<Thread> {
         lock(&self.threads).pop()
     }
 
@@ -229,7 +227,7 @@ impl Watcher {
     fn start(&'static self) -> bool {
         let mut started = lock(&self.started);
         if !*started {
-            *started = thread::spawn("gpu-model watch", || self.watch()).is_ok();
+            *started = thread::spawn(c"gpu-model watch", || self.watch()).is_ok();
         }
         *started
     }
@@ -502,7 +500,7 @@ impl Processor {
     }
 
     /// While the kernel with the descriptor at `kernel`, of the packet at `address`, is running: if the next packet is a
-    /// kernel without the barrier bit, another thread takes over the queue, if one has started. Returns whether it does.
+    /// kernel without the barrier bit, another thread takes over the queue. Returns whether it does.
     /// A kernel that reads its packet keeps the slot, so it does not overlap with the next one.
     fn hand_over(&mut self, address: u64, kernel: u64) -> Result<bool, Failure> {
         let info = self.shared.info;
@@ -520,14 +518,12 @@ impl Processor {
         if descriptor.map_or(true, |descriptor| descriptor.reads_packet()) {
             return Ok(false);
         }
-        let Some(thread) = thread::optional() else {
-            return Ok(false);
-        };
         self.consume(address)?;
         self.shared.overlapped.fetch_add(1, AcqRel);
         let processed = self.shared.clone();
-        self.shared
-            .add_thread(thread.run(THREAD_NAME, move || processed.process(Some(next))));
+        let thread = thread::spawn(THREAD_NAME, move || processed.process(Some(next)))
+            .map_err(|error| Failure::Other(format!("cannot start a thread: {error}")))?;
+        self.shared.add_thread(thread);
         Ok(true)
     }
 

@@ -51,7 +51,6 @@ impl Gpu {
 
     /// A dispatch uses at most `threads` threads, including the caller's.
     pub fn with_threads(memory: Arc<Memory>, threads: usize) -> Gpu {
-        thread::prepare();
         Gpu {
             memory,
             pool: Arc::default(),
@@ -124,7 +123,7 @@ impl Gpu {
         while jobs.helpers < self.max_helpers {
             let (pool, memory) = (self.pool.clone(), self.memory.clone());
             // Not an error: the dispatch takes longer with fewer helpers.
-            if thread::spawn("gpu-model help", move || help(&pool, memory)).is_err() {
+            if thread::spawn(c"gpu-model help", move || help(&pool, memory)).is_err() {
                 break;
             }
             jobs.helpers += 1;
