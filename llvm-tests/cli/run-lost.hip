@@ -32,6 +32,21 @@
 // RUN: %devprof run ./interpreter ./libwork.so 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // LIBRARY: devprof: next: devprof report libwork.so --profile devprof-[[#]]
 //
+// A report finds the binaries in the log of the run, also if the profiles were moved.
+// RUN: %devprof run --profile logged/ ./interpreter ./libwork.so && mv logged moved
+// RUN: %devprof report --profile moved | FileCheck %s --check-prefix=LOGGED
+// RUN: %devprof report --profile 'moved/*.profraw' | FileCheck %s --check-prefix=LOGGED
+// RUN: rm moved/1.runlog && %ended %devprof report --profile moved 2>&1 | FileCheck %s --check-prefix=NO-LOG
+// LOGGED: 100 %{{.*}}kernel(int*)
+// NO-LOG: name the binaries that ran; they can be left out only if `devprof run` has saved its log
+// NO-LOG: exit 2
+//
+// LLVM's own collector is in the program, and devprof is not loaded.
+// RUN: %hip_cxx %pgo %exact -O2 %s -o llvms
+// RUN: %devprof run env -u HSA_TOOLS_LIB LD_PRELOAD=%{preloaded} ./llvms 2>&1 | FileCheck %s --check-prefix=LLVMS
+// LLVMS: devprof: no counters were collected: no device code was loaded (1 process ran)
+// LLVMS: devprof: LLVM's own collector, which is in the program, wrote devprof-[[#]]/gfx1100.{{.*}}.profraw; `devprof report` reads this as well
+//
 // For PGO, the next command merges the host's profile, too: the compiler takes one file for both.
 // RUN: %hip_cxx -fprofile-generate %exact -O2 %s -o pgo
 // RUN: %devprof run --profile both/%%p.profraw ./pgo 2>&1 | FileCheck %s --check-prefix=PGO

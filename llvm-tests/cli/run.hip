@@ -113,7 +113,7 @@
 // LLVM's own collector writes the same counts to files with other names. They are removed from a directory that was
 // created for the run, and reported in other directories.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o both && %devprof run ./both 2>&1 | FileCheck %s --check-prefix=BOTH
-// RUN: ls devprof-7 | count 2 && %counts devprof-7/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
+// RUN: ls devprof-7/*.profraw | count 2 && %counts devprof-7/gfx1100.*.profraw | FileCheck %s --check-prefix=COUNTS
 // RUN: mkdir old && %devprof run --profile old/%%m.profraw ./both 2>&1 | FileCheck %s --check-prefix=OLD-DIRECTORY
 // BOTH-NOT: duplicates
 // BOTH: devprof: 1 profile in devprof-7

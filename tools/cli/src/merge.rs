@@ -286,6 +286,19 @@ pub fn merge(
     })
 }
 
+/// The directories of the profiles that these arguments name.
+///
+/// # Errors
+/// A list (`@FILE`) cannot be read.
+pub fn directories(arguments: &[PathBuf]) -> Result<BTreeSet<PathBuf>> {
+    let files = paths::expand(arguments)?.files;
+    let directory = |file: PathBuf| match file.parent() {
+        Some(dir) if dir != Path::new("") => dir.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    Ok(files.into_iter().map(directory).collect())
+}
+
 /// Leaves out profiles of LLVM's runtime that duplicate devprof's. Returns a warning if there are any.
 fn leave_out_duplicates(found: &mut Found) -> Option<Diagnostic> {
     let duplicates = llvm_duplicates::find(&found.files);

@@ -32,6 +32,7 @@ mod trace;
 use crate::exit::{Outcome, usage};
 use crate::merge::{self, Arch};
 use crate::names::Naming;
+use crate::run::saved_log;
 use crate::{Console, llvm, outfile, progress};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -43,16 +44,17 @@ use model::Report;
 use notes::Notes;
 use objects::{Object, Objects};
 use source::Finder;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[group(skip)]
 // Binaries first, as in the examples of the documents.
-#[command(override_usage = "devprof report [OPTIONS] <BINARY>... --profile <FILE>...")]
+#[command(override_usage = "devprof report [OPTIONS] [BINARY]... --profile <FILE>...")]
 pub struct Options {
     /// The programs, libraries or code objects that ran, compiled with the flags of `devprof flags --coverage`
-    #[arg(required = true, value_name = "BINARY")]
+    #[arg(value_name = "BINARY")]
     binaries: Vec<PathBuf>,
     /// Their profiles: raw (.profraw), merged (.profdata), a directory of raw ones, or a pattern (*, ?, [a-z], **) of files or directories; can be repeated
     ///
@@ -166,10 +168,11 @@ fn path_map(text: &str) -> Result<(String, String), String> {
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let target = target(options)?;
     check_binaries(options)?;
+    let binaries = binaries(options)?;
     if let Target::Directory(_, dir) = &target {
         output::check(dir)?;
     }
-    let (report, is_complete) = create(options, &target, console)?;
+    let (report, is_complete) = create(options, &binaries, &target, console)?;
     let failures = options.thresholds.failures(&report);
     match &target {
         Target::Stdout(format) => {
@@ -251,6 +254,21 @@ fn check_binaries(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The binaries that the options name, or those in the logs of the runs that wrote the profiles.
+fn binaries(options: &Options) -> anyhow::Result<Cow<'_, [PathBuf]>> {
+    if !options.binaries.is_empty() {
+        return Ok(Cow::Borrowed(&options.binaries));
+    }
+    let dirs = merge::directories(&options.profile)?;
+    let found = saved_log::binaries(dirs.iter().map(PathBuf::as_path))?;
+    if found.is_empty() {
+        return Err(usage(
+            "name the binaries that ran; they can be left out only if `devprof run` has saved its log (a .runlog file) next to the profiles",
+        ));
+    }
+    Ok(Cow::Owned(found))
+}
+
 /// Opens a page in the browser.
 fn open(page: &Path, console: &mut Console) {
     let opener = "xdg-open";
@@ -305,6 +323,7 @@ fn write_files(
 /// Creates the report. Also returns whether it includes all of the input.
 fn create(
     options: &Options,
+    binaries: &[PathBuf],
     target: &Target,
     console: &mut Console,
 ) -> anyhow::Result<(Report, bool)> {
@@ -319,9 +338,9 @@ fn create(
         })?;
     let mut notes = Notes::default();
 
-    let objects = Objects::extract(&options.binaries, &scratch.path().join("objects"))?;
+    let objects = Objects::extract(binaries, &scratch.path().join("objects"))?;
     if objects.found.is_empty() && !options.host {
-        bail!(objects.why_empty(&options.binaries));
+        bail!(objects.why_empty(binaries));
     }
     notes.losses(
         "Parts of the binaries could not be read",
@@ -358,16 +377,12 @@ fn create(
     }
 
     let hosts: Vec<Object> = match options.host {
-        true => options
-            .binaries
-            .iter()
-            .map(|path| Object::host(path))
-            .collect(),
+        true => binaries.iter().map(|path| Object::host(path)).collect(),
         false => Vec::new(),
     };
     let plan = plan::columns(&objects.found, &hosts, &profiles, &mut notes)?;
     if let Some(tool) = tool {
-        matching::check(&plan, tool, &options.binaries)?;
+        matching::check(&plan, tool, binaries)?;
     }
     if !options.allow_sampled {
         check_sampled(&plan)?;
@@ -396,10 +411,10 @@ fn create(
     let finder = Finder {
         maps: options.path_map.clone(),
         roots: options.sources_from.clone(),
-        build_time: objects::build_time(&options.binaries),
+        build_time: objects::build_time(binaries),
     };
     let mut report = build::report(
-        &title(&options.binaries),
+        &title(binaries),
         &columns,
         &traces,
         options.naming,

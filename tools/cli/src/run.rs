@@ -1,8 +1,10 @@
 //! `devprof run`: runs a program with the runtime loaded, and then summarizes what was collected.
 
 mod child;
+mod device_code;
 mod journal;
 mod preload;
+pub mod saved_log;
 mod summary;
 
 use crate::Console;
@@ -35,7 +37,8 @@ pub struct Options {
     /// one file, …)
     ///
     /// A directory, or a name that ends with a slash, means %m.profraw in it. The default is LLVM_PROFILE_FILE if that is
-    /// set, or else %m.profraw in a new directory, devprof-1 or the next free number.
+    /// set, or else %m.profraw in a new directory, devprof-1 or the next free number. A directory also gets a .runlog
+    /// file, in which `devprof report` finds the binaries.
     #[arg(long, value_name = "PATTERN")]
     profile: Option<OsString>,
     /// Trace kernel dispatches to FILE
@@ -133,6 +136,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         program: program.unwrap_or_else(|| name.into()),
         obstacle,
         is_traced: options.trace.is_some(),
+        profiles: profile_directory(options, &directory),
         directory: directory.0.clone(),
         since,
         signal: match end {
@@ -150,6 +154,13 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         for diagnostic in duplicates.into_iter().chain(summary) {
             console.report(&diagnostic);
         }
+    }
+    if let Some(dir) = log_directory(options, &directory, &journal)
+        && let Err(error) = saved_log::save(dir, &records)
+    {
+        console.warn(format!(
+            "{error:#}: `devprof report` needs the names of the binaries"
+        ));
     }
     let failure = failure(options, &journal, end, console);
     // Remove the temporary files now: no destructors run if a signal ends this process.
@@ -226,6 +237,37 @@ impl Directory {
             let _ = fs::remove_dir(path);
         }
     }
+}
+
+/// The directory to which profiles are written, if the pattern for their names says it.
+fn profile_directory(options: &Options, default: &Directory) -> Option<PathBuf> {
+    let pattern = match (&options.profile, &default.0) {
+        (Some(given), _) => PathBuf::from(profile_pattern(given)),
+        (None, Some(dir)) => return Some(dir.clone()),
+        (None, None) => env::var_os("LLVM_PROFILE_FILE")?.into(),
+    };
+    let dir = current_dir().ok()?.join(pattern.parent()?);
+    (!dir.as_os_str().as_bytes().contains(&b'%')).then_some(dir)
+}
+
+/// The directory of the profiles, if it was the default one or named as a directory, and has profiles of this run.
+fn log_directory<'a>(
+    options: &'a Options,
+    default: &'a Directory,
+    journal: &Journal,
+) -> Option<&'a Path> {
+    let dir = match &options.profile {
+        Some(given) => Some(Path::new(given)).filter(|given| given.is_dir()),
+        None => default.0.as_deref(),
+    }?;
+    let resolved = dir.canonicalize().ok()?;
+    let is_in = |profile: &PathBuf| {
+        let parent = profile
+            .parent()
+            .and_then(|parent| parent.canonicalize().ok());
+        parent.is_some_and(|parent| parent == resolved)
+    };
+    journal.profiles.keys().any(is_in).then_some(dir)
 }
 
 fn current_dir() -> anyhow::Result<PathBuf> {

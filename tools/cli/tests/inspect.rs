@@ -268,7 +268,7 @@ fn an_option_for_profiles_does_not_take_the_next_argument() {
         result.map(drop).map_err(|error| error.to_string())
     };
     parse(&["--profile", "a", "--profile", "b", "binary"]).unwrap();
-    let usage = "devprof report [OPTIONS] <BINARY>... --profile <FILE>...";
-    let error = parse(&["--profile", "profile"]).unwrap_err();
-    assert!(error.contains(usage), "{error}");
+    // `binary` would be a second value here, and no binary would be named, which is an error of its own.
+    let error = parse(&["--profile"]).unwrap_err();
+    assert!(error.contains("a value is required for '--profile <FILE>'"), "{error}");
 }

@@ -1,5 +1,6 @@
 //! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
 
+use super::device_code::{self, DeviceCode};
 use super::journal::Journal;
 use crate::console::Diagnostic;
 use crate::export::source;
@@ -8,7 +9,6 @@ use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirEntry};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -19,8 +19,6 @@ const IR_LEVEL: u64 = 1 << 56;
 const LOSSES: usize = 5;
 /// How many files are listed.
 const FILES: usize = 3;
-/// Larger programs and libraries are not searched for code objects.
-const LARGE_FILE: u64 = 256 << 20;
 /// Of larger traces only the size is shown.
 const LARGE_TRACE: u64 = 256 << 20;
 
@@ -83,6 +81,8 @@ pub struct Run {
     pub is_traced: bool,
     /// The directory that was created for this run, which has no other files.
     pub directory: Option<PathBuf>,
+    /// The directory to which profiles are written, if the pattern for their names says it.
+    pub profiles: Option<PathBuf>,
     /// When the program was started.
     pub since: SystemTime,
     /// The signal that killed the program.
@@ -126,6 +126,7 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
     if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
         let is_explained = !journal.lost.is_empty() || cut_off.is_some();
         diagnostics.push(Diagnostic::warning(nothing(run, journal, is_explained)));
+        diagnostics.extend(of_llvm(run).map(Diagnostic::note));
         if run.gpus.is_empty() {
             diagnostics.push(Diagnostic::note(
                 "--model runs the program on a simulated GPU",
@@ -305,87 +306,21 @@ fn nothing(run: &Run, journal: &Journal, is_explained: bool) -> String {
     format!("{what}: {why}")
 }
 
-/// The code objects in the files of a run.
-#[derive(Default)]
-struct DeviceCode {
-    objects: usize,
-    /// The targets of the instrumented ones.
-    instrumented: BTreeSet<String>,
-    /// The files with instrumented ones.
-    files: Vec<PathBuf>,
-}
-
-impl DeviceCode {
-    /// Searches files, except for large ones and libraries of the system.
-    fn find(files: &BTreeSet<&PathBuf>) -> DeviceCode {
-        let mut all = DeviceCode::default();
-        let is_searched = |path: &&&PathBuf| {
-            !is_of_runtime(path) && fs::metadata(path).is_ok_and(|data| data.len() <= LARGE_FILE)
-        };
-        for file in files.iter().filter(is_searched) {
-            let mut has_instrumented = false;
-            code_objects::walk(file, code_objects::Options::default(), &mut |found| {
-                if let code_objects::What::CodeObject(object) = found.what {
-                    all.objects += 1;
-                    if object.profile.is_some() {
-                        has_instrumented = true;
-                        all.instrumented.insert(object.target.to_string());
-                    }
-                }
-                ControlFlow::Continue(())
-            });
-            if has_instrumented {
-                all.files.push(file.to_path_buf());
-            }
-        }
-        all
-    }
-
-    /// Why none of it counts on these GPUs. `None` if it should, or if there is none.
-    fn problem(&self, gpus: &BTreeSet<String>) -> Option<String> {
-        if self.objects == 0 {
-            return None;
-        }
-        let targets: Vec<&str> = self.instrumented.iter().map(String::as_str).collect();
-        let runs_on = |target: &&str| {
-            let arch = target.split(':').next().unwrap_or_default();
-            arch.ends_with("-generic") || gpus.contains(arch)
-        };
-        if targets.is_empty() {
-            return Some(match self.objects {
-                1 => "the program's code object is not instrumented".to_owned(),
-                n => format!(
-                    "none of the {n} code objects of the program and its libraries is instrumented"
-                ),
-            });
-        }
-        if gpus.is_empty() || targets.iter().any(runs_on) {
-            return None;
-        }
-        let gpus: Vec<&str> = gpus.iter().map(String::as_str).collect();
-        Some(format!(
-            "the instrumented device code is for {}, the GPU is {}: compile with --offload-arch={}",
-            targets.join(", "),
-            gpus.join(", "),
-            gpus.join(" --offload-arch="),
-        ))
-    }
-}
-
-/// Whether a library belongs to the GPU runtime or the C library, whose device code is never instrumented.
-fn is_of_runtime(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let prefixes: [&[u8]; 8] = [
-        b"libdevprof",
-        b"libgpu_model",
-        b"gpu-model",
-        b"libhsa-runtime64",
-        b"libamdhip64",
-        b"libamd_comgr",
-        b"libLLVM",
-        b"libclang",
-    ];
-    prefixes.iter().any(|prefix| name.starts_with(prefix))
+/// Reports the profiles that LLVM's own collector wrote instead of devprof.
+fn of_llvm(run: &Run) -> Option<String> {
+    let mut files = new_profiles(run.profiles.as_deref()?, run.since);
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_bytes().starts_with(b"gfx")
+    });
+    let first = shown(files.first()?);
+    let files = match files.len() {
+        1 => first,
+        n => format!("{first} and {} more", n - 1),
+    };
+    Some(format!(
+        "LLVM's own collector, which is in the program, wrote {files}; `devprof report` reads this as well (`devprof flags` links devprof instead)"
+    ))
 }
 
 /// The command that shows what was collected.
@@ -398,14 +333,7 @@ fn next_command(run: &Run, journal: &Journal, contents: &Contents) -> Option<Str
         return is_uninstrumented.then(|| format!("{flags}, which prints the compiler flags"));
     }
     // If the command was a script, a launcher or an interpreter, name the programs that it started and their libraries.
-    let programs = journal.written_by();
-    let libraries = journal.libraries(|pid| journal.writers.contains(&pid));
-    let files = programs.iter().copied().chain(libraries).collect();
-    let files = match DeviceCode::find(&files).files {
-        found if found.is_empty() => programs.into_iter().cloned().collect(),
-        found => found,
-    };
-    let binaries = match &files[..] {
+    let binaries = match &device_code::binaries(journal)[..] {
         [] => quoted(&run.program),
         files => {
             let own = run.program.canonicalize().ok();
@@ -523,6 +451,7 @@ mod tests {
             obstacle: None,
             is_traced: false,
             directory: None,
+            profiles: None,
             since: SystemTime::now(),
             signal: None,
             gpus: BTreeSet::new(),
