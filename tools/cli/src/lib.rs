@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod stats;
 mod table;
+mod traces;
 
 pub use color::{ColorWhen, Colors};
 pub use console::{Console, Diagnostic, Severity};
