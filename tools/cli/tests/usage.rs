@@ -164,6 +164,15 @@ const USAGE_ERRORS: [(&[&str], &str); 67] = [
     ),
     (&["stats", "text", "./text"], "given twice"),
     (&["export", "a", "-f", "xml"], "'xml'"),
+    (&["export"], "<FILE>..."),
+    (
+        &["export", "a", "b"],
+        "there are 2 traces: name the output with -o",
+    ),
+    (
+        &["export", "a", "b", "-f", "xplane", "-o", "c"],
+        "for several traces, name a log directory",
+    ),
     (
         &["export", "a", "-o", "b.txt"],
         ".pftrace, .csv, .jsonl, .db, .xplane.pb",

@@ -812,6 +812,8 @@ fn truth(name: &str) -> DebugAnnotation {
 impl Writer for Perfetto {
     fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
         self.number = input.number() - 1;
+        // Only the counts of one trace are in memory.
+        self.trace = State::default();
         self.trace = State {
             first_pass: FirstPass::read(&input.path, self.number)?,
             member: input.member.clone(),

@@ -683,7 +683,29 @@ fn xprof_shows_several_processes_as_hosts_with_one_start() {
             ]),
         ]
     );
-    assert_eq!(hosts.len(), 3);
+    // XProf's trace viewer shows all of them together: process, name and start in microseconds.
+    let events = hosts[0]["all_hosts"]["traceEvents"].as_array().unwrap();
+    let is_name = |event: &&Value| event["name"] == "process_name";
+    let names: Vec<_> = events.iter().filter(is_name).collect();
+    let process = |event: &Value| {
+        let is_named = |name: &&&Value| name["pid"] == event["pid"];
+        names.iter().find(is_named).unwrap()["args"]["name"].clone()
+    };
+    let kernels = events
+        .iter()
+        .filter(|event| event["name"] == "halved(unsigned int)");
+    let mut kernels: Vec<_> = kernels
+        .map(|event| json!([process(event), event["ts"].as_f64()]))
+        .collect();
+    kernels.sort_by_key(ToString::to_string);
+    assert_eq!(
+        kernels,
+        [
+            json!(["a_host_4242 /device:GPU:0", 1.0]),
+            json!(["a_host_5000 /device:GPU:0", 1.5]),
+            json!(["b___host__4242 /device:GPU:0", (later.0 + 1200.0) / 1000.0]),
+        ]
+    );
 }
 
 #[test]
