@@ -114,7 +114,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let inputs = Inputs::read(paths)?;
     if inputs.clocks > 1 {
         console.report(&Diagnostic::note(format!(
-            "the traces have {} different system clocks, which were aligned by the realtime clocks of their hosts: times of different hosts can differ by as much as these",
+            "the traces are of {} hosts or boots: their times are aligned by the realtime clocks, and are as exact as those",
             inputs.clocks
         )));
     }

@@ -11,8 +11,8 @@
 //! - The field of an agent that is not known is empty.
 //!
 //! rocprofv3 writes the files of one process. For several traces, the rows of all of them are in one file, with further
-//! columns after rocprofv3's: the process ID, unless the file has it already, the host, and the number of the trace in the
-//! order of the command line. Processes on different hosts can have the same ID.
+//! columns after rocprofv3's: the process ID, unless the file has it already, the host, and the number of the trace in
+//! the order of the command line. Processes on different hosts can have the same ID.
 
 use super::inputs::{Input, Member};
 use super::source::{Record, Records, Trace};

@@ -1,9 +1,9 @@
 //! The traces of an export: their processes, and the time line that they share.
 //!
-//! The times of a trace are of its host's system clock, which counts from the boot of the host. The traces of a host have
-//! the same clock. The clocks of several hosts are aligned by their realtime clocks, which each trace has read together
-//! with the system clock when it started. The time line is the system clock of the host that booted first, because then
-//! no time is negative.
+//! The times of a trace are of its host's system clock, which counts from the boot of the host. The traces of a host
+//! have the same clock. The clocks of several hosts are aligned by their realtime clocks, which the runtime reads
+//! together with the system clock when a trace starts. The time line is the system clock of the host that booted first,
+//! because then no time is negative.
 
 use super::source;
 use crate::exit::usage;
@@ -20,8 +20,8 @@ const MAX_TRACES: usize = 1 << 16;
 /// Traces of one host have the same clock, unless the host was booted in between. The realtime clock may have been
 /// adjusted between the starts of two traces.
 const MAX_ADJUSTMENT: u64 = 1_000_000_000;
-/// Containers on one host can have different names. Hosts whose clocks differ by less need no alignment: realtime clocks
-/// are less exact.
+/// Containers on one host can have different names. Hosts whose clocks differ by less need no alignment: realtime
+/// clocks are less exact.
 const MAX_DIFFERENCE: u64 = 1_000_000;
 
 /// A trace to export.

@@ -2,12 +2,12 @@
 //! times are in nanoseconds of HSA's system clock, sizes in bytes or work-items. Fields that a record does not have are
 //! omitted.
 //!
-//! The first object has the type `trace`: the format and its version, the process ID, and the same point in time on HSA's
-//! system clock (`started`) and on the realtime clock (`started_unix`).
+//! The first object has the type `trace`: the format and its version, the process ID, and the same point in time on
+//! HSA's system clock (`started`) and on the realtime clock (`started_unix`).
 //!
-//! An export of several traces has such an object for each trace, with its path (`file`). The objects of its records follow.
-//! All objects have the number of their trace (`trace`), because IDs are unique only within a trace. Times are those of
-//! the common time line ([`super::inputs`]), also in `started`.
+//! An export of several traces has such an object for each trace, with its path (`file`). The objects of its records
+//! follow. All objects have the number of their trace (`trace`), because IDs are unique only within a trace. Times,
+//! including `started`, are those of the common time line ([`super::inputs`]).
 
 use super::inputs::Input;
 use super::source::{Record, Trace, clock, direction, has};

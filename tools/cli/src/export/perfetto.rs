@@ -12,9 +12,9 @@
 //!
 //! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
 //!
-//! Several traces follow each other in the file, each as a packet sequence of its own, because interned names are those of
-//! a sequence. IDs of tracks and flows, which all sequences share, contain the number of the trace. Perfetto takes processes
-//! with the same process ID for one, so each further one gets an ID that no process has ([`Pids`]).
+//! Several traces follow each other in the file. Each is a packet sequence of its own, because interned names are those
+//! of a sequence. IDs of tracks and flows, which all sequences share, contain the number of the trace. Perfetto takes
+//! processes with the same process ID for one, so each further one gets an ID that no process has ([`Pids`]).
 
 mod first_pass;
 mod in_flight;

@@ -4,10 +4,11 @@
 //!
 //! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
 //! can attach the databases of several processes. A database with several traces is like one that `rocpd merge` writes:
-//! it has the tables of each trace, and each view is the union of the tables of all traces. All tables have a column with
-//! the UUID (`guid`), by which the other views join, because IDs are unique only within a trace. Readers join each dispatch with a thread, an event, a kernel symbol,
-//! a code object and a stream, and each copy with two agents. There are placeholder rows for code objects, which traces
-//! do not have, for stream 0 (see [`Trace::stream_id`]) and for agents that are not known.
+//! it has the tables of each trace, and views that are the union of the tables of all traces. All tables have a column
+//! with the UUID (`guid`), by which readers join, too, because IDs are unique only within a trace. Readers join each
+//! dispatch with a thread, an event, a kernel symbol, a code object and a stream, and each copy with two agents. There
+//! are placeholder rows for code objects, which traces do not have, for stream 0 (see [`Trace::stream_id`]) and for
+//! agents that are not known.
 //!
 //! An API call or a range is a region, and a mark is a sample. The message of a marker is in the additional data of its
 //! event. Its `stack_id` is null, because no dispatch or copy refers to a marker.
@@ -744,18 +745,54 @@ fn tables(suffix: &str, guid: &str) -> String {
 
 /// The statements that create the views of the tables with these suffixes.
 fn views(suffixes: &[String]) -> String {
+    let tables = TABLES.iter().map(|(table, _)| format!("rocpd_{table}"));
+    let tables: Vec<String> = tables.chain(["rocpd_metadata".to_owned()]).collect();
     let mut sql = String::new();
-    for table in TABLES.iter().map(|(table, _)| *table).chain(["metadata"]) {
-        let selects = suffixes
-            .iter()
-            .map(|suffix| format!("SELECT * FROM \"rocpd_{table}{suffix}\""));
-        let selects: Vec<_> = selects.collect();
-        sql += &format!(
-            "CREATE VIEW rocpd_{table} AS {};",
-            selects.join(" UNION ALL ")
-        );
+    for table in &tables {
+        sql += &union(table, suffixes);
     }
-    sql + VIEWS
+    if suffixes.len() == 1 {
+        return sql + VIEWS;
+    }
+    // SQLite does not use the primary keys of tables in a union, so a join of unions would take minutes. Therefore the
+    // tables of each trace are joined first.
+    let views = VIEWS
+        .split("CREATE VIEW ")
+        .filter_map(|rest| rest.split_once(" AS"));
+    let views: Vec<&str> = views.map(|(view, _)| view).collect();
+    for suffix in suffixes {
+        let is_name =
+            |word: &str| views.contains(&word) || tables.iter().any(|table| table == word);
+        sql += &with_suffixes(VIEWS, is_name, suffix);
+    }
+    for view in views {
+        sql += &union(view, suffixes);
+    }
+    sql
+}
+
+/// The statement that creates a view of all rows of the tables or views with the same name and these suffixes.
+fn union(name: &str, suffixes: &[String]) -> String {
+    let selects = suffixes
+        .iter()
+        .map(|suffix| format!("SELECT * FROM \"{name}{suffix}\""));
+    let selects: Vec<_> = selects.collect();
+    format!("CREATE VIEW {name} AS {};", selects.join(" UNION ALL "))
+}
+
+/// Adds the suffix to each word of the statements that is a name.
+fn with_suffixes(sql: &str, is_name: impl Fn(&str) -> bool, suffix: &str) -> String {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let mut result = String::new();
+    for piece in sql.split_inclusive(|char| !is_part(char)) {
+        let word = piece.trim_end_matches(|char| !is_part(char));
+        result += word;
+        if is_name(word) {
+            result += suffix;
+        }
+        result += &piece[word.len()..];
+    }
+    result
 }
 
 impl Writer for Rocpd {

@@ -465,8 +465,8 @@ pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> 
     Ok((header, None))
 }
 
-/// The start of the trace, or of an earlier API call, marker, dispatch or copy, with `shift` added as in [`read_shifted`].
-/// Does not report damage.
+/// The start of the trace, or of an earlier API call, marker, dispatch or copy, with `shift` added as in
+/// [`read_shifted`]. Does not report damage.
 pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
     let mut reader = open_clocked(path)?;
     let mut trace = Trace::new(*reader.header(), Naming::default(), shift);

@@ -9,9 +9,9 @@
 //! their start, so nothing can be written before the last record of the trace has been read. Until then the events are
 //! in a temporary file ([`sort`]). Names and the launch parameters of kernels are in memory, each once.
 //!
-//! XProf shows one host plane per profile and identifies GPUs by the names of their planes, so a profile has one process.
-//! Several processes are several files in the directory of one run, which XProf shows as its hosts. All of them begin at
-//! the same time, so that their times can be compared.
+//! XProf shows one host plane per profile and identifies GPUs by the names of their planes, so a profile has one
+//! process. Several processes are several files in the directory of one run, which XProf shows as its hosts. All of
+//! them begin at the same time, because XProf's times relate to the start of a profile.
 
 mod gpu;
 mod plane;
@@ -291,8 +291,8 @@ pub fn run_start(inputs: &Inputs) -> anyhow::Result<Option<u64>> {
     Ok(start)
 }
 
-/// Where XProf and TensorBoard expect the profiles of a run in their log directory. The run has the name that XLA gives it,
-/// which is its start. Creates the directory.
+/// Where XProf and TensorBoard expect the profiles of a run in their log directory. The run has the name that XLA gives
+/// it, which is its start. Creates the directory.
 pub fn run_directory(logs: &Path, started_unix: u64) -> anyhow::Result<PathBuf> {
     // SQLite knows the calendar.
     let seconds = started_unix / 1_000_000_000;
@@ -306,7 +306,7 @@ pub fn run_directory(logs: &Path, started_unix: u64) -> anyhow::Result<PathBuf> 
     Ok(dir)
 }
 
-/// The name of the profile of a trace in the directory of its run, with a number if another profile has this name. XProf
+/// The name of the profile of a trace in the directory of its run, with a number if another one has this name. XProf
 /// shows the part before the extension as the name of the host. Several processes of a host can be in a run.
 pub fn file_name(trace: &Trace, used: &mut HashSet<String>) -> String {
     let host = trace.tables.process.and_then(|process| {

@@ -108,7 +108,7 @@ fn export_all(dir: &Path, out: &str, options: &[&str]) -> PathBuf {
         options.contains(&"--csv-of") || text.contains(counts),
         "{text}"
     );
-    let note = "the traces have 2 different system clocks";
+    let note = "the traces are of 2 hosts or boots";
     assert_eq!(text.matches(note).count(), 1, "{text}");
     out
 }
@@ -524,7 +524,7 @@ fn perfettos_trace_processor_keeps_processes_apart() {
     // Without other hosts, Perfetto's process ID is enough.
     let (out, status, text) = export(&traces(&dir)[..2], &dir, "one-host.pftrace", &[]);
     assert_eq!(status, 0, "{text}");
-    assert!(!text.contains("clocks"), "{text}");
+    assert!(!text.contains("realtime clocks"), "{text}");
     let sql = "SELECT name, pid FROM process WHERE upid != 0 AND pid < 4194304 ORDER BY pid";
     let gpus = "SELECT DISTINCT p.name FROM slice s JOIN process_track t ON s.track_id = t.id \
         JOIN process p USING (upid) WHERE s.category = 'kernel' ORDER BY 1";
