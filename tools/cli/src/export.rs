@@ -1,9 +1,10 @@
-//! `devprof export`: converts a trace file to formats that other tools read. There is one module per format. Each gets
-//! the records one at a time, and keeps in memory only what other records refer to.
+//! `devprof export`: converts traces to formats that other tools read. There is one module per format. Each gets the
+//! records one at a time, trace by trace, and keeps in memory only what other records of the trace refer to.
 
 pub mod source;
 
 pub mod csv;
+mod inputs;
 mod json;
 mod perfetto;
 mod rocpd;
@@ -11,10 +12,13 @@ mod xplane;
 
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
-use crate::{Console, Diagnostic, outfile};
+use crate::readable::plural;
+use crate::{Console, Diagnostic, outfile, traces};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use source::{Checks, Record, Trace};
+use inputs::{Input, Inputs};
+use source::{Checks, Record, Summary, Trace};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -22,13 +26,16 @@ use tempfile::NamedTempFile;
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace file that DEVPROF_TRACE or `devprof run --trace` named
-    file: PathBuf,
+    /// The traces that DEVPROF_TRACE or `devprof run --trace` named: files, directories or patterns (*, ?, [a-z], **)
+    ///
+    /// The output has the processes of all traces, on one time line.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// The format [default: that of OUT's extension; csv with --csv-of; or else perfetto]
     #[arg(short, long, value_enum)]
     format: Option<Format>,
     /// The file to write, or - for stdout; with -f xplane also the log directory of XProf or TensorBoard
-    /// [default: FILE, without .trace, with the format's extension]
+    /// [default for one trace: FILE, without .trace, with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// The records to write as csv [default: kernels]
@@ -80,68 +87,55 @@ impl Format {
     }
 }
 
-/// Writes a trace in one format.
+/// Writes traces in one format, one after the other.
 trait Writer {
-    /// Adds the next record.
+    /// Begins the next trace.
+    fn begin(&mut self, input: &Input) -> anyhow::Result<()>;
+    /// Adds the next record of the trace.
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()>;
-    /// Completes the output after the last record.
-    fn finish(self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()>;
+    /// Adds what follows the last record of the trace.
+    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()>;
+    /// Completes the output after the last trace.
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
-    let (format, out) = target(options)?;
-    let mut outputs = outputs(options, format, &out)?;
-    let failed = || format!("cannot write {}", outfile::name(&out));
-    let first_pass = match format {
-        Format::Perfetto if outfile::is_device_or_pipe(&options.file) => {
-            return Err(usage(format!(
-                "cannot export {} to Perfetto's format, which requires reading it twice: write the trace to a file",
-                options.file.display()
-            )));
-        }
-        Format::Perfetto => perfetto::FirstPass::read(&options.file)?,
-        _ => perfetto::FirstPass::default(),
+    let paths = traces::expand(&options.files)?;
+    let (format, out) = target(options, &paths)?;
+    let outputs = outputs(options, &paths, format, &out)?;
+    if format == Format::Perfetto
+        && let Some(pipe) = paths.iter().find(|path| outfile::is_device_or_pipe(path))
+    {
+        return Err(usage(format!(
+            "cannot export {} to Perfetto's format, which requires reading it twice: write the trace to a file",
+            pipe.display()
+        )));
+    }
+    let inputs = Inputs::read(paths)?;
+    if inputs.clocks > 1 {
+        console.report(&Diagnostic::note(format!(
+            "the traces are of {} hosts or boots: their times are aligned by the realtime clocks, and are as exact as those",
+            inputs.clocks
+        )));
+    }
+    let export = Export {
+        options,
+        format,
+        out,
+        inputs,
     };
-    // The name of a file in a log directory depends on the trace.
-    let is_log_directory = format == Format::Xplane && outfile::is_directory(&out);
-    if is_log_directory {
-        fs::create_dir_all(&out).with_context(failed)?;
-        outputs = vec![out.join("profile")];
-    }
-    let mut temporaries = Vec::new();
-    for output in &outputs {
-        temporaries.push(outfile::create_temporary(output).with_context(failed)?);
-    }
-    let mut writer = writer(options, format, first_pass, &temporaries).with_context(failed)?;
-    let (mut trace, summary) = source::read(
-        &options.file,
-        options.naming,
-        Checks::All,
-        console,
-        |record, trace| writer.record(record, trace).with_context(failed),
-    )?;
-    writer.finish(&mut trace).with_context(failed)?;
-    if is_log_directory {
-        outputs = vec![xplane::path_in_logs(&out, &trace).with_context(failed)?];
-    }
-    for (temporary, output) in temporaries.into_iter().zip(&outputs) {
-        outfile::commit(temporary, output)
-            .with_context(|| format!("cannot write {}", outfile::name(output)))?;
-    }
-    let damage = match summary.is_damaged {
-        true => "; parts of the trace are damaged",
-        false => "",
+    let is_log_directory = format == Format::Xplane && outfile::is_directory(&export.out);
+    let (summary, written) = match is_log_directory {
+        true => export.to_log_directory(console)?,
+        false => export.to_files(&outputs, console)?,
     };
-    let names: Vec<_> = outputs.iter().map(|output| outfile::name(output)).collect();
-    let written = summary.text(|kind| match format {
-        Format::Csv => options.csv_of.unwrap_or_default().has(kind),
-        _ => true,
-    });
-    let line = format!("{}: {written}{damage}", names.join(", "));
-    outfile::print_summary(console, &out, &line)?;
+    let line = export.summary(&summary, &written);
+    let out = &export.out;
+    outfile::print_summary(console, out, &line)?;
     if format == Format::Xplane
-        && !outfile::is_stream(&out)
-        && Format::of(&outputs[0]) != Some(format)
+        && !outfile::is_stream(out)
+        && Format::of(Path::new(&written)) != Some(format)
+        && !is_log_directory
     {
         console.report(&Diagnostic::note(format!(
             "XProf reads only files with the extension .xplane.pb, which {0} does not have: for a log directory, use -o {0}/",
@@ -151,8 +145,156 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     Ok(summary.outcome())
 }
 
+struct Export<'a> {
+    options: &'a Options,
+    format: Format,
+    out: PathBuf,
+    inputs: Inputs,
+}
+
+impl Export<'_> {
+    fn failed(&self) -> String {
+        format!("cannot write {}", outfile::name(&self.out))
+    }
+
+    /// Writes one output with all traces, which can have several files. Returns what was written, and its name.
+    fn to_files(
+        &self,
+        outputs: &[PathBuf],
+        console: &mut Console,
+    ) -> anyhow::Result<(Summary, String)> {
+        let mut temporaries = Vec::new();
+        for output in outputs {
+            let temporary = outfile::create_temporary(output);
+            temporaries.push(temporary.with_context(|| self.failed())?);
+        }
+        let writer = self.writer(&temporaries, None);
+        let mut writer = writer.with_context(|| self.failed())?;
+        let mut summary = Summary::default();
+        for input in &self.inputs.all {
+            let (_, part) = self.export(input, writer.as_mut(), console)?;
+            summary.add(&part);
+        }
+        writer.finish().with_context(|| self.failed())?;
+        for (temporary, output) in temporaries.into_iter().zip(outputs) {
+            outfile::commit(temporary, output)
+                .with_context(|| format!("cannot write {}", outfile::name(output)))?;
+        }
+        let names: Vec<_> = outputs.iter().map(|output| outfile::name(output)).collect();
+        Ok((summary, names.join(", ")))
+    }
+
+    /// Writes one profile per trace to the log directory of XProf. Returns what was written, and where.
+    fn to_log_directory(&self, console: &mut Console) -> anyhow::Result<(Summary, String)> {
+        let logs = &self.out;
+        let failed = || self.failed();
+        fs::create_dir_all(logs).with_context(failed)?;
+        let run_start = xplane::run_start(&self.inputs)?;
+        let mut summary = Summary::default();
+        let mut used = HashSet::new();
+        let mut profiles = Vec::new();
+        let mut started_unix = self.inputs.started_unix;
+        for input in &self.inputs.all {
+            let temporary =
+                outfile::create_temporary(&logs.join("profile")).with_context(failed)?;
+            let temporary = [temporary];
+            let mut writer = self.writer(&temporary, run_start).with_context(failed)?;
+            let (trace, part) = self.export(input, writer.as_mut(), console)?;
+            writer.finish().with_context(failed)?;
+            summary.add(&part);
+            started_unix = started_unix.or(Some(trace.header.started_unix.get()));
+            // There can be more profiles than files can be open.
+            let paths = temporary.map(NamedTempFile::into_temp_path).into_iter();
+            profiles.extend(paths.map(|path| (path, xplane::file_name(&trace, &mut used))));
+        }
+        let run =
+            xplane::run_directory(logs, started_unix.unwrap_or_default()).with_context(failed)?;
+        let written = match &*profiles {
+            [(_, name)] => run.join(name),
+            _ => run.join(""),
+        };
+        for (temporary, name) in profiles {
+            let output = run.join(name);
+            outfile::commit_closed(temporary, &output)
+                .with_context(|| format!("cannot write {}", output.display()))?;
+        }
+        Ok((summary, written.display().to_string()))
+    }
+
+    /// Exports a trace.
+    fn export(
+        &self,
+        input: &Input,
+        writer: &mut dyn Writer,
+        console: &mut Console,
+    ) -> anyhow::Result<(Trace, Summary)> {
+        // Errors of the input are reported as such.
+        writer.begin(input)?;
+        let take = |record: &Record, trace: &mut Trace| {
+            let recorded = writer.record(record, trace);
+            recorded.with_context(|| self.failed())
+        };
+        let naming = self.options.naming;
+        let read =
+            source::read_shifted(&input.path, input.shift, naming, Checks::All, console, take);
+        let (mut trace, summary) = read?;
+        writer.end(&mut trace).with_context(|| self.failed())?;
+        Ok((trace, summary))
+    }
+
+    /// The line about what was written.
+    fn summary(&self, summary: &Summary, written: &str) -> String {
+        let count = self.inputs.all.len();
+        let (traces, noun) = match count {
+            1 => (String::new(), "trace"),
+            _ => (format!("{}, ", plural(count, "trace")), "traces"),
+        };
+        let damage = match summary.is_damaged {
+            true => format!("; parts of the {noun} are damaged"),
+            false => String::new(),
+        };
+        let records = summary.text(|kind| match self.format {
+            Format::Csv => self.options.csv_of.unwrap_or_default().has(kind),
+            _ => true,
+        });
+        format!("{written}: {traces}{records}{damage}")
+    }
+
+    /// The writer of the format to the temporary files for [`outputs`], of which there is at least one.
+    fn writer(
+        &self,
+        temporaries: &[NamedTempFile],
+        run_start: Option<u64>,
+    ) -> anyhow::Result<Box<dyn Writer>> {
+        let open = |temporary: &NamedTempFile| {
+            let file = temporary.reopen()?;
+            io::Result::Ok(BufWriter::with_capacity(1 << 20, file))
+        };
+        let first = &temporaries[0];
+        Ok(match self.format {
+            Format::Perfetto => {
+                let tracks = self.options.tracks.unwrap_or_default();
+                Box::new(perfetto::Perfetto::new(open(first)?, tracks))
+            }
+            Format::Csv => {
+                let files = temporaries.iter().map(open).collect::<io::Result<_>>()?;
+                Box::new(csv::Csv::new(
+                    self.options.csv_of.unwrap_or_default(),
+                    files,
+                ))
+            }
+            Format::Json => Box::new(json::Json::new(open(first)?)),
+            Format::Rocpd => Box::new(rocpd::Rocpd::new(first.path())?),
+            Format::Xplane => {
+                let dir = first.path().parent().unwrap_or(Path::new("."));
+                Box::new(xplane::XPlane::new(open(first)?, dir, run_start))
+            }
+        })
+    }
+}
+
 /// The format and the file to write.
-fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
+fn target(options: &Options, traces: &[PathBuf]) -> anyhow::Result<(Format, PathBuf)> {
     let by_extension = options.output.as_deref().and_then(Format::of);
     let format = match options.format.or(by_extension) {
         Some(format) => format,
@@ -166,10 +308,17 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
             )));
         }
     };
-    let out = match &options.output {
-        Some(out) => out.clone(),
-        None => default_output(&options.file, format),
+    let out = match (&options.output, traces) {
+        (Some(out), _) => out.clone(),
+        (None, [trace]) => default_output(trace, format),
+        (None, _) => {
+            return Err(usage(format!(
+                "there are {} traces: name the output with -o",
+                traces.len()
+            )));
+        }
     };
+    check_count(format, &out, traces.len())?;
     for (option, is_used, needed) in [
         ("--csv-of", options.csv_of.is_some(), Format::Csv),
         ("--tracks", options.tracks.is_some(), Format::Perfetto),
@@ -184,6 +333,22 @@ fn target(options: &Options) -> anyhow::Result<(Format, PathBuf)> {
     Ok((format, out))
 }
 
+/// Whether the format can have this number of traces.
+fn check_count(format: Format, out: &Path, traces: usize) -> anyhow::Result<()> {
+    if format == Format::Xplane && traces > 1 && !outfile::is_directory(out) {
+        return Err(usage(
+            "XProf reads one file per process: for several traces, name a log directory, such as -o logs/",
+        ));
+    }
+    if format == Format::Rocpd && traces > rocpd::MAX_TRACES {
+        return Err(usage(format!(
+            "cannot export {traces} traces to one database, at most {}: export them to several",
+            rocpd::MAX_TRACES
+        )));
+    }
+    Ok(())
+}
+
 /// Only `.trace` is replaced by the format's extension. `devprof run` appends the process ID to a name that is in use,
 /// so anything else can be the only difference between two names.
 fn default_output(trace: &Path, format: Format) -> PathBuf {
@@ -194,7 +359,12 @@ fn default_output(trace: &Path, format: Format) -> PathBuf {
 }
 
 /// The files to write if the user asked for `out`.
-fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn outputs(
+    options: &Options,
+    traces: &[PathBuf],
+    format: Format,
+    out: &Path,
+) -> anyhow::Result<Vec<PathBuf>> {
     let outputs = match (format, options.csv_of) {
         (Format::Csv, Some(kind)) => kind.outputs(out),
         _ => vec![out.to_owned()],
@@ -206,11 +376,12 @@ fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<
         )));
     }
     for output in &outputs {
-        let same = match (fs::canonicalize(&options.file), fs::canonicalize(output)) {
-            (Ok(file), Ok(output)) => file == output,
-            _ => false,
+        let Ok(existing) = fs::canonicalize(output) else {
+            continue;
         };
-        if same {
+        let is_output =
+            |trace: &PathBuf| fs::canonicalize(trace).is_ok_and(|path| path == existing);
+        if traces.iter().any(is_output) {
             return Err(usage(format!(
                 "{} is the trace itself: choose another output with -o",
                 output.display()
@@ -218,36 +389,6 @@ fn outputs(options: &Options, format: Format, out: &Path) -> anyhow::Result<Vec<
         }
     }
     Ok(outputs)
-}
-
-/// The writer of a format to the temporary files for [`outputs`], of which there is at least one.
-fn writer(
-    options: &Options,
-    format: Format,
-    first_pass: perfetto::FirstPass,
-    temporaries: &[NamedTempFile],
-) -> anyhow::Result<Box<dyn Writer>> {
-    let open = |temporary: &NamedTempFile| {
-        let file = temporary.reopen()?;
-        io::Result::Ok(BufWriter::with_capacity(1 << 20, file))
-    };
-    let first = &temporaries[0];
-    Ok(match format {
-        Format::Perfetto => {
-            let tracks = options.tracks.unwrap_or_default();
-            Box::new(perfetto::Perfetto::new(open(first)?, first_pass, tracks))
-        }
-        Format::Csv => {
-            let files = temporaries.iter().map(open).collect::<io::Result<_>>()?;
-            Box::new(csv::Csv::new(options.csv_of.unwrap_or_default(), files)?)
-        }
-        Format::Json => Box::new(json::Json::new(open(first)?)),
-        Format::Rocpd => Box::new(rocpd::Rocpd::new(first.path())?),
-        Format::Xplane => {
-            let dir = first.path().parent().unwrap_or(Path::new("."));
-            Box::new(xplane::XPlane::new(open(first)?, dir))
-        }
-    })
 }
 
 /// Writes the rest of the buffer to the file.

@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod stats;
 mod table;
+mod traces;
 
 pub use color::{ColorWhen, Colors};
 pub use console::{Console, Diagnostic, Severity};
@@ -67,7 +68,7 @@ enum Command {
     Report(report::Options),
     /// Show the times of kernels, API calls, copies and markers in traces (DEVPROF_TRACE), and gaps between kernels
     Stats(stats::Options),
-    /// Convert a trace (DEVPROF_TRACE) to a format that other tools read
+    /// Convert traces (DEVPROF_TRACE) to a format that other tools read
     Export(export::Options),
     /// Check the installation and print the command that fixes each problem
     ///

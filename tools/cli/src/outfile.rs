@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Creates the temporary file for the contents of `out`, with the permissions of a new file.
 pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
@@ -34,20 +34,25 @@ pub fn create_temporary(out: &Path) -> io::Result<NamedTempFile> {
 /// Moves a complete temporary file to `out`, with the permissions of the file that it replaces. If `out` is a device, a
 /// pipe or stdout, copies the contents instead.
 pub fn commit(temporary: NamedTempFile, out: &Path) -> io::Result<()> {
+    commit_closed(temporary.into_temp_path(), out)
+}
+
+/// [`commit`] for a temporary file that is closed.
+pub fn commit_closed(temporary: TempPath, out: &Path) -> io::Result<()> {
     if is_stdout(out) {
         let mut to = io::stdout().lock();
-        let copied = io::copy(&mut File::open(temporary.path())?, &mut to);
+        let copied = io::copy(&mut File::open(&temporary)?, &mut to);
         return unless_closed(copied.and_then(|_| to.flush()));
     }
     if is_device_or_pipe(out) {
         let mut to = File::options().write(true).open(out)?;
-        io::copy(&mut File::open(temporary.path())?, &mut to)?;
+        io::copy(&mut File::open(&temporary)?, &mut to)?;
         return Ok(());
     }
     if let Ok(old) = fs::metadata(out)
-        && old.permissions() != fs::metadata(temporary.path())?.permissions()
+        && old.permissions() != fs::metadata(&temporary)?.permissions()
     {
-        fs::set_permissions(temporary.path(), old.permissions())?;
+        fs::set_permissions(&temporary, old.permissions())?;
     }
     match temporary.persist(resolved(out)) {
         Ok(_) => Ok(()),

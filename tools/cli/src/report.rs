@@ -64,7 +64,7 @@ pub struct Options {
     /// distinguish architectures, unless it has a name as `devprof merge --by-arch` writes it (OUT.gfx1100.profdata).
     #[arg(long, required = true, value_name = "FILE")]
     profile: Vec<PathBuf>,
-    /// The trace of the same run (DEVPROF_TRACE), to show calls and times of all kernels, instrumented or not; a file or a pattern; can be repeated
+    /// The trace of the same run (DEVPROF_TRACE), to show calls and times of all kernels, instrumented or not; a file, a directory or a pattern; can be repeated
     ///
     /// Calls and times of several traces add up. They are also shown for each trace.
     #[arg(long, value_name = "FILE")]

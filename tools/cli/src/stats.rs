@@ -14,19 +14,18 @@ use crate::exit::{Outcome, usage};
 use crate::export::source::{self, Checks, Summary, Untimed};
 use crate::names::Naming;
 use crate::readable::plural;
-use crate::{Console, outfile};
+use crate::{Console, outfile, traces};
 use anyhow::{Context, bail};
 use clap::Args;
 use collect::Collector;
 use groups::{By, Grouping};
 use rows::{Part, QueueGaps, Section, Totals};
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Options {
-    /// The trace files that DEVPROF_TRACE or `devprof run --trace` named. Rows add up over all files
+    /// The traces that DEVPROF_TRACE or `devprof run --trace` named: files, directories or patterns. Rows add up over all files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The times of kernels (the default). HIP's kernels that copy and fill have the mark (blit)
@@ -101,16 +100,6 @@ impl Options {
                 "--csv and -o - print one table only: write one file per table with -o DIR",
             ));
         }
-        let mut seen = HashSet::new();
-        for file in &self.files {
-            let path = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
-            if !seen.insert(path) {
-                return Err(usage(format!(
-                    "{} is given twice, and would be counted twice: remove one",
-                    file.display()
-                )));
-            }
-        }
         Ok(())
     }
 }
@@ -134,10 +123,11 @@ struct Report {
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let parts = options.parts();
     options.check(&parts)?;
-    let grouping = Grouping::new(&options.by, &parts, options.files.len())?;
+    let files = traces::expand(&options.files)?;
+    let grouping = Grouping::new(&options.by, &parts, files.len())?;
     let mut totals = Totals::default();
     let mut summaries = Vec::new();
-    for (number, file) in options.files.iter().enumerate() {
+    for (number, file) in files.iter().enumerate() {
         let mut collector = Collector::new(&parts, grouping);
         let (mut trace, summary) = source::read(
             file,
@@ -153,7 +143,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         collector.finish(number, file, &mut trace, &mut totals);
         summaries.push(summary);
     }
-    check_rows(&parts, options.files.len(), &totals, console)?;
+    check_rows(&parts, files.len(), &totals, console)?;
     if totals.gpus.len() <= 1 && !grouping.agent {
         totals.join_routes();
     }

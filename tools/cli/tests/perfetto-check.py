@@ -26,16 +26,19 @@ def value(annotation):
 trace = Trace()
 with open(sys.argv[1], "rb") as file:
     trace.ParseFromString(file.read())
-tables = defaultdict(dict)
+# The interned names of each packet sequence, by field.
+sequences = {}
 tracks = {}
 events = []
 clocks = {}
 for number, packet in enumerate(trace.packet):
     check_fields(packet)
-    # The importer drops packets that need interned names until a packet has this flag.
+    # The importer drops packets of a sequence that need interned names until a packet has this flag.
     cleared = packet.SEQ_INCREMENTAL_STATE_CLEARED
-    assert bool(packet.sequence_flags & cleared) == (number == 0)
-    assert packet.trusted_packet_sequence_id == 1
+    sequence = packet.trusted_packet_sequence_id
+    assert bool(packet.sequence_flags & cleared) == (sequence not in sequences)
+    assert sequence in range(1, len(sequences) + 2)
+    tables = sequences.setdefault(sequence, defaultdict(dict))
     for clock in packet.clock_snapshot.clocks:
         clocks[clock.clock_id] = clock.timestamp
     for field, names in packet.interned_data.ListFields():

@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 67] = [
+const USAGE_ERRORS: [(&[&str], &str); 70] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -164,6 +164,15 @@ const USAGE_ERRORS: [(&[&str], &str); 67] = [
     ),
     (&["stats", "text", "./text"], "given twice"),
     (&["export", "a", "-f", "xml"], "'xml'"),
+    (&["export"], "<FILE>..."),
+    (
+        &["export", "a", "b"],
+        "there are 2 traces: name the output with -o",
+    ),
+    (
+        &["export", "a", "b", "-f", "xplane", "-o", "c"],
+        "for several traces, name a log directory",
+    ),
     (
         &["export", "a", "-o", "b.txt"],
         ".pftrace, .csv, .jsonl, .db, .xplane.pb",

@@ -15,8 +15,8 @@ logs = sys.argv[1]
 plugin = ProfilePluginLoader().load(TBContext(logs, DataProvider(logs), TBContext.Flags(False)))
 
 
-def page(run, host, tool):
-    query = {"run": run, "host": host, "tag": tool}
+def page(run, tool, **hosts):
+    query = {"run": run, "tag": tool, **hosts}
     data, _, _ = plugin.data_impl(Request(EnvironBuilder(query_string=query).get_environ()))
     assert data, f"XProf has no data for {tool}"
     return json.loads(data)
@@ -51,17 +51,19 @@ def planes(path):
 
 found = []
 for run in plugin.runs_imp():
-    for host in plugin.host_impl(run, "trace_viewer"):
-        host = host["hostname"]
+    hosts = [host["hostname"] for host in plugin.host_impl(run, "trace_viewer")]
+    for host in hosts:
         found.append(
             {
                 "run": run,
                 "host": host,
                 "tools": plugin.run_tools_imp(run),
                 "planes": planes(os.path.join(logs, "plugins", "profile", run, host + ".xplane.pb")),
-                "kernels": table(page(run, host, "kernel_stats")),
-                "overview": page(run, host, "overview_page"),
-                "trace": page(run, host, "trace_viewer"),
+                "kernels": table(page(run, "kernel_stats", host=host)),
+                "overview": page(run, "overview_page", host=host),
+                "trace": page(run, "trace_viewer", host=host),
+                # All hosts in one view.
+                "all_hosts": page(run, "trace_viewer@", hosts=",".join(hosts)) if len(hosts) > 1 else None,
             }
         )
 json.dump(found, sys.stdout)

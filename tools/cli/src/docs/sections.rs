@@ -247,6 +247,10 @@ pub const PAGES: [Page; 11] = [
                 "As JSON lines, one object per record:",
                 "devprof export a.trace -o a.jsonl",
             ),
+            (
+                "All processes of a run on one time line:",
+                "devprof export 'rank*.trace' -o run.pftrace",
+            ),
         ],
         see_also: &["devprof(1)", "devprof-run(1)", "devprof-stats(1)"],
     },

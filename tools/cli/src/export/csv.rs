@@ -9,7 +9,12 @@
 //! - The `Correlation_Id` of markers is 0, because nothing refers to them.
 //! - rocprofv3 does not record fills. Their `Direction` is `MEMORY_FILL`, and they have no source.
 //! - The field of an agent that is not known is empty.
+//!
+//! rocprofv3 writes the files of one process. For several traces, the rows of all of them are in one file, with further
+//! columns after rocprofv3's: the process ID, unless the file has it already, the host, and the number of the trace in
+//! the order of the command line. Processes on different hosts can have the same ID.
 
+use super::inputs::{Input, Member};
 use super::source::{Record, Records, Trace};
 use super::{Writer, flush};
 use clap::ValueEnum;
@@ -58,6 +63,11 @@ impl Kind {
             Kind::Markers => "marker_api_trace",
             Kind::All => "trace",
         }
+    }
+
+    /// Whether rocprofv3's columns include the process ID.
+    fn has_process(self) -> bool {
+        matches!(self, Kind::Api | Kind::Markers)
     }
 
     fn columns(self) -> &'static [&'static str] {
@@ -151,21 +161,43 @@ struct Table {
     out: BufWriter<File>,
 }
 
-pub struct Csv(Vec<Table>);
+impl Table {
+    /// The columns after rocprofv3's.
+    fn columns_of_traces(&self) -> Vec<&'static str> {
+        let columns = ["Process_Id", "Host", "Trace"];
+        columns[usize::from(self.kind.has_process())..].to_vec()
+    }
+
+    /// Their fields.
+    fn fields_of_trace(&self, member: &Member) -> String {
+        let host = quoted(member.host.as_deref().unwrap_or_default());
+        match self.kind.has_process() {
+            true => format!(",{host},{}", member.number),
+            false => format!(",{},{host},{}", member.pid, member.number),
+        }
+    }
+}
+
+pub struct Csv {
+    tables: Vec<Table>,
+    /// For each table, the fields after rocprofv3's.
+    of_trace: Vec<String>,
+    has_columns: bool,
+}
 
 impl Csv {
     /// Writes to the files of [`Kind::outputs`], which are open for writing.
-    pub fn new(kind: Kind, files: Vec<BufWriter<File>>) -> io::Result<Csv> {
+    pub fn new(kind: Kind, files: Vec<BufWriter<File>>) -> Csv {
         let kinds = match kind {
             Kind::All => Kind::FILES.to_vec(),
             one => vec![one],
         };
-        let tables = kinds.into_iter().zip(files).map(|(kind, mut out)| {
-            let columns: Vec<_> = kind.columns().iter().map(|name| quoted(name)).collect();
-            writeln!(out, "{}", columns.join(","))?;
-            Ok(Table { kind, out })
-        });
-        Ok(Csv(tables.collect::<io::Result<_>>()?))
+        let tables = kinds.into_iter().zip(files);
+        Csv {
+            tables: tables.map(|(kind, out)| Table { kind, out }).collect(),
+            of_trace: Vec::new(),
+            has_columns: false,
+        }
     }
 }
 
@@ -206,7 +238,7 @@ fn dispatch(out: &mut impl Write, dispatch: &Dispatch, trace: &mut Trace) -> io:
     for size in dispatch.grid {
         write!(out, ",{size}")?;
     }
-    writeln!(out)
+    Ok(())
 }
 
 fn copy(out: &mut impl Write, copy: &MemoryCopy, trace: &Trace) -> io::Result<()> {
@@ -215,7 +247,7 @@ fn copy(out: &mut impl Write, copy: &MemoryCopy, trace: &Trace) -> io::Result<()
         NO_AGENT => String::new(),
         id => format!("Agent {}", trace.node(id)),
     };
-    writeln!(
+    write!(
         out,
         "\"MEMORY_COPY\",\"{}\",{},\"{}\",\"{}\",{},{start},{end}",
         operation(copy),
@@ -228,7 +260,7 @@ fn copy(out: &mut impl Write, copy: &MemoryCopy, trace: &Trace) -> io::Result<()
 
 fn call(out: &mut impl Write, call: &Call, trace: &Trace) -> io::Result<()> {
     let name = trace.function(call);
-    writeln!(
+    write!(
         out,
         "\"{}\",{},{},{},{},{},{}",
         domain(name),
@@ -242,7 +274,7 @@ fn call(out: &mut impl Write, call: &Call, trace: &Trace) -> io::Result<()> {
 }
 
 fn marker(out: &mut impl Write, marker: &Marker, trace: &Trace) -> io::Result<()> {
-    writeln!(
+    write!(
         out,
         "\"MARKER_CORE_RANGE_API\",{},{},{},0,{},{}",
         quoted(trace.tables.text(marker.text.get()).unwrap_or_default()),
@@ -254,20 +286,46 @@ fn marker(out: &mut impl Write, marker: &Marker, trace: &Trace) -> io::Result<()
 }
 
 impl Writer for Csv {
+    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+        let member = input.member.as_ref();
+        let fields = |table: &Table| member.map(|member| table.fields_of_trace(member));
+        let fields = self
+            .tables
+            .iter()
+            .map(|table| fields(table).unwrap_or_default());
+        self.of_trace = fields.collect();
+        if std::mem::replace(&mut self.has_columns, true) {
+            return Ok(());
+        }
+        for table in &mut self.tables {
+            let more = member.map(|_| table.columns_of_traces());
+            let columns = table.kind.columns().iter().chain(more.iter().flatten());
+            let columns: Vec<_> = columns.map(|name| quoted(name)).collect();
+            writeln!(table.out, "{}", columns.join(","))?;
+        }
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
-        for Table { kind, out } in &mut self.0 {
+        for (Table { kind, out }, of_trace) in self.tables.iter_mut().zip(&self.of_trace) {
             match (*kind, record) {
                 (Kind::Kernels, Record::Dispatch(record)) => dispatch(out, record, trace)?,
                 (Kind::Copies, Record::Copy(record)) => copy(out, record, trace)?,
                 (Kind::Api, Record::Call(record)) => call(out, record, trace)?,
                 (Kind::Markers, Record::Marker(record)) => marker(out, record, trace)?,
-                _ => {}
+                _ => continue,
             }
+            writeln!(out, "{of_trace}")?;
         }
         Ok(())
     }
 
-    fn finish(self: Box<Self>, _: &mut Trace) -> anyhow::Result<()> {
-        self.0.into_iter().try_for_each(|table| flush(table.out))
+    fn end(&mut self, _: &mut Trace) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
+        let mut tables = self.tables.into_iter();
+        tables.try_for_each(|table| flush(table.out))
     }
 }

@@ -2,9 +2,14 @@
 //! times are in nanoseconds of HSA's system clock, sizes in bytes or work-items. Fields that a record does not have are
 //! omitted.
 //!
-//! The first object has the type `trace`: the format and its version, the process ID, and the same point in time on HSA's system clock (`started`)
-//! and on the realtime clock (`started_unix`).
+//! The first object has the type `trace`: the format and its version, the process ID, and the same point in time on
+//! HSA's system clock (`started`) and on the realtime clock (`started_unix`).
+//!
+//! An export of several traces has such an object for each trace, with its path (`file`). The objects of its records
+//! follow. All objects have the number of their trace (`trace`), because IDs are unique only within a trace. Times,
+//! including `started`, are those of the common time line ([`super::inputs`]).
 
+use super::inputs::Input;
 use super::source::{Record, Trace, clock, direction, has};
 use super::{Writer, flush};
 use serde::Serialize;
@@ -25,6 +30,9 @@ enum Line<'a> {
         pid: u32,
         started: u64,
         started_unix: u64,
+        /// If there are several traces.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        file: Option<&'a str>,
     },
     Process {
         pid: u64,
@@ -222,9 +230,19 @@ impl Registers {
     }
 }
 
+/// A line of one of several traces.
+#[derive(Serialize)]
+struct OfTrace<'a> {
+    #[serde(flatten)]
+    line: &'a Line<'a>,
+    trace: u32,
+}
+
 pub struct Json {
     out: BufWriter<File>,
     has_header: bool,
+    /// The number and path of the trace, if there are several.
+    member: Option<(u32, String)>,
 }
 
 impl Json {
@@ -232,32 +250,45 @@ impl Json {
         Json {
             out,
             has_header: false,
+            member: None,
         }
     }
 
     fn line(&mut self, line: &Line) -> anyhow::Result<()> {
-        serde_json::to_writer(&mut self.out, line)?;
+        match self.member {
+            Some((trace, _)) => serde_json::to_writer(&mut self.out, &OfTrace { line, trace })?,
+            None => serde_json::to_writer(&mut self.out, line)?,
+        }
         Ok(self.out.write_all(b"\n")?)
     }
 
-    /// Writes the first object, once.
-    fn begin(&mut self, trace: &Trace) -> anyhow::Result<()> {
+    /// Writes the first object of the trace, once.
+    fn header(&mut self, trace: &Trace) -> anyhow::Result<()> {
         if std::mem::replace(&mut self.has_header, true) {
             return Ok(());
         }
+        let file = self.member.as_ref().map(|(_, file)| file.clone());
         self.line(&Line::Trace {
             format: "devprof trace",
             version: VERSION,
             pid: trace.header.pid.get(),
-            started: trace.ns(trace.header.started.get()),
+            started: trace.started(),
             started_unix: trace.header.started_unix.get(),
+            file: file.as_deref(),
         })
     }
 }
 
 impl Writer for Json {
+    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+        self.has_header = false;
+        let file = || input.path.display().to_string();
+        self.member = input.member.as_ref().map(|member| (member.number, file()));
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
-        self.begin(trace)?;
+        self.header(trace)?;
         match record {
             Record::Process(process) => self.line(&Line::Process {
                 pid: process.head.id.get(),
@@ -401,8 +432,11 @@ impl Writer for Json {
         }
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
-        self.begin(trace)?;
+    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        self.header(trace)
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
         flush(self.out)
     }
 }

@@ -11,6 +11,10 @@
 //! first name of a track.
 //!
 //! Slices on one track must nest. [`lanes`] and [`threads`] take care of that.
+//!
+//! Several traces follow each other in the file. Each is a packet sequence of its own, because interned names are those
+//! of a sequence. IDs of tracks and flows, which all sequences share, contain the number of the trace. Perfetto takes
+//! processes with the same process ID for one, so each further one gets an ID that no process has ([`Pids`]).
 
 mod first_pass;
 mod in_flight;
@@ -20,13 +24,14 @@ mod threads;
 
 pub use first_pass::FirstPass;
 
+use super::inputs::{Input, Member};
 use super::source::{Record, Trace, clock, has};
 use super::{Writer, flush};
 use clap::ValueEnum;
 use in_flight::{InFlight, Value};
 use lanes::{Group, Lanes};
 use prost::Message;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::rc::Rc;
@@ -93,15 +98,16 @@ const ARGUMENTS: [&str; 29] = [
     "end_thread",
 ];
 
-/// The process ID of the first GPU. Linux uses only smaller ones for processes (`PID_MAX_LIMIT`).
-const FIRST_GPU: i32 = 1 << 22;
 /// IDs of tracks: the program, its pauses, its threads, the GPUs, the tracks in [`Lanes`], and the queues' counters.
+/// The number of the trace is added to them ([`TRACE_SHIFT`]).
 const HOST: u64 = 1;
 const PAUSES: u64 = 2;
 const THREADS: u64 = 1 << 60;
 const GPUS: u64 = 2 << 60;
 const LANES: u64 = 3 << 60;
 const COUNTERS: u64 = 4 << 60;
+/// The lowest bit of the number of the trace in the ID of a track.
+const TRACE_SHIFT: u32 = 40;
 
 /// The tracks of kernels. rocprofv3 has the same default, and `--group-by-queue`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -119,12 +125,52 @@ enum ThreadSlice {
     Marker(Marker),
 }
 
+/// The process IDs in the output.
+struct Pids {
+    used: HashSet<i32>,
+    next: i32,
+}
+
+impl Pids {
+    /// Linux uses only smaller ones for processes (`PID_MAX_LIMIT`).
+    const FIRST_OTHER: i32 = 1 << 22;
+
+    /// The ID of a process, or another one if a process of another trace has this ID.
+    fn of_process(&mut self, pid: u32) -> i32 {
+        match i32::try_from(pid) {
+            Ok(pid) if self.used.insert(pid) => pid,
+            _ => self.other(),
+        }
+    }
+
+    /// An ID that no process has.
+    fn other(&mut self) -> i32 {
+        let unused = (self.next..i32::MAX).find(|&pid| self.used.insert(pid));
+        self.next = unused.unwrap_or(i32::MAX);
+        self.next
+    }
+}
+
 pub struct Perfetto {
     out: BufWriter<File>,
-    first_pass: FirstPass,
     tracks: Tracks,
     buffer: Vec<u8>,
+    pids: Pids,
+    /// The number of the current trace, from 0.
+    number: u32,
+    trace: State,
+}
+
+/// The state of the current trace.
+#[derive(Default)]
+struct State {
+    first_pass: FirstPass,
     has_header: bool,
+    member: Option<Member>,
+    /// The process ID in the output, and what is added to the names of the process and of GPUs.
+    pid: i32,
+    process_suffix: String,
+    gpu_suffix: String,
     /// The IDs of the names that have been written.
     names: HashMap<Rc<str>, u64>,
     /// Threads and GPUs whose tracks are described.
@@ -150,28 +196,28 @@ fn interned(names: &[&str]) -> Vec<Name> {
 }
 
 impl Perfetto {
-    pub fn new(out: BufWriter<File>, first_pass: FirstPass, tracks: Tracks) -> Perfetto {
+    pub fn new(out: BufWriter<File>, tracks: Tracks) -> Perfetto {
         Perfetto {
             out,
-            first_pass,
             tracks,
             buffer: Vec::new(),
-            has_header: false,
-            names: HashMap::new(),
-            threads: BTreeSet::new(),
-            agents: BTreeSet::new(),
-            lanes: Lanes::default(),
-            thread_slices: Threads::default(),
-            in_flight: BTreeMap::new(),
-            stopped: None,
-            has_pauses: false,
-            latest: 0,
+            pids: Pids {
+                used: HashSet::new(),
+                next: Pids::FIRST_OTHER,
+            },
+            number: 0,
+            trace: State::default(),
         }
+    }
+
+    /// The ID of a track of the current trace.
+    fn uuid(&self, track: u64) -> u64 {
+        track | u64::from(self.number) << TRACE_SHIFT
     }
 
     /// Writes a packet, as the next element of the trace.
     fn packet(&mut self, mut packet: TracePacket) -> std::io::Result<()> {
-        packet.trusted_packet_sequence_id = 1;
+        packet.trusted_packet_sequence_id = self.number + 1;
         packet.sequence_flags |= NEEDS;
         self.buffer.clear();
         // Field 1 of the trace, length-delimited.
@@ -183,7 +229,7 @@ impl Perfetto {
     }
 
     fn event(&mut self, timestamp: u64, event: TrackEvent) -> std::io::Result<()> {
-        self.latest = self.latest.max(timestamp);
+        self.trace.latest = self.trace.latest.max(timestamp);
         self.packet(TracePacket {
             timestamp: Some(timestamp),
             track_event: Some(event),
@@ -198,10 +244,19 @@ impl Perfetto {
         })
     }
 
-    /// Writes the packets at the start of the trace, once.
-    fn begin(&mut self, trace: &Trace) -> std::io::Result<()> {
-        if std::mem::replace(&mut self.has_header, true) {
+    /// Writes the packets at the start of a trace, once.
+    fn header(&mut self, trace: &Trace) -> std::io::Result<()> {
+        if std::mem::replace(&mut self.trace.has_header, true) {
             return Ok(());
+        }
+        let pid = trace.header.pid.get();
+        self.trace.pid = self.pids.of_process(pid);
+        if let Some(member) = &self.trace.member {
+            self.trace.gpu_suffix = format!(" ({})", member.label());
+            // Perfetto shows the process ID next to the name of a process.
+            if member.has_hosts || i64::from(self.trace.pid) != i64::from(pid) {
+                self.trace.process_suffix = self.trace.gpu_suffix.clone();
+            }
         }
         let clock = |clock_id, timestamp| Clock {
             clock_id,
@@ -209,9 +264,10 @@ impl Perfetto {
         };
         self.packet(TracePacket {
             sequence_flags: CLEARED,
-            clock_snapshot: Some(ClockSnapshot {
+            // One relation is enough for all traces. Those of several would be almost the same.
+            clock_snapshot: (self.number == 0).then(|| ClockSnapshot {
                 clocks: vec![
-                    clock(BOOTTIME, trace.ns(trace.header.started.get())),
+                    clock(BOOTTIME, trace.started()),
                     clock(REALTIME, trace.header.started_unix.get()),
                 ],
                 primary_trace_clock: BOOTTIME,
@@ -230,11 +286,17 @@ impl Perfetto {
     fn host(&mut self, trace: &Trace, process: Option<&Process>) -> std::io::Result<()> {
         let command = process.and_then(|process| trace.tables.text(process.command.get()));
         let mut words = command.into_iter().flat_map(str::split_whitespace);
+        let suffix = &self.trace.process_suffix;
+        let name = match words.clone().next() {
+            Some(program) => Some(format!("{program}{suffix}")),
+            None if suffix.is_empty() => None,
+            None => Some(suffix.trim().to_owned()),
+        };
         self.track(TrackDescriptor {
-            uuid: HOST,
+            uuid: self.uuid(HOST),
             process: Some(ProcessDescriptor {
-                pid: trace.header.pid.get() as i32,
-                process_name: words.clone().next().map(str::to_owned),
+                pid: self.trace.pid,
+                process_name: name,
                 cmdline: words.by_ref().map(str::to_owned).collect(),
             }),
             ..TrackDescriptor::default()
@@ -243,24 +305,31 @@ impl Perfetto {
 
     /// The track of a GPU, which is described at its first use. A GPU without a record has one, too.
     fn agent(&mut self, agent: u32, trace: &Trace) -> std::io::Result<u64> {
-        let uuid = GPUS | u64::from(agent);
-        if self.agents.insert(agent) {
+        let uuid = self.uuid(GPUS | u64::from(agent));
+        if self.trace.agents.insert(agent) {
             let known = trace.tables.agents.get(&agent);
             let texts = known.map(|known| [known.product.get(), known.name.get()]);
             let texts = texts.into_iter().flatten();
-            let given = self.first_pass.names.get(&(named::AGENT, agent.into()));
+            let given = self
+                .trace
+                .first_pass
+                .names
+                .get(&(named::AGENT, agent.into()));
             let name = given
                 .map(String::as_str)
                 .or_else(|| texts.filter_map(|id| trace.tables.text(id)).next());
+            let name = format!(
+                "GPU {} {}{}",
+                trace.node(agent),
+                name.unwrap_or("(unknown)"),
+                self.trace.gpu_suffix
+            );
+            let pid = self.pids.other();
             self.track(TrackDescriptor {
                 uuid,
                 process: Some(ProcessDescriptor {
-                    pid: FIRST_GPU.saturating_add_unsigned(agent),
-                    process_name: Some(format!(
-                        "GPU {} {}",
-                        trace.node(agent),
-                        name.unwrap_or("(unknown)")
-                    )),
+                    pid,
+                    process_name: Some(name),
                     cmdline: Vec::new(),
                 }),
                 ..TrackDescriptor::default()
@@ -270,19 +339,23 @@ impl Perfetto {
     }
 
     /// The track of a thread, which is described at its first use.
-    fn thread(&mut self, thread: u32, trace: &Trace) -> std::io::Result<u64> {
-        let uuid = THREADS | u64::from(thread);
-        if self.threads.insert(thread) {
-            let given = self.first_pass.names.get(&(named::THREAD, thread.into()));
+    fn thread(&mut self, thread: u32) -> std::io::Result<u64> {
+        let uuid = self.uuid(THREADS | u64::from(thread));
+        if self.trace.threads.insert(thread) {
+            let given = self
+                .trace
+                .first_pass
+                .names
+                .get(&(named::THREAD, thread.into()));
             let thread_name = given.cloned();
             self.track(TrackDescriptor {
                 uuid,
                 thread: Some(ThreadDescriptor {
-                    pid: trace.header.pid.get() as i32,
+                    pid: self.trace.pid,
                     tid: thread as i32,
                     thread_name,
                 }),
-                parent_uuid: Some(HOST),
+                parent_uuid: Some(self.uuid(HOST)),
                 ..TrackDescriptor::default()
             })?;
         }
@@ -296,8 +369,8 @@ impl Perfetto {
         (start, end): (u64, u64),
         trace: &Trace,
     ) -> std::io::Result<u64> {
-        let (number, is_new) = self.lanes.take(group, start, end);
-        let uuid = LANES | number;
+        let (number, is_new) = self.trace.lanes.take(group, start, end);
+        let uuid = self.uuid(LANES | number);
         if is_new {
             let (parent, name) = match group {
                 Group::Queue { agent, queue } => {
@@ -309,11 +382,11 @@ impl Perfetto {
                 Group::Copies { gpu, direction } => {
                     let parent = match gpu {
                         Some(gpu) => self.agent(gpu, trace)?,
-                        None => HOST,
+                        None => self.uuid(HOST),
                     };
                     (parent, copy_names(direction).1.to_owned())
                 }
-                Group::ProcessRanges => (HOST, "Process ranges".to_owned()),
+                Group::ProcessRanges => (self.uuid(HOST), "Process ranges".to_owned()),
             };
             self.track(TrackDescriptor {
                 uuid,
@@ -327,7 +400,11 @@ impl Perfetto {
 
     /// The name that the program gave to a stream, or else its default name.
     fn stream_name(&self, stream: u32, trace: &Trace) -> String {
-        let given = self.first_pass.names.get(&(named::STREAM, stream.into()));
+        let given = self
+            .trace
+            .first_pass
+            .names
+            .get(&(named::STREAM, stream.into()));
         match given {
             Some(name) => name.clone(),
             None => trace.default_stream_name(stream),
@@ -336,10 +413,10 @@ impl Perfetto {
 
     /// The ID of a name, which is written at its first use.
     fn name(&mut self, name: Rc<str>) -> std::io::Result<u64> {
-        if let Some(&iid) = self.names.get(&name) {
+        if let Some(&iid) = self.trace.names.get(&name) {
             return Ok(iid);
         }
-        let iid = self.names.len() as u64 + 1;
+        let iid = self.trace.names.len() as u64 + 1;
         self.packet(TracePacket {
             interned_data: Some(InternedData {
                 event_names: vec![Name {
@@ -350,7 +427,7 @@ impl Perfetto {
             }),
             ..TracePacket::default()
         })?;
-        self.names.insert(name, iid);
+        self.trace.names.insert(name, iid);
         Ok(iid)
     }
 
@@ -410,7 +487,8 @@ impl Perfetto {
 
     /// The flow to the next dispatch or copy of a call.
     fn flow(&mut self, call: u64) -> Vec<u64> {
-        self.first_pass
+        self.trace
+            .first_pass
             .flows
             .next_of_call(call)
             .into_iter()
@@ -428,7 +506,7 @@ impl Perfetto {
         event.r#type = if has_times { BEGIN } else { INSTANT };
         self.event(start, event)?;
         match has_times {
-            true => self.end(end, track),
+            true => self.end_slice(end, track),
             false => Ok(()),
         }
     }
@@ -442,17 +520,17 @@ impl Perfetto {
             Ok((_, end)) => end,
             Err(_) => trace.ns(dispatch.observed.get()),
         };
-        if !self.in_flight.contains_key(&queue) {
+        if !self.trace.in_flight.contains_key(&queue) {
             let parent = self.agent(dispatch.agent.get(), trace)?;
             self.track(TrackDescriptor {
-                uuid: COUNTERS | u64::from(queue),
+                uuid: self.uuid(COUNTERS | u64::from(queue)),
                 name: Some(format!("Queue {queue} in flight")),
                 parent_uuid: Some(parent),
                 counter: Some(CounterDescriptor { unit: COUNT }),
                 ..TrackDescriptor::default()
             })?;
         }
-        let in_flight = self.in_flight.entry(queue).or_default();
+        let in_flight = self.trace.in_flight.entry(queue).or_default();
         let values = in_flight.push(submit, end);
         self.counter(queue, values)
     }
@@ -462,7 +540,7 @@ impl Perfetto {
         for (time, number) in values {
             let event = TrackEvent {
                 r#type: COUNTER,
-                track_uuid: COUNTERS | u64::from(queue),
+                track_uuid: self.uuid(COUNTERS | u64::from(queue)),
                 counter_value: Some(number as i64),
                 ..TrackEvent::default()
             };
@@ -471,7 +549,7 @@ impl Perfetto {
         Ok(())
     }
 
-    fn end(&mut self, end: u64, track_uuid: u64) -> std::io::Result<()> {
+    fn end_slice(&mut self, end: u64, track_uuid: u64) -> std::io::Result<()> {
         let event = TrackEvent {
             r#type: END,
             track_uuid,
@@ -485,7 +563,7 @@ impl Perfetto {
         let id = call.head.id.get();
         let mut status = argument("status");
         status.int_value = Some(call.status.get().into());
-        let flows = &self.first_pass.flows;
+        let flows = &self.trace.first_pass.flows;
         let mut arguments = vec![
             number("correlation", id),
             status,
@@ -500,7 +578,7 @@ impl Perfetto {
             debug_annotations: arguments,
             r#type: BEGIN,
             name_iid: Some(self.name(trace.function(call).into())?),
-            flow_ids: self.first_pass.flows.of_call(id).collect(),
+            flow_ids: self.trace.first_pass.flows.of_call(id).collect(),
             ..TrackEvent::default()
         })
     }
@@ -530,9 +608,10 @@ impl Perfetto {
         slice: ThreadSlice,
         trace: &Trace,
     ) -> std::io::Result<()> {
-        self.thread_slices
+        self.trace
+            .thread_slices
             .push(thread, times.0, times.1, rank, slice);
-        let steps = self.thread_slices.take_ready();
+        let steps = self.trace.thread_slices.take_ready();
         self.steps(steps, trace)
     }
 
@@ -556,13 +635,15 @@ impl Perfetto {
                     {
                         event.r#type = INSTANT;
                     }
-                    event.track_uuid = self.thread(thread, trace)?;
+                    event.track_uuid = self.thread(thread)?;
                     self.event(trace.ns(start), event)?;
                     if let Some(end) = ends {
-                        self.end(end, THREADS | u64::from(thread))?;
+                        self.end_slice(end, self.uuid(THREADS | u64::from(thread)))?;
                     }
                 }
-                Step::End { thread, time } => self.end(time, THREADS | u64::from(thread))?,
+                Step::End { thread, time } => {
+                    self.end_slice(time, self.uuid(THREADS | u64::from(thread)))?
+                }
             }
         }
         Ok(())
@@ -585,28 +666,28 @@ impl Perfetto {
     fn recording(&mut self, recording: &Recording, trace: &Trace) -> std::io::Result<()> {
         let time = trace.ns(recording.time.get());
         if recording.is_on.get() == 0 {
-            self.stopped.get_or_insert(time);
+            self.trace.stopped.get_or_insert(time);
             return Ok(());
         }
-        match self.stopped.take() {
+        match self.trace.stopped.take() {
             Some(stopped) => self.pause(stopped, time),
             None => Ok(()),
         }
     }
 
     fn pause(&mut self, start: u64, end: u64) -> std::io::Result<()> {
-        if !std::mem::replace(&mut self.has_pauses, true) {
+        if !std::mem::replace(&mut self.trace.has_pauses, true) {
             self.track(TrackDescriptor {
-                uuid: PAUSES,
+                uuid: self.uuid(PAUSES),
                 name: Some("Recording".to_owned()),
-                parent_uuid: Some(HOST),
+                parent_uuid: Some(self.uuid(HOST)),
                 ..TrackDescriptor::default()
             })?;
         }
         let event = TrackEvent {
             category_iids: vec![RECORDING],
             name_iid: Some(self.name("Not recorded".into())?),
-            track_uuid: PAUSES,
+            track_uuid: self.uuid(PAUSES),
             ..TrackEvent::default()
         };
         self.slice(event, (start, end.max(start)), true)
@@ -729,8 +810,20 @@ fn truth(name: &str) -> DebugAnnotation {
 }
 
 impl Writer for Perfetto {
+    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+        self.number = input.number() - 1;
+        // Only the counts of one trace are in memory.
+        self.trace = State::default();
+        self.trace = State {
+            first_pass: FirstPass::read(&input.path, self.number)?,
+            member: input.member.clone(),
+            ..State::default()
+        };
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
-        self.begin(trace)?;
+        self.header(trace)?;
         match record {
             Record::Process(process) => self.host(trace, Some(process))?,
             Record::Agent(agent) => {
@@ -766,16 +859,20 @@ impl Writer for Perfetto {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
-        self.begin(trace)?;
-        let rest = self.thread_slices.take_rest();
+    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        self.header(trace)?;
+        let rest = self.trace.thread_slices.take_rest();
         self.steps(rest, trace)?;
-        for (queue, mut in_flight) in std::mem::take(&mut self.in_flight) {
+        for (queue, mut in_flight) in std::mem::take(&mut self.trace.in_flight) {
             self.counter(queue, in_flight.take_rest())?;
         }
-        if let Some(stopped) = self.stopped.take() {
-            self.pause(stopped, self.latest)?;
+        if let Some(stopped) = self.trace.stopped.take() {
+            self.pause(stopped, self.trace.latest)?;
         }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
         flush(self.out)
     }
 }

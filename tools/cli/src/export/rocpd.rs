@@ -3,15 +3,19 @@
 //! (`source/lib/output/generateRocpd.cpp`).
 //!
 //! The name of each table ends in the UUID of the trace, and a view without this suffix refers to it, so that a reader
-//! can attach the databases of several processes. Readers join each dispatch with a thread, an event, a kernel symbol,
-//! a code object and a stream, and each copy with two agents. There are placeholder rows for code objects, which traces
-//! do not have, for stream 0 (see [`Trace::stream_id`]) and for agents that are not known.
+//! can attach the databases of several processes. A database with several traces is like one that `rocpd merge` writes:
+//! it has the tables of each trace, and views that are the union of the tables of all traces. All tables have a column
+//! with the UUID (`guid`), by which readers join, too, because IDs are unique only within a trace. Readers join each
+//! dispatch with a thread, an event, a kernel symbol, a code object and a stream, and each copy with two agents. There
+//! are placeholder rows for code objects, which traces do not have, for stream 0 (see [`Trace::stream_id`]) and for
+//! agents that are not known.
 //!
 //! An API call or a range is a region, and a mark is a sample. The message of a marker is in the additional data of its
 //! event. Its `stack_id` is null, because no dispatch or copy refers to a marker.
 
 use super::Writer;
 use super::csv::{domain, operation};
+use super::inputs::Input;
 use super::source::{Record, Trace, clock};
 use md5::{Digest, Md5};
 use rusqlite::{Connection, params};
@@ -232,16 +236,27 @@ CREATE VIEW markers AS
     FROM single_markers;
 ";
 
-/// The IDs of the row of the host, and of the placeholder for streams that are not known.
-const NODE: i64 = 1;
+/// The ID of the placeholder for streams that are not known.
 const STREAM: u32 = 0;
 /// rocprofiler-sdk's name for markers and ranges (`ROCPROFILER_BUFFER_TRACING_MARKER_CORE_RANGE_API`).
 const MARKERS: &str = "MARKER_CORE_RANGE_API";
 
+/// SQLite's default limit of the number of tables in a union. Readers use their own SQLite.
+pub const MAX_TRACES: usize = 500;
+
 pub struct Rocpd {
     db: Connection,
-    /// The suffix of the tables, once they exist.
+    /// The suffixes of the tables of all traces.
+    suffixes: Vec<String>,
+    rows: Rows,
+}
+
+/// The rows of a trace.
+struct Rows {
+    /// The suffix of the trace's tables, once they exist.
     suffix: Option<String>,
+    /// The ID of the row of the host. Traces of one host have the same ID.
+    node: u32,
     events: i64,
     /// The IDs of strings.
     strings: HashMap<String, i64>,
@@ -276,6 +291,23 @@ fn code_object(agent: u32) -> i64 {
     i64::from(agent) + 1
 }
 
+impl Rows {
+    fn new(node: u32) -> Rows {
+        Rows {
+            suffix: None,
+            node,
+            events: 0,
+            strings: HashMap::new(),
+            tracks: BTreeMap::new(),
+            agents: BTreeSet::new(),
+            queues: BTreeSet::new(),
+            streams: BTreeSet::from([STREAM]),
+            kernels: BTreeSet::new(),
+            threads: BTreeSet::new(),
+        }
+    }
+}
+
 impl Rocpd {
     pub fn new(path: &Path) -> Result<Rocpd, rusqlite::Error> {
         let db = Connection::open(path)?;
@@ -286,45 +318,39 @@ impl Rocpd {
         )?;
         Ok(Rocpd {
             db,
-            suffix: None,
-            events: 0,
-            strings: HashMap::new(),
-            tracks: BTreeMap::new(),
-            agents: BTreeSet::new(),
-            queues: BTreeSet::new(),
-            streams: BTreeSet::from([STREAM]),
-            kernels: BTreeSet::new(),
-            threads: BTreeSet::new(),
+            suffixes: Vec::new(),
+            rows: Rows::new(1),
         })
     }
 
-    /// Creates the tables at the first record. Returns the suffix of their names.
-    fn begin(&mut self, trace: &Trace) -> Result<String, rusqlite::Error> {
-        if let Some(suffix) = &self.suffix {
+    /// Creates the tables of a trace at its first record. Returns the suffix of their names.
+    fn tables(&mut self, trace: &Trace) -> Result<String, rusqlite::Error> {
+        if let Some(suffix) = &self.rows.suffix {
             return Ok(suffix.clone());
         }
         // The ID depends only on the trace's header (process, start time and clock), so it is the same in each export.
         let hex = format!("{:x}", Md5::digest(trace.header.as_bytes()));
         let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
         let (guid, suffix) = (parts.join("-"), format!("_{}", parts.join("_")));
-        self.db.execute_batch(&schema(&suffix, &guid))?;
+        self.db.execute_batch(&tables(&suffix, &guid))?;
         for (tag, value) in [("schema_version", "3"), ("uuid", &suffix), ("guid", &guid)] {
             let sql = format!("INSERT INTO \"rocpd_metadata{suffix}\" (tag, value) VALUES (?, ?)");
             self.db.execute(&sql, params![tag, value])?;
         }
-        self.suffix = Some(suffix.clone());
+        self.suffixes.push(suffix.clone());
+        self.rows.suffix = Some(suffix.clone());
         Ok(suffix)
     }
 
     /// The ID of a string, which is added at its first use. Not for messages of markers, of which there can be many.
     fn string(&mut self, suffix: &str, string: &str) -> Result<i64, rusqlite::Error> {
-        if let Some(&id) = self.strings.get(string) {
+        if let Some(&id) = self.rows.strings.get(string) {
             return Ok(id);
         }
-        let id = self.strings.len() as i64 + 1;
+        let id = self.rows.strings.len() as i64 + 1;
         let sql = format!("INSERT INTO \"rocpd_string{suffix}\" (id, string) VALUES (?, ?)");
         self.db.execute(&sql, params![id, string])?;
-        self.strings.insert(string.to_owned(), id);
+        self.rows.strings.insert(string.to_owned(), id);
         Ok(id)
     }
 
@@ -337,28 +363,28 @@ impl Rocpd {
         extra: &str,
     ) -> Result<i64, rusqlite::Error> {
         let category = self.string(suffix, category)?;
-        self.events += 1;
+        self.rows.events += 1;
         let stack = (correlation != 0).then(|| int(correlation));
         let sql = format!(
             "INSERT INTO \"rocpd_event{suffix}\" (id, category_id, stack_id, parent_stack_id, correlation_id, extdata)
             VALUES (?1, ?2, ?3, ?3, ?3, ?4)"
         );
         let mut insert = self.db.prepare_cached(&sql)?;
-        insert.execute(params![self.events, category, stack, extra])?;
-        Ok(self.events)
+        insert.execute(params![self.rows.events, category, stack, extra])?;
+        Ok(self.rows.events)
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let correlation = dispatch.correlation.get();
         let event = self.event(&suffix, "KERNEL_DISPATCH", correlation, NO_EXTRA)?;
         let region = self.string(&suffix, "")?;
         let stream = trace.stream_id(dispatch.stream.get());
-        self.agents.insert(dispatch.agent.get());
-        self.queues.insert(dispatch.queue.get());
-        self.streams.insert(stream);
-        self.kernels.insert(dispatch.kernel.get());
-        self.threads.insert(dispatch.thread.get());
+        self.rows.agents.insert(dispatch.agent.get());
+        self.rows.queues.insert(dispatch.queue.get());
+        self.rows.streams.insert(stream);
+        self.rows.kernels.insert(dispatch.kernel.get());
+        self.rows.threads.insert(dispatch.thread.get());
         let (start, end) = trace.times_or_submission(dispatch);
         let sql = format!(
             "INSERT INTO \"rocpd_kernel_dispatch{suffix}\" (nid, pid, tid, agent_id, kernel_id, dispatch_id,
@@ -369,7 +395,7 @@ impl Rocpd {
         let [wx, wy, wz] = dispatch.workgroup.map(|size| size.get());
         let [gx, gy, gz] = dispatch.grid.map(|size| size.get());
         self.db.prepare_cached(&sql)?.execute(params![
-            NODE,
+            self.rows.node,
             trace.header.pid.get(),
             dispatch.thread.get(),
             dispatch.agent.get(),
@@ -395,15 +421,16 @@ impl Rocpd {
     }
 
     fn copy(&mut self, copy: &MemoryCopy, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let correlation = copy.correlation.get();
         let event = self.event(&suffix, "MEMORY_COPY", correlation, NO_EXTRA)?;
         let name = self.string(&suffix, operation(copy))?;
         let stream = trace.stream_id(copy.stream.get());
-        self.agents
+        self.rows
+            .agents
             .extend([copy.source.get(), copy.destination.get()]);
-        self.streams.insert(stream);
-        self.threads.insert(copy.thread.get());
+        self.rows.streams.insert(stream);
+        self.rows.threads.insert(copy.thread.get());
         let (start, end) = trace.copy_times_or_submission(copy);
         let flags = copy.head.flags.get();
         let mut extra = json!({"function": trace.copy_function(copy)});
@@ -419,7 +446,7 @@ impl Rocpd {
             src_agent_id, size, stream_id, event_id, extdata) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         );
         self.db.prepare_cached(&sql)?.execute(params![
-            NODE,
+            self.rows.node,
             trace.header.pid.get(),
             copy.thread.get(),
             int(start),
@@ -436,7 +463,7 @@ impl Rocpd {
     }
 
     fn call(&mut self, call: &Call, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let name = trace.function(call);
         let event = self.event(&suffix, domain(name), call.head.id.get(), NO_EXTRA)?;
         let extra = json!({"status": call.status.get()});
@@ -451,7 +478,7 @@ impl Rocpd {
     }
 
     fn marker(&mut self, marker: &Marker, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let message = match trace.tables.text(marker.text.get()) {
             Some(message) => json!({"message": message}),
             None => json!({}),
@@ -484,15 +511,15 @@ impl Rocpd {
         extra: &Value,
         trace: &Trace,
     ) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let name = self.string(&suffix, name)?;
-        self.threads.insert(thread);
+        self.rows.threads.insert(thread);
         let sql = format!(
             "INSERT INTO \"rocpd_region{suffix}\" (nid, pid, tid, start, \"end\", name_id, event_id, extdata)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         );
         self.db.prepare_cached(&sql)?.execute(params![
-            NODE,
+            self.rows.node,
             trace.header.pid.get(),
             thread,
             int(trace.ns(start)),
@@ -506,21 +533,21 @@ impl Rocpd {
 
     /// Adds a mark, as a sample on the track of its thread.
     fn sample(&mut self, mark: &Marker, event: i64, trace: &Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let thread = mark.thread.get();
-        self.threads.insert(thread);
-        let track = match self.tracks.get(&thread) {
+        self.rows.threads.insert(thread);
+        let track = match self.rows.tracks.get(&thread) {
             Some(&track) => track,
             None => {
                 let name = self.string(&suffix, MARKERS)?;
-                let track = self.tracks.len() as i64 + 1;
+                let track = self.rows.tracks.len() as i64 + 1;
                 let sql = format!(
                     "INSERT INTO \"rocpd_track{suffix}\" (id, nid, pid, tid, name_id) VALUES (?, ?, ?, ?, ?)"
                 );
                 let pid = trace.header.pid.get();
                 self.db
-                    .execute(&sql, params![track, NODE, pid, thread, name])?;
-                self.tracks.insert(thread, track);
+                    .execute(&sql, params![track, self.rows.node, pid, thread, name])?;
+                self.rows.tracks.insert(thread, track);
                 track
             }
         };
@@ -536,7 +563,7 @@ impl Rocpd {
 
     /// Adds the rows that other records refer to.
     fn infos(&mut self, trace: &mut Trace) -> Result<(), rusqlite::Error> {
-        let suffix = self.begin(trace)?;
+        let suffix = self.tables(trace)?;
         let pid = trace.header.pid.get();
         let process = trace.tables.process;
         let text = |id: u32| trace.tables.text(id);
@@ -552,7 +579,7 @@ impl Rocpd {
                 "INSERT INTO \"rocpd_info_node{suffix}\" (id, hash, machine_id, system_name, hostname)
                 VALUES (?, ?, ?, 'Linux', ?)"
             ),
-            params![NODE, hash, machine, host],
+            params![self.rows.node, hash, machine, host],
         )?;
         self.db.execute(
             &format!(
@@ -561,13 +588,13 @@ impl Rocpd {
             ),
             params![
                 pid,
-                NODE,
+                self.rows.node,
                 process.map(|process| process.parent.get()),
-                int(trace.ns(trace.header.started.get())),
+                int(trace.started()),
                 process.and_then(|process| text(process.command.get())),
             ],
         )?;
-        for &thread in &self.threads {
+        for &thread in &self.rows.threads {
             let sql = format!(
                 "INSERT INTO \"rocpd_info_thread{suffix}\" (id, nid, ppid, pid, tid, name)
                 VALUES (?1, ?2, ?3, ?4, ?1, ?5)"
@@ -575,7 +602,7 @@ impl Rocpd {
             let parent = process.map(|process| process.parent.get());
             let name = trace.given_name(named::THREAD, thread.into());
             self.db
-                .execute(&sql, params![thread, NODE, parent, pid, name])?;
+                .execute(&sql, params![thread, self.rows.node, parent, pid, name])?;
         }
         // The NULL stream has an ID of its own in the trace, by which it is named.
         let mut null = None;
@@ -583,11 +610,11 @@ impl Rocpd {
             match trace.stream_id(id) {
                 STREAM => null = null.or(trace.given_name(named::STREAM, id.into())),
                 id => {
-                    self.streams.insert(id);
+                    self.rows.streams.insert(id);
                 }
             }
         }
-        for &stream in &self.streams {
+        for &stream in &self.rows.streams {
             let sql = format!(
                 "INSERT INTO \"rocpd_info_stream{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
             );
@@ -595,23 +622,26 @@ impl Rocpd {
                 STREAM => null.unwrap_or("Default Stream").to_owned(),
                 id => trace.stream_name(id),
             };
-            self.db.execute(&sql, params![stream, NODE, pid, name])?;
+            self.db
+                .execute(&sql, params![stream, self.rows.node, pid, name])?;
         }
-        self.queues.extend(trace.tables.queues.keys());
-        for &queue in &self.queues {
+        self.rows.queues.extend(trace.tables.queues.keys());
+        for &queue in &self.rows.queues {
             let sql = format!(
                 "INSERT INTO \"rocpd_info_queue{suffix}\" (id, nid, pid, name) VALUES (?, ?, ?, ?)"
             );
             let name = format!("Queue {queue}");
-            self.db.execute(&sql, params![queue, NODE, pid, name])?;
+            self.db
+                .execute(&sql, params![queue, self.rows.node, pid, name])?;
         }
-        self.kernels.extend(trace.tables.kernels.keys());
+        self.rows.kernels.extend(trace.tables.kernels.keys());
         let of_kernels = trace
             .tables
             .kernels
             .values()
             .map(|kernel| kernel.agent.get());
-        self.agents
+        self.rows
+            .agents
             .extend(trace.tables.agents.keys().copied().chain(of_kernels));
         // Code object 0 is the placeholder for kernels that have no record.
         let code_objects = format!(
@@ -619,10 +649,10 @@ impl Rocpd {
         );
         let no_agent: Option<u32> = None;
         self.db
-            .execute(&code_objects, params![0, NODE, pid, no_agent])?;
+            .execute(&code_objects, params![0, self.rows.node, pid, no_agent])?;
         // How many agents of each type precede an agent.
         let mut of_type: HashMap<&str, u32> = HashMap::new();
-        for (index, &id) in (0u32..).zip(&self.agents) {
+        for (index, &id) in (0u32..).zip(&self.rows.agents) {
             let agent = trace.tables.agents.get(&id);
             let what = match agent.map(|agent: &Agent| agent.what.get()) {
                 Some(agent::CPU) => Some("CPU"),
@@ -641,7 +671,7 @@ impl Rocpd {
                 ),
                 params![
                     id,
-                    NODE,
+                    self.rows.node,
                     pid,
                     what,
                     indices.map(|(node, _, _)| node),
@@ -652,10 +682,12 @@ impl Rocpd {
                     trace.given_name(named::AGENT, id.into()),
                 ],
             )?;
-            self.db
-                .execute(&code_objects, params![code_object(id), NODE, pid, id])?;
+            self.db.execute(
+                &code_objects,
+                params![code_object(id), self.rows.node, pid, id],
+            )?;
         }
-        for &id in &self.kernels {
+        for &id in &self.rows.kernels {
             let name = trace.kernel(id);
             let kernel = trace.tables.kernels.get(&id);
             let of = |value: fn(&tracefile::format::Kernel) -> u64| {
@@ -669,7 +701,7 @@ impl Rocpd {
                 ),
                 params![
                     id,
-                    NODE,
+                    self.rows.node,
                     pid,
                     kernel.map_or(0, |kernel| code_object(kernel.agent.get())),
                     trace.kernel_symbol(id),
@@ -688,12 +720,11 @@ impl Rocpd {
     }
 }
 
-/// The statements that create all tables and views.
-fn schema(suffix: &str, guid: &str) -> String {
+/// The statements that create the tables of a trace.
+fn tables(suffix: &str, guid: &str) -> String {
     let mut sql = format!(
         "CREATE TABLE \"rocpd_metadata{suffix}\" (id INTEGER PRIMARY KEY NOT NULL, tag TEXT NOT NULL,
-        value TEXT NOT NULL);
-        CREATE VIEW rocpd_metadata AS SELECT * FROM \"rocpd_metadata{suffix}\";"
+        value TEXT NOT NULL);"
     );
     for (table, columns) in TABLES {
         let mut columns = columns.to_owned();
@@ -706,14 +737,71 @@ fn schema(suffix: &str, guid: &str) -> String {
         }
         sql += &format!(
             "CREATE TABLE \"rocpd_{table}{suffix}\" (id INTEGER PRIMARY KEY NOT NULL,
-            guid TEXT NOT NULL DEFAULT '{guid}', {columns});
-            CREATE VIEW rocpd_{table} AS SELECT * FROM \"rocpd_{table}{suffix}\";"
+            guid TEXT NOT NULL DEFAULT '{guid}', {columns});"
         );
     }
-    sql + VIEWS
+    sql
+}
+
+/// The statements that create the views of the tables with these suffixes.
+fn views(suffixes: &[String]) -> String {
+    let tables = TABLES.iter().map(|(table, _)| format!("rocpd_{table}"));
+    let tables: Vec<String> = tables.chain(["rocpd_metadata".to_owned()]).collect();
+    let mut sql = String::new();
+    for table in &tables {
+        sql += &union(table, suffixes);
+    }
+    if suffixes.len() == 1 {
+        return sql + VIEWS;
+    }
+    // SQLite does not use the primary keys of tables in a union, so a join of unions would take minutes. Therefore the
+    // tables of each trace are joined first.
+    let views = VIEWS
+        .split("CREATE VIEW ")
+        .filter_map(|rest| rest.split_once(" AS"));
+    let views: Vec<&str> = views.map(|(view, _)| view).collect();
+    for suffix in suffixes {
+        let is_name =
+            |word: &str| views.contains(&word) || tables.iter().any(|table| table == word);
+        sql += &with_suffixes(VIEWS, is_name, suffix);
+    }
+    for view in views {
+        sql += &union(view, suffixes);
+    }
+    sql
+}
+
+/// The statement that creates a view of all rows of the tables or views with the same name and these suffixes.
+fn union(name: &str, suffixes: &[String]) -> String {
+    let selects = suffixes
+        .iter()
+        .map(|suffix| format!("SELECT * FROM \"{name}{suffix}\""));
+    let selects: Vec<_> = selects.collect();
+    format!("CREATE VIEW {name} AS {};", selects.join(" UNION ALL "))
+}
+
+/// Adds the suffix to each word of the statements that is a name.
+fn with_suffixes(sql: &str, is_name: impl Fn(&str) -> bool, suffix: &str) -> String {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let mut result = String::new();
+    for piece in sql.split_inclusive(|char| !is_part(char)) {
+        let word = piece.trim_end_matches(|char| !is_part(char));
+        result += word;
+        if is_name(word) {
+            result += suffix;
+        }
+        result += &piece[word.len()..];
+    }
+    result
 }
 
 impl Writer for Rocpd {
+    fn begin(&mut self, input: &Input) -> anyhow::Result<()> {
+        let member = input.member.as_ref();
+        self.rows = Rows::new(member.map_or(1, |member| member.host_number));
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         match record {
             Record::Dispatch(dispatch) => Ok(self.dispatch(dispatch, trace)?),
@@ -732,8 +820,12 @@ impl Writer for Rocpd {
         }
     }
 
-    fn finish(mut self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
-        self.infos(trace)?;
+    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()> {
+        Ok(self.infos(trace)?)
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
+        self.db.execute_batch(&views(&self.suffixes))?;
         self.db.execute_batch("COMMIT")?;
         self.db.close().map_err(|(_, error)| error)?;
         Ok(())

@@ -61,12 +61,29 @@ pub struct Trace {
     pub tables: Tables,
     naming: Naming,
     names: HashMap<u32, Rc<str>>,
+    /// Nanoseconds between the system clock and the clock that several traces share.
+    shift: u64,
 }
 
 impl Trace {
-    /// Nanoseconds of HSA's system clock.
+    fn new(header: Header, naming: Naming, shift: u64) -> Trace {
+        Trace {
+            header,
+            tables: Tables::default(),
+            naming,
+            names: HashMap::new(),
+            shift,
+        }
+    }
+
+    /// Nanoseconds of HSA's system clock, or of the clock that several traces share.
     pub fn ns(&self, ticks: u64) -> u64 {
-        scaled(ticks, self.header.frequency.get())
+        nanoseconds(ticks, self.header.frequency.get()).saturating_add(self.shift)
+    }
+
+    /// When the trace started.
+    pub fn started(&self) -> u64 {
+        self.ns(self.header.started.get())
     }
 
     /// The name of a kernel, or a placeholder if it is not known.
@@ -179,7 +196,7 @@ impl Trace {
             return Err(Untimed::NoClock);
         }
         match dispatch.end.get().checked_sub(dispatch.start.get()) {
-            Some(ticks) => Ok(scaled(ticks, frequency)),
+            Some(ticks) => Ok(nanoseconds(ticks, frequency)),
             None => Err(Untimed::Backwards),
         }
     }
@@ -255,7 +272,8 @@ pub fn has(dispatch: &Dispatch, flag: u16) -> bool {
     dispatch.head.flags.get() & flag != 0
 }
 
-fn scaled(ticks: u64, frequency: u64) -> u64 {
+/// Ticks of a clock in nanoseconds.
+pub fn nanoseconds(ticks: u64, frequency: u64) -> u64 {
     if frequency == SECOND {
         return ticks;
     }
@@ -363,6 +381,23 @@ impl Summary {
         Outcome::of(!self.is_damaged)
     }
 
+    /// Adds the contents of another trace.
+    pub fn add(&mut self, other: &Summary) {
+        self.is_damaged |= other.is_damaged;
+        self.dispatches += other.dispatches;
+        self.calls += other.calls;
+        self.copies += other.copies;
+        self.markers += other.markers;
+        for (sum, part) in [
+            (&mut self.untimed, &other.untimed),
+            (&mut self.untimed_copies, &other.untimed_copies),
+        ] {
+            for (&why, count) in part {
+                *sum.entry(why).or_default() += count;
+            }
+        }
+    }
+
     /// The number of records of each of these types: `8 dispatches, 4 API calls`. Types without records are left out,
     /// unless there is nothing else.
     pub fn text(&self, is_included: impl Fn(Records) -> bool) -> String {
@@ -399,6 +434,62 @@ fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
     Reader::open(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
+/// Opens a trace with times.
+fn open_clocked(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    let reader = open(path)?;
+    if reader.header().frequency.get() == 0 {
+        bail!(
+            "cannot read {}: the clock frequency in the header (byte 24) is 0",
+            path.display()
+        );
+    }
+    Ok(reader)
+}
+
+/// The header of a trace and the name of its host, if it is recorded. Does not report damage.
+pub fn header_and_host(path: &Path) -> anyhow::Result<(Header, Option<String>)> {
+    let mut reader = open_clocked(path)?;
+    let header = *reader.header();
+    let mut tables = Tables::default();
+    while let Ok(Some(item)) = reader.next_item() {
+        let Ok(item) = item else { continue };
+        // Only texts are needed, and the process, which is one of the first records.
+        if !matches!(item, Item::Text(_) | Item::Process(_)) || tables.take(&item).is_err() {
+            continue;
+        }
+        if let Item::Process(process) = item {
+            let host = tables.text(process.host.get());
+            return Ok((header, host.map(str::to_owned)));
+        }
+    }
+    Ok((header, None))
+}
+
+/// The start of the trace, or of an earlier API call, marker, dispatch or copy, with `shift` added as in
+/// [`read_shifted`]. Does not report damage.
+pub fn first_event(path: &Path, shift: u64) -> anyhow::Result<u64> {
+    let mut reader = open_clocked(path)?;
+    let mut trace = Trace::new(*reader.header(), Naming::default(), shift);
+    let mut first = trace.started();
+    while let Ok(Some(item)) = reader.next_item() {
+        let Ok(item) = item else { continue };
+        let start = match &item {
+            Item::Call(call) => trace.ns(call.start.get()),
+            Item::Marker(marker) => trace.ns(marker.start.get()),
+            Item::Dispatch(dispatch) => trace.times_or_submission(dispatch).0,
+            Item::Copy(copy) => trace.copy_times_or_submission(copy).0,
+            // Times of agents' clocks need the clocks' frequencies.
+            Item::Agent(_) => {
+                let _ = trace.tables.take(&item);
+                continue;
+            }
+            _ => continue,
+        };
+        first = first.min(start);
+    }
+    Ok(first)
+}
+
 /// Calls `take` with each valid dispatch. Does not report damage.
 pub fn each_dispatch(path: &Path, mut take: impl FnMut(&Dispatch)) -> anyhow::Result<()> {
     each_item(path, |item| {
@@ -425,21 +516,22 @@ pub fn read(
     naming: Naming,
     checks: Checks,
     console: &mut Console,
+    take: impl FnMut(&Record, &mut Trace) -> anyhow::Result<()>,
+) -> anyhow::Result<(Trace, Summary)> {
+    read_shifted(path, 0, naming, checks, console, take)
+}
+
+/// [`read`], and adds `shift` nanoseconds to all times.
+pub fn read_shifted(
+    path: &Path,
+    shift: u64,
+    naming: Naming,
+    checks: Checks,
+    console: &mut Console,
     mut take: impl FnMut(&Record, &mut Trace) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Trace, Summary)> {
-    let mut reader = open(path)?;
-    let mut trace = Trace {
-        header: *reader.header(),
-        tables: Tables::default(),
-        naming,
-        names: HashMap::new(),
-    };
-    if trace.header.frequency.get() == 0 {
-        bail!(
-            "cannot read {}: the clock frequency in the header (byte 24) is 0",
-            path.display()
-        );
-    }
+    let mut reader = open_clocked(path)?;
+    let mut trace = Trace::new(*reader.header(), naming, shift);
     let mut problems = Problems {
         file: path,
         bar: progress::bar(

@@ -8,6 +8,10 @@
 //! A plane is one message that contains its lines, and a line is one message that contains its events in the order of
 //! their start, so nothing can be written before the last record of the trace has been read. Until then the events are
 //! in a temporary file ([`sort`]). Names and the launch parameters of kernels are in memory, each once.
+//!
+//! XProf shows one host plane per profile and identifies GPUs by the names of their planes, so a profile has one
+//! process. Several processes are several files in the directory of one run, which XProf shows as its hosts. All of
+//! them begin at the same time, because XProf's times relate to the start of a profile.
 
 mod gpu;
 mod plane;
@@ -16,14 +20,15 @@ mod proto;
 mod sort;
 
 use super::Writer;
-use super::source::{Record, Trace};
+use super::inputs::{Input, Inputs};
+use super::source::{self, Record, Trace};
 use anyhow::bail;
 use gpu::kernel_details;
 use plane::{Plane, Source};
 use planes::Planes;
 use proto::Output;
 use sort::{Event, Sorter};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -62,11 +67,13 @@ pub struct XPlane {
     gpus: HashMap<u32, usize>,
     /// Start of the first event and end of the last one, in nanoseconds.
     span: Option<(u64, u64)>,
+    /// The start of the run, if it has several profiles.
+    run_start: Option<u64>,
 }
 
 impl XPlane {
     /// `dir` is the directory for temporary files.
-    pub fn new(out: BufWriter<File>, dir: &Path) -> XPlane {
+    pub fn new(out: BufWriter<File>, dir: &Path, run_start: Option<u64>) -> XPlane {
         XPlane {
             out: Output::new(out),
             dir: dir.to_owned(),
@@ -74,6 +81,7 @@ impl XPlane {
             planes: vec![Plane::new(None)],
             gpus: HashMap::new(),
             span: None,
+            run_start,
         }
     }
 
@@ -200,7 +208,7 @@ impl XPlane {
     }
 
     /// Writes everything.
-    fn write(mut self, trace: &Trace) -> anyhow::Result<()> {
+    fn write(&mut self, trace: &Trace) -> anyhow::Result<()> {
         let known = trace.tables.agents.keys().copied();
         let mut agents: BTreeSet<u32> = known.filter(|&id| trace.is_gpu(id)).collect();
         agents.extend(self.gpus.keys());
@@ -208,21 +216,31 @@ impl XPlane {
         for &id in &agents {
             self.gpu(id);
         }
-        let started = trace.ns(trace.header.started.get());
+        let started = trace.started();
         let (first, last) = self.span.unwrap_or((started, started));
         let planes = Planes {
-            out: self.out,
-            dir: self.dir,
+            out: &mut self.out,
+            dir: self.dir.clone(),
             ordinals: agents.into_iter().zip(0..).collect(),
             // An API call that initializes HSA begins before the trace.
-            start: first.min(started),
+            start: first.min(started).min(self.run_start.unwrap_or(started)),
         };
-        let size = planes.write(self.planes, self.events.sorted()?, last, trace)?;
+        let events = std::mem::replace(&mut self.events, Sorter::new(&self.dir));
+        let size = planes.write(
+            std::mem::take(&mut self.planes),
+            events.sorted()?,
+            last,
+            trace,
+        )?;
         check_size(size)
     }
 }
 
 impl Writer for XPlane {
+    fn begin(&mut self, _: &Input) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record, trace: &mut Trace) -> anyhow::Result<()> {
         match record {
             Record::Dispatch(dispatch) => self.dispatch(dispatch, trace)?,
@@ -242,8 +260,12 @@ impl Writer for XPlane {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, trace: &mut Trace) -> anyhow::Result<()> {
+    fn end(&mut self, trace: &mut Trace) -> anyhow::Result<()> {
         self.write(trace)
+    }
+
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
+        Ok(())
     }
 }
 
@@ -256,15 +278,37 @@ fn check_size(size: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where XProf and TensorBoard expect the profile of a trace in their log directory. Creates the directories.
-pub fn path_in_logs(logs: &Path, trace: &Trace) -> anyhow::Result<PathBuf> {
-    // A run has the name that XLA gives it. SQLite knows the calendar.
-    let seconds = trace.header.started_unix.get() / 1_000_000_000;
+/// The start of a run with several profiles: that of the first event or trace. `None` if there is only one trace.
+pub fn run_start(inputs: &Inputs) -> anyhow::Result<Option<u64>> {
+    if !inputs.are_several() {
+        return Ok(None);
+    }
+    let mut start = None;
+    for input in &inputs.all {
+        let first = source::first_event(&input.path, input.shift)?;
+        start = start.into_iter().chain([first]).min();
+    }
+    Ok(start)
+}
+
+/// Where XProf and TensorBoard expect the profiles of a run in their log directory. The run has the name that XLA gives
+/// it, which is its start. Creates the directory.
+pub fn run_directory(logs: &Path, started_unix: u64) -> anyhow::Result<PathBuf> {
+    // SQLite knows the calendar.
+    let seconds = started_unix / 1_000_000_000;
     let run: String = rusqlite::Connection::open_in_memory()?.query_row(
         "SELECT strftime('%Y_%m_%d_%H_%M_%S', ?, 'unixepoch')",
         [seconds as i64],
         |row| row.get(0),
     )?;
+    let dir = logs.join("plugins/profile").join(run);
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
+/// The name of the profile of a trace in the directory of its run, with a number if another one has this name. XProf
+/// shows the part before the extension as the name of the host. Several processes of a host can be in a run.
+pub fn file_name(trace: &Trace, used: &mut HashSet<String>) -> String {
     let host = trace.tables.process.and_then(|process| {
         let host = trace.tables.text(process.host.get())?;
         // Untrusted, and the name of a file.
@@ -273,11 +317,11 @@ pub fn path_in_logs(logs: &Path, trace: &Trace) -> anyhow::Result<PathBuf> {
             "_",
         ))
     });
-    let host = host.as_deref().unwrap_or("host");
-    let dir = logs.join("plugins/profile").join(run);
-    std::fs::create_dir_all(&dir)?;
-    // XProf shows the name as that of the host. Several processes of a host can be in a run.
-    Ok(dir.join(format!("{host}_{}.xplane.pb", trace.header.pid)))
+    let name = format!("{}_{}", host.as_deref().unwrap_or("host"), trace.header.pid);
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let unused = names.find(|name| used.insert(name.clone()));
+    format!("{}.xplane.pb", unused.unwrap_or(name))
 }
 
 fn unfinished(flags: u16) -> u32 {

@@ -1,11 +1,10 @@
 //! Reads the dispatches of each kernel from traces, of which there is one per process.
 
 use crate::Console;
-use crate::exit::usage;
 use crate::export::source::{self, Checks, Record};
 use crate::names::Naming;
-use anyhow::{Context, bail};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use crate::traces;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A trace.
@@ -41,33 +40,9 @@ impl Dispatches {
     }
 }
 
-/// Reads traces: files, and patterns that match files.
+/// Reads traces: files, directories and patterns.
 pub fn read_all(arguments: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
-    let mut paths = Vec::new();
-    for argument in arguments {
-        let pattern = argument
-            .to_str()
-            .filter(|name| name.contains(['*', '?', '[']));
-        let Some(pattern) = pattern.filter(|_| !argument.exists()) else {
-            paths.push(argument.clone());
-            continue;
-        };
-        let found = glob::glob(pattern).with_context(|| format!("--trace {pattern}"))?;
-        let before = paths.len();
-        paths.extend(found.flatten().filter(|path| path.is_file()));
-        if paths.len() == before {
-            bail!("--trace {pattern}: no file matches");
-        }
-    }
-    let mut seen = HashSet::new();
-    for path in &paths {
-        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
-            let path = path.display();
-            return Err(usage(format!(
-                "the trace {path} is given twice, and would be counted twice: remove one"
-            )));
-        }
-    }
+    let paths = traces::expand(arguments)?;
     paths.iter().map(|path| read(path, console)).collect()
 }
 

@@ -20,6 +20,10 @@ pub fn long_name() -> String {
 /// A complete trace file with these records.
 pub fn file(records: &[[u8; RECORD_SIZE]]) -> Vec<u8> {
     let header = Header::new(4242, 1_000_000_000, 1000, STARTED_UNIX);
+    file_with(&header, records)
+}
+
+pub fn file_with(header: &Header, records: &[[u8; RECORD_SIZE]]) -> Vec<u8> {
     let mut bytes = header.page().to_vec();
     for (count, value) in [(Count::Records, records.len() as u64), (Count::Closed, 1)] {
         set(&mut bytes, count, value);
@@ -37,10 +41,15 @@ pub fn set(file: &mut [u8], count: Count, value: u64) {
 /// The records that others refer to: two GPUs (nodes 1 and 2), two queues on the first GPU and one on the second, and
 /// three kernels.
 pub fn definitions() -> Vec<[u8; RECORD_SIZE]> {
+    definitions_of(4242, "a host")
+}
+
+/// [`definitions`], for another process.
+pub fn definitions_of(pid: u32, host: &str) -> Vec<[u8; RECORD_SIZE]> {
     let mut records = Vec::new();
     for (id, text) in [
         (1, "gfx1100"),
-        (2, "a host"),
+        (2, host),
         (3, "./app \"an argument\""),
         (4, "_Z6halvedj"),
         (5, &long_name()),
@@ -50,7 +59,7 @@ pub fn definitions() -> Vec<[u8; RECORD_SIZE]> {
     ] {
         records.extend(pieces(id, text).map(Record::seal));
     }
-    let mut process = Process::new(4242, 0);
+    let mut process = Process::new(pid.into(), 0);
     process.parent = 1.into();
     process.host = 2.into();
     process.command = 3.into();

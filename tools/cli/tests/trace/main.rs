@@ -4,6 +4,7 @@ mod damage;
 mod export;
 mod files;
 mod records;
+mod several;
 mod stats;
 mod versions;
 mod xplane;

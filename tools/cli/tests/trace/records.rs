@@ -581,7 +581,7 @@ fn missing_data_of_copies_and_markers_is_reported() {
 }
 
 /// The answers of Perfetto's trace processor.
-fn query(trace: &Path, queries: &[&str]) -> Vec<Value> {
+pub fn query(trace: &Path, queries: &[&str]) -> Vec<Value> {
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto-query");
     let output = Command::new(check)
         .arg(trace)

@@ -182,12 +182,16 @@ fn event(name: &str, start: u64, duration: u64, stats: &Value) -> Value {
 
 /// What XProf finds in a log directory, by run.
 fn xprof(logs: &Path) -> BTreeMap<String, Value> {
+    let by_name = |run: Value| (run["run"].as_str().unwrap().to_owned(), run);
+    xprof_hosts(logs).into_iter().map(by_name).collect()
+}
+
+/// What XProf finds in a log directory, for each run and host.
+pub fn xprof_hosts(logs: &Path) -> Vec<Value> {
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/xprof-check");
     let output = Command::new(check).arg(logs).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let runs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let by_name = |run: Value| (run["run"].as_str().unwrap().to_owned(), run);
-    runs.into_iter().map(by_name).collect()
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]

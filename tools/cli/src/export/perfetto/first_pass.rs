@@ -19,7 +19,8 @@ struct Counts {
 impl Counts {
     const MAX_SMALL: u8 = u8::MAX;
     /// IDs are consecutive numbers, so only a damaged trace has a larger ID.
-    const MAX_ID: u64 = 1 << 28;
+    const MAX_ID: u64 = (1 << Counts::ID_BITS) - 1;
+    const ID_BITS: u32 = 28;
 
     fn get(&self, id: u64) -> u64 {
         let small = usize::try_from(id).ok().and_then(|id| self.small.get(id));
@@ -53,8 +54,10 @@ pub struct FirstPass {
 }
 
 impl FirstPass {
-    pub fn read(path: &Path) -> anyhow::Result<FirstPass> {
+    /// `number` is that of the trace, from 0.
+    pub fn read(path: &Path, number: u32) -> anyhow::Result<FirstPass> {
         let mut first = FirstPass::default();
+        first.flows.trace = number.into();
         // Only for the texts of names.
         let mut tables = Tables::default();
         source::each_item(path, |item| match item {
@@ -83,6 +86,8 @@ pub struct Flows {
     copies: Counts,
     /// Dispatches and copies that have been written.
     written: Counts,
+    /// The number of the trace, which is less than 2^16.
+    trace: u64,
 }
 
 impl Flows {
@@ -107,7 +112,12 @@ impl Flows {
 
     /// The flows of a call.
     pub fn of_call(&self, id: u64) -> impl Iterator<Item = u64> {
-        (0..self.number(id)).map(move |n| id << Flows::BITS | n)
+        (0..self.number(id)).map(move |n| self.flow(id, n))
+    }
+
+    /// The ID of a flow. The flows of all traces have different ones.
+    fn flow(&self, call: u64, n: u64) -> u64 {
+        self.trace << (Flows::BITS + Counts::ID_BITS) | call << Flows::BITS | n
     }
 
     /// The flow to the next dispatch or copy of a call, if it has one.
@@ -115,7 +125,7 @@ impl Flows {
         let n = self.written.get(id);
         (n < self.number(id)).then(|| {
             self.written.add(id);
-            id << Flows::BITS | n
+            self.flow(id, n)
         })
     }
 }

@@ -24,8 +24,8 @@ const OTHERS: i64 = 1 << 28;
 const MAX_LINES: u32 = 256;
 
 /// Writes the planes, when all events are known.
-pub struct Planes {
-    pub out: Output,
+pub struct Planes<'a> {
+    pub out: &'a mut Output,
     pub dir: PathBuf,
     /// The number of each GPU in the name of its plane, by agent.
     pub ordinals: HashMap<u32, i64>,
@@ -33,7 +33,7 @@ pub struct Planes {
     pub start: u64,
 }
 
-impl Planes {
+impl Planes<'_> {
     /// Returns the size of the file.
     pub fn write(
         mut self,
@@ -45,7 +45,7 @@ impl Planes {
         for (index, plane) in planes.into_iter().enumerate() {
             self.plane(index as u64, plane, &mut events, trace)?;
         }
-        let before = trace.ns(trace.header.started.get()) - self.start;
+        let before = trace.started() - self.start;
         let start = trace.header.started_unix.get().saturating_sub(before);
         let stop = start.saturating_add(stop.saturating_sub(self.start));
         let mut environment = Plane::new(None);

@@ -146,7 +146,7 @@ impl Output {
     }
 
     /// Completes the file. Returns its size in bytes.
-    pub fn finish(mut self) -> io::Result<u64> {
+    pub fn finish(&mut self) -> io::Result<u64> {
         self.file.flush()?;
         Ok(self.at)
     }
