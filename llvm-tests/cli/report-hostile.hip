@@ -27,7 +27,7 @@
 //
 // RUN: %profdata merge -text gfx1100.default.profraw -o counts && awk '/Counter Values/ {on = 1; print; next} !/^[0-9]/ {on = 0} {print on ? 0 : $0}' counts > gfx1100.zero.proftext
 // RUN: %devprof report a --allow-sampled --profile gfx1100.zero.proftext | FileCheck %s --check-prefix=ZERO
-// ZERO: {{^}}According to its profile, nothing ran on gfx1100
+// ZERO: {{^}}No kernel of these binaries ran on gfx1100: all counts in its profile are 0
 //
 // After the program is changed and recompiled, the counts of functions with a different structure are lost. The functions
 // stay in the totals. If all of them have a different structure, the profile is of another build.

@@ -260,15 +260,3 @@ fn each_error_is_reported_once_with_the_file_that_it_concerns() {
         errors[3]
     );
 }
-
-#[test]
-fn an_option_for_profiles_does_not_take_the_next_argument() {
-    let parse = |arguments: &[&str]| {
-        let result = Cli::try_parse_from([&["devprof", "report"], arguments].concat());
-        result.map(drop).map_err(|error| error.to_string())
-    };
-    parse(&["--profile", "a", "--profile", "b", "binary"]).unwrap();
-    // `binary` would be a second value here, and no binary would be named, which is an error of its own.
-    let error = parse(&["--profile"]).unwrap_err();
-    assert!(error.contains("a value is required for '--profile <FILE>'"), "{error}");
-}

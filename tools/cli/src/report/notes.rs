@@ -73,12 +73,12 @@ impl Notes {
             shown(&problems.mismatched),
         );
         self.losses(
-            &format!("Code objects of {name} are left out"),
+            &format!("Code objects of {name} are missing: llvm-cov cannot read them"),
             problems.unread.clone(),
         );
         if !problems.shared.is_empty() {
             let text = format!(
-                "Functions of {name} have the same name and hash, but different sources, in several code objects. The profile has one count for all versions, so lines that only some versions have show the count of all."
+                "The profile of {name} has one count for several versions of a function (same name and hash, different sources): each version shows the count of all."
             );
             self.add(Severity::Warning, text, shown(&problems.shared));
         }
@@ -89,7 +89,7 @@ impl Notes {
         let not_run = column.functions.iter().all(|function| function.count == 0);
         if column.ran && not_run && !column.functions.is_empty() {
             let text = format!(
-                "According to its profile, nothing ran on {}: no kernel of these binaries was launched.",
+                "No kernel of these binaries ran on {}: all counts in its profile are 0.",
                 column.name
             );
             self.warning(text);
@@ -120,7 +120,7 @@ impl Notes {
         }
         if !unknown.is_empty() {
             let text = format!(
-                "It is not known whether every block is counted in {}. By default clang counts one in eight, which is wrong for coverage. To count every block, compile with `{EVERY_BLOCK}`.",
+                "It is not known whether {} count every block. By default clang counts one in eight, and coverage is under-reported. `{EVERY_BLOCK}` counts all.",
                 number(&unknown)
             );
             self.add(Severity::Note, text, unknown);

@@ -53,7 +53,9 @@ pub fn columns<'a>(
                 .copied()
                 .find(|family| objects::includes(family, name))
         }) else {
-            notes.loss(format!("There is a profile of {name}, but the binaries have no code object for it: its counts are left out."));
+            notes.loss(format!(
+                "The profile of {name} is left out: the binaries have no code object for it."
+            ));
             continue;
         };
         used.insert(processor);
