@@ -151,7 +151,7 @@ impl Pages<'_> {
             @if !not_instrumented.is_empty() {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
-                    p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of `devprof flags --coverage`. Kernels that are part of HIP fill and copy memory." }
+                    p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of " code { "devprof flags --coverage" } ". Kernels that are part of HIP fill and copy memory." }
                     (self.not_instrumented("Kernels that ran and are not instrumented", &not_instrumented))
                 }
             }
