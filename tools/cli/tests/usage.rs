@@ -64,7 +64,7 @@ const USAGE_ERRORS: [(&[&str], &str); 70] = [
         "--llvm none",
     ),
     (&["report", "a"], "--profile <FILE>"),
-    (&["report", "--profile", "a"], "<BINARY>"),
+    (&["report", "--profile", "a"], "name the binaries that ran"),
     (
         &["report", "a", "--profile", "b", "--format", "pdf"],
         "'pdf'",
