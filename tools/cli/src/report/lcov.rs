@@ -1,8 +1,9 @@
 //! LCOV tracefiles (geninfo(1)). Function names are symbols, as in llvm-cov's output: genhtml demangles them. Each
 //! function in the source has one record, so readers count as many functions as the other formats.
 
-use super::counts::{Counts, Which};
+use super::counts::{Counted, Counts, Which};
 use super::model::{File, Report};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -48,13 +49,13 @@ fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<
     }
     let ratio = counts.function_ratio();
     writeln!(out, "FNF:{}\nFNH:{}", ratio.total, ratio.covered)?;
-    for line in &counts.lines {
-        for (block, (taken, not_taken)) in line.conditions.iter().enumerate() {
+    for (number, conditions) in conditions_by_line(&counts.lines) {
+        for (block, (taken, not_taken)) in conditions.into_iter().enumerate() {
             for (branch, count) in [taken, not_taken].into_iter().enumerate() {
                 // `-` means that the condition was never evaluated.
-                match *taken == 0 && *not_taken == 0 {
-                    true => writeln!(out, "BRDA:{},{block},{branch},-", line.number)?,
-                    false => writeln!(out, "BRDA:{},{block},{branch},{count}", line.number)?,
+                match taken == 0 && not_taken == 0 {
+                    true => writeln!(out, "BRDA:{number},{block},{branch},-")?,
+                    false => writeln!(out, "BRDA:{number},{block},{branch},{count}")?,
                 }
             }
         }
@@ -67,4 +68,75 @@ fn write_file(file: &File, counts: &Counts, out: &mut impl Write) -> io::Result<
     let ratio = counts.line_ratio();
     writeln!(out, "LF:{}\nLH:{}", ratio.total, ratio.covered)?;
     writeln!(out, "end_of_record")
+}
+
+/// The conditions of each line, for records that genhtml 2 accepts: a line ran if, and only if, one of the conditions on
+/// it was evaluated. That is not so for a label (`default:`), whose condition is evaluated at the `switch`, or for
+/// `} else if (…)`, which starts with the end of another block. Their conditions are moved to the nearest line where they
+/// are accepted, before it if possible.
+fn conditions_by_line(lines: &[Counted]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let was_evaluated = |line: &Counted| line.conditions.iter().any(|&(a, b)| a > 0 || b > 0);
+    let is_accepted =
+        |line: &Counted| line.conditions.is_empty() || (line.count > 0) == was_evaluated(line);
+    let mut placed: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for (n, line) in lines.iter().enumerate() {
+        let accepts = |other: &&Counted| {
+            is_accepted(other)
+                && match was_evaluated(line) {
+                    true => other.count > 0,
+                    false => other.count == 0 || was_evaluated(other),
+                }
+        };
+        let place = match is_accepted(line) {
+            true => None,
+            false => {
+                let before = lines[..n].iter().rev().find(accepts);
+                before.or_else(|| lines[n + 1..].iter().find(accepts))
+            }
+        };
+        let number = place.unwrap_or(line).number;
+        let conditions = placed.entry(number).or_default();
+        conditions.extend(&line.conditions);
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: u32, count: u64, conditions: &[(u64, u64)]) -> Counted {
+        Counted {
+            number,
+            count,
+            conditions: conditions.to_vec(),
+        }
+    }
+
+    #[test]
+    fn conditions_are_on_lines_that_agree_with_them() {
+        let lines = [
+            // Neither can take conditions that were not evaluated.
+            line(1, 5, &[]),
+            line(2, 5, &[(2, 3)]),
+            // Accepted.
+            line(3, 0, &[(0, 0)]),
+            line(4, 0, &[]),
+            // A label that was not reached, but its condition was evaluated.
+            line(5, 0, &[(0, 7)]),
+            // The end of a block that ran, and a condition that was never evaluated.
+            line(6, 1, &[(0, 0)]),
+        ];
+        let placed = conditions_by_line(&lines);
+        let of = |number: u32| placed.get(&number).cloned().unwrap_or_default();
+        assert_eq!(of(2), [(2, 3), (0, 7)]);
+        assert_eq!(of(3), [(0, 0)]);
+        assert_eq!(of(4), [(0, 0)]);
+        assert!(of(5).is_empty() && of(6).is_empty());
+        // No other line.
+        assert_eq!(
+            conditions_by_line(&lines[5..]),
+            BTreeMap::from([(6, vec![(0, 0)])])
+        );
+    }
 }
