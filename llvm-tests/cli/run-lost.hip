@@ -1,6 +1,6 @@
 // `devprof run` says why there are no counts, or not all.
 //
-// REQUIRES: gfx1100, model
+// REQUIRES: gfx1100, llvm-runtime, model
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o a
 //
 // A signal, or _exit: the process ends without exit handlers. Snapshots have a part of the counts.
