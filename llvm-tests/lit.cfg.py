@@ -1,5 +1,5 @@
 # Configuration of the tests: see README.md. llvm-tests/run starts lit with the parameter `target` (cargo's target
-# directory) and, on a GPU, `gpu` (the settings from gpu.py).
+# directory), `cuda` (the CUDA installation of tools/cuda-env) and, on a GPU, `gpu` (the settings from gpu.py).
 import json
 import os
 import sys
@@ -18,7 +18,7 @@ device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode
 
 config.name = "devprof"
 config.test_format = split_test.SplitTest()
-config.suffixes = [".hip", ".c", ".test"]
+config.suffixes = [".hip", ".cu", ".c", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
 config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
@@ -60,6 +60,9 @@ else:
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
+    if "cuda" in lit_config.params:
+        config.available_features.add("cuda")
+        config.environment["CUDA_PATH"] = lit_config.params["cuda"]
 
 # lit starts tests with an empty environment. The GPU model's variables are passed on, the caller's LLVM_PROFILE_FILE and
 # DEVPROF_* are not.
@@ -67,6 +70,12 @@ for name in passed_on:
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.environment["LC_ALL"] = "C.UTF-8"
+
+# How many copies of their counters programs have: the parameter `copies`. With `shared`, the memory is enough for four copies
+# of a small program's counters, which the model's eight compute units share.
+copies = {"on": None, "shared": "0.003", "off": "0"}[lit_config.params.get("copies", "on")]
+if copies:
+    config.environment["DEVPROF_COUNTER_COPIES_MB"] = copies
 
 hip = f" --offload-arch={arch} -Wall -Wno-unused-command-line-argument -I{inputs}"
 devprof_so = os.path.join(target, "dist", "libdevprof.so")
@@ -94,6 +103,9 @@ config.substitutions += [
     # lld only exports the archive's HSA functions from an executable with these flags (see tools/cli/src/flags.rs).
     ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy"),
     ("%devprof_so", devprof_so),
+    # The CUDA installation, and a list of the kernels and counters in CUDA images.
+    ("%cuda_path", lit_config.params.get("cuda", "")),
+    ("%cuda_symbols", "python3 " + os.path.join(tests, "cuda", "Inputs", "symbols.py") + " " + lit_config.params.get("cuda", "")),
     ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
     # The command line.
     (r"%devprof\b", os.path.join(target, "release", "devprof")),

@@ -3,7 +3,7 @@
 
 use crate::process::leader;
 use crate::process::request::Request;
-use crate::process::{exit, startup, tool};
+use crate::process::{cuda, exit, startup, tool};
 use hsa_abi::ApiPrefix;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -116,9 +116,20 @@ pub extern "C" fn OnUnload() {
     tool::on_unload();
 }
 
+/// The CUDA driver calls this when it is initialized, if CUDA_INJECTION64_PATH names the shared library. Returns 1:
+/// success.
+#[unsafe(no_mangle)]
+pub extern "C" fn InitializeInjection() -> c_int {
+    cuda::initializing();
+    1
+}
+
 /// Runs when the program or library that contains devprof is loaded.
 extern "C" fn constructor() {
-    startup::start(OnLoad as *const c_void);
+    startup::start(
+        OnLoad as *const c_void,
+        InitializeInjection as *const c_void,
+    );
 }
 
 /// Runs after all exit handlers.

@@ -1,15 +1,15 @@
 /* devprof: functions that a program may call. No call is required: devprof writes the counters when the program exits
  * and when code objects are unloaded.
  *
- * Link with libdevprof.a or libdevprof.so (`pkg-config devprof`, CMake's devprof::devprof). Or define DEVPROF_OPTIONAL
- * before including this file, and run the program with or without devprof (`devprof run`). Without devprof, the
- * functions are then null pointers, and devprof_collect, devprof_reset and the functions for traces do nothing and
- * return 0.
+ * Link with libdevprof.a (for CUDA: libdevprof_cuda.a) or libdevprof.so (`pkg-config devprof`, CMake's
+ * devprof::devprof). Or define DEVPROF_OPTIONAL before including this file, and run the program with or without devprof
+ * (`devprof run`). Without devprof, the functions are then null pointers, and devprof_collect, devprof_reset and the
+ * functions for traces do nothing and return 0.
  *
  * Each function may be called on any thread, at any time from the start of main to the end of the process. Concurrent
- * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA
- * or HIP; if HSA is not initialized (except devprof_trace_start and devprof_trace_stop), or in a child that was forked
- * while it was, they do nothing and return 0. Losses are reported on stderr, one per line. */
+ * calls wait for each other. Do not call them in signal handlers. They throw no exceptions. They do not initialize HSA,
+ * HIP or CUDA. If none of them is initialized (except devprof_trace_start and devprof_trace_stop), or in a child that was
+ * forked while one was, they do nothing and return 0. Losses are reported on stderr, one per line. */
 #ifndef DEVPROF_H
 #define DEVPROF_H
 

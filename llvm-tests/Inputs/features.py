@@ -23,6 +23,8 @@ USES = {
     "other-users": r"as_user",
     # Code objects for gfx1100, or code for a GPU that the test names.
     "gfx1100": r"%fixtures|gfx(?!1100\b)[0-9]",
+    # The CUDA installation of tools/cuda-env.
+    "cuda": r"%cuda_|flags.*--cuda\b|-x cuda",
     # 32 lanes per wave by default.
     "wave32": r"mwavefrontsize64",
 }
@@ -32,7 +34,7 @@ def tests(directory):
     for path, folders, files in os.walk(directory):
         folders[:] = sorted(name for name in folders if name not in ("Inputs", "__pycache__"))
         for name in sorted(files):
-            if name.endswith((".hip", ".c", ".test")):
+            if name.endswith((".hip", ".cu", ".c", ".test")):
                 with open(os.path.join(path, name)) as file:
                     text = file.read()
                 if "RUN:" in text:

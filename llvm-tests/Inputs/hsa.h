@@ -105,6 +105,31 @@ static inline uint64_t symbol_u64(hsa_executable_t executable, const char *name,
     return value;
 }
 
+// Reads `count` counters of a function. If devprof has set up copies of them, the sums.
+static inline void read_counters(hsa_executable_t executable, const char *name, uint64_t *to, unsigned count) {
+    uint64_t *values = host_memory(4096);
+    struct {
+        uint64_t offset;
+        uint32_t stride, full, mask, unit;
+    } copies = {0};
+    hsa_executable_symbol_t symbol;
+    if (hsa_executable_get_symbol_by_name(executable, "__devprof_counter_copies", &gpu, &symbol) == HSA_STATUS_SUCCESS) {
+        uint64_t variable;
+        CHECK(hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, &variable));
+        CHECK(hsa_memory_copy(values, (void *)variable, sizeof copies));
+        memcpy(&copies, values, sizeof copies);
+    }
+    uint64_t from = symbol_u64(executable, name, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
+    CHECK(hsa_memory_copy(values, (void *)from, 8 * count));
+    memcpy(to, values, 8 * count);
+    for (uint64_t copy = 0; copies.full && copy < 2 * ((uint64_t)copies.mask + 1); copy++) {
+        CHECK(hsa_memory_copy(values, (void *)(from + copies.offset + copy * copies.full), 8 * count));
+        for (unsigned n = 0; n < count; n++)
+            to[n] += values[n];
+    }
+    CHECK(hsa_amd_memory_pool_free(values));
+}
+
 static inline void start(void) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(hsa_init());

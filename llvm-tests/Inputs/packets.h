@@ -17,7 +17,6 @@ struct test_queue {
 static hsa_executable_t code;
 static uint64_t kernel_object;
 static char *arguments;
-static uint64_t *counted;
 
 static uint16_t header_of(int type, bool barrier) {
     return type << HSA_PACKET_HEADER_TYPE | barrier << HSA_PACKET_HEADER_BARRIER |
@@ -34,7 +33,6 @@ static inline void begin(const char *file) {
     kernel_object = symbol_u64(code, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
     arguments = host_memory(8192);
     *(void **)arguments = arguments + 4096;
-    counted = host_memory(4096);
 }
 
 static inline hsa_queue_t *queue_of(uint32_t size, hsa_queue_type32_t type) {
@@ -118,9 +116,9 @@ static inline void drain(struct test_queue *q) {
 
 // How many dispatches ran, as counted by the kernel: its entry counts one per work-item.
 static inline uint64_t ran(void) {
-    uint64_t from = symbol_u64(code, "__profc_branch", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
-    CHECK(hsa_memory_copy(counted, (void *)from, 16));
-    return counted[0] / 64;
+    uint64_t counters[2];
+    read_counters(code, "__profc_branch", counters, 2);
+    return counters[0] / 64;
 }
 
 static inline void end(void) {

@@ -81,7 +81,6 @@ static void up(void) {
     start();
     arguments = host_memory(8192);
     *(void **)arguments = arguments + 4096;
-    counted = host_memory(4096);
 }
 
 int main(int argc, char **argv) {

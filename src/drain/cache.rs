@@ -22,7 +22,7 @@ impl Cache {
         self.0.get_mut(&at.executable)?.get_mut(&at.agent)
     }
 
-    fn insert(&mut self, at: LoadedOn, object: Object) {
+    pub fn insert(&mut self, at: LoadedOn, object: Object) {
         let of_executable = self.0.entry(at.executable).or_default();
         of_executable.insert(at.agent, object);
     }

@@ -10,6 +10,8 @@ use super::validate::{self, Bounds, Defect};
 use crate::gpu::runtime::{Agent, Error};
 use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
+use profraw::format::{COUNTER, TableLayout};
+use std::fmt::Display;
 use std::ops::Range;
 
 /// A reason why counters of a code object are lost.
@@ -69,6 +71,8 @@ pub struct Object {
     pub losses: Vec<String>,
     /// No copy has failed, so reading it again would have the same result.
     pub is_complete: bool,
+    /// An earlier copy had counts.
+    pub has_counted: bool,
 }
 
 /// A code object with valid tables.
@@ -157,6 +161,7 @@ impl Tables {
         let mut object = Object {
             losses: self.losses,
             is_complete: self.is_complete,
+            has_counted: false,
             binary_id: match &self.notes {
                 build_id::Search::Found(id) => Some(id.clone()),
                 build_id::Search::InNotes(range) => {
@@ -215,6 +220,7 @@ impl Object {
             records: 0,
             losses: Vec::new(),
             is_complete: true,
+            has_counted: false,
         }
     }
 
@@ -237,6 +243,21 @@ impl Object {
                 .into_iter()
                 .filter(|(range, _)| !range.is_empty())
         })
+    }
+
+    /// The ranges of its counters, if the device runtime updates all of them: those of raw version 11 with 64 bits. `None`:
+    /// some are updated by inline code, or there are none.
+    pub fn updated_counters(&self) -> Option<Vec<Range<u64>>> {
+        let is_updated = |table: &TableSections| {
+            table.bounds.layout == TableLayout::Uniform
+                && profraw::format::counter_size(table.version) == COUNTER
+        };
+        let has_all = !self.sections.is_empty() && self.sections.iter().all(is_updated);
+        let ranges = self
+            .sections
+            .iter()
+            .map(|table| table.bounds.counters.clone());
+        has_all.then(|| ranges.filter(|range| !range.is_empty()).collect())
     }
 
     /// Its raw profiles, one per table, without the device's bytes.
@@ -271,6 +292,7 @@ impl Object {
         let mut joined = Vec::new();
         let (mut records, mut dropped, mut bitmaps) = (0, 0, 0);
         for image in images {
+            self.has_counted |= image.has_counts;
             records += image.records;
             dropped += image.dropped;
             bitmaps += image.bitmaps;
@@ -298,7 +320,7 @@ impl Object {
 }
 
 /// A message that identifies the code object.
-fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &Lost) -> String {
+pub fn describe(device: Device, agent: &Agent, code: &CodeObject, what: &dyn Display) -> String {
     let origin = device.runtime.origin(code.executable, agent.id);
     let base = code.segments.first().map_or(0, |segment| segment.start);
     format!(
@@ -331,7 +353,6 @@ fn deduplicate(mut all: Vec<Bounds>) -> Vec<Bounds> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profraw::format::TableLayout;
 
     #[test]
     fn tables_of_the_same_ranges_are_merged() {

@@ -84,7 +84,7 @@ pub fn with_tables(
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     for mut object in objects {
         let agent = &agents[object.agent];
-        match runtime.variables(object.executable, agent.id, is_table_name) {
+        match tables(runtime, object.executable, agent) {
             Ok(tables) if tables.is_empty() => {}
             Ok(tables) => {
                 object.tables = tables;
@@ -99,6 +99,15 @@ pub fn with_tables(
         }
     }
     (found, unread)
+}
+
+/// The tables of one code object.
+pub fn tables(
+    runtime: &dyn Runtime,
+    executable: ExecutableId,
+    agent: &Agent,
+) -> Result<Vec<Variable>, Error> {
+    runtime.variables(executable, agent.id, is_table_name)
 }
 
 /// What is loaded on agents whose description could not be read.

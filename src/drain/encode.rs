@@ -32,6 +32,26 @@ pub struct Image {
     pub dropped: usize,
     /// The number of records with a bitmap (MC/DC). Bitmaps are not copied: the table does not contain their address.
     pub bitmaps: usize,
+    /// Whether a counter has counted.
+    pub has_counts: bool,
+}
+
+/// The counters in an incomplete raw profile, as they were copied.
+pub struct Counts<'a> {
+    /// The device address of the first counter.
+    pub start: u64,
+    pub counters: &'a mut [u8],
+    pub uniform: &'a mut [u8],
+    /// Of each record that has uniform counters.
+    pub pairs: Vec<Pair>,
+}
+
+/// Which uniform counters belong to which counters. Offsets in their sections and a size, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    pub uniform: u64,
+    pub counters: u64,
+    pub size: u64,
 }
 
 /// An incomplete raw profile: without the header, the device's bytes and the names.
@@ -94,6 +114,30 @@ impl<'a> Draft<'a> {
         .filter(|(_, bytes)| !bytes.is_empty())
     }
 
+    /// The counters, after the device's bytes were copied. Not for byte coverage.
+    pub fn counts(&mut self) -> Counts<'_> {
+        let total = self.data.len() / self.sections.format.record;
+        let pair = |n| {
+            let offsets = self.offsets(n)?;
+            Some(Pair {
+                uniform: offsets.uniform?,
+                counters: offsets.counters,
+                size: COUNTER * offsets.count,
+            })
+        };
+        let mut pairs: Vec<Pair> = (0..total).filter_map(pair).collect();
+        // Two records of the same counters.
+        pairs.sort_unstable();
+        pairs.dedup_by_key(|pair| pair.uniform);
+        let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
+        Counts {
+            start: self.sections.counters.start,
+            counters: &mut before[self.counters.clone()],
+            uniform,
+            pairs,
+        }
+    }
+
     /// Completes the profile after the device's bytes were copied.
     ///
     /// Counter pointers become relative to the file's layout. Device addresses are written as 0, so that two runs write
@@ -101,6 +145,11 @@ impl<'a> Draft<'a> {
     pub fn finish(mut self) -> Result<Image, Defect> {
         let format = self.sections.format;
         let counter = counter_size(self.sections.version);
+        let has_counts = [&self.counters, &self.uniform].into_iter().any(|range| {
+            // A counter of one byte is cleared when its block runs.
+            let unused = if counter == 1 { 0xff } else { 0 };
+            self.bytes[range.clone()].iter().any(|&byte| byte != unused)
+        });
         let total = self.data.len() / format.record;
         let has_uniform = !self.uniform.is_empty();
         let (mut kept, mut zeros) = (0, 0);
@@ -187,6 +236,7 @@ impl<'a> Draft<'a> {
             records: kept,
             dropped: total - kept,
             bitmaps,
+            has_counts,
         })
     }
 
@@ -363,6 +413,38 @@ mod tests {
         assert_eq!(&bytes[data + 32..data + 56], &[0; 24]);
         assert_eq!(word(&bytes[data + 144..], 2), 3);
         assert_eq!(&bytes[data + 144 + 48..], b"\x03\x00abc\0\0\0");
+    }
+
+    #[test]
+    fn records_say_which_uniform_counters_belong_to_which_counters() {
+        let data = [
+            record(0, COUNTERS + 16, UNIFORM, 1),
+            record(1, COUNTERS, UNIFORM + 8, 2),
+            // Of the same counters, without uniform counters, and outside the counters.
+            record(2, COUNTERS + 16, UNIFORM, 1),
+            record(3, COUNTERS, DATA + 3 * 72, 1),
+            record(4, COUNTERS + 24, UNIFORM, 1),
+        ]
+        .concat();
+        let counters: Vec<u8> = (0..24).collect();
+        let uniform: Vec<u8> = (100..124).collect();
+        let bytes = [&data[..], &counters, &uniform];
+        let mut draft = Draft::new(sections(bytes), Some(&[7; 5])).unwrap();
+        for ((_, target), bytes) in draft.targets().zip(bytes) {
+            target.copy_from_slice(bytes);
+        }
+        let counts = draft.counts();
+        assert_eq!(counts.start, COUNTERS);
+        assert_eq!(
+            (&*counts.counters, &*counts.uniform),
+            (&counters[..], &uniform[..])
+        );
+        let pair = |uniform, counters, size| Pair {
+            uniform,
+            counters,
+            size,
+        };
+        assert_eq!(counts.pairs, [pair(0, 16, 8), pair(8, 0, 16)]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod build_id;
 mod cache;
 mod code_object;
 mod copy;
+mod counter_copies;
 mod discover;
 mod encode;
 mod fingerprint;
@@ -18,17 +19,22 @@ use crate::output::profile_files::{self, Files, Profile};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::Settings;
 use cache::{Cache, lose_all};
-use code_object::Lost;
+use code_object::{Lost, describe};
 use copy::{Device, Read};
+use counter_copies::Registry;
+use counter_copies::set_up::{self, Refused};
+use counter_copies::sums;
 use discover::LoadedOn;
 use encode::{Draft, Image};
 use scope::{Executables, Scope};
 use std::collections::HashSet;
+use std::fmt::Display;
 
 /// The state that is kept between drains.
 #[derive(Default)]
 pub struct DrainState {
     cache: Cache,
+    copies: Registry,
     files: Files,
 }
 
@@ -50,10 +56,19 @@ struct Copied {
 }
 
 impl DrainState {
-    /// An executable was destroyed. Its counts are kept.
-    pub fn remove(&mut self, executable: ExecutableId) {
+    /// An executable was destroyed. Its counts are kept, the copies of its counters are freed. `runtime`: the one that had
+    /// loaded it, if it is known.
+    pub fn remove(&mut self, executable: ExecutableId, runtime: Option<&dyn Runtime>) {
+        if let Some(runtime) = runtime {
+            self.copies.free(executable, runtime);
+        }
         self.cache.remove(executable);
         self.files.unload(executable);
+    }
+
+    /// The runtime is shut down, and all memory is freed.
+    pub fn forget_copies(&mut self) {
+        self.copies = Registry::default();
     }
 
     /// See [`Cache::has_unobserved`].
@@ -79,6 +94,47 @@ impl<'a> Drain<'a> {
     /// Discards what earlier drains have read of executables that are not observed.
     pub fn remove_uncertain(&mut self) {
         self.drain_state.cache.remove_uncertain(self.executables);
+    }
+
+    /// Sets up copies of the counters of an executable that was just loaded. Its destruction is observed.
+    pub fn set_up_copies(&mut self, executable: ExecutableId) -> Result<(), Error> {
+        let agents = self.runtime.agents()?;
+        let (loaded, _) = discover::loaded(self.runtime, &agents, Some(executable))?;
+        for code in loaded {
+            let agent = &agents.gpus[code.agent];
+            let variable = self
+                .runtime
+                .variable(executable, agent.id, set_up::VARIABLE)?;
+            let Some(variable) = variable else {
+                continue;
+            };
+            let device = self.device(agent);
+            let budget = self.settings.copies_budget.amd;
+            let DrainState { cache, copies, .. } = &mut *self.drain_state;
+            let code_object = code.clone();
+            let describe = |what: &dyn Display| describe(device, agent, &code_object, what);
+            match set_up::set_up(device, agent, code, &variable, copies, budget) {
+                Ok((object, layout)) => {
+                    let at = LoadedOn {
+                        executable,
+                        agent: agent.id,
+                    };
+                    cache.insert(at, object);
+                    if self.settings.verbose {
+                        let (count, size) = (layout.count, layout.size());
+                        let what = format!("{count} copies of its counters, {size} bytes");
+                        diagnostics::note(true, describe(&what));
+                    }
+                }
+                Err(refused @ Refused::Foreign) => self.outcome.lose(describe(&refused)),
+                Err(refused) if self.settings.verbose => {
+                    let what = format!("no copies of its counters: {refused}");
+                    diagnostics::note(true, describe(&what));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Collects the counters of the code objects in `scope` and writes their files.
@@ -111,7 +167,8 @@ impl<'a> Drain<'a> {
         diagnostics::note(
             is_noted,
             format_args!(
-                "HSA walk complete: agents={} pairs={} found={} drained={}",
+                "{} walk complete: agents={} pairs={} found={} drained={}",
+                self.runtime.name(),
                 agents.gpus.len(),
                 loaded.len(),
                 counting.len(),
@@ -164,7 +221,13 @@ impl<'a> Drain<'a> {
         let objects: Vec<_> = here.iter().filter_map(|&at| cache.get(at)).collect();
         let (mut ranges, mut owners) = (Vec::new(), Vec::new());
         for object in &objects {
-            for range in object.counters() {
+            let at = LoadedOn {
+                executable: object.code.executable,
+                agent: agent.id,
+            };
+            let copies = self.drain_state.copies.get(at);
+            let copies = copies.map(|copies| (copies.range(), 0));
+            for range in object.counters().chain(copies) {
                 ranges.push(range);
                 owners.push(object);
             }
@@ -246,9 +309,17 @@ impl<'a> Drain<'a> {
             }
         }
         for (n, error) in copy::copy(self.device(agent), reads)? {
-            sizes[n] = 0;
             drafts[n].1 = Err(Lost::Copy(error));
         }
+        let registry = &self.drain_state.copies;
+        let counting = here.iter().zip(&mut drafts);
+        let counting = counting.filter_map(|(&at, (_, drafts))| Some((registry.get(at)?, drafts)));
+        sums::add_up(self.device(agent), counting.collect())?;
+        let sizes = drafts.iter().zip(sizes);
+        let size = sizes
+            .filter(|((_, drafts), _)| drafts.is_ok())
+            .map(|(_, size)| size)
+            .sum();
         let finish = |drafts: Vec<Draft>| {
             let images = drafts.into_iter().map(Draft::finish);
             images.collect::<Result<_, _>>().map_err(Lost::Defect)
@@ -256,7 +327,7 @@ impl<'a> Drain<'a> {
         let drafts = drafts.into_iter();
         Ok(Copied {
             images: drafts.map(|(_, drafts)| drafts.and_then(finish)).collect(),
-            size: sizes.iter().sum(),
+            size,
         })
     }
 
@@ -282,6 +353,7 @@ impl<'a> Drain<'a> {
             }
             match image {
                 Ok(image) if image.is_empty() => {}
+                Ok(_) if !object.has_counted && self.runtime.may_be_unused(at.executable) => {}
                 Ok(image) => profiles.push(Profile {
                     agent: n,
                     executable: at.executable,

@@ -31,6 +31,26 @@ pub enum Event<'a> {
     },
     /// The call is over.
     ShutDown { source: Source },
+    /// Whether this process may use the GPU runtime. A forked child may not.
+    IsOwner { is_owner: &'a mut bool },
+    /// The program uses CUDA, and the driver has not loaded devprof as a tool when it was initialized.
+    CudaUsed,
+    /// A context of CUDA was created. The driver may hold its locks.
+    ContextCreated,
+    /// Instrumented code of CUDA was loaded. The driver may hold its locks.
+    CodeLoaded,
+    /// The program has called a function of CUDA.
+    ApiCallBegan { call: &'a ApiCall },
+    /// The call is over. `status`: the error code that it returned, 0 for none. `is_own`: it was devprof's own call.
+    ApiCallEnded { is_own: bool, status: i32 },
+    /// The program starts or stops the tool that records it (`cudaProfilerStart`).
+    ProfilerSwitched { on: bool },
+    /// CUDA has created a stream. The driver holds its locks.
+    StreamCreated { handle: u64 },
+    /// A context of CUDA is about to be destroyed.
+    ContextDestroying { context: u64 },
+    /// CUPTI has begun or filled a buffer of activities.
+    ActivitiesExpected,
     /// An executable was frozen: its kernels can be launched from now on.
     Frozen {
         source: Source,
@@ -98,6 +118,31 @@ pub enum Event<'a> {
         started: StartedCopy,
         is_success: bool,
     },
+}
+
+/// A call of a function of CUDA.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiCall {
+    pub function: &'static str,
+    /// CUPTI's number of the call.
+    pub correlation: u32,
+    /// It submits work to a device.
+    pub submits: bool,
+    /// It submits at most one kernel, and nothing else.
+    pub submits_once: bool,
+    pub stream: ApiStream,
+    /// It is devprof's own call.
+    pub is_own: bool,
+}
+
+/// The stream in the arguments of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApiStream {
+    /// There is none, or it is not known.
+    Unknown,
+    Handle(u64),
+    /// As [`ApiStream::Handle`], but 0 is the default stream of the calling thread.
+    PerThreadHandle(u64),
 }
 
 /// The owner of copied memory.

@@ -1,14 +1,16 @@
 //! The interface between drains and GPU runtimes.
 
+use std::ffi::CStr;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A GPU: `hsa_agent_t`.
+/// A GPU: `hsa_agent_t`, or an architecture on a device of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(pub u64);
 
-/// Code objects that were loaded together: `hsa_executable_t`. Runtimes reuse the id after an executable was destroyed.
+/// Code objects that were loaded together: `hsa_executable_t`, or a module of CUDA. HSA reuses the id after an executable
+/// was destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExecutableId(pub u64);
 
@@ -56,6 +58,17 @@ pub struct Variable {
     pub size: u64,
 }
 
+/// The units of a GPU that run waves: compute units, or multiprocessors of NVIDIA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    pub count: u32,
+    /// How device code reads the number of its unit: the field `unit` of `__devprof_counter_copies`
+    /// (tools/device-rt/counting.h).
+    pub number: u32,
+    /// The numbers are 0 to `count - 1`. Otherwise only their low bits are known to differ.
+    pub are_consecutive: bool,
+}
+
 /// A status that a GPU runtime returned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code {
@@ -66,7 +79,11 @@ pub struct Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} status {:#x}", self.runtime, self.number)
+        match self.runtime {
+            // NVIDIA documents numbers in decimal.
+            "CUDA" => write!(f, "CUDA error {}", self.number),
+            runtime => write!(f, "{runtime} status {:#x}", self.number),
+        }
     }
 }
 
@@ -86,15 +103,31 @@ pub enum Error {
     },
     #[error("{call} failed: {code}")]
     Call { call: &'static str, code: Code },
+    #[error("{0} was not complete at the time limit (DEVPROF_SYNC_MS)")]
+    TimedOut(&'static str),
+    #[error("it was unloaded meanwhile")]
+    Unloaded,
+    #[error("devprof does not support {0} for {1}")]
+    Unsupported(&'static str, &'static str),
+    #[error(
+        "none of the modules that the driver has for the program's libraries has its counters; please report this"
+    )]
+    NoHandle,
+    #[error("the driver's variable {0} is shorter than in the image")]
+    TooShort(String),
 }
 
 /// Called with the number of a piece, and its bytes or the error.
 pub type Take<'a> = &'a mut dyn FnMut(usize, Result<&[u8], Error>);
 
-/// A GPU runtime that is initialized. Ranges are device addresses inside loaded segments.
+/// A GPU runtime that is initialized. Ranges are device addresses inside loaded segments, or inside what
+/// [`allocate`](Runtime::allocate) returns.
 ///
 /// The caller makes sure that no executable is destroyed during a call.
 pub trait Runtime: Sync {
+    /// `HSA` or `CUDA`.
+    fn name(&self) -> &'static str;
+
     fn agents(&self) -> Result<Agents, Error>;
 
     /// The segments of all executables.
@@ -111,8 +144,29 @@ pub trait Runtime: Sync {
         is_wanted: fn(&[u8]) -> bool,
     ) -> Result<Vec<Variable>, Error>;
 
+    /// The variable of an executable on an agent with this name.
+    fn variable(
+        &self,
+        executable: ExecutableId,
+        agent: AgentId,
+        name: &CStr,
+    ) -> Result<Option<Variable>, Error>;
+
+    /// Where device code accesses `range`: parts of it, each with the address that device code uses for its first byte.
+    fn device_addresses(
+        &self,
+        executable: ExecutableId,
+        range: &Range<u64>,
+    ) -> Result<Vec<(Range<u64>, u64)>, Error>;
+
     /// Where a code object was loaded from, for a message.
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
+
+    /// Whether an executable is perhaps only loaded because devprof has requested it. It has no profile before it has
+    /// counted.
+    fn may_be_unused(&self, _executable: ExecutableId) -> bool {
+        false
+    }
 
     /// The largest piece of a [`read`](Runtime::read) of `total` bytes from the agent, bytes. Allocates a buffer if
     /// necessary.
@@ -140,6 +194,28 @@ pub trait Runtime: Sync {
         ranges: &[(Range<u64>, u8)],
         limit: Duration,
     ) -> Result<Vec<(usize, Error)>, Error>;
+
+    /// Writes at most 64 KiB to the agent, in one copy.
+    ///
+    /// Fails if the copy takes longer than `limit`. It may still be executed then.
+    fn write(
+        &self,
+        agent: AgentId,
+        address: u64,
+        bytes: &[u8],
+        limit: Duration,
+    ) -> Result<(), Error>;
+
+    /// The units of an agent. `None`: the device runtime cannot read the number of a unit.
+    fn units(&self, agent: &Agent) -> Result<Option<Units>, Error>;
+
+    /// Allocates `size` bytes of the agent's own memory, for the kernels of an executable. The contents are undefined.
+    /// Returns the address, which device code uses, too: a multiple of 256.
+    fn allocate(&self, executable: ExecutableId, agent: AgentId, size: usize)
+    -> Result<u64, Error>;
+
+    /// Frees what [`allocate`](Runtime::allocate) has returned. No kernel that uses it may run.
+    fn free(&self, address: u64);
 
     /// Writes the agent's caches back to its memory, and invalidates them. False if that takes longer than `limit`.
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error>;

@@ -1,10 +1,12 @@
 //! Runs a drain: waits for running kernels, locks the state, runs the pipeline.
 
-use super::lifecycle::{self, Entered, Purpose};
+use super::lifecycle::{self, Entered, GpuRuntime, Purpose};
+use super::trace_guard::HAS_CUDA;
 use crate::drain::Drain;
 use crate::drain::scope::Scope;
+use crate::gpu::cuda::cuda_runtime;
 use crate::gpu::hsa::api;
-use crate::gpu::hsa::hsa_runtime::{self, Hsa};
+use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::settings;
@@ -28,22 +30,45 @@ pub enum DrainKind {
 /// Runs a drain of this kind. `hold`: keep HSA initialized from now on.
 pub fn collect(kind: DrainKind, hold: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    let result = match hsa_runtime::find() {
-        None => {
-            note_nothing(kind, why_not_found());
-            Ok(())
-        }
-        Some(Err(error)) => Err(error),
-        Some(Ok(hsa)) => collect_from(hsa, kind, hold, &mut outcome),
+    let only = match kind {
+        DrainKind::Destroying(executable) => Some(cuda_runtime::is_module(executable)),
+        DrainKind::All { .. } | DrainKind::Snapshot | DrainKind::Reset => None,
     };
-    if let Err(error) = result {
-        outcome.lose(format_args!("cannot collect device counters: {error}"));
+    let cuda = if HAS_CUDA && only != Some(false) {
+        cuda_runtime::find()
+    } else {
+        None
+    };
+    let hsa = if only != Some(true) {
+        hsa_runtime::find()
+    } else {
+        None
+    };
+    if cuda.is_none() && hsa.is_none() {
+        note_nothing(kind, why_not_found());
+    }
+    let cuda = cuda.map(|found| found.map(GpuRuntime::Cuda));
+    let hsa = hsa.map(|found| found.map(GpuRuntime::Hsa));
+    for runtime in cuda.into_iter().chain(hsa) {
+        let result = runtime.and_then(|runtime| {
+            let result = collect_from(runtime, kind, hold, &mut outcome);
+            // After the drain, which may have read more images.
+            if let GpuRuntime::Cuda(cuda) = runtime {
+                for damaged in cuda.take_damaged() {
+                    outcome.lose(damaged);
+                }
+            }
+            result
+        });
+        if let Err(error) = result {
+            outcome.lose(format_args!("cannot collect device counters: {error}"));
+        }
     }
     outcome
 }
 
 fn collect_from(
-    hsa: &'static Hsa,
+    runtime: GpuRuntime,
     kind: DrainKind,
     hold: bool,
     outcome: &mut Outcome,
@@ -55,26 +80,28 @@ fn collect_from(
     let all = match kind {
         DrainKind::All { wait } => Some(wait),
         DrainKind::Reset => Some(true),
+        // The driver, too, waits for a module's kernels before it unloads the module.
+        DrainKind::Destroying(_) if matches!(runtime, GpuRuntime::Cuda(_)) => Some(true),
         DrainKind::Destroying(_) | DrainKind::Snapshot => None,
     };
     let mut wait = None;
     if let Some(all) = all {
         // Without counters there is no need to wait. The tables can be read while kernels run: only the counters change.
-        let Some(mut entered) = lifecycle::enter(hsa, purpose)? else {
-            note_nothing(kind, why_not_entered());
+        let Some(mut entered) = lifecycle::enter(runtime, purpose)? else {
+            note_nothing(kind, why_not_entered(runtime));
             return Ok(());
         };
-        let has_counters = drain(hsa, &mut entered, outcome).has_counters()?;
+        let has_counters = drain(&runtime, &mut entered, outcome).has_counters()?;
         drop(entered);
         if has_counters {
-            wait = Some(wait_for_kernels(hsa, kind, all, outcome));
+            wait = Some(wait_for_kernels(runtime.requests(), kind, all, outcome));
         }
     }
-    if let Some(mut entered) = lifecycle::enter(hsa, purpose)? {
+    if let Some(mut entered) = lifecycle::enter(runtime, purpose)? {
         if hold {
-            entered.hold(hsa);
+            entered.hold();
         }
-        let mut drain = drain(hsa, &mut entered, outcome);
+        let mut drain = drain(&runtime, &mut entered, outcome);
         if wait.is_none() {
             drain.remove_uncertain();
         }
@@ -89,6 +116,34 @@ fn collect_from(
         wait.handlers();
     }
     Ok(())
+}
+
+/// Sets up copies of the counters of an executable that was just frozen: no kernel of it has run. Without them, kernels
+/// count slower.
+pub fn set_up_copies(executable: ExecutableId) {
+    if settings().copies_budget.amd == 0 {
+        return;
+    }
+    let found = match HAS_CUDA && cuda_runtime::is_module(executable) {
+        true => cuda_runtime::find().map(|found| found.map(GpuRuntime::Cuda)),
+        false => hsa_runtime::find().map(|found| found.map(GpuRuntime::Hsa)),
+    };
+    let Some(Ok(runtime)) = found else {
+        return;
+    };
+    let result = lifecycle::enter(runtime, Purpose::UntilTheEnd).and_then(|entered| {
+        let Some(mut entered) = entered else {
+            return Ok(());
+        };
+        let mut outcome = Outcome::default();
+        drain(&runtime, &mut entered, &mut outcome).set_up_copies(executable)
+    });
+    if let Err(error) = result {
+        diagnostics::note(
+            settings().verbose,
+            format_args!("cannot set up copies of counters: {error}"),
+        );
+    }
 }
 
 /// With LLVM_PROFILE_VERBOSE, says why there is nothing to collect.
@@ -115,17 +170,22 @@ fn why_not_found() -> String {
     }
 }
 
-fn why_not_entered() -> &'static str {
-    match lifecycle::was_up() {
-        true => "HSA is shut down",
-        false => "HSA is not initialized",
+fn why_not_entered(runtime: GpuRuntime) -> &'static str {
+    match runtime {
+        GpuRuntime::Cuda(_) => "the CUDA driver is not initialized",
+        GpuRuntime::Hsa(_) if lifecycle::was_up() => "HSA is shut down",
+        GpuRuntime::Hsa(_) => "HSA is not initialized",
     }
 }
 
-fn drain<'a>(hsa: &'a Hsa, entered: &'a mut Entered, outcome: &'a mut Outcome) -> Drain<'a> {
+fn drain<'a>(
+    runtime: &'a GpuRuntime,
+    entered: &'a mut Entered,
+    outcome: &'a mut Outcome,
+) -> Drain<'a> {
     let (executables, drain_state) = entered.parts();
     Drain {
-        runtime: hsa,
+        runtime: runtime.requests(),
         executables,
         settings: settings(),
         drain_state,
@@ -133,9 +193,14 @@ fn drain<'a>(hsa: &'a Hsa, entered: &'a mut Entered, outcome: &'a mut Outcome) -
     }
 }
 
-fn wait_for_kernels(hsa: &Hsa, kind: DrainKind, all: bool, outcome: &mut Outcome) -> Box<dyn Wait> {
+fn wait_for_kernels(
+    runtime: &dyn Runtime,
+    kind: DrainKind,
+    all: bool,
+    outcome: &mut Outcome,
+) -> Box<dyn Wait> {
     let limit = settings().sync_limit;
-    let mut wait = hsa.wait(all, limit);
+    let mut wait = runtime.wait(all, limit);
     let result = match kind {
         DrainKind::Reset => "not reset",
         _ => "lost",
@@ -147,7 +212,7 @@ fn wait_for_kernels(hsa: &Hsa, kind: DrainKind, all: bool, outcome: &mut Outcome
             limit.as_millis(),
         )),
         Waited::NoThread => outcome.lose(format_args!(
-            "cannot start the thread that waits for HIP's streams: what running kernels count from now on is {result}"
+            "cannot start the thread that waits for the GPU's streams: what running kernels count from now on is {result}"
         )),
     }
     wait

@@ -1,5 +1,6 @@
 //! Handles the events of the GPU runtime: sends them to the copy of devprof that leads, and to this copy's trace.
 
+use super::cuda;
 use super::leader::request;
 use super::lifecycle;
 use super::request::Request;
@@ -47,6 +48,36 @@ pub fn handle(event: Event<'_>) {
             if source == Source::Tool {
                 notify_trace(trace::resume);
             }
+        }
+        Event::IsOwner { is_owner } => *is_owner = lifecycle::is_owner(),
+        Event::CudaUsed => cuda::used(),
+        Event::ContextCreated => {
+            request(Request::RegisterExit {});
+        }
+        Event::CodeLoaded => {
+            request(Request::CodeLoaded {});
+        }
+        Event::ApiCallBegan { call } => {
+            for_trace(Cost::Dispatches, (), || trace::cuda_calls::began(call));
+        }
+        Event::ApiCallEnded { is_own, status } => {
+            for_trace(Cost::Dispatches, (), || {
+                trace::cuda_calls::ended(is_own, status);
+            });
+        }
+        Event::ProfilerSwitched { on } => {
+            for_trace(Cost::Dispatches, (), || {
+                trace::profiler_switched(on);
+            });
+        }
+        Event::StreamCreated { handle } => {
+            for_trace(Cost::Dispatches, (), || trace::streams::created(handle));
+        }
+        Event::ContextDestroying { context } => {
+            for_trace(Cost::Dispatches, (), || trace::context_destroying(context));
+        }
+        Event::ActivitiesExpected => {
+            for_trace(Cost::Dispatches, (), trace::activities_expected);
         }
         Event::Frozen { source, executable } => {
             if is_reported_by(source) {

@@ -3,8 +3,10 @@
 //! While holding [`STATE`], never wait for a kernel or call HIP, except for the `hipMemcpy` fallback: a thread that
 //! holds a lock of HIP may be about to destroy an executable, and waits for STATE.
 
+use super::trace_guard::HAS_CUDA;
 use crate::drain::DrainState;
 use crate::drain::scope::Executables;
+use crate::gpu::cuda::cuda_runtime::{self, Cuda};
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
 use crate::gpu::hsa::queues;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
@@ -40,7 +42,48 @@ struct State {
     /// The thread that ends the process. From then on, only this thread collects: HIP and HSA may be destroyed at any
     /// time.
     ending: Option<u32>,
-    drain_state: DrainState,
+    drain_states: DrainStates,
+}
+
+/// Each GPU runtime has its own: a drain of one says nothing about the code objects of the other.
+#[derive(Default)]
+struct DrainStates {
+    hsa: DrainState,
+    cuda: DrainState,
+}
+
+impl DrainStates {
+    fn of(&mut self, executable: ExecutableId) -> &mut DrainState {
+        match HAS_CUDA && cuda_runtime::is_module(executable) {
+            true => &mut self.cuda,
+            false => &mut self.hsa,
+        }
+    }
+}
+
+/// A GPU runtime in this process.
+#[derive(Clone, Copy)]
+pub enum GpuRuntime {
+    Hsa(&'static Hsa),
+    Cuda(Cuda),
+}
+
+impl GpuRuntime {
+    /// The runtime that has loaded an executable, if it was found before. Does not search for it, so that it can be called
+    /// while holding [`STATE`].
+    fn of(executable: ExecutableId) -> Option<GpuRuntime> {
+        match HAS_CUDA && cuda_runtime::is_module(executable) {
+            true => cuda_runtime::known().map(GpuRuntime::Cuda),
+            false => hsa_runtime::known().map(GpuRuntime::Hsa),
+        }
+    }
+
+    pub fn requests(&self) -> &dyn Runtime {
+        match self {
+            GpuRuntime::Hsa(hsa) => *hsa,
+            GpuRuntime::Cuda(cuda) => cuda,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -82,11 +125,36 @@ impl ExecutableStates {
 }
 
 impl State {
+    /// Whether another thread ends the process.
+    fn is_too_late(&self, purpose: Purpose) -> bool {
+        let ends_elsewhere = |ending| ending != threads::thread_id();
+        purpose == Purpose::Any && self.ending.is_some_and(ends_elsewhere)
+    }
+
     /// An executable was destroyed.
     fn remove(&mut self, executable: ExecutableId) {
         self.executables.observed.remove(&executable);
         self.executables.destroying.remove(&executable);
-        self.drain_state.remove(executable);
+        let runtime = GpuRuntime::of(executable);
+        let runtime = runtime.as_ref().map(GpuRuntime::requests);
+        let drain_state = self.drain_states.of(executable);
+        drain_state.remove(executable, runtime);
+    }
+
+    /// CUDA has loaded these modules, and will report their destruction.
+    fn observe(&mut self, modules: &[ExecutableId]) {
+        let ExecutableStates {
+            observed,
+            generation,
+            ..
+        } = &mut self.executables;
+        observed.retain(|id, _| !cuda_runtime::is_module(*id) || modules.contains(id));
+        for &module in modules {
+            observed.entry(module).or_insert_with(|| {
+                *generation += 1;
+                *generation
+            });
+        }
     }
 
     fn hold(&mut self, hsa: &Hsa) {
@@ -138,7 +206,10 @@ pub fn tool_loaded() {
 /// ROCr has unloaded its tool: HSA is shut down. When it is initialized again, ROCr may not load the tool again.
 pub fn tool_unloaded() {
     TOOL_OBSERVES.store(false, Ordering::Relaxed);
-    with_state(|state| state.hsa.is_up = Some(false));
+    with_state(|state| {
+        state.hsa.is_up = Some(false);
+        state.drain_states.hsa.forget_copies();
+    });
 }
 
 /// ROCr will load devprof as its tool.
@@ -199,7 +270,12 @@ pub fn end_transition() {
 /// A shutdown is over.
 pub fn end_shutdown() {
     end_transition();
-    queues::allow_waits(hsa_is_up());
+    let reported = with_state(|state| state.hsa.is_up);
+    let is_up = reported.or_else(query_hsa);
+    if is_up == Some(false) {
+        with_state(|state| state.drain_states.hsa.forget_copies());
+    }
+    queues::allow_waits(is_up.unwrap_or(false));
 }
 
 /// Whether HSA is initialized. Not to be called during a transition.
@@ -214,6 +290,11 @@ pub fn query_hsa() -> Option<bool> {
         Some(Ok(hsa)) => hsa.is_initialized().ok(),
         _ => Some(false),
     }
+}
+
+/// Whether the CUDA driver is initialized.
+pub fn cuda_is_up() -> bool {
+    HAS_CUDA && matches!(cuda_runtime::find(), Some(Ok(cuda)) if cuda.is_up())
 }
 
 /// Keeps HSA initialized until the process ends, unless a tool observes its shutdown. HSA must be initialized.
@@ -259,7 +340,12 @@ pub fn executable_destroyed(executable: ExecutableId, generation: u64, is_succes
 
 /// Whether an executable with counters is loaded whose destruction will not be reported.
 pub fn has_unobserved_counters() -> bool {
-    with_state(|state| state.drain_state.has_unobserved(state.executables.view()))
+    with_state(|state| {
+        state
+            .drain_states
+            .hsa
+            .has_unobserved(state.executables.view())
+    })
 }
 
 /// The process ends: from now on only the calling thread collects.
@@ -274,13 +360,18 @@ pub fn is_ending() -> bool {
 
 /// See [`DrainState::rewrite_replaced`].
 pub fn rewrite_replaced_files() {
-    with_state(|state| state.drain_state.rewrite_replaced());
+    with_state(|state| {
+        state.drain_states.hsa.rewrite_replaced();
+        if HAS_CUDA {
+            state.drain_states.cuda.rewrite_replaced();
+        }
+    });
 }
 
-/// Before a fork. Returns whether HSA is initialized, or may be: if the query fails, HSA counts as initialized, so
-/// that the child does not use it.
+/// Before a fork. Returns whether a GPU runtime is initialized, or may be: if the query fails, it counts as initialized,
+/// so that the child does not use it.
 pub fn before_fork() -> bool {
-    let is_initialized = query_hsa().unwrap_or(true);
+    let is_initialized = query_hsa().unwrap_or(true) || cuda_is_up();
     INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
     is_initialized
 }
@@ -317,25 +408,51 @@ pub enum Purpose {
 }
 
 /// The state during a drain.
-pub struct Entered(MutexGuard<'static, State>);
+pub struct Entered {
+    state: MutexGuard<'static, State>,
+    runtime: GpuRuntime,
+}
 
 impl Entered {
     /// The parts of the state that a drain needs.
     pub fn parts(&mut self) -> (Executables<'_>, &mut DrainState) {
-        let state = &mut *self.0;
-        (state.executables.view(), &mut state.drain_state)
+        let state = &mut *self.state;
+        let drain_state = match self.runtime {
+            GpuRuntime::Hsa(_) => &mut state.drain_states.hsa,
+            GpuRuntime::Cuda(_) => &mut state.drain_states.cuda,
+        };
+        (state.executables.view(), drain_state)
     }
 
-    pub fn hold(&mut self, hsa: &Hsa) {
-        self.0.hold(hsa);
+    /// Keeps the runtime initialized, if it can be shut down.
+    pub fn hold(&mut self) {
+        if let GpuRuntime::Hsa(hsa) = self.runtime {
+            self.state.hold(hsa);
+        }
     }
 }
 
-/// Locks the state for a drain. `None` if HSA is not initialized, so there is nothing to drain.
-///
+/// Locks the state for a drain. `None` if the runtime is not initialized, so there is nothing to drain.
+pub fn enter(runtime: GpuRuntime, purpose: Purpose) -> Result<Option<Entered>, Error> {
+    let state = match runtime {
+        GpuRuntime::Hsa(hsa) => enter_hsa(hsa, purpose)?,
+        GpuRuntime::Cuda(cuda) => enter_cuda(cuda, purpose),
+    };
+    Ok(state.map(|state| Entered { state, runtime }))
+}
+
+fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>> {
+    let mut state = lock_state();
+    if state.is_too_late(purpose) || !cuda.is_up() {
+        return None;
+    }
+    state.observe(&cuda.executables());
+    Some(state)
+}
+
 /// Waits for transitions of other threads: HSA's functions must not be called during them. No thread that reports its
 /// transitions begins one while the state is locked.
-pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
+fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, State>>, Error> {
     let this = threads::thread_id();
     let is_in_transition = |state: &mut State| {
         let transitions = &state.hsa.transitions;
@@ -344,9 +461,8 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
     let (state, _) = TRANSITION_OVER
         .wait_timeout_while(lock_state(), settings().sync_limit, is_in_transition)
         .unwrap_or_else(PoisonError::into_inner);
-    let is_too_late = purpose == Purpose::Any && state.ending.is_some_and(|ending| ending != this);
     // Everything was drained before the shutdown.
-    if !state.hsa.transitions.is_empty() || is_too_late {
+    if !state.hsa.transitions.is_empty() || state.is_too_late(purpose) {
         return Ok(None);
     }
     let is_up = match state.hsa.is_up {
@@ -357,7 +473,7 @@ pub fn enter(hsa: &Hsa, purpose: Purpose) -> Result<Option<Entered>, Error> {
     if is_up {
         WAS_UP.store(true, Ordering::Relaxed);
     }
-    Ok(is_up.then_some(Entered(state)))
+    Ok(is_up.then_some(state))
 }
 
 /// Whether HSA is known to have been initialized.

@@ -1,6 +1,9 @@
 //! When to act: loading, events of the GPU runtime, snapshots, signals, forks, exit.
 
 mod collect;
+pub mod cuda;
+mod cuda_trace;
+mod dlsym;
 mod events;
 pub mod exit;
 mod fork;

@@ -136,6 +136,13 @@ requests! {
         18 FlushTrace();
         /// The answer is 1 if this thread is in one of devprof's own copies.
         19 IsOwnCopy();
+        /// The CUDA driver is being initialized. Refused by a copy without CUDA.
+        20 CudaInitializing();
+        /// Instrumented code of CUDA was loaded. The driver may hold its locks.
+        21 CodeLoaded();
+        /// The program uses CUDA, and the driver has not loaded devprof; `is_other`: but another tool. The copy that leads
+        /// has wrapped functions of the driver.
+        22 CudaUsed(is_other: bool);
     }
 }
 
@@ -173,13 +180,16 @@ mod tests {
             Request::IsOwnCopy {},
             Request::SetRecording { on: true },
             Request::FlushTrace {},
+            Request::CudaInitializing {},
+            Request::CodeLoaded {},
+            Request::CudaUsed { is_other: true },
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 20);
+        assert_eq!((0..).take_while(is_known).count(), 23);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Handles requests, in the copy that leads.
 
-use super::collect::{DrainKind, collect};
+use super::collect::{DrainKind, collect, set_up_copies};
+use super::cuda_trace;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
 use super::snapshot;
-use super::trace_guard::HAS_TRACE;
+use super::trace_guard::{HAS_CUDA, HAS_TRACE};
+use crate::gpu::cuda::subscriber::{self, Unobserved};
+use crate::gpu::cuda::{self, without_cupti, wrapped};
 use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
@@ -12,9 +15,10 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log;
 use crate::support::settings::settings;
 use crate::support::sync::Busy;
-use crate::sys::{exit, loader};
+use crate::sys::{env, exit, loader};
 use crate::trace;
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::sync::OnceLock;
 
 /// What to do if the destruction of executables cannot be observed.
@@ -84,6 +88,23 @@ pub fn handle(request: Request) -> u64 {
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
+        // The driver holds its locks, perhaps during a drain of this thread.
+        Request::CodeLoaded {} if HAS_CUDA => {
+            return guarded(Cost::Counters, REFUSED, || {
+                log_code();
+                snapshot::start();
+                0
+            });
+        }
+        Request::RegisterExit {} => {
+            register_exit_handler();
+            return 0;
+        }
+        Request::CudaInitializing {} | Request::CudaUsed { .. } | Request::CodeLoaded {}
+            if !HAS_CUDA =>
+        {
+            return REFUSED;
+        }
         // The archive has no trace.
         Request::SetRecording { .. } | Request::FlushTrace {} if !HAS_TRACE => return 0,
         Request::SetRecording { on } => {
@@ -125,6 +146,13 @@ fn handle_as_owner(request: Request) -> u64 {
             if !lifecycle::destruction_is_observed() && lifecycle::hsa_is_up() {
                 report_unobserved();
             }
+            if HAS_CUDA
+                && !subscriber::was_started()
+                && !wrapped::is_handed_out()
+                && lifecycle::cuda_is_up()
+            {
+                report_unobserved_cuda();
+            }
             return answer(outcome);
         }
         Request::Reset {} => return answer(run(DrainKind::Reset)),
@@ -135,6 +163,7 @@ fn handle_as_owner(request: Request) -> u64 {
             if !observes {
                 lifecycle::hold_hsa();
             }
+            set_up_copies(ExecutableId(executable));
             snapshot::start();
         }
         Request::Destroying { executable } => {
@@ -178,7 +207,15 @@ fn handle_as_owner(request: Request) -> u64 {
             }
             return answer(outcome);
         }
-        Request::RegisterExit {} => register_exit_handler(),
+        Request::CudaInitializing {} if HAS_CUDA => observe_cuda(subscriber::start()),
+        Request::CudaUsed { is_other } if HAS_CUDA && !subscriber::was_started() => {
+            observe_cuda(match is_other {
+                true => Err(subscriber::leave_to_other_tool()),
+                false => subscriber::start(),
+            });
+        }
+        // Refused above if this copy has no CUDA.
+        Request::CudaInitializing {} | Request::CudaUsed { .. } => {}
         Request::QueueCreated {
             queue,
             is_single_producer,
@@ -188,10 +225,47 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::IsObserved {}
         | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}
+        | Request::RegisterExit {}
+        | Request::CodeLoaded {}
         | Request::SetRecording { .. }
         | Request::FlushTrace {} => return REFUSED,
     }
     0
+}
+
+/// The CUDA driver is being initialized. `result`: whether CUPTI can be used.
+fn observe_cuda(result: Result<(), Unobserved>) {
+    if let Err(error) = &result {
+        if !HAS_TRACE || !wrapped::is_handed_out() && !is_preloaded() {
+            diagnostics::lost(format_args!(
+                "cannot observe CUDA modules, so their counters are lost: {error}; or preload libdevprof.so (devprof run), which needs no CUPTI"
+            ));
+        } else {
+            diagnostics::note(
+                settings().verbose,
+                format_args!("observing CUDA modules without CUPTI: {error}"),
+            );
+            without_cupti::start(error.to_string());
+        }
+    }
+    cuda_trace::start(result.err());
+    // Runs before the handler in which the CUDA runtime unloads its modules.
+    register_exit_handler();
+}
+
+/// Whether the dynamic linker finds this library's functions before the driver's.
+fn is_preloaded() -> bool {
+    loader::path_of(is_preloaded as *const c_void).is_some_and(|path| loader::is_preloaded(&path))
+}
+
+/// The driver is initialized, and has not called `InitializeInjection`.
+fn report_unobserved_cuda() {
+    let other = env::env(cuda::INJECTION).unwrap_or_default();
+    diagnostics::lost(format_args!(
+        "CUDA modules were not observed, so their counters are lost: the driver has loaded another tool ({}={}) or was initialized before devprof was loaded; unset that variable, or use `devprof run`",
+        cuda::INJECTION,
+        other.display(),
+    ));
 }
 
 fn report_unobserved() {

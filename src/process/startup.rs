@@ -1,8 +1,8 @@
-//! Initializes devprof when it is loaded. Starts no threads and does not initialize HSA or HIP.
+//! Initializes devprof when it is loaded. Starts no threads and does not initialize HSA, HIP or CUDA.
 
 use super::leader::{self, Leader};
 use super::request::Request;
-use super::{events, exit, fork, lifecycle, requests, tool};
+use super::{cuda, events, exit, fork, lifecycle, requests, tool};
 use crate::gpu;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -13,15 +13,16 @@ use crate::sys::loader;
 use std::ffi::c_void;
 
 /// The constructor of the program or library that contains devprof. `on_load`: the address of its `OnLoad`.
-pub fn start(on_load: *const c_void) {
+/// `injection`: the address of its `InitializeInjection`.
+pub fn start(on_load: *const c_void, injection: *const c_void) {
     guarded(Cost::Counters, (), || {
         if !settings().disabled {
-            start_enabled(on_load);
+            start_enabled(on_load, injection);
         }
     });
 }
 
-fn start_enabled(on_load: *const c_void) {
+fn start_enabled(on_load: *const c_void, injection: *const c_void) {
     let leader = leader::find();
     if let Leader::OtherVersion = leader {
         diagnostics::lost(
@@ -53,4 +54,5 @@ fn start_enabled(on_load: *const c_void) {
         }
     }
     tool::register(on_load);
+    cuda::register(injection);
 }

@@ -1,6 +1,7 @@
 //! The agents of the trace: their records, and what other records need to know about them.
 
 use super::file::TraceFile;
+use crate::gpu::cuda::devices;
 use crate::gpu::hsa::gpus;
 use crate::support::diagnostics;
 use hsa_abi::AgentHandle;
@@ -20,12 +21,17 @@ pub struct Agent {
     pub is_gpu: bool,
 }
 
+/// The handle of a CUDA device contains this bit and its number. HSA's handles are addresses of user space.
+const CUDA: u64 = 1 << 63;
+
 #[derive(Default)]
 pub struct Agents {
     all: Vec<Agent>,
     recorded: HashSet<[u8; format::RECORD_SIZE]>,
     /// Agents that cannot be recorded, as was reported.
     unknown: Vec<AgentHandle>,
+    /// The index of CUDA's first device, after the first use of one.
+    cuda_base: Option<u32>,
 }
 
 impl Agents {
@@ -53,6 +59,14 @@ impl Agents {
                 return None;
             }
         };
+        if self.all.iter().any(|agent| agent.index == described.index) {
+            diagnostics::lost(format_args!(
+                "the trace does not include agent {:#x}: HSA was initialized after CUDA, whose device {} has its number",
+                handle.0, described.index
+            ));
+            self.unknown.push(handle);
+            return None;
+        }
         self.all.push(Agent {
             handle,
             index: described.index,
@@ -80,6 +94,47 @@ impl Agents {
         Some(self.all.len() - 1)
     }
 
+    /// The number of a CUDA device. Records it at its first use. Its index follows those of HSA's agents, if HSA is
+    /// initialized.
+    pub fn find_cuda(&mut self, device: u32, file: &mut TraceFile) -> usize {
+        let handle = AgentHandle(CUDA | u64::from(device));
+        if let Some(number) = self.known(handle) {
+            return number;
+        }
+        let described = match devices::describe(device) {
+            Some(Ok(described)) => Some(described),
+            Some(Err(error)) => {
+                diagnostics::lost(format_args!(
+                    "the trace does not have the name of CUDA device {device}: {error}"
+                ));
+                None
+            }
+            None => None,
+        };
+        let index = *self.cuda_base.get_or_insert_with(gpus::count) + device;
+        let target = described.as_ref().map_or("", |found| &found.target);
+        let mut record = format::Agent::new(index.into(), 0);
+        record.frequency = 1_000_000_000.into();
+        record.name = file.text(target).into();
+        if let Some(described) = &described {
+            record.product = file.text(&described.product).into();
+            record.compute_units = described.compute_units.into();
+        }
+        record.node = device.into();
+        record.what = format::agent::GPU.into();
+        if self.recorded.insert(record.seal()) {
+            file.append(record, Count::DroppedOthers);
+        }
+        self.all.push(Agent {
+            handle,
+            index,
+            frequency: 1_000_000_000,
+            target: target.to_owned(),
+            is_gpu: true,
+        });
+        self.all.len() - 1
+    }
+
     /// The number of an agent that was found before.
     pub fn known(&self, handle: AgentHandle) -> Option<usize> {
         self.all.iter().position(|agent| agent.handle == handle)
@@ -92,7 +147,7 @@ impl Agents {
 
     /// HSA was shut down.
     pub fn release(&mut self) {
-        self.all.clear();
+        self.all.retain(|agent| agent.handle.0 & CUDA != 0);
         self.unknown.clear();
     }
 }

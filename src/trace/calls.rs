@@ -103,8 +103,9 @@ pub fn in_child(is_owner: bool) {
     }
 }
 
-/// A call in progress. It ends when this is dropped.
-pub struct Call {
+/// A call in progress.
+#[derive(Clone, Copy, Debug)]
+pub struct Started {
     id: u64,
     /// System clock; 0: HSA's clock was not available yet.
     start: u64,
@@ -112,7 +113,28 @@ pub struct Call {
     early: u64,
     function: &'static str,
     stream: u32,
+}
+
+impl Started {
+    /// When it was called, system clock; 0: HSA's clock was not available yet.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+}
+
+/// A call in progress that ends when this is dropped.
+pub struct Call {
+    started: Started,
     pub status: i32,
+}
+
+impl Call {
+    /// The call, which ends with [`Started::end`] instead.
+    pub fn started(self) -> Started {
+        let started = self.started;
+        std::mem::forget(self);
+        started
+    }
 }
 
 /// Begins a call of `function` on this thread, for `stream`. `None`: calls are not recorded now, or the call is nested
@@ -133,18 +155,27 @@ pub fn begin(function: &'static str, stream: NamedStream) -> Option<Call> {
         _ => (0, clock::early()),
     };
     Some(Call {
-        id,
-        start,
-        early,
-        function,
-        stream,
+        started: Started {
+            id,
+            start,
+            early,
+            function,
+            stream,
+        },
         status: ERROR_UNKNOWN,
     })
 }
 
 impl Drop for Call {
-    #[inline(never)]
     fn drop(&mut self) {
+        self.started.end(self.status);
+    }
+}
+
+impl Started {
+    /// The call has returned `status`. To be called on the thread that began it.
+    #[inline(never)]
+    pub fn end(self, status: i32) {
         CURRENT.set(Current::default());
         if STATE.load(Ordering::Acquire) != state::ON {
             return;
@@ -161,7 +192,7 @@ impl Drop for Call {
             end,
             function: self.function,
             thread: threads::thread_id(),
-            status: self.status,
+            status,
             stream: self.stream,
         });
     }
@@ -222,7 +253,7 @@ mod tests {
             let outer = begin("outer");
             assert!(begin("inner").is_none(), "nested in the outer call");
             let mut outer = outer.expect("recorded");
-            assert_eq!(current().id, outer.id);
+            assert_eq!(current().id, outer.started.id);
             outer.status = 7;
         }
         let calls = collected();

@@ -9,15 +9,32 @@ static CLOCK: AtomicI32 = AtomicI32::new(NONE);
 const NONE: i32 = -1;
 
 /// Determines on which of the operating system's clocks HSA's is based. Reading that clock directly takes half the
-/// time. `frequency`: ticks per second of HSA's clock.
-pub fn find(frequency: u64) {
+/// time. `frequency`: ticks per second of HSA's clock. False: the trace already has another clock.
+pub fn find(frequency: u64) -> bool {
     let found = clock::CLOCKS.into_iter().find(|&candidate| {
         let before = hsa_clock::system_time();
         let time = clock::clock_nanoseconds(candidate);
         let after = hsa_clock::system_time();
         frequency == 1_000_000_000 && before != 0 && (before..=after).contains(&time)
     });
-    CLOCK.store(found.unwrap_or(NONE), Ordering::Relaxed);
+    let found = found.unwrap_or(NONE);
+    let old = CLOCK.load(Ordering::Relaxed);
+    if old != NONE && old != found {
+        return false;
+    }
+    CLOCK.store(found, Ordering::Relaxed);
+    true
+}
+
+/// Uses the clock on which ROCr bases HSA's, in a process without HSA. False: HSA is initialized, and has another clock.
+pub fn use_default() -> bool {
+    let default = clock::CLOCKS[0];
+    let old = CLOCK.load(Ordering::Relaxed);
+    if old == NONE && hsa_clock::system_time() == 0 {
+        CLOCK.store(default, Ordering::Relaxed);
+        return true;
+    }
+    old == default
 }
 
 /// The time of an event before HSA's clock is available.

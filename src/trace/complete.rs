@@ -6,6 +6,7 @@ use super::agents::{Agent, Agents};
 use super::calls::{self, CallRecord};
 use super::capture::{Capture, Shared};
 use super::copy_records::CopyRecords;
+use super::cuda_records::{CudaRecords, Output};
 use super::dispatch_clock::{RecordedTime, ReportedTimes};
 use super::file::TraceFile;
 use super::in_flight::{CompletionSide, Entry, Signals, channel};
@@ -85,6 +86,7 @@ pub struct Completer {
     frequency: u64,
     agents: Agents,
     copies: CopyRecords,
+    cuda: CudaRecords,
     kernels: Kernels,
     /// Keyed by id.
     queues: HashMap<u32, Queue>,
@@ -122,6 +124,7 @@ impl Completer {
             frequency,
             agents: Agents::default(),
             copies: CopyRecords::default(),
+            cuda: CudaRecords::default(),
             kernels: Kernels::default(),
             queues: HashMap::new(),
             polled_queues: Vec::new(),
@@ -385,16 +388,14 @@ impl Completer {
                 self.program_signal_times.remove(&signal);
             }
         }
-        result.recorded += self.record_calls();
+        result.recorded += self.record_without_hsa();
         let Self {
             copies,
-            markers,
             streams,
             file,
             agents,
             ..
         } = self;
-        result.recorded += markers.record(streams, file);
         result.recorded += copies.poll(file, streams, agents, self.frequency);
         result.busy += usize::from(copies.is_busy());
         watched_signals::give_back();
@@ -402,6 +403,32 @@ impl Completer {
             self.file.publish();
         }
         result
+    }
+
+    /// Processes what needs no function of HSA: CUDA's activities, the API calls and the markers. Returns the number of
+    /// records.
+    pub fn record_without_hsa(&mut self) -> usize {
+        let mut output = Output {
+            file: &mut self.file,
+            agents: &mut self.agents,
+            kernels: &mut self.kernels,
+            streams: &mut self.streams,
+            frequency: self.frequency,
+            next_queue: &mut self.next_queue,
+            next_dispatch: &mut self.next_dispatch,
+            copies: &mut self.copies.recorded,
+        };
+        let mut recorded = self.cuda.record(&mut output);
+        recorded += self.record_calls();
+        recorded += self
+            .markers
+            .record(&mut self.streams, &mut self.agents, &mut self.file);
+        recorded
+    }
+
+    /// Whether records of CUDA's kernels that were launched before `time` may be missing.
+    pub fn cuda_is_missing(&mut self, time: u64) -> bool {
+        self.cuda.has_missing(time)
     }
 
     /// Refills the queue's pool.
@@ -513,7 +540,8 @@ impl Completer {
 
     /// The trace is about to end: records the ranges that have not ended.
     pub fn end_markers(&mut self) {
-        self.markers.end(&mut self.streams, &mut self.file);
+        self.markers
+            .end(&mut self.streams, &mut self.agents, &mut self.file);
     }
 
     /// Whether kernels were loaded.
@@ -542,10 +570,9 @@ impl Completer {
             self.file.add_to_counter(Count::UnknownPackets, unknown);
             self.queues.insert(id, queue);
         }
-        self.record_calls();
+        self.record_without_hsa();
         self.copies
             .stop(&mut self.file, &mut self.streams, &self.agents);
-        self.markers.record(&mut self.streams, &mut self.file);
         self.file.close();
     }
 

@@ -27,7 +27,7 @@ struct Pending {
 pub struct CopyRecords {
     pending: Vec<Pending>,
     /// The number of recorded copies.
-    recorded: u64,
+    pub recorded: u64,
 }
 
 /// How a copy ended.

@@ -21,6 +21,8 @@ pub struct Kernels {
     /// Kernels that were recorded. A code object that is loaded again adds none.
     ids: HashMap<Kernel, u32>,
     registers: Vec<Option<Registers>>,
+    /// Code objects of HSA were loaded.
+    is_loaded: bool,
 }
 
 impl Kernels {
@@ -33,21 +35,28 @@ impl Kernels {
     ) {
         let epoch = EPOCH.load(Ordering::Relaxed) + 1;
         for (object, kernel) in kernels {
-            let registers = kernel.registers;
-            let next = self.registers.len() as u32 + 1;
-            let id = *self.ids.entry(kernel).or_insert_with_key(|kernel| {
-                on_new(next, object, kernel);
-                next
-            });
-            if id == next {
-                self.registers.push(registers);
-            }
+            self.is_loaded = true;
+            let id = self.id(kernel, |id, kernel| on_new(id, object, kernel));
             let loaded = self.by_address.entry(object).or_default();
             if loaded.last().is_none_or(|&(_, last)| last != id) {
                 loaded.push((epoch, id));
             }
         }
         EPOCH.store(epoch, Ordering::Release);
+    }
+
+    /// A kernel's id. Calls `on_new` if it was not known before.
+    pub fn id(&mut self, kernel: Kernel, on_new: impl FnOnce(u32, &Kernel)) -> u32 {
+        let registers = kernel.registers;
+        let next = self.registers.len() as u32 + 1;
+        let id = *self.ids.entry(kernel).or_insert_with_key(|kernel| {
+            on_new(next, kernel);
+            next
+        });
+        if id == next {
+            self.registers.push(registers);
+        }
+        id
     }
 
     /// The id of the kernel at address `object` in `epoch`; 0 if there is none.
@@ -61,9 +70,9 @@ impl Kernels {
         newest.map_or(0, |&(_, id)| id)
     }
 
-    /// Whether no kernel was loaded.
+    /// Whether no kernel of HSA was loaded.
     pub fn is_empty(&self) -> bool {
-        self.registers.is_empty()
+        !self.is_loaded
     }
 
     pub fn registers(&self, id: u32) -> Option<Registers> {

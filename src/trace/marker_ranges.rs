@@ -5,6 +5,7 @@
 //! before its beginning, which is then collected in the next round.
 
 use super::file::TraceFile;
+use super::marker_domains;
 use std::collections::HashMap;
 use tracefile::format::{Count, Marker, Record, flag, marker};
 
@@ -13,11 +14,22 @@ pub const MAX_TEXT: usize = 4096;
 /// Bytes of a text in one entry, so that an entry fills a cache line.
 pub const PIECE: usize = 40;
 
+/// The value of an [`Action::Push`], [`Action::Pop`] or [`Action::Mark`] in a domain of NVTX.
+pub fn level_in(domain: u32, depth: u32) -> u64 {
+    u64::from(domain) << 32 | u64::from(depth)
+}
+
+/// The id of a process range in a domain of NVTX. roctx's ids are smaller than 2^48.
+pub fn range_in(domain: usize, id: u64) -> u64 {
+    (domain as u64) << 48 | id
+}
+
 /// What a thread has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// `value`: see [`level_in`].
     Mark,
-    /// `value`: how many ranges of the thread contain the new one.
+    /// `value`: how many ranges of the thread contain the new one, see [`level_in`].
     Push,
     /// `value`: as for the [`Action::Push`] that began the range.
     Pop,
@@ -25,11 +37,14 @@ pub enum Action {
     Start,
     /// `value`: the range's id.
     Stop,
+    /// `value`: the thread (`gettid`), 0 for the calling thread.
     NameThread,
     /// `value`: the agent's handle.
     NameAgent,
     /// `value`: HIP's number of the device.
     NameDevice,
+    /// `value`: CUDA's number of the device.
+    NameCudaDevice,
     /// `value`: the stream's id.
     NameStream,
     /// More bytes of the text of the preceding entry.
@@ -44,8 +59,11 @@ impl Action {
 
     /// Whether it names something, for the whole trace.
     pub fn names(self) -> bool {
-        use Action::{NameAgent, NameDevice, NameStream, NameThread};
-        matches!(self, NameThread | NameAgent | NameDevice | NameStream)
+        use Action::{NameAgent, NameCudaDevice, NameDevice, NameStream, NameThread};
+        matches!(
+            self,
+            NameThread | NameAgent | NameDevice | NameCudaDevice | NameStream
+        )
     }
 }
 
@@ -75,8 +93,10 @@ struct Open {
     thread: u32,
     /// Id of the message; `None` if there was no space for it in the file.
     text: Option<u32>,
-    /// How many ranges of the thread contain it, for a range of a thread.
+    /// How many ranges of the thread and the domain contain it, for a range of a thread.
     depth: u32,
+    /// The number of a domain of NVTX, or 0.
+    domain: u32,
 }
 
 impl Open {
@@ -88,6 +108,10 @@ impl Open {
             depth: match entry.action {
                 Action::Push => entry.value as u32,
                 _ => 0,
+            },
+            domain: match entry.action {
+                Action::Start => (entry.value >> 48) as u32,
+                _ => (entry.value >> 32) as u32,
             },
         }
     }
@@ -159,14 +183,16 @@ impl Ranges {
             }
             Action::Push => {
                 // Ranges that were popped by an entry in another queue, that of a signal handler.
+                let new = Open::begin(&entry, &text, file);
                 thread
                     .open
-                    .retain(|open| u64::from(open.depth) < entry.value);
-                thread.open.push(Open::begin(&entry, &text, file));
+                    .retain(|open| open.domain != new.domain || open.depth < new.depth);
+                thread.open.push(new);
             }
             Action::Pop => {
-                let is_this = |open: &mut Open| u64::from(open.depth) == entry.value;
-                if let Some(open) = thread.open.pop_if(is_this) {
+                let is_this = |open: &Open| level_in(open.domain, open.depth) == entry.value;
+                if let Some(n) = thread.open.iter().rposition(is_this) {
+                    let open = thread.open.remove(n);
                     self.write(marker::RANGE, 0, open, End::of(&entry), 0, file);
                 }
             }
@@ -194,17 +220,19 @@ impl Ranges {
                     self.ends.insert(entry.value, (End::of(&entry), self.round));
                 }
             },
-            Action::NameThread | Action::NameAgent | Action::NameDevice | Action::NameStream => {
-                match file_text(file, &text) {
-                    Some(text) => self.names.push(Named {
-                        action: entry.action,
-                        value: entry.value,
-                        thread: entry.thread,
-                        text,
-                    }),
-                    None => file.add_to_counter(Count::DroppedMarkers, 1),
-                }
-            }
+            Action::NameThread
+            | Action::NameAgent
+            | Action::NameDevice
+            | Action::NameCudaDevice
+            | Action::NameStream => match file_text(file, &text) {
+                Some(text) => self.names.push(Named {
+                    action: entry.action,
+                    value: entry.value,
+                    thread: entry.thread,
+                    text,
+                }),
+                None => file.add_to_counter(Count::DroppedMarkers, 1),
+            },
             Action::More => {}
         }
     }
@@ -269,6 +297,9 @@ impl Ranges {
         record.what = what.into();
         record.range = range.into();
         record.depth = open.depth.into();
+        if let Some(domain) = marker_domains::name(open.domain) {
+            record.domain = file.text(&domain).into();
+        }
         file.append(record, Count::DroppedMarkers);
     }
 }

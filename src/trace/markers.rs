@@ -6,11 +6,11 @@
 
 use super::calls::{self, state};
 use super::fifo::Producer;
-use super::marker_ranges::{Action, Entry, MAX_TEXT, PIECE, ThreadRanges};
+use super::marker_ranges::{Action, Entry, MAX_TEXT, PIECE, ThreadRanges, level_in};
 use super::thread_queues::ThreadQueues;
 use super::{clock, recording, wakeup};
 use crate::sys::threads;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of entries after which a thread wakes the completion thread to collect them.
@@ -26,10 +26,35 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     static LEVELS: Cell<Levels> = const { Cell::new(Levels { depth: 0, recorded: 0 }) };
     static PUSHED: Cell<u32> = const { Cell::new(0) };
+    /// Levels in the other domains of NVTX that this thread has used.
+    static OF_DOMAINS: RefCell<Vec<(u32, Levels)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Changes the calling thread's levels in a domain. `None`: the thread is ending.
+#[inline]
+fn with_levels<T>(domain: u32, work: impl FnOnce(&mut Levels) -> T) -> Option<T> {
+    if domain == 0 {
+        let mut levels = LEVELS.get();
+        let result = work(&mut levels);
+        LEVELS.set(levels);
+        return Some(result);
+    }
+    let of_domains = |all: &RefCell<Vec<(u32, Levels)>>| {
+        let mut all = all.try_borrow_mut().ok()?;
+        let n = match all.iter().position(|(known, _)| *known == domain) {
+            Some(n) => n,
+            None => {
+                all.push((domain, Levels::default()));
+                all.len() - 1
+            }
+        };
+        Some(work(&mut all[n].1))
+    };
+    OF_DOMAINS.try_with(of_domains).ok().flatten()
 }
 
 /// The ranges of a thread that are not popped.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Levels {
     depth: u32,
     /// No range that contains at least this number of ranges was recorded, so its end is not, either.
@@ -39,31 +64,49 @@ struct Levels {
 /// Begins a range of this thread. Returns how many ranges contain it.
 #[inline]
 pub fn push(text: Option<&[u8]>) -> u32 {
-    let Levels { depth, recorded } = LEVELS.get();
-    let is_recorded = record(Action::Push, depth.into(), text);
-    LEVELS.set(Levels {
-        depth: depth.saturating_add(1),
-        recorded: match is_recorded {
-            true => depth.saturating_add(1),
-            false => recorded.min(depth),
-        },
-    });
-    depth
+    push_in(0, text)
+}
+
+/// As [`push`], in a domain of NVTX.
+#[inline]
+pub fn push_in(domain: u32, text: Option<&[u8]>) -> u32 {
+    let push = |levels: &mut Levels| {
+        let Levels { depth, recorded } = *levels;
+        let is_recorded = record(Action::Push, level_in(domain, depth), text);
+        *levels = Levels {
+            depth: depth.saturating_add(1),
+            recorded: match is_recorded {
+                true => depth.saturating_add(1),
+                false => recorded.min(depth),
+            },
+        };
+        depth
+    };
+    with_levels(domain, push).unwrap_or(0)
 }
 
 /// Ends the last range of this thread. Returns how many ranges contained it; `None` if there is no range.
 #[inline]
 pub fn pop() -> Option<u32> {
-    let Levels { depth, recorded } = LEVELS.get();
-    let depth = depth.checked_sub(1)?;
-    LEVELS.set(Levels {
-        depth,
-        recorded: recorded.min(depth),
-    });
-    if depth < recorded {
-        record(Action::Pop, depth.into(), None);
-    }
-    Some(depth)
+    pop_in(0)
+}
+
+/// As [`pop`], in a domain of NVTX.
+#[inline]
+pub fn pop_in(domain: u32) -> Option<u32> {
+    let pop = |levels: &mut Levels| {
+        let Levels { depth, recorded } = *levels;
+        let depth = depth.checked_sub(1)?;
+        *levels = Levels {
+            depth,
+            recorded: recorded.min(depth),
+        };
+        if depth < recorded {
+            record(Action::Pop, level_in(domain, depth), None);
+        }
+        Some(depth)
+    };
+    with_levels(domain, pop).flatten()
 }
 
 /// As [`push`], if markers are not recorded.

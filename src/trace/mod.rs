@@ -6,7 +6,7 @@
 //! | stage | module |
 //! | --- | --- |
 //! | whether anything is recorded now | [`recording`]; [`switches`] |
-//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`dlsym`], [`calls`], [`streams`] |
+//! | the API call in progress on a thread, and its stream | [`hip_calls`], [`calls`], [`streams`] |
 //! | which thread writes a packet, and when | [`packet_origins`] |
 //! | processing the packets that the program writes | [`capture`] |
 //! | entries for the completion thread, signals from it | [`in_flight`], based on [`fifo`]; [`poll_flag`], [`wakeup`] |
@@ -16,7 +16,10 @@
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
 //! | writing the file | [`file`] |
 //!
-//! The program's markers are separate: [`roctx`] exports the functions, [`markers`] passes the events of each thread to
+//! CUDA's kernels and copies come from CUPTI (`gpu/cuda/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
+//! keeps them until their records arrive, and [`cuda_records`] writes these.
+//!
+//! The program's markers are separate: [`roctx`] and [`nvtx`] have the functions, [`markers`] passes the events of each thread to
 //! the completion thread ([`thread_queues`]), and [`marker_ranges`] and [`marker_records`] make
 //! records of them.
 //!
@@ -30,31 +33,36 @@ mod clock;
 mod complete;
 pub mod copies;
 mod copy_records;
+pub mod cuda_calls;
+mod cuda_launches;
+mod cuda_records;
 mod dispatch_clock;
-mod dlsym;
 mod fifo;
 mod file;
-mod hip_calls;
+pub mod hip_calls;
 mod hip_functions;
 mod in_flight;
 mod kernel_index;
+mod marker_domains;
 mod marker_ranges;
 mod marker_records;
 mod markers;
+mod nvtx;
 mod packet_origins;
 mod poll_flag;
 mod recording;
-mod roctx;
+pub mod roctx;
 mod session;
 mod stream_records;
-mod streams;
+pub mod streams;
 mod switches;
 mod thread_queues;
 mod wakeup;
 mod watched_signals;
 
 pub use session::{
-    dispatch_time, end, finish, flush, frozen, in_child, pause, prepare, queue_created, release,
-    resume, set_recording, signal_changed, signal_changing, signal_comparing, signal_destroying,
-    slots_reserved, start,
+    activities_expected, context_destroying, cuda_now, cuda_started, dispatch_time, end, finish,
+    flush, frozen, in_child, pause, prepare, profiler_switched, queue_created, release, resume,
+    set_recording, signal_changed, signal_changing, signal_comparing, signal_destroying,
+    slots_reserved, start, start_cuda,
 };

@@ -2,7 +2,9 @@
 //!
 //! [`super::session`] switches it: at the program's request, and after the times of the settings.
 
+use crate::gpu::cuda::activity;
 use crate::gpu::events;
+use crate::support::diagnostics;
 use crate::support::settings::Tracing;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +27,29 @@ pub fn prepare(tracing: &Tracing) {
 
 /// Starts or stops the recording. Returns whether this changes the state.
 pub fn switch(on: bool) -> bool {
-    events::set_observes_launches(on) != on
+    // CUPTI records a little more than what is submitted in between: launching threads know the exact state.
+    if on {
+        set_cuda(true);
+    }
+    let is_changed = events::set_observes_launches(on) != on;
+    if !on {
+        set_cuda(false);
+    }
+    is_changed
+}
+
+/// Starts or stops CUPTI's recording, as the state requires.
+pub fn apply_to_cuda() {
+    set_cuda(is_on());
+}
+
+fn set_cuda(on: bool) {
+    if let Err(error) = activity::set_enabled(on) {
+        diagnostics::lost(format_args!(
+            "the trace misses CUDA's kernels: cannot {} their recording: {error}",
+            if on { "start" } else { "stop" }
+        ));
+    }
 }
 
 /// The program starts or stops the recording.

@@ -4,7 +4,10 @@ use super::capture::{self, Capture};
 use super::clock::{self, now};
 use super::complete::{Completer, PollResult};
 use super::file::TraceFile;
-use super::{calls, copies, markers, packet_origins, recording, streams, wakeup, watched_signals};
+use super::{
+    calls, copies, cuda_calls, markers, packet_origins, recording, streams, wakeup, watched_signals,
+};
+use crate::gpu::cuda::{activity, wait as cuda_wait};
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -30,6 +33,15 @@ const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_micros(800);
 /// The interval at which packets withheld at doorbells are submitted.
 const RING_PAUSE: Duration = Duration::from_micros(50);
+/// The completion thread's pause if only CUDA is used. CUPTI collects the records.
+const CUDA_PAUSE: Duration = Duration::from_millis(5);
+/// Polls without records after which the completion thread polls only once per [`CUDA_FLUSH`], or sleeps.
+const CUDA_IDLE_POLLS: u32 = 100;
+/// The interval at which CUPTI is asked for records that it has not delivered. If the process is killed, the later ones are
+/// lost.
+const CUDA_FLUSH: Duration = Duration::from_millis(200);
+/// How long a flush waits for records of kernels that have completed.
+const CUDA_SETTLE: Duration = Duration::from_millis(50);
 /// Polls without entries and with nothing in flight after which the completion thread sleeps.
 const IDLE_POLLS: u32 = 10;
 
@@ -46,6 +58,10 @@ struct Trace {
     /// The number of threads in `hsa_shut_down`. While it is not 0, HSA's functions must not be called either, because
     /// HSA may be uninitialized during that call. Changed under the lock of `completer`.
     shutting_down: AtomicUsize,
+    /// CUDA is traced, and CUPTI's functions may be called.
+    cuda: AtomicBool,
+    /// Held while CUPTI delivers records. No lock of the trace is held while waiting for it.
+    flushing: Mutex<()>,
 }
 
 static TRACE: OnceLock<Trace> = OnceLock::new();
@@ -66,6 +82,7 @@ pub fn in_child(is_owner: bool) {
     copies::turn_off();
     markers::in_child();
     streams::in_child();
+    cuda_calls::in_child();
 }
 
 thread_local! {
@@ -93,7 +110,15 @@ impl Trace {
 
     fn poll(&self, completer: &mut Completer) -> PollResult {
         if self.stopped.load(Ordering::SeqCst) || self.shutting_down.load(Ordering::SeqCst) > 0 {
-            return PollResult::default();
+            if !self.cuda.load(Ordering::SeqCst) {
+                return PollResult::default();
+            }
+            // HSA was shut down, CUDA was not.
+            completer.run_timer();
+            return PollResult {
+                recorded: completer.record_without_hsa(),
+                ..PollResult::default()
+            };
         }
         completer.run_timer();
         completer.add_scheduled(&mut self.scheduled());
@@ -105,12 +130,30 @@ impl Trace {
     fn run(&self) {
         let mut pause = SHORTEST_PAUSE;
         let mut idle = 0;
+        let mut flushed = Instant::now();
         loop {
             let result = self.with_completer(|completer| self.poll(completer));
             let mut result = result.unwrap_or_default();
             if doorbell::has_withheld() {
                 self.doorbells.unpark();
                 result.busy += 1;
+            }
+            if self.cuda.load(Ordering::SeqCst) && result.busy == 0 && result.polled == 0 {
+                if activity::has_lent() && flushed.elapsed() >= CUDA_FLUSH {
+                    self.flush_cuda(false);
+                    flushed = Instant::now();
+                }
+                idle = if result.recorded > 0 { 0 } else { idle + 1 };
+                if idle < CUDA_IDLE_POLLS {
+                    std::thread::park_timeout(CUDA_PAUSE);
+                } else if activity::has_lent() {
+                    // A kernel runs for a long time, or CUPTI keeps an empty buffer.
+                    std::thread::park_timeout(CUDA_FLUSH);
+                } else {
+                    self.sleep();
+                    (pause, idle) = (SHORTEST_PAUSE, 0);
+                }
+                continue;
             }
             if result.recorded > 0 {
                 (pause, idle) = (SHORTEST_PAUSE, 0);
@@ -126,6 +169,14 @@ impl Trace {
         }
     }
 
+    /// Makes CUPTI deliver its records. `is_forced`: also incomplete ones.
+    fn flush_cuda(&self, is_forced: bool) {
+        let _flushing = lock(&self.flushing);
+        if self.cuda.load(Ordering::SeqCst) {
+            activity::flush(is_forced);
+        }
+    }
+
     fn sleep(&self) {
         let is_stopped = || self.stopped.load(Ordering::SeqCst);
         let deadline = self.with_completer(|completer| completer.deadline());
@@ -137,6 +188,8 @@ impl Trace {
                         && !calls::has_records()
                         && !copies::has_records()
                         && !markers::has_records()
+                        && !activity::has_full()
+                        && !activity::has_lent()
             },
             deadline,
         );
@@ -158,25 +211,74 @@ pub fn start(pattern: &OsStr) -> bool {
         return false;
     }
     if let Some(trace) = TRACE.get() {
+        let has_same_clock = hsa_clock::clock_frequency().is_ok_and(clock::find);
+        if !has_same_clock {
+            diagnostics::lost(
+                "DEVPROF_TRACE: HSA is not traced, because it has another clock than the trace",
+            );
+            return false;
+        }
         trace.stopped.store(false, Ordering::SeqCst);
         wakeup::wake_if_asleep();
         // If the thread could not be started before, nothing would create signals.
         return wakeup::has_thread();
     }
+    let frequency = hsa_clock::clock_frequency().map_err(|error| error.to_string());
+    if let Ok(frequency) = frequency {
+        clock::find(frequency);
+    }
+    begin(pattern, frequency)
+}
+
+/// Begins the trace of CUDA, unless HSA's has begun. Called while CUDA is being initialized. Returns whether the process is
+/// traced.
+pub fn start_cuda(pattern: &OsStr) -> bool {
+    if BELONGS_TO_PARENT.load(Ordering::Relaxed) {
+        diagnostics::lost(
+            "the parent process is already traced; this forked process is not traced",
+        );
+        return false;
+    }
+    if !clock::use_default() {
+        diagnostics::lost(
+            "DEVPROF_TRACE: CUDA is not traced, because this HSA runtime has another clock",
+        );
+        return false;
+    }
+    let is_traced = match TRACE.get() {
+        Some(_) => wakeup::has_thread(),
+        None => begin(pattern, Ok(1_000_000_000)),
+    };
+    if let Some(trace) = TRACE.get().filter(|_| is_traced) {
+        trace.cuda.store(true, Ordering::SeqCst);
+    }
+    is_traced
+}
+
+/// CUPTI's clock, nanoseconds.
+pub extern "C" fn cuda_now() -> u64 {
+    now()
+}
+
+/// CUPTI is ready: it records from now on, unless the recording is stopped.
+pub fn cuda_started() {
+    recording::apply_to_cuda();
+    calls::start();
+}
+
+/// Creates the trace and its threads. `frequency`: ticks per second of its clock.
+fn begin(pattern: &OsStr, frequency: Result<u64, String>) -> bool {
     let path = expand_process(pattern, &Values::now());
-    let created = hsa_clock::clock_frequency()
-        .map_err(|error| error.to_string())
-        .and_then(|frequency| {
-            clock::find(frequency);
-            let started = now();
-            let unix = std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .map_or(0, |since| since.as_nanos() as u64);
-            let header = Header::new(std::process::id(), frequency, started, unix);
-            TraceFile::create(&path, &header)
-                .map(|file| Completer::new(file, frequency))
-                .map_err(|error| error.to_string())
-        });
+    let created = frequency.and_then(|frequency| {
+        let started = now();
+        let unix = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
+        let header = Header::new(std::process::id(), frequency, started, unix);
+        TraceFile::create(&path, &header)
+            .map(|file| Completer::new(file, frequency))
+            .map_err(|error| error.to_string())
+    });
     let mut completer = match created {
         Ok(completer) => completer,
         Err(error) => {
@@ -210,6 +312,8 @@ pub fn start(pattern: &OsStr) -> bool {
         doorbells,
         stopped: AtomicBool::new(false),
         shutting_down: AtomicUsize::new(0),
+        cuda: AtomicBool::new(false),
+        flushing: Mutex::default(),
     });
     let work = move || {
         // It wakes up thousands of times per second and must not preempt launching threads.
@@ -354,6 +458,12 @@ pub fn finish(limit: Duration) {
         return;
     };
     let begin = Instant::now();
+    if trace.cuda.load(Ordering::SeqCst) {
+        cuda_wait::wait_for_all(limit);
+        trace.flush_cuda(true);
+        let _flushing = lock(&trace.flushing);
+        trace.cuda.store(false, Ordering::SeqCst);
+    }
     let try_finish = |completer: &mut Completer| {
         trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
@@ -408,7 +518,9 @@ pub fn release() {
     if let Some(trace) = trace() {
         trace.with_completer(|completer| {
             trace.stopped.store(true, Ordering::SeqCst);
-            calls::pause();
+            if !trace.cuda.load(Ordering::SeqCst) {
+                calls::pause();
+            }
             completer.release();
         });
     }
@@ -447,6 +559,59 @@ pub fn set_recording(on: bool) {
     wakeup::wake_if_asleep();
 }
 
+/// Waits up to `limit` for what runs on CUDA's devices, and until CUPTI has delivered what was submitted before `time`.
+/// Returns false if something still runs.
+fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> bool {
+    if !cuda_wait::wait_for_all(limit) {
+        return false;
+    }
+    let begin = Instant::now();
+    let is_missing = |completer: &mut Completer| {
+        trace.poll(completer);
+        completer.cuda_is_missing(time)
+    };
+    loop {
+        trace.flush_cuda(false);
+        match trace.with_completer(is_missing) {
+            Some(true) if begin.elapsed() < CUDA_SETTLE => std::thread::sleep(SHORTEST_PAUSE),
+            // A buffer may have records of kernels that were launched meanwhile and still run.
+            Some(true) => {
+                trace.flush_cuda(true);
+                return true;
+            }
+            _ => return true,
+        }
+    }
+}
+
+/// CUDA is about to destroy a context, perhaps with running kernels.
+pub fn context_destroying(context: u64) {
+    if let Some(trace) = trace().filter(|trace| trace.cuda.load(Ordering::SeqCst)) {
+        cuda_wait::wait_for(context, settings().sync_limit);
+        trace.flush_cuda(false);
+    }
+}
+
+/// The program has called `cudaProfilerStart` or `cudaProfilerStop`. They control a trace that begins stopped. Other
+/// traces are complete, whether or not the program was prepared for another tool.
+pub fn profiler_switched(on: bool) {
+    if settings().tracing.stopped {
+        set_recording(on);
+    }
+}
+
+/// CUPTI has begun or filled a buffer.
+pub fn activities_expected() {
+    wakeup::wake_if_asleep();
+}
+
+fn report_unflushed(limit: Duration) {
+    diagnostics::lost(format_args!(
+        "devprof_trace_flush: dispatches or copies still run after {} ms (DEVPROF_SYNC_MS); they are recorded when they are complete",
+        limit.as_millis()
+    ));
+}
+
 /// Waits up to `limit` until everything that was submitted before the call is recorded, and readers of the file can see
 /// it. Returns false if something is missing, which is reported.
 pub fn flush(limit: Duration) -> bool {
@@ -455,6 +620,10 @@ pub fn flush(limit: Duration) -> bool {
     };
     let begin = Instant::now();
     let time = now();
+    if trace.cuda.load(Ordering::SeqCst) && !settle_cuda(trace, time, limit) {
+        report_unflushed(limit);
+        return false;
+    }
     let delayed = doorbell::delayed();
     let mut pushed = None;
     let mut try_flush = |completer: &mut Completer| {
@@ -480,10 +649,7 @@ pub fn flush(limit: Duration) -> bool {
             }
         }
         if begin.elapsed() >= limit {
-            diagnostics::lost(format_args!(
-                "devprof_trace_flush: dispatches or copies still run after {} ms (DEVPROF_SYNC_MS); they are recorded when they are complete",
-                limit.as_millis()
-            ));
+            report_unflushed(limit);
             return false;
         }
         std::thread::sleep(SHORTEST_PAUSE);

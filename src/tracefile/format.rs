@@ -51,7 +51,7 @@ plain! {
         record_size: U32,
         /// Id of the process that wrote the file.
         pid: U32,
-        /// Ticks per second of HSA's system clock. All times are in its ticks, unless their record has a flag for
+        /// Ticks per second of HSA's system clock; nanoseconds of CLOCK_BOOTTIME in a process without HSA. All times are in its ticks, unless their record has a flag for
         /// another clock.
         frequency: U64,
         /// The system clock when the file was created.
@@ -202,7 +202,7 @@ plain! {
         head: Head,
         /// Correlation id: the id of the API call that submitted it, or 0.
         correlation: U64,
-        /// When the packet was written (system clock).
+        /// When the packet was written, or CUDA's function was called (system clock).
         submit: U64,
         start: U64,
         end: U64,
@@ -214,16 +214,16 @@ plain! {
         thread: U32,
         /// 0 if its code object is unknown.
         kernel: U32,
-        /// Work-items.
+        /// Work-items (threads); `u32::MAX` if there are more.
         grid: [U32; 3],
-        /// Work-items.
+        /// Work-items (threads).
         workgroup: [U16; 3],
         reserved0: U16,
-        /// LDS per workgroup, in bytes.
+        /// LDS (shared memory) per workgroup, in bytes.
         lds: U32,
-        /// Scratch memory per work-item, in bytes.
+        /// Scratch (local) memory per work-item, in bytes.
         scratch: U32,
-        /// Vector registers per work-item.
+        /// Vector registers per work-item; registers per thread for CUDA.
         vgprs: U16,
         /// Accumulation vector registers per work-item.
         accum_vgprs: U16,
@@ -246,7 +246,7 @@ plain! {
         thread: U32,
         /// Id of a text: the function's name.
         name: U32,
-        /// What the call returned (`hipError_t`). 0 if the function does not return an error code.
+        /// What the call returned (`hipError_t`, `cudaError_t`, `CUresult`). 0 if the function does not return an error code.
         status: I32,
         /// Id of the [`Stream`] in its arguments, 0 for none. Since version 2.
         stream: U32,
@@ -273,16 +273,16 @@ plain! {
     /// A kernel on one agent.
     Kernel {
         head: Head,
-        /// Address of its kernel descriptor (`kernel_object` of the dispatch packet) where it was first loaded.
+        /// Address of its kernel descriptor (`kernel_object` of the dispatch packet) where it was first loaded. 0 for CUDA.
         object: U64,
         /// Id of a text: the symbol's name, mangled.
         name: U32,
         agent: U32,
-        /// Size of its arguments in bytes.
+        /// Size of its arguments in bytes. 0 for CUDA.
         kernarg: U32,
-        /// Static LDS in bytes.
+        /// Static LDS (shared memory) in bytes.
         lds: U32,
-        /// Static scratch memory per work-item, in bytes.
+        /// Static scratch (local) memory per work-item, in bytes.
         scratch: U32,
         vgprs: U16,
         accum_vgprs: U16,
@@ -293,18 +293,18 @@ plain! {
 
 plain! {
     /// An agent: a GPU, or, since version 2, a CPU that is the source or destination of a copy. Its id is its index in
-    /// HSA's order of all agents.
+    /// HSA's order of all agents. CUDA's devices follow those, in the order of their numbers.
     Agent {
         head: Head,
         /// Ticks per second of its clock.
         frequency: U64,
-        /// Id of a text: the target's name, such as `gfx1100`.
+        /// Id of a text: the target's name, such as `gfx1100` or `sm_90`.
         name: U32,
         /// Id of a text: the product's name. 0 if it is unknown.
         product: U32,
-        /// `HSA_AGENT_INFO_NODE`.
+        /// `HSA_AGENT_INFO_NODE`, or CUDA's number of the device.
         node: U32,
-        /// `HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT`.
+        /// `HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT`, or streaming multiprocessors.
         compute_units: U32,
         /// See [`agent`].
         what: U32,
@@ -319,13 +319,14 @@ pub mod agent {
 }
 
 plain! {
-    /// A queue. Ids start at 1, in the order of creation.
+    /// A queue of HSA, or a stream of CUDA as the device executes it. Ids start at 1, in the order of creation, or of the
+    /// first kernel.
     Queue {
         head: Head,
         /// When it was created (system clock).
         created: U64,
         agent: U32,
-        /// Capacity in packets.
+        /// Capacity in packets, 0 for CUDA.
         size: U32,
         reserved: [u8; 96],
     }
@@ -346,7 +347,7 @@ plain! {
 }
 
 plain! {
-    /// A copy or fill of memory by a function of HSA. Ids start at 1; they are not ids of dispatches. (HIP also copies
+    /// A copy or fill of memory by a function of HSA or CUDA. Ids start at 1; they are not ids of dispatches. (HIP also copies
     /// and fills with kernels, which are dispatches.) Since version 2.
     MemoryCopy {
         head: Head,
@@ -372,7 +373,7 @@ plain! {
         direction: U32,
         /// The bit of the SDMA engine that the program chose (`hsa_amd_sdma_engine_id_t`), 0 if HSA chose it.
         engine: U32,
-        /// Id of a text: the name of HSA's function.
+        /// Id of a text: the name of the function of HSA or CUDA.
         function: U32,
         reserved: [u8; 36],
     }
@@ -394,7 +395,7 @@ pub mod direction {
 }
 
 plain! {
-    /// A marker of the program (roctx). Ids start at 1. A range is recorded when it ends; one that has not ended when
+    /// A marker of the program (roctx, NVTX). Ids start at 1. A range is recorded when it ends; one that has not ended when
     /// its thread ends or the file is closed has the flag [`flag::UNFINISHED`] and ends then. Since version 2.
     Marker {
         head: Head,
@@ -410,11 +411,13 @@ plain! {
         text: U32,
         /// See [`marker`].
         what: U32,
-        /// For [`marker::PROCESS_RANGE`], what `roctxRangeStartA` returned.
+        /// For [`marker::PROCESS_RANGE`], what `roctxRangeStartA` or `nvtxRangeStart` returned.
         range: U64,
-        /// How many ranges of the same thread contain it, for [`marker::RANGE`].
+        /// How many ranges of the same thread and domain contain it, for [`marker::RANGE`].
         depth: U32,
-        reserved: [u8; 68],
+        /// Id of a text: the name of its domain (NVTX). 0 for the default domain. Older readers ignore it.
+        domain: U32,
+        reserved: [u8; 64],
     }
 }
 
@@ -429,13 +432,13 @@ pub mod marker {
 }
 
 plain! {
-    /// A stream of HIP. Ids start at 1, in the order of their first use. A handle that is reused after its stream was
+    /// A stream of HIP or CUDA. Ids start at 1, in the order of their first use. A handle that is reused after its stream was
     /// destroyed is another stream. Since version 2.
     Stream {
         head: Head,
         /// The stream's first use (system clock).
         first_use: U64,
-        /// `hipStream_t`.
+        /// `hipStream_t` or `cudaStream_t`.
         handle: U64,
         /// See [`stream`].
         what: U32,
@@ -450,12 +453,12 @@ pub mod stream {
     pub const CREATED: u32 = 0;
     /// The NULL stream, one per device: all of them have one record.
     pub const NULL: u32 = 1;
-    /// A thread's default stream (`hipStreamPerThread`), one per device and thread.
+    /// A thread's default stream (`hipStreamPerThread`, `cudaStreamPerThread`), one per device and thread.
     pub const PER_THREAD: u32 = 2;
 }
 
 plain! {
-    /// A name that the program gave to a thread, a stream or an agent (roctx). The record's id is the object's id, or
+    /// A name that the program gave to a thread, a stream or an agent (roctx, NVTX). The record's id is the object's id, or
     /// the thread's (`gettid`). The last name is valid. Since version 2.
     Name {
         head: Head,

@@ -1,14 +1,14 @@
 // Checks all pages of a report in a headless Chromium, and creates a picture of two of them.
 //
-//     node report-picture.mjs REPORT PAGE PICTURE
+//     node report-picture.mjs REPORT PAGE PICTURE [KERNELS]
 //
-// The picture shows the summary and PAGE, light and dark, 1280 and 400 pixels wide. Must run in the directory that
+// KERNELS: how many kernels the report has. If there are several, their table is sorted. The picture shows the summary and PAGE, light and dark, 1280 and 400 pixels wide. Must run in the directory that
 // tools/cli/browser prints.
 
 import { pathToFileURL } from "node:url";
 import { open } from "./browser.mjs";
 
-const [report, page, picture] = process.argv.slice(2);
+const [report, page, picture, kernels = "2"] = process.argv.slice(2);
 const top = pathToFileURL(report + "/").href;
 const problems = [];
 
@@ -85,7 +85,7 @@ for (const [colorScheme, width] of [["light", 1280], ["dark", 1280], ["light", 4
   const tab = context.pages()[0] ?? (await context.newPage());
   tab.on("pageerror", (error) => problems.push(error.message));
   const pages = await follow(tab, width);
-  if (width === 1280 && colorScheme === "light") await sorts(tab);
+  if (width === 1280 && colorScheme === "light" && kernels !== "1") await sorts(tab);
   console.log(`${colorScheme} ${width}: ${pages} pages`);
   await tab.goto(top + (colorScheme === "light" ? "index.html" : page));
   shots.push(await tab.screenshot({ type: "png" }));

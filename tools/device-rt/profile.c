@@ -1,6 +1,7 @@
-// The device side of the profile runtime: the functions that instrumented kernels call, and the table from which the
-// host finds their counters. Toolchains without compiler-rt for amdgcn (Debian's, several ROCm nightlies) do not have
-// it. Their device links fail, or, with clang 22, produce code objects whose counters cannot be found.
+// The device side of the profile runtime for amdgcn: the functions that instrumented kernels call, and the table from
+// which the host finds their counters. cuda.h is the same for CUDA. Toolchains without compiler-rt for amdgcn (Debian's,
+// several ROCm nightlies) do not have it. Their device links fail, or, with clang 22, produce code objects whose counters
+// cannot be found.
 //
 // The build script defines PROFILE_RAW_VERSION, the raw profile version that its compiler writes.
 //
@@ -10,9 +11,15 @@
 #include <gpuintrin.h>
 #include <stdint.h>
 
+#define DEVPROF_INLINE static inline __attribute__((always_inline))
+#include "counting.h"
+
 #define HIDDEN __attribute__((visibility("hidden")))
+// Depends on which lanes are active, so the compiler must not move calls. By default, all functions and assembly statements
+// are convergent. The build script changes that (-fno-convergent-functions), so that find_copy is executed only once.
+#define CONVERGENT __attribute__((convergent))
 // Inlined, also at -O0: the step is nearly always a constant, and a call would spill the kernel's registers.
-#define CALLED __attribute__((visibility("hidden"), always_inline))
+#define CALLED __attribute__((visibility("hidden"), always_inline)) CONVERGENT
 // In the code object's dynamic symbol table, which HSA searches.
 #define EXPORTED __attribute__((visibility("protected"), used))
 
@@ -54,34 +61,136 @@ _Static_assert(sizeof __llvm_profile_sections == TABLE_SIZE, "readers identify t
 EXPORTED int __llvm_profile_runtime;
 #else
 
-// The sum of `step` over the lanes of `active`. The lanes have different steps if a select is counted (clang's
-// -fprofile-generate adds its condition).
-static uint64_t sum_of_steps(uint64_t active, uint64_t step) {
-    uint64_t sum = 0;
-    for (uint64_t left = active; left != 0;) {
+// Where the waves of this code object add to counters. Only the host writes it, before the first kernel runs. If the host
+// does not know it, all fields are 0: there are no copies.
+EXPORTED struct devprof_counter_copies __devprof_counter_copies;
+
+// What the updates in a function need to know about the copies.
+struct copy {
+    uint64_t offset; // from a counter to where partial waves of this compute unit add
+    uint32_t full;   // see devprof_counter_copies
+};
+
+// Reads the variable, and selects the copy for the wave's compute unit. Each unit has its own number. It consists of fields
+// of hardware registers (see AMD's ISA guides, and amd_device_functions.h of HIP), from the lowest bit:
+//
+//   gfx10 and later    CU, SA, WGP (2 bits), SE + 4 × WGP (upper 2 bits). All units of a GPU with 4 WGPs per SA, or with 4
+//                      SEs, have different numbers: 6 bits for the 64 units of a gfx1201, 7 for the 96 of a gfx1100
+//   gfx940 and later   XCC (3 bits), CU (4 bits), SE: 9 bits for the 304 units of a gfx942
+//   other gfx9         CU (4 bits), SE: 7 bits for the 104 units of a gfx90a
+//   older              0
+//
+// A mask keeps the low bits. If it has at least 3 bits, no units of different XCCs share a copy.
+//
+// This is assembly code for two reasons. The archive is not specific to a GPU, and the device link's assembler selects the
+// instructions. And the compiler executes it once per function, because it depends on nothing that changes in a function.
+// A read of memory would be repeated after each atomic operation.
+DEVPROF_INLINE struct copy find_copy(void) {
+    uint32_t fields __attribute__((ext_vector_type(4))), mask, unit, field;
+    __asm__(".if .amdgcn.gfx_generation_number >= 11\n"
+            "s_load_b128 %0, %4, 0x0\n"
+            "s_load_b32 %1, %4, 0x10\n"
+            ".else\n"
+            "s_load_dwordx4 %0, %4, 0x0\n"
+            ".if .amdgcn.gfx_generation_number >= 9\n"
+            "s_load_dword %1, %4, 0x10\n"
+            ".else\n"
+            "s_mov_b32 %1, 0\n"
+            ".endif\n"
+            ".endif\n"
+
+            ".if .amdgcn.gfx_generation_number >= 10\n"
+            "s_getreg_b32 %2, hwreg(23, 12, 2)\n" // HW_ID1: WGP_ID, upper bits
+            "s_getreg_b32 %3, hwreg(23, 18, 3)\n" // SE_ID
+            "s_lshl2_add_u32 %2, %2, %3\n"
+            "s_getreg_b32 %3, hwreg(23, 10, 2)\n" // WGP_ID, lower bits
+            "s_lshl2_add_u32 %2, %2, %3\n"
+            "s_getreg_b32 %3, hwreg(23, 16, 1)\n" // SA_ID
+            "s_lshl1_add_u32 %2, %2, %3\n"
+            "s_getreg_b32 %3, hwreg(23, 8, 1)\n" // the bit of SIMD_ID that is the CU
+            "s_lshl1_add_u32 %2, %2, %3\n"
+            ".elseif .amdgcn.gfx_generation_number == 9\n"
+            "s_getreg_b32 %2, hwreg(4, 13, 3)\n" // HW_ID: SE_ID
+            "s_getreg_b32 %3, hwreg(4, 8, 4)\n"  // CU_ID
+            "s_lshl4_add_u32 %2, %2, %3\n"
+            ".if .amdgcn.gfx_generation_minor >= 4\n"
+            "s_getreg_b32 %3, hwreg(20, 0, 3)\n" // XCC_ID
+            "s_lshl3_add_u32 %2, %2, %3\n"
+            ".endif\n"
+            ".else\n"
+            "s_mov_b32 %2, 0\n"
+            ".endif\n"
+
+            ".if .amdgcn.gfx_generation_number >= 12\n"
+            "s_wait_kmcnt 0x0\n"
+            ".else\n"
+            "s_waitcnt lgkmcnt(0)\n"
+            ".endif"
+            : "=&s"(fields), "=&s"(mask), "=&s"(unit), "=&s"(field)
+            : "s"(&__devprof_counter_copies)
+            : "scc");
+    uint64_t offset = (uint64_t)fields.y << 32 | fields.x;
+    uint32_t stride = fields.z;
+    return (struct copy){offset + (unit & mask) * stride, fields.w};
+}
+
+// The sum of `step` over the active lanes. The step is nearly always the constant 1: then nothing is left of this function.
+// If it is the condition of a select (clang's -fprofile-generate), no loop is left.
+DEVPROF_INLINE CONVERGENT uint64_t sum_of_steps(uint64_t step) {
+    if (__builtin_amdgcn_ballot_w64(step > 1) == 0)
+        return __builtin_popcountg(__builtin_amdgcn_ballot_w64(step != 0));
+    uint64_t sum = 0, left = __builtin_amdgcn_ballot_w64(1);
+    do {
         uint32_t lane = __builtin_ctzg(left);
         uint64_t lanes_step = (uint64_t)__builtin_amdgcn_readlane(step >> 32, lane) << 32 |
                               (uint32_t)__builtin_amdgcn_readlane(step, lane);
-        uint64_t equal = __gpu_ballot(left, step == lanes_step);
-        sum += lanes_step * __builtin_popcountg(equal);
-        left &= ~equal;
-    }
+        uint64_t others = __builtin_amdgcn_ballot_w64(step != lanes_step);
+        sum += lanes_step * __builtin_popcountg(left & ~others);
+        left &= others;
+    } while (left != 0);
     return sum;
 }
 
-// Counters are in global memory. With this type, the addition is one instruction and needs no check of the address.
+// Counters are in global memory. With these types, an addition is one instruction and needs no check of the address.
+typedef __attribute__((address_space(1))) char global_byte;
 typedef __attribute__((address_space(1))) uint64_t global_counter;
 
-// Adds `step` for every active lane to `counter`. Adds it also to `uniform_counter` (which may be null) if all lanes of
-// the wave are active: none is disabled by a branch, and the workgroup does not end within the wave.
+// The pointer of the first active lane. No builtin function of clang is for pointers.
+CONVERGENT global_byte *first_lanes_pointer(global_byte *pointer) __asm__("llvm.amdgcn.readfirstlane.p1");
+
+// Adds `sum` to the counter at `base` + `offset`. To be called by one lane.
+DEVPROF_INLINE void add(global_byte *base, uint32_t offset, uint64_t sum) {
+    // The compiler must not know that all lanes would have the same address: it would add up over the lanes first.
+    __asm__("" : "+v"(offset));
+    __scoped_atomic_fetch_add((global_counter *)(base + offset), sum, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+
+// Adds `step` for every active lane to `counter`: to a copy, or, if there are no copies, to the counter itself. Without
+// copies, full waves add to `uniform_counter`, too (with copies, the host computes it from those of full waves). A wave is
+// full if all of its lanes count here: none is disabled by a branch, and the block does not end within the wave.
+//
+// Each instruction counts here (tools/bench/README.md, "Counter updates on AMD GPUs"). The empty statements hide how a value
+// was computed, so that the compiler keeps it in a register and does not take the computation apart.
 CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
-    uint64_t active = __gpu_lane_mask();
-    uint64_t sum = sum_of_steps(active, step);
-    if (!__gpu_is_first_in_lane(active))
-        return;
-    __scoped_atomic_fetch_add((global_counter *)counter, sum, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-    if (uniform_counter && (uint32_t)__builtin_popcountg(active) == __gpu_num_lanes())
-        __scoped_atomic_fetch_add((global_counter *)uniform_counter, sum, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+    const uint32_t lanes = __builtin_amdgcn_wavefrontsize();
+    struct copy copy = find_copy();
+    // How many lanes count in a wave that adds to its uniform counter: no wave has so many if there are copies.
+    uint32_t uniform = copy.full ? ~0u : lanes;
+    __asm__("" : "+s"(copy.offset), "+s"(uniform));
+    // Computed here, the addresses for all counters of a function have one base. Such a statement needs a pointer that is the
+    // same in all lanes. It always is, but the compiler does not know that in a copy of this function that is not inlined.
+    global_byte *destination = first_lanes_pointer((global_byte *)counter) + copy.offset;
+    __asm__("" : "+s"(destination));
+
+    uint64_t active = __builtin_amdgcn_ballot_w64(1);
+    uint32_t count = __builtin_popcountg(active);
+    uint64_t sum = sum_of_steps(step);
+    uint32_t lower_lanes = __builtin_amdgcn_mbcnt_hi(active >> 32, __builtin_amdgcn_mbcnt_lo(active, 0));
+    if (lower_lanes == 0) {
+        add(destination, count == lanes ? copy.full : 0, sum);
+        if (__builtin_expect(count == uniform, 0) && uniform_counter)
+            add((global_byte *)uniform_counter, 0, sum);
+    }
 }
 
 // The first fields of hsa_kernel_dispatch_packet_t (hsa/hsa.h), up to the grid size.
@@ -96,9 +205,8 @@ struct dispatch_packet {
 #define SAMPLING_MARK ".pushsection .devprof.sampling,\"\",@progbits\n.byte 1\n.popsection"
 __asm__(SAMPLING_MARK);
 
-// Whether this block counts. One in 2^bits blocks counts, by the block's number in the entire grid, so that grids that
-// extend only in y or z are sampled, too. The grid size comes from the packet, which is the same for every code object
-// version; the hidden kernel arguments are not.
+// Whether this block counts: one in 2^bits blocks does. The grid size comes from the packet, which is the same for every
+// code object version; the hidden kernel arguments are not.
 CALLED int __llvm_profile_sampling_gpu(uint32_t bits) {
     __asm__ volatile(SAMPLING_MARK);
     uint32_t block = __gpu_block_id_x(), y = __gpu_block_id_y(), z = __gpu_block_id_z();
@@ -108,8 +216,7 @@ CALLED int __llvm_profile_sampling_gpu(uint32_t bits) {
         uint32_t blocks_y = (packet->grid_size_y + packet->workgroup_size_y - 1) / packet->workgroup_size_y;
         block += blocks_x * (y + blocks_y * z);
     }
-    uint32_t low_bits = bits < 32 ? (1u << bits) - 1 : ~0u;
-    return (block & low_bits) == 0;
+    return devprof_is_sampled(block, bits);
 }
 #endif
 #pragma clang attribute pop

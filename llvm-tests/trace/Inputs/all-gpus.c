@@ -90,7 +90,6 @@ int main(int argc, char **argv) {
             own->queues[queue].queue = queue_of(64, queue == SHARED ? HSA_QUEUE_TYPE_MULTI : HSA_QUEUE_TYPE_SINGLE);
     }
     CHECK(hsa_amd_agents_allow_access(count, agents, NULL, arguments));
-    CHECK(hsa_amd_agents_allow_access(count, agents, NULL, counted));
     pthread_t threads[GPUS];
     for (int n = 0; n < count; ++n)
         pthread_create(&threads[n], NULL, work, &gpus[n]);
@@ -104,10 +103,9 @@ int main(int argc, char **argv) {
         gpu = gpus[n].agent;
         uint64_t items = 0;
         for (int kernel = 0; kernel < 2; ++kernel) {
-            const char *counters = kernel ? "__profc_loop" : "__profc_branch";
-            uint64_t from = symbol_u64(gpus[n].code, counters, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
-            CHECK(hsa_memory_copy(counted, (void *)from, 16));
-            items += counted[0];
+            uint64_t counters[2];
+            read_counters(gpus[n].code, kernel ? "__profc_loop" : "__profc_branch", counters, 2);
+            items += counters[0];
         }
         printf("GPU %d: %lu work-items\n", n, items);
         CHECK(hsa_executable_destroy(gpus[n].code));

@@ -94,6 +94,7 @@ api! {
     CoreApiTable hsa_executable_get_info,
     CoreApiTable hsa_executable_symbol_get_info,
     CoreApiTable hsa_system_get_major_extension_table,
+    CoreApiTable hsa_executable_get_symbol_by_name,
     CoreApiTable hsa_executable_iterate_agent_symbols,
     AmdExtTable hsa_amd_signal_async_handler,
     AmdExtTable hsa_amd_memory_pool_get_info,

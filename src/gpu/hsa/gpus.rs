@@ -36,6 +36,12 @@ pub fn all() -> Vec<AgentHandle> {
     })
 }
 
+/// The number of HSA's agents, 0 if HSA is not initialized.
+pub fn count() -> u32 {
+    let all = loaded_api().and_then(query::all_agents);
+    all.map_or(0, |all| all.len() as u32)
+}
+
 /// An agent's index in HSA's list of all agents.
 pub fn index(handle: AgentHandle) -> Option<u32> {
     let all = loaded_api().and_then(query::all_agents).ok()?;

@@ -2,12 +2,13 @@
 
 use super::api::{self, Api};
 use super::staging::Staging;
-use super::{query, wait};
+use super::{device_memory, query, wait};
 use crate::gpu::runtime::*;
 use crate::support::sync::{Busy, lock};
 use hsa_abi::{AgentHandle, ExecutableHandle};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -85,6 +86,10 @@ impl Hsa {
 }
 
 impl Runtime for Hsa {
+    fn name(&self) -> &'static str {
+        "HSA"
+    }
+
     fn agents(&self) -> Result<Agents, Error> {
         let (agents, cpu) = query::agents(self.api)?;
         lock(&self.agents).cpu = cpu;
@@ -107,6 +112,25 @@ impl Runtime for Hsa {
     ) -> Result<Vec<Variable>, Error> {
         let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
         query::variables(self.api, executable, agent, is_wanted)
+    }
+
+    fn variable(
+        &self,
+        executable: ExecutableId,
+        agent: AgentId,
+        name: &CStr,
+    ) -> Result<Option<Variable>, Error> {
+        let (executable, agent) = (ExecutableHandle(executable.0), AgentHandle(agent.0));
+        query::named_variable(self.api, executable, agent, name)
+    }
+
+    /// Device code uses the same addresses as copies.
+    fn device_addresses(
+        &self,
+        _executable: ExecutableId,
+        range: &Range<u64>,
+    ) -> Result<Vec<(Range<u64>, u64)>, Error> {
+        Ok(vec![(range.clone(), range.start)])
     }
 
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String> {
@@ -135,6 +159,33 @@ impl Runtime for Hsa {
         limit: Duration,
     ) -> Result<Vec<(usize, Error)>, Error> {
         self.with_staging(agent, |staging| staging.fill(ranges, limit))
+    }
+
+    fn write(
+        &self,
+        agent: AgentId,
+        address: u64,
+        bytes: &[u8],
+        limit: Duration,
+    ) -> Result<(), Error> {
+        self.with_staging(agent, |staging| staging.write(address, bytes, limit))
+    }
+
+    fn units(&self, agent: &Agent) -> Result<Option<Units>, Error> {
+        device_memory::units(self.api, AgentHandle(agent.id.0), &agent.name)
+    }
+
+    fn allocate(
+        &self,
+        _executable: ExecutableId,
+        agent: AgentId,
+        size: usize,
+    ) -> Result<u64, Error> {
+        device_memory::allocate(self.api, AgentHandle(agent.0), size)
+    }
+
+    fn free(&self, address: u64) {
+        device_memory::free(self.api, address);
     }
 
     fn write_back(&self, agent: AgentId, limit: Duration) -> Result<bool, Error> {

@@ -4,8 +4,9 @@ use super::api::{Api, check, failed};
 use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
 use hsa_abi::{
-    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME, HSA_DEVICE_TYPE_CPU,
-    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
+    AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME,
+    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_DEVICE_TYPE_CPU, HSA_DEVICE_TYPE_GPU,
+    HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
@@ -20,7 +21,7 @@ use hsa_abi::{
     HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_URI_LENGTH, LoadedCodeObjectHandle, Status,
     SymbolHandle,
 };
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// Collects the results of one of HSA's iterations. The first error ends the iteration.
 struct Collector<'a, T> {
@@ -123,6 +124,24 @@ pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
         id: AgentId(handle.0),
         name: string(&name),
     })
+}
+
+/// The number of an agent's compute units.
+pub fn compute_units(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
+    let mut count = 0u32;
+    // SAFETY: the attribute is a u32.
+    let status = unsafe {
+        (api.hsa_agent_get_info)(
+            handle,
+            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+            (&raw mut count).cast(),
+        )
+    };
+    check(
+        "hsa_agent_get_info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)",
+        status,
+    )
+    .map(|()| count)
 }
 
 /// The value of a string attribute, up to its first NUL byte.
@@ -350,22 +369,47 @@ fn variable(
     {
         return Ok(None);
     }
+    let name = String::from_utf8_lossy(name).into_owned();
+    located(api, symbol, name).map(Some)
+}
+
+/// A variable's address and size.
+fn located(api: &Api, symbol: SymbolHandle, name: String) -> Result<Variable, Error> {
     let address = symbol_u64(
         api,
         symbol,
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
         "hsa_executable_symbol_get_info(HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS)",
     )?;
-    let size = u64::from(symbol_u32(
-        api,
-        symbol,
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
-    )?);
-    Ok(Some(Variable {
-        name: String::from_utf8_lossy(name).into_owned(),
+    let size = symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE)?;
+    Ok(Variable {
+        name,
         address,
-        size,
-    }))
+        size: size.into(),
+    })
+}
+
+/// The variable of an executable on an agent with this name.
+pub fn named_variable(
+    api: &Api,
+    executable: ExecutableHandle,
+    agent: AgentHandle,
+    name: &CStr,
+) -> Result<Option<Variable>, Error> {
+    let mut symbol = SymbolHandle(0);
+    // SAFETY: a C string, and an agent.
+    let status = unsafe {
+        (api.hsa_executable_get_symbol_by_name)(executable, name.as_ptr(), &agent, &raw mut symbol)
+    };
+    if status == Status::INVALID_SYMBOL_NAME {
+        return Ok(None);
+    }
+    check("hsa_executable_get_symbol_by_name", status)?;
+    if symbol_u32(api, symbol, HSA_EXECUTABLE_SYMBOL_INFO_TYPE)? != HSA_SYMBOL_KIND_VARIABLE {
+        return Ok(None);
+    }
+    let name = name.to_string_lossy().into_owned();
+    located(api, symbol, name).map(Some)
 }
 
 /// A kernel symbol of an executable on an agent.

@@ -7,13 +7,11 @@
 //! bypass the GPU's caches.
 
 use super::api::{Api, check, failed};
-use super::hip;
 use super::write_back::WriteBack;
+use super::{hip, pools};
 use crate::gpu::runtime::{Error, Take};
 use hsa_abi::{
-    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED,
-    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
-    HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_SEGMENT_GLOBAL, HSA_SIGNAL_CONDITION_LT,
+    AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED, HSA_SIGNAL_CONDITION_LT,
     HSA_WAIT_STATE_BLOCKED, PoolHandle, SignalHandle, SignalValue, Status,
 };
 use std::ffi::c_void;
@@ -28,6 +26,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a
 /// wait 0.02 ms.
 pub const BATCH: usize = 16 << 20;
+/// The number of copies that are submitted before the first wait. If ROCr copies by kernels (HSA_ENABLE_SDMA=0, model mode),
+/// their queue has 64 packets (minAqlSize_ in amd_gpu_agent.h), and the arguments of a kernel are overwritten 64 copies
+/// later (ObtainAsyncKernelCopyArg in amd_blit_kernel.cpp). By then, the packet was taken from the queue, but the kernel may
+/// not have run.
+const CONCURRENT: usize = 32;
 /// The size of the smallest buffer, bytes.
 const MIN_SIZE: usize = 1 << 16;
 /// The alignment of pieces in the buffer: a cache line.
@@ -78,7 +81,8 @@ unsafe impl Send for Pinned {}
 impl Staging {
     /// `cpu`: the agent whose memory is used. Does not allocate memory.
     pub fn new(api: &'static Api, gpu: AgentHandle, cpu: Option<AgentHandle>) -> Staging {
-        let host = cpu.and_then(|cpu| pinned_pool(api, cpu).map(|pool| (cpu, pool)));
+        let fine = HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED;
+        let host = cpu.and_then(|cpu| pools::find(api, cpu, fine).map(|pool| (cpu, pool)));
         Staging {
             api,
             gpu,
@@ -151,6 +155,28 @@ impl Staging {
             }
         }
         Ok(failed)
+    }
+
+    /// Writes at most [`MIN_SIZE`] bytes to memory that is allocated on the agent. Fails if the copy takes longer than
+    /// `limit`.
+    pub fn write(&mut self, address: u64, bytes: &[u8], limit: Duration) -> Result<(), Error> {
+        let size = bytes.len();
+        if let Some(pinned) = self.reserve(size).filter(|pinned| pinned.size >= size) {
+            // SAFETY: inside the buffer, and no copy uses it now.
+            unsafe { pinned.base.copy_from_nonoverlapping(bytes.as_ptr(), size) };
+            let copy = DeviceCopy {
+                device: address..address + size as u64,
+                offset: 0,
+            };
+            if self.run(&[copy], Direction::ToDevice, pinned, limit)? == [true] {
+                return Ok(());
+            }
+        }
+        // SAFETY: `bytes` has `size` bytes, and the destination is in memory that is allocated on the agent.
+        let status = unsafe {
+            (self.api.hsa_memory_copy)(address as *mut c_void, bytes.as_ptr().cast(), size)
+        };
+        check("hsa_memory_copy", status)
     }
 
     /// Sets the bytes of the ranges with concurrent copies, and waits. The pinned buffer has an area for each value of
@@ -299,9 +325,30 @@ impl Staging {
         }
     }
 
-    /// Executes copies between the device and `pinned`, this agent's buffer, concurrently, and waits. The copies must
-    /// be inside the buffer. Returns which of them were executed.
+    /// Executes copies between the device and `pinned`, this agent's buffer, and waits. The copies must be inside the
+    /// buffer. Returns which of them were executed.
     fn run(
+        &mut self,
+        copies: &[DeviceCopy],
+        direction: Direction,
+        pinned: Pinned,
+        limit: Duration,
+    ) -> Result<Vec<bool>, Error> {
+        let start = Instant::now();
+        let mut copied = Vec::new();
+        for some in copies.chunks(CONCURRENT) {
+            let limit = limit.saturating_sub(start.elapsed());
+            copied.extend(self.run_concurrently(some, direction, pinned, limit)?);
+            // A failed copy may still use the buffer, so it was given up, with the copies in it.
+            if self.pinned.is_none() {
+                return Ok(vec![false; copies.len()]);
+            }
+        }
+        Ok(copied)
+    }
+
+    /// As [`run`](Staging::run), for at most [`CONCURRENT`] copies.
+    fn run_concurrently(
         &mut self,
         copies: &[DeviceCopy],
         direction: Direction,
@@ -430,52 +477,6 @@ fn offsets(pieces: &[Range<u64>], size: usize) -> Vec<usize> {
 fn end(pieces: &[Range<u64>]) -> usize {
     let add = |end: usize, piece| end.next_multiple_of(LINE).saturating_add(length(piece));
     pieces.iter().fold(0, add)
-}
-
-/// A pool of fine-grained host memory that allows allocation.
-fn pinned_pool(api: &Api, cpu: AgentHandle) -> Option<PoolHandle> {
-    struct Search<'a> {
-        api: &'a Api,
-        found: Option<PoolHandle>,
-    }
-    unsafe extern "C" fn visit(pool: PoolHandle, data: *mut c_void) -> Status {
-        // SAFETY: `data` is the search that `pinned_pool` passed; it is valid, and nothing else uses it, during the
-        // call.
-        let search = unsafe { &mut *data.cast::<Search>() };
-        let (mut segment, mut flags, mut allowed) = (u32::MAX, 0u32, false);
-        let info = search.api.hsa_amd_memory_pool_get_info;
-        // SAFETY: the attributes are a 32-bit enumeration, a u32 and a bool.
-        let known = unsafe {
-            info(
-                pool,
-                HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
-                (&raw mut segment).cast(),
-            ) == Status::SUCCESS
-                && info(
-                    pool,
-                    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
-                    (&raw mut flags).cast(),
-                ) == Status::SUCCESS
-                && info(
-                    pool,
-                    HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED,
-                    (&raw mut allowed).cast(),
-                ) == Status::SUCCESS
-        };
-        if known
-            && segment == HSA_AMD_SEGMENT_GLOBAL
-            && flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED != 0
-            && allowed
-        {
-            search.found = Some(pool);
-            return Status::INFO_BREAK;
-        }
-        Status::SUCCESS
-    }
-    let mut search = Search { api, found: None };
-    // SAFETY: `visit` gets the pointer passed here. The status is ignored: if it is an error, no pool was found.
-    unsafe { (api.hsa_amd_agent_iterate_memory_pools)(cpu, visit, (&raw mut search).cast()) };
-    search.found
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 // Runs one kernel of each code object, then measures the collect call and a second one. The code objects are linked
 // into the program (LAUNCHES is a header with a list of functions), or loaded from the files that the arguments name.
-// Prints the nanoseconds of the first and of the second call, and their results.
+// Prints the nanoseconds of the first and of the second call and of loading all files, and the calls' results.
 #include "hip_min.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@ static long now() {
 }
 
 int main(int argc, char **argv) {
+  long loading = 0;
   int *out;
   check(hipMalloc((void **)&out, 4096), "hipMalloc");
 #ifdef LAUNCHES
@@ -34,7 +35,9 @@ int main(int argc, char **argv) {
     void *module, *function;
     char name[32];
     snprintf(name, sizeof name, "kernel_%d", n - 1);
+    long start = now();
     check(hipModuleLoad(&module, argv[n]), argv[n]);
+    loading += now() - start;
     check(hipModuleGetFunction(&function, module, name), name);
     void *arguments[] = {&out};
     check(hipModuleLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr), "hipModuleLaunchKernel");
@@ -45,5 +48,5 @@ int main(int argc, char **argv) {
   int first = __llvm_profile_hip_collect_device_data();
   long middle = now();
   int second = __llvm_profile_hip_collect_device_data();
-  printf("%ld %ld %d %d\n", middle - start, now() - middle, first, second);
+  printf("%ld %ld %ld %d %d\n", middle - start, now() - middle, loading, first, second);
 }

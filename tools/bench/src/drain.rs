@@ -7,6 +7,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Kernels count without copies of the counters.
+const NO_COPIES: &str = "DEVPROF_COUNTER_COPIES_MB=0";
+
 #[derive(Args)]
 pub struct Options {
     /// Numbers of code objects
@@ -21,6 +24,8 @@ pub struct Options {
 struct Run {
     first_ms: f64,
     second_ms: f64,
+    /// Loading all modules.
+    loading_ms: f64,
     /// Device profiles that it wrote.
     files: usize,
 }
@@ -37,12 +42,16 @@ pub fn run(options: &Options) -> Result<(), String> {
     build(&dir, most, &options.counts)?;
     println!("| loaded | code objects | LLVM 23 | devprof | devprof, again | LLVM 23 / devprof |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let mut loading = String::new();
     for linking in ["static", "modules"] {
         for &count in &options.counts {
-            let (mut llvm, mut devprof) = (Vec::new(), Vec::new());
+            let (mut llvm, mut devprof, mut direct) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..options.runs {
-                llvm.push(run_once(&dir, linking, "llvm", count)?);
-                devprof.push(run_once(&dir, linking, "devprof", count)?);
+                llvm.push(run_once(&dir, linking, "llvm", count, "")?);
+                devprof.push(run_once(&dir, linking, "devprof", count, "")?);
+                if linking == "modules" {
+                    direct.push(run_once(&dir, linking, "devprof", count, NO_COPIES)?);
+                }
             }
             for (runtime, runs) in [("LLVM", &llvm), ("devprof", &devprof)] {
                 if let Some(run) = runs.iter().find(|run| run.files < count) {
@@ -62,8 +71,21 @@ pub fn run(options: &Options) -> Result<(), String> {
                 "| {linking} | {count} | {peer:.2} ms | {first:.2} ms | {again:.2} ms | {:.1} |",
                 peer / first
             );
+            if linking == "modules" {
+                let [peer, direct, copies] =
+                    [&llvm, &direct, &devprof].map(|runs| of(runs, |run| run.loading_ms));
+                let each = (copies - direct) / count as f64;
+                let _ = writeln!(
+                    loading,
+                    "| {count} | {peer:.2} ms | {direct:.2} ms | {copies:.2} ms | {each:.2} ms |"
+                );
+            }
         }
     }
+    println!(
+        "\n| modules | loading with LLVM 23 | devprof without copies of counters | devprof | added by copies, each |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: |\n{loading}");
     Ok(())
 }
 
@@ -115,7 +137,14 @@ clang++-23 -fprofile-instr-generate --hip-link static-{count}.o $objects {dist} 
     in_root(&script).map(|_| ())
 }
 
-fn run_once(dir: &Path, linking: &str, runtime: &str, count: usize) -> Result<Run, String> {
+/// `environment`: a variable for the program.
+fn run_once(
+    dir: &Path,
+    linking: &str,
+    runtime: &str,
+    count: usize,
+    environment: &str,
+) -> Result<Run, String> {
     let out = tempdir()?;
     let (program, arguments) = match linking {
         "static" => (format!("static-{count}-{runtime}"), String::new()),
@@ -125,7 +154,7 @@ fn run_once(dir: &Path, linking: &str, runtime: &str, count: usize) -> Result<Ru
         ),
     };
     let output = in_root(&format!(
-        "cd {}; LLVM_PROFILE_FILE={}/x.profraw ./{program} {arguments}",
+        "cd {}; {environment} LLVM_PROFILE_FILE={}/x.profraw ./{program} {arguments}",
         dir.display(),
         out.display()
     ))?;
@@ -133,7 +162,7 @@ fn run_once(dir: &Path, linking: &str, runtime: &str, count: usize) -> Result<Ru
         .split_whitespace()
         .map(|word| word.parse().unwrap_or(f64::NAN))
         .collect();
-    let [first, second, ..] = numbers[..] else {
+    let [first, second, loading, ..] = numbers[..] else {
         return Err(format!("{program} printed {output:?}"));
     };
     let files = fs::read_dir(&out)
@@ -145,6 +174,7 @@ fn run_once(dir: &Path, linking: &str, runtime: &str, count: usize) -> Result<Ru
     Ok(Run {
         first_ms: first / 1e6,
         second_ms: second / 1e6,
+        loading_ms: loading / 1e6,
         files,
     })
 }

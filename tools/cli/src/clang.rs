@@ -165,6 +165,46 @@ impl Clang {
             .collect())
     }
 
+    /// The architectures of NVIDIA's GPUs that this clang supports (`sm_90`).
+    pub fn nvptx_architectures(&self) -> anyhow::Result<Vec<String>> {
+        let output = self.run(&["--target=nvptx64-nvidia-cuda", "--print-supported-cpus"])?;
+        let all = text(&output.stderr) + &text(&output.stdout);
+        let names = all.lines().map(str::trim);
+        Ok(names
+            .filter(|name| name.starts_with("sm_") && !name.contains(' '))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Whether the instrumentation of this clang calls the device runtime that devprof has for CUDA. (clang 22 increments
+    /// the counters itself, and its backend cannot compile the records.)
+    pub fn instruments_cuda(&self) -> anyhow::Result<bool> {
+        let output = self.run(&[
+            "--target=nvptx64-nvidia-cuda",
+            "-march=sm_70",
+            "-nogpulib",
+            "-ffreestanding",
+            "-nostdlibinc",
+            "-Xclang",
+            "-fprofile-instrument=clang",
+            "-S",
+            "-emit-llvm",
+            "-o",
+            "-",
+            self.probe(),
+        ])?;
+        let code = text(&output.stdout);
+        Ok(output.status.success() && code.contains("@__llvm_profile_instrument_gpu"))
+    }
+
+    /// The driver's error if it cannot compile CUDA with these flags. The driver does not compile anything (`-###`).
+    pub fn cuda_error(&self, flags: &[String]) -> anyhow::Result<Option<String>> {
+        let mut arguments = vec!["-x", "cuda", "-###", "-c", self.probe(), "-o", "/dev/null"];
+        arguments.extend(flags.iter().map(String::as_str));
+        let output = self.run(&arguments)?;
+        Ok(driver_error(&output))
+    }
+
     /// The flag with the path of ROCm's device libraries, if this clang needs it.
     ///
     /// # Errors
@@ -206,9 +246,7 @@ impl Clang {
         arguments.extend(offload.iter().map(String::as_str));
         arguments.extend(flag);
         let output = self.run(&arguments)?;
-        let stderr = text(&output.stderr);
-        let error = stderr.lines().find_map(|line| line.split_once("error: "));
-        Ok(error.map(|(_, error)| error.to_owned()))
+        Ok(driver_error(&output))
     }
 
     /// The driver's error if it cannot read a profile.
@@ -223,6 +261,13 @@ impl Clang {
             (false, None) => Ok(Some(format!("it exited with {}", output.status))),
         }
     }
+}
+
+/// The first error that the driver printed.
+fn driver_error(output: &Output) -> Option<String> {
+    let stderr = text(&output.stderr);
+    let error = stderr.lines().find_map(|line| line.split_once("error: "));
+    error.map(|(_, error)| error.to_owned())
 }
 
 /// The directories that have ROCm's device libraries.

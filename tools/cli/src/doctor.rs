@@ -1,7 +1,8 @@
 //! `devprof doctor`: checks whether this machine has what device profiles need, and prints how to fix each problem. It
-//! reads files and runs compilers, and does not initialize HSA or HIP.
+//! reads files and runs compilers, and does not initialize HSA, HIP or CUDA.
 
 mod binaries;
+mod cuda;
 mod environment;
 mod libraries;
 mod machine;
@@ -9,12 +10,14 @@ mod toolchain;
 
 use crate::color::Paint;
 use crate::exit::Outcome;
+use crate::locate::find_in_path;
 use crate::{Console, llvm};
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[group(skip)]
@@ -89,10 +92,26 @@ struct Report<'a> {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let llvm = options.llvm.search()?;
-    let mut findings = machine::check();
-    findings.extend(libraries::check());
-    findings.extend(toolchain::check(&options.llvm, &llvm));
-    findings.extend(environment::check(&|name| std::env::var_os(name)));
+    let root = Path::new("/");
+    let variable = |name: &str| std::env::var_os(name);
+    let known = libraries::libraries_of_dynamic_linker();
+    // On a machine with only NVIDIA's GPUs, nothing of AMD's is missing.
+    let has_amd = !cuda::has_driver(root)
+        || machine::has_amd_gpu(root)
+        || variable("HSA_MODEL_LIB").is_some();
+    let mut findings = match has_amd {
+        true => machine::check(),
+        false => Vec::new(),
+    };
+    findings.extend(cuda::check(&cuda::System {
+        root,
+        variable: &variable,
+        libraries: &known,
+        ptxas: find_in_path(OsStr::new("ptxas")),
+    }));
+    findings.extend(libraries::check(&known, has_amd));
+    findings.extend(toolchain::check(&options.llvm, &llvm, has_amd));
+    findings.extend(environment::check(&variable));
     for file in &options.files {
         findings.extend(binaries::check(file, &llvm));
     }

@@ -1,5 +1,8 @@
 //! `devprof flags`: prints the compiler and linker flags for the installed clang, like llvm-config for LLVM.
 
+mod cuda;
+mod usable_profile;
+
 use crate::clang::{Clang, Instrumentation};
 use crate::exit::{Outcome, usage};
 use crate::locate::{Component, install_device_runtime};
@@ -13,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     #[command(flatten)]
     purpose: Purpose,
-    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, native, …) [default: those of this machine]
+    /// The GPUs to compile for (gfx1100, gfx90a:xnack-, sm_90, native, …) [default: those of this machine]
     #[arg(long, value_name = "ARCH", value_delimiter = ',')]
     arch: Vec<String>,
     /// Print only the flags for compiling to an object file
@@ -25,9 +28,23 @@ pub struct Options {
     /// Instrument (or optimize) only device code, not host code
     #[arg(long)]
     device_only: bool,
-    /// Print flags for a module (a file for hipModuleLoad), which has no host code
+    /// Print flags for a module (a file for hipModuleLoad or cuModuleLoad), which has no host code
     #[arg(long, conflicts_with_all = ["compile", "link"])]
     module: bool,
+    /// Print flags for CUDA (`clang++ -x cuda`) instead of HIP
+    #[arg(long, conflicts_with = "device_only")]
+    cuda: bool,
+    /// For CUDA: compile relocatable device code, so that device functions can be called across source files
+    #[arg(long, requires = "cuda", conflicts_with = "module")]
+    rdc: bool,
+    /// For CUDA: the source file to compile, if it has internal device functions (`static`, or in an anonymous namespace)
+    #[arg(
+        long,
+        value_name = "FILE.cu",
+        requires = "cuda",
+        conflicts_with = "link"
+    )]
+    source: Option<PathBuf>,
     /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///
     /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain
@@ -57,37 +74,13 @@ struct Purpose {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let clang = Clang::find(options.clang.as_deref(), &options.llvm)?;
-    let architectures = architectures(options, &clang, console)?;
-    let mut flags: Vec<String> = architectures
-        .iter()
-        .map(|name| format!("--offload-arch={name}"))
-        .collect();
-    flags.extend(clang.device_libraries(&architectures)?);
-    if options.link {
-        flags.push("--hip-link".to_owned());
-    }
-    if options.module {
-        flags.extend(["--offload-device-only", "--no-gpu-bundle-output"].map(String::from));
-    }
-    match &options.purpose.pgo_use {
-        Some(profile) => flags.extend(optimizing(options, &clang, profile)?),
-        None => flags.extend(instrumenting(options, &clang)?),
-    }
+    let mut flags = match options.cuda {
+        true => cuda::flags(options, &clang, console)?,
+        false => for_hip(options, &clang, console)?,
+    };
     let instruments = options.purpose.pgo_use.is_none();
     if instruments && !options.no_runtime && !options.compile && !options.module {
-        let archive = Component::Archive
-            .find()
-            .context("cannot find libdevprof.a (--no-runtime does not need it)")?;
-        if archive.as_os_str().as_encoded_bytes().contains(&b',') {
-            bail!(
-                "clang would split {} at its comma: move devprof to another directory",
-                archive.display()
-            );
-        }
-        flags.push("-Wl,-u,__llvm_profile_hip_collect_device_data".to_owned());
-        flags.push(export_hsa());
-        // For the linker: after `-x hip` clang would compile the archive as HIP source.
-        flags.push(format!("-Wl,{}", archive.display()));
+        flags.extend(runtime(options)?);
     }
     for flag in &flags {
         if flag.contains(char::is_whitespace) {
@@ -102,6 +95,51 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     console.print(&format!("{}\n", flags.join(" ")))?;
     Ok(Outcome::Complete)
+}
+
+/// The flags for HIP, except for devprof's archive.
+fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::Result<Vec<String>> {
+    let architectures = architectures(options, clang, console)?;
+    let mut flags: Vec<String> = architectures
+        .iter()
+        .map(|name| format!("--offload-arch={name}"))
+        .collect();
+    flags.extend(clang.device_libraries(&architectures)?);
+    if options.link {
+        flags.push("--hip-link".to_owned());
+    }
+    if options.module {
+        flags.extend(["--offload-device-only", "--no-gpu-bundle-output"].map(String::from));
+    }
+    match &options.purpose.pgo_use {
+        Some(profile) => flags.extend(optimizing(options, clang, profile)?),
+        None => flags.extend(instrumenting(options, clang)?),
+    }
+    Ok(flags)
+}
+
+/// The flags that link devprof's archive.
+fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
+    let (archive, name) = match options.cuda {
+        true => (Component::CudaArchive, "libdevprof_cuda.a"),
+        false => (Component::Archive, "libdevprof.a"),
+    };
+    let archive = archive
+        .find()
+        .with_context(|| format!("cannot find {name} (--no-runtime does not need it)"))?;
+    if archive.as_os_str().as_encoded_bytes().contains(&b',') {
+        bail!(
+            "clang would split {} at its comma: move devprof to another directory",
+            archive.display()
+        );
+    }
+    let mut flags = vec!["-Wl,-u,__llvm_profile_hip_collect_device_data".to_owned()];
+    if !options.cuda {
+        flags.push(export_hsa());
+    }
+    // For the linker: after `-x hip` clang would compile the archive as HIP source.
+    flags.push(format!("-Wl,{}", archive.display()));
+    Ok(flags)
 }
 
 /// HSA functions that the archive interposes. HIP's library calls the program's functions instead of ROCr's only if the
@@ -247,8 +285,8 @@ fn device_runtime(
     Ok(flags)
 }
 
-/// The flags for optimizing with a profile.
-fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
+/// The absolute path of a profile that this clang can use.
+fn checked_profile(clang: &Clang, profile: &Path) -> anyhow::Result<String> {
     let path = match profile.canonicalize() {
         Ok(path) => path.display().to_string(),
         Err(error) => bail!(
@@ -263,6 +301,12 @@ fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Resul
             clang.version
         );
     }
+    Ok(path)
+}
+
+/// The flags for optimizing with a profile.
+fn optimizing(options: &Options, clang: &Clang, profile: &Path) -> anyhow::Result<Vec<String>> {
+    let path = checked_profile(clang, profile)?;
     match options.link {
         true => Ok(Vec::new()),
         false => Ok(scoped(options, &[&format!("-fprofile-use={path}")])),

@@ -1,10 +1,14 @@
-//! The GPUs of this machine, from the topology that the amdgpu driver (or, with `HSA_MODEL_TOPOLOGY`, the GPU model)
-//! describes.
+//! The GPUs of this machine: AMD's from the topology that the amdgpu driver (or, with `HSA_MODEL_TOPOLOGY`, the GPU model)
+//! describes, NVIDIA's from the files of its driver. No GPU runtime is loaded.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The directory in which NVIDIA's driver has a directory for each GPU.
+const NVIDIA: &str = "proc/driver/nvidia/gpus";
 
 /// The different architectures (`gfx1100`) of the GPUs.
 pub fn architectures() -> BTreeSet<String> {
@@ -36,9 +40,94 @@ fn architecture(properties: &str) -> Option<String> {
     Some(format!("gfx{major}{minor:x}{step:x}"))
 }
 
+/// The names of NVIDIA's GPUs. `root`: `/`, or the directory that a test uses in its place.
+pub fn nvidia(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(root.join(NVIDIA)).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let name = |path: PathBuf| {
+        let text = fs::read_to_string(path.join("information")).unwrap_or_default();
+        let model = text.lines().find_map(|line| line.strip_prefix("Model:"));
+        model.map_or("a GPU of an unknown model".to_owned(), |name| {
+            name.trim().to_owned()
+        })
+    };
+    paths.into_iter().map(name).collect()
+}
+
+/// The architectures (`sm_90`) of NVIDIA's GPUs, which nvidia-smi knows. Empty if it cannot be run.
+pub fn nvidia_architectures() -> BTreeSet<String> {
+    let output = Command::new("nvidia-smi")
+        .args(["--query-gpu=compute_cap", "--format=csv,noheader"])
+        .stdin(Stdio::null())
+        .output();
+    let output = output.ok().filter(|output| output.status.success());
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    sm(&text.unwrap_or_default()).collect()
+}
+
+/// The architectures for the compute capabilities (`9.0`) in the lines of a text.
+fn sm(text: &str) -> impl Iterator<Item = String> {
+    let capabilities = text.lines().filter_map(|line| line.trim().split_once('.'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    capabilities
+        .filter(move |(major, minor)| is_number(major) && is_number(minor))
+        .map(|(major, minor)| format!("sm_{major}{minor}"))
+}
+
+/// The number and the suffix of a CUDA architecture: 90 and `a` for `sm_90a`.
+pub fn compute_capability(arch: &str) -> Option<(u32, &str)> {
+    let rest = arch.strip_prefix("sm_")?;
+    let digits = rest.trim_end_matches(['a', 'f']);
+    Some((digits.parse().ok()?, &rest[digits.len()..]))
+}
+
+/// Whether a cubin for the first architecture runs on a GPU of the second: on one of the same generation that is not older,
+/// or, if it uses features of only one architecture (`sm_90a`), on this one.
+pub fn runs_on(cubin: (u32, &str), gpu: (u32, &str)) -> bool {
+    match cubin.1 {
+        "a" => cubin.0 == gpu.0,
+        _ => cubin.0 / 10 == gpu.0 / 10 && cubin.0 <= gpu.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nvidias_gpus_are_listed_without_its_libraries() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(nvidia(root.path()), [""; 0]);
+        for (bus, text) in [
+            ("0000:1b:00.0", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 17\n"),
+            ("0000:43:00.0", ""),
+        ] {
+            let dir = root.path().join(NVIDIA).join(bus);
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join("information"), text).unwrap();
+        }
+        assert_eq!(
+            nvidia(root.path()),
+            ["NVIDIA H200", "a GPU of an unknown model"]
+        );
+        let found: Vec<String> = sm("9.0\n12.1\n[N/A]\n").collect();
+        assert_eq!(found, ["sm_90", "sm_121"]);
+    }
+
+    #[test]
+    fn cubins_run_on_newer_gpus_of_their_generation() {
+        let runs = |cubin, gpu| {
+            runs_on(
+                compute_capability(cubin).unwrap(),
+                compute_capability(gpu).unwrap(),
+            )
+        };
+        assert_eq!(compute_capability("gfx90a"), None);
+        assert!(runs("sm_80", "sm_86") && runs("sm_90a", "sm_90") && runs("sm_90", "sm_90"));
+        assert!(runs("sm_120f", "sm_121") && runs("sm_100", "sm_103"));
+        assert!(!runs("sm_86", "sm_80") && !runs("sm_80", "sm_90") && !runs("sm_100a", "sm_103"));
+    }
 
     #[test]
     fn gfx_target_versions_are_decoded() {

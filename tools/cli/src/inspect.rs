@@ -24,7 +24,7 @@ pub struct Options {
     /// Print one JSON object, with an element of `files` for each file
     #[arg(long)]
     json: bool,
-    /// Show the kernels of each code object: registers, spills, LDS and scratch
+    /// Show the kernels of each code object and the resources that they need: registers, LDS or shared memory, scratch or stack
     #[arg(long)]
     kernels: bool,
     #[command(flatten)]
@@ -86,7 +86,7 @@ fn read(file: &Path, console: &mut Console) -> Contents {
             }
             What::Unknown { first } => {
                 contents.damage += 1;
-                let kinds = "an ELF file, an archive, an offload bundle, a kpack archive, a profile or a trace";
+                let kinds = "an ELF file, an archive, an offload bundle, a fat binary, a kpack archive, a profile or a trace";
                 let begins = bytes(&first);
                 console.warn(format!("{location}: not {kinds}: it begins with {begins}"));
             }

@@ -4,6 +4,7 @@
 mod clang;
 mod color;
 mod console;
+mod cuda_installation;
 mod demo;
 mod docs;
 mod doctor;

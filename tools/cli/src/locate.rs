@@ -18,8 +18,12 @@ pub enum Component {
     Library,
     /// The runtime as an archive, to link into programs.
     Archive,
+    /// The runtime for CUDA as an archive, to link into programs.
+    CudaArchive,
     /// The device side of the profile runtime for this major version of clang.
     DeviceRuntime(u32),
+    /// The device side of the profile runtime for CUDA, a header.
+    CudaDeviceRuntime,
     /// The script that builds the device side.
     DeviceRuntimeBuild,
     /// The GPU model, for ROCr's model mode.
@@ -42,9 +46,11 @@ impl Component {
         match self {
             Component::Library => "libdevprof.so".into(),
             Component::Archive => "libdevprof.a".into(),
+            Component::CudaArchive => "libdevprof_cuda.a".into(),
             Component::DeviceRuntime(major) => {
                 format!("devprof/clang-{major}/{DEVICE_RUNTIME}").into()
             }
+            Component::CudaDeviceRuntime => "devprof/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "devprof/device-rt/build".into(),
             Component::Model => "devprof/libgpu_model.so".into(),
             Component::Topology => "devprof/gpu-model-topology".into(),
@@ -58,9 +64,11 @@ impl Component {
         match self {
             Component::Library => "dist/libdevprof.so".into(),
             Component::Archive => "dist/libdevprof.a".into(),
+            Component::CudaArchive => "dist/libdevprof_cuda.a".into(),
             Component::DeviceRuntime(major) => {
                 format!("device-rt/clang-{major}/{DEVICE_RUNTIME}").into()
             }
+            Component::CudaDeviceRuntime => "../tools/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "../tools/device-rt/build".into(),
             Component::Model => "release/libgpu_model.so".into(),
             Component::Topology => "gpu-model-topology".into(),
@@ -72,8 +80,11 @@ impl Component {
     /// The command that builds it in a checkout.
     pub fn build_command(self) -> &'static str {
         match self {
-            Component::Library | Component::Archive => "tools/build-runtime",
+            Component::Library | Component::Archive | Component::CudaArchive => {
+                "tools/build-runtime"
+            }
             Component::DeviceRuntime(_) | Component::DeviceRuntimeBuild => "tools/device-rt/build",
+            Component::CudaDeviceRuntime => "tools/install PREFIX",
             Component::Model | Component::Topology | Component::ModelStart => "tools/build-model",
             Component::Simulator if cfg!(debug_assertions) => "cargo build -p devprof -p hsa-sim",
             Component::Simulator => "cargo build --release -p devprof -p hsa-sim",
@@ -249,7 +260,9 @@ mod tests {
         for component in [
             Component::Library,
             Component::Archive,
+            Component::CudaArchive,
             Component::DeviceRuntime(22),
+            Component::CudaDeviceRuntime,
             Component::DeviceRuntimeBuild,
             Component::Model,
             Component::Topology,

@@ -9,6 +9,7 @@ mod build;
 mod cobertura;
 mod column_data;
 mod counts;
+mod cuda;
 mod github;
 mod html;
 mod lcov;
@@ -33,7 +34,7 @@ use crate::exit::{Outcome, usage};
 use crate::merge::{self, Arch};
 use crate::names::Naming;
 use crate::run::saved_log;
-use crate::{Console, llvm, outfile, progress};
+use crate::{Console, gpus, llvm, outfile, progress};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use code_objects::Sampling;
@@ -476,11 +477,16 @@ fn check_sampled(plan: &[plan::Column]) -> anyhow::Result<()> {
     let mut objects = ran.flat_map(|column| &column.objects);
     match objects.find(|object| object.sampling == Sampling::Yes) {
         None => Ok(()),
-        Some(object) => bail!(
-            "{}: sampled build (1 block in 8): coverage would be under-reported; rebuild with {}, or accept it with --allow-sampled",
-            object.origin,
-            notes::EVERY_BLOCK
-        ),
+        Some(object) => {
+            let remedy = match gpus::compute_capability(&object.processor) {
+                Some(_) => "without -DDEVPROF_SAMPLING",
+                None => &format!("with {}", notes::EVERY_BLOCK),
+            };
+            bail!(
+                "{}: sampled build (1 block in 8): coverage would be under-reported; rebuild {remedy}, or accept it with --allow-sampled",
+                object.origin
+            )
+        }
     }
 }
 

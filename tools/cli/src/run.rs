@@ -47,16 +47,16 @@ pub struct Options {
     /// ID, %h for the host name and %t for TMPDIR.
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
-    /// Also trace all API calls of HIP, not only those that launch, copy or fill
+    /// Also trace all API calls of HIP or CUDA, not only those that launch, copy or fill
     #[arg(long, requires = "trace")]
     trace_api: bool,
     /// Also trace copies and fills of memory
     #[arg(long, requires = "trace")]
     trace_copies: bool,
-    /// Also trace the program's markers and ranges (roctx)
+    /// Also trace the program's markers and ranges (roctx, NVTX)
     #[arg(long, requires = "trace")]
     trace_markers: bool,
-    /// Do not record until the program calls devprof_trace_start or roctxProfilerResume
+    /// Do not record until the program calls devprof_trace_start, roctxProfilerResume or cudaProfilerStart
     #[arg(long, requires = "trace")]
     trace_stopped: bool,
     /// Start the recording MS milliseconds after the program has initialized its GPU runtime
@@ -147,6 +147,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             true => BTreeSet::from([MODEL.to_owned()]),
             false => gpus::architectures(),
         },
+        nvidia: gpus::nvidia(Path::new("/")).len(),
     };
     let duplicates = summary::remove_duplicates(&run, &journal);
     if !options.quiet {

@@ -37,7 +37,7 @@ pub struct Options {
     /// The times, bytes and bandwidths of copies and fills
     #[arg(long)]
     copies: bool,
-    /// The times of markers (roctx)
+    /// The times of markers (roctx, NVTX)
     #[arg(long)]
     markers: bool,
     /// The gaps between kernels of each queue, and the kernels after which they were

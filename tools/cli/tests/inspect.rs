@@ -145,7 +145,7 @@ fn different_code_objects_with_the_same_build_id_are_extracted_to_different_file
     let files: Vec<&str> = out.lines().collect();
     assert_eq!((status, files.len()), (0, 2), "{out}");
     assert!(
-        files[0].ends_with("gfx1100.7110be1aafe0cb080c1010561eefdb4d3c917976.co"),
+        files[0].ends_with("gfx1100.52a4aca3e0b3f479fcfd42431a4cffc4536ce238.co"),
         "{out}"
     );
     assert_eq!(std::fs::read(files[0]).unwrap(), OBJECT);

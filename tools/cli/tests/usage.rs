@@ -14,7 +14,7 @@ fn devprof(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Command lines, and a part of the message.
-const USAGE_ERRORS: [(&[&str], &str); 70] = [
+const USAGE_ERRORS: [(&[&str], &str); 73] = [
     (&[], "Usage: devprof"),
     (&["unknown"], "unrecognized subcommand 'unknown'"),
     (&["--unknown"], "unexpected argument '--unknown'"),
@@ -45,6 +45,12 @@ const USAGE_ERRORS: [(&[&str], &str); 70] = [
     (&["flags", "--coverage", "--pgo-generate"], "cannot be used"),
     (
         &["flags", "--coverage", "--compile", "--link"],
+        "cannot be used",
+    ),
+    (&["flags", "--coverage", "--rdc"], "--cuda"),
+    (&["flags", "--coverage", "--source", "a.cu"], "--cuda"),
+    (
+        &["flags", "--coverage", "--cuda", "--device-only"],
         "cannot be used",
     ),
     (

@@ -19,8 +19,12 @@ const MAX_NAMES: u64 = 256 << 20;
 
 /// Limit on the number of sections. Programs have fewer.
 const MAX_SECTIONS: usize = 500_000;
-/// Names are cut to this many bytes.
+/// Names of sections are cut to this many bytes.
 const MAX_NAME: usize = 512;
+/// Limit on the length of a symbol's name in bytes. Kernels of templates have names of several KiB.
+const MAX_SYMBOL_NAME: usize = 64 << 10;
+/// Limit on the total length of the symbols' names in bytes: symbols with further names are not read.
+const MAX_SYMBOL_NAMES: usize = 64 << 20;
 /// Limit on the number of problems: further sections out of bounds are not reported.
 const MAX_PROBLEMS: usize = 64;
 /// Limit on the number of symbols: further ones are not read.
@@ -46,6 +50,12 @@ impl Section {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     pub name: String,
+    /// Index in its table of symbols.
+    pub index: usize,
+    /// `STT_*`.
+    pub kind: u8,
+    /// `st_other`.
+    pub other: u8,
     pub value: u64,
     pub size: u64,
     /// It is defined in another file (`SHN_UNDEF`).
@@ -244,6 +254,21 @@ impl Elf {
     /// once, as a definition if there is one.
     pub fn symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
         let mut found: HashMap<String, Symbol> = HashMap::new();
+        for symbol in self.all_symbols(wanted) {
+            let known = found.entry(symbol.name.clone());
+            let known = known.or_insert_with(|| symbol.clone());
+            if known.undefined {
+                *known = symbol;
+            }
+        }
+        let mut found: Vec<Symbol> = found.into_values().collect();
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    /// The symbols with names that `wanted` accepts, in the order of the file. Local symbols can have the same name.
+    pub fn all_symbols(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
+        let mut found = Vec::new();
         let tables: Vec<SectionHeader> = self
             .sections
             .iter()
@@ -252,20 +277,10 @@ impl Elf {
             .collect();
         for table in tables {
             match self.symbols_in(&table, &wanted) {
-                Ok(symbols) => {
-                    for symbol in symbols {
-                        let known = found.entry(symbol.name.clone());
-                        let known = known.or_insert_with(|| symbol.clone());
-                        if known.undefined {
-                            *known = symbol;
-                        }
-                    }
-                }
+                Ok(symbols) => found.extend(symbols),
                 Err(error) => self.problems.push(error),
             }
         }
-        let mut found: Vec<Symbol> = found.into_values().collect();
-        found.sort_by(|a, b| a.name.cmp(&b.name));
         found
     }
 
@@ -292,6 +307,7 @@ impl Elf {
         let entry = Sym::size(self.ctx.container) as u64;
         let all = self.bytes.slice(at, table.sh_size).map_err(outside)?;
         let mut found = Vec::new();
+        let mut length = 0;
         // Read in parts, to limit the memory.
         let step = entry * 4096;
         let mut done = 0;
@@ -307,9 +323,16 @@ impl Elf {
                 let Some(name) = text(&names, symbol.st_name) else {
                     continue;
                 };
-                if wanted(name) && found.len() < MAX_SYMBOLS {
+                if wanted(name)
+                    && found.len() < MAX_SYMBOLS
+                    && length + name.len() <= MAX_SYMBOL_NAMES
+                {
+                    length += name.len();
                     found.push(Symbol {
                         name: name.to_owned(),
+                        index: (done / entry + n) as usize,
+                        kind: symbol.st_type(),
+                        other: symbol.st_other,
                         value: symbol.st_value,
                         size: symbol.st_size,
                         undefined: symbol.st_shndx as u32 == SHN_UNDEF,
@@ -428,6 +451,7 @@ fn string(names: &[u8], at: usize) -> String {
 /// The name at offset `at`. `None` if it is out of bounds, too long or not UTF-8.
 fn text(names: &[u8], at: usize) -> Option<&str> {
     let bytes = names.get(at..)?;
-    let end = bytes.iter().take(MAX_NAME).position(|&byte| byte == 0)?;
+    let mut start = bytes.iter().take(MAX_SYMBOL_NAME);
+    let end = start.position(|&byte| byte == 0)?;
     std::str::from_utf8(&bytes[..end]).ok()
 }

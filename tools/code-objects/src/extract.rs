@@ -131,13 +131,14 @@ impl Writer<'_> {
         };
         let hash = format!("{digest:032x}");
         let target = object.target.file_name();
+        let extension = if object.is_cuda() { "cubin" } else { "co" };
         // Two code objects can have the same build ID. Then the digest is added to the name of the second.
         let names = match &object.build_id {
             Some(id) => vec![
-                format!("{target}.{id}.co"),
-                format!("{target}.{id}.{hash}.co"),
+                format!("{target}.{id}.{extension}"),
+                format!("{target}.{id}.{hash}.{extension}"),
             ],
-            None => vec![format!("{target}.{hash}.co")],
+            None => vec![format!("{target}.{hash}.{extension}")],
         };
         for name in names {
             let path = self.dir.join(&name);

@@ -14,7 +14,7 @@ pub struct Found {
     pub location: Location,
     pub what: What,
     /// Its bytes, except for the machine code of compressed code objects (see [`crate::Options::unpack_to`]). `None` for
-    /// damage, and for compressed bundles.
+    /// damage, for compressed bundles and for compressed PTX.
     pub bytes: Option<Bytes>,
 }
 
@@ -36,6 +36,13 @@ pub enum What {
         images: usize,
     },
     Kpack(Kpack),
+    /// CUDA's fat binary.
+    FatBinary {
+        /// Number of entries that could be read.
+        entries: usize,
+    },
+    /// CUDA's assembly language, which the driver compiles.
+    Ptx(Ptx),
     /// LLVM bitcode: a translation unit before its device link.
     Bitcode,
     SpirV,
@@ -63,6 +70,17 @@ pub struct Bundle {
     pub packed: Option<Packed>,
 }
 
+/// PTX.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ptx {
+    /// The lowest architecture that it can be compiled for: `sm_90`. Empty if it is unknown.
+    pub target: String,
+    /// Version of the language: `9.0`. Empty if it is unknown.
+    pub version: String,
+    /// In bytes, uncompressed.
+    pub size: u64,
+}
+
 /// A kpack archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kpack {
@@ -82,7 +100,7 @@ impl Found {
             Step::Member(text) | Step::Section(text) => text.len(),
             Step::Entry { id, .. } | Step::Image { id, .. } => id.len(),
             Step::Kernels { binary, arch } => binary.len() + arch.len(),
-            Step::Bundle(_) | Step::Unpacked => 0,
+            Step::Bundle(_) | Step::FatBinary(_) | Step::Unpacked => 0,
         });
         let what = match &self.what {
             What::CodeObject(object) => {

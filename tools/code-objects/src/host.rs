@@ -38,6 +38,14 @@ pub struct DeviceSection {
 /// Prefix of a section that clang-offload-bundler makes for an entry of an object file. The rest is the entry's id.
 const BUNDLED: &str = "__CLANG_OFFLOAD_BUNDLE__";
 
+/// Other sections. `__nv_relfatbin` has code that is not linked. `.nvFatBinSegment` only has the addresses of the others.
+const SECTIONS: [&str; 4] = [
+    ".hip_fatbin",
+    ".llvm.offloading",
+    ".nv_fatbin",
+    "__nv_relfatbin",
+];
+
 /// A section that refers to kpack archives. ROCm's build writes it when it moves code objects out of a library.
 const KPACK_REFERENCE: &str = ".rocm_kpack_ref";
 
@@ -92,9 +100,7 @@ fn device_sections(elf: &Elf) -> Vec<DeviceSection> {
                 number: 1,
                 id: id.to_owned(),
             },
-            None if [".hip_fatbin", ".llvm.offloading"].contains(&name) => {
-                Step::Section(name.to_owned())
-            }
+            None if SECTIONS.contains(&name) => Step::Section(name.to_owned()),
             None => return None,
         };
         let (offset, size) = section.range()?;

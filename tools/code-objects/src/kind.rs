@@ -1,5 +1,6 @@
 //! Recognizes files by their first bytes.
 
+use crate::cuda::fatbin;
 use crate::{archive, bundle, kpack, offload, packed};
 use goblin::elf::header::ELFMAG;
 use profraw::kind::Kind as Profile;
@@ -15,6 +16,8 @@ pub enum Kind {
     Bundle,
     /// LLVM's offload binary.
     OffloadBinary,
+    /// CUDA's fat binary.
+    FatBinary,
     /// A kpack archive.
     Kpack,
     /// A profile, raw or indexed.
@@ -33,13 +36,14 @@ impl Kind {
         if let Some(profile) = Profile::of(head) {
             return Kind::Profile(profile);
         }
-        let kinds: [(&[u8], Kind); 11] = [
+        let kinds: [(&[u8], Kind); 12] = [
             (ELFMAG, Kind::Elf),
             (archive::FULL, Kind::Archive),
             (archive::THIN, Kind::Archive),
             (bundle::MAGIC, Kind::Bundle),
             (packed::MAGIC, Kind::Bundle),
             (offload::MAGIC, Kind::OffloadBinary),
+            (fatbin::MAGIC, Kind::FatBinary),
             (kpack::MAGIC, Kind::Kpack),
             (&tracefile::format::MAGIC, Kind::Trace),
             (b"BC\xc0\xde", Kind::Bitcode),
@@ -65,6 +69,7 @@ mod tests {
             (b"__CLANG_OFFLOAD_BUNDLE__", Kind::Bundle),
             (b"CCOB\x03\0", Kind::Bundle),
             (b"\x10\xff\x10\xad", Kind::OffloadBinary),
+            (b"\x50\xed\x55\xba\x01\0", Kind::FatBinary),
             (b"KPAK\x01\0\0\0", Kind::Kpack),
             (b"\xfflprofi\x81", Kind::Profile(indexed)),
             (b"DEVPROFT", Kind::Trace),

@@ -1,6 +1,6 @@
 //! Finds the GPU code objects in any file. [`walk`] reads host executables, libraries and objects, static archives,
-//! offload bundles (compressed or not), LLVM's offload binaries and kpack archives in bounded memory, and reports
-//! everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
+//! offload bundles (compressed or not), LLVM's offload binaries, CUDA's fat binaries and kpack archives in bounded memory,
+//! and reports everything that it finds with its [`Location`]. [`extract`] writes code objects to a directory.
 //!
 //! Nothing in a file is trusted. Damage is reported with its location, and the rest of the file is still read.
 
@@ -9,6 +9,7 @@
 mod archive;
 mod bundle;
 mod bytes;
+pub mod cuda;
 mod elf;
 mod error;
 pub mod extract;
@@ -28,7 +29,7 @@ mod without_code;
 
 pub use bytes::Bytes;
 pub use error::Error;
-pub use found::{Bundle, Found, Kpack, What};
+pub use found::{Bundle, Found, Kpack, Ptx, What};
 pub use host::Host;
 pub use kind::Kind;
 pub use location::{Location, Step};

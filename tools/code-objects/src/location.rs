@@ -14,9 +14,11 @@ pub enum Step {
     Section(String),
     /// One of several consecutive offload bundles, one per translation unit. Counts from 1.
     Bundle(u32),
+    /// One of several consecutive fat binaries of CUDA, one per translation unit or device link. Counts from 1.
+    FatBinary(u32),
     /// The uncompressed contents. Further offsets are in these.
     Unpacked,
-    /// Of an offload bundle. The number counts from 1.
+    /// Of an offload bundle or a fat binary. The number counts from 1.
     Entry { number: u32, id: String },
     /// Of one of several consecutive offload binaries. The number counts from 1 across all of them.
     Image { number: u32, id: String },
@@ -30,6 +32,7 @@ impl fmt::Display for Step {
             Step::Member(name) => write!(f, "member {name}"),
             Step::Section(name) => write!(f, "section {name}"),
             Step::Bundle(number) => write!(f, "bundle {number}"),
+            Step::FatBinary(number) => write!(f, "fat binary {number}"),
             Step::Unpacked => write!(f, "unpacked"),
             Step::Entry { number, id } => write!(f, "entry {number} {id}"),
             Step::Image { number, id } => write!(f, "image {number} {id}"),

@@ -5,13 +5,13 @@ use crate::error::Error;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// A kernel and the resources that it needs.
+/// A kernel and the resources that it needs. Of a CUDA kernel, the fields that NVIDIA's GPUs do not have are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Kernel {
     /// Mangled.
     #[serde(rename(deserialize = ".name"))]
     pub name: String,
-    /// Vector registers per work item.
+    /// Vector registers per work item; registers per thread.
     #[serde(rename(deserialize = ".vgpr_count"), default)]
     pub vgprs: u32,
     /// Accumulation vector registers per work item.
@@ -24,10 +24,10 @@ pub struct Kernel {
     pub vgpr_spills: u32,
     #[serde(rename(deserialize = ".sgpr_spill_count"), default)]
     pub sgpr_spills: u32,
-    /// Bytes of LDS per workgroup, without what the launch requests.
+    /// Bytes of LDS per workgroup, without what the launch requests; of shared memory per block.
     #[serde(rename(deserialize = ".group_segment_fixed_size"), default)]
     pub lds: u32,
-    /// Bytes of scratch memory per work item.
+    /// Bytes of scratch memory per work item; of stack per thread.
     #[serde(rename(deserialize = ".private_segment_fixed_size"), default)]
     pub scratch: u32,
     /// It may need more scratch memory, depending on its calls.
@@ -36,10 +36,10 @@ pub struct Kernel {
     /// Bytes of arguments.
     #[serde(rename(deserialize = ".kernarg_segment_size"), default)]
     pub arguments: u32,
-    /// Maximum number of work items per workgroup.
+    /// Maximum number of work items per workgroup, or of threads per block.
     #[serde(rename(deserialize = ".max_flat_workgroup_size"), default)]
     pub workgroup: u32,
-    /// Work items per wave.
+    /// Work items per wave, or threads per warp.
     #[serde(rename(deserialize = ".wavefront_size"), default)]
     pub wave: u32,
 }

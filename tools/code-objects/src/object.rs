@@ -1,5 +1,6 @@
-//! A GPU code object: an ELF file for AMD's GPUs.
+//! A GPU code object: an ELF file for AMD's GPUs. [`crate::cuda::cubin`] reads those for NVIDIA's.
 
+use crate::cuda::cubin;
 use crate::elf::{Elf, Note, Symbol};
 use crate::error::Error;
 use crate::metadata::{self, Kernel};
@@ -11,7 +12,8 @@ use serde::Serialize;
 /// Limit on the metadata in bytes. RCCL's has 170 KB.
 const MAX_METADATA: u64 = 16 << 20;
 
-/// A profile section (`__llvm_prf_*`) of an instrumented code object.
+/// A profile section (`__llvm_prf_*`) of an instrumented code object. A cubin has symbols instead, and the size is that of
+/// all symbols that belong in the section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProfileSection {
     pub name: String,
@@ -39,26 +41,26 @@ pub struct Profile {
     /// Names of the variant flags.
     pub variants: Vec<String>,
     pub sampling: Sampling,
-    /// Symbols of the tables of section bounds, with which a runtime finds the counters.
+    /// Symbols of the tables of section bounds, with which a runtime finds the counters. Cubins have none.
     pub tables: Vec<String>,
 }
 
 /// The coverage mapping, which llvm-cov needs to show counts in the source code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Coverage {
-    /// Size of `__llvm_covfun` in bytes.
+    /// Size of `__llvm_covfun` in bytes; in a cubin, of all `__covrec_*`.
     pub functions: u64,
-    /// Size of `__llvm_covmap` in bytes.
+    /// Size of `__llvm_covmap` in bytes; in a cubin, of all `__llvm_coverage_mapping`.
     pub files: u64,
 }
 
 /// A GPU code object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CodeObject {
-    /// For example `amdgcn-amd-amdhsa`.
+    /// For example `amdgcn-amd-amdhsa` or `nvptx64-nvidia-cuda`.
     pub triple: String,
     pub target: Target,
-    /// Code object version of the ABI, 2 to 6.
+    /// Code object version of AMD's ABI, 2 to 6. Of a cubin, `EI_ABIVERSION`.
     pub version: u8,
     /// It is not linked, so it cannot be loaded.
     pub relocatable: bool,
@@ -71,7 +73,14 @@ pub struct CodeObject {
     pub coverage: Option<Coverage>,
 }
 
-/// The target of a code object, from its first 64 bytes. `None` if they are not of a code object.
+impl CodeObject {
+    /// Whether it is a cubin.
+    pub fn is_cuda(&self) -> bool {
+        self.triple == cubin::TRIPLE
+    }
+}
+
+/// The target of one of AMD's code objects, from its first 64 bytes. `None` if they are of another file.
 pub fn target(head: &[u8]) -> Option<Target> {
     let (header, _) = crate::elf::header(head).ok()?;
     let version = version(header.e_ident[EI_ABIVERSION]);
@@ -138,9 +147,9 @@ fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Error>
     metadata::kernels(&description).map_err(|error| error.shifted(note.at))
 }
 
-const SAMPLING: &str = "__llvm_profile_sampling_gpu";
-const COUNTING: &str = "__llvm_profile_instrument_gpu";
-const VERSION: &str = "__llvm_profile_raw_version";
+pub const SAMPLING: &str = "__llvm_profile_sampling_gpu";
+pub const COUNTING: &str = "__llvm_profile_instrument_gpu";
+pub const VERSION: &str = "__llvm_profile_raw_version";
 const TABLE: &str = "__llvm_profile_sections";
 /// A section of devprof's device runtime: one byte, and one per copy of its sampling function.
 const SAMPLING_SITES: &str = ".devprof.sampling";

@@ -2,9 +2,10 @@
 //! part is reported, and does not end the walk.
 
 use crate::bytes::Bytes;
+use crate::cuda::{self, cubin, fatbin};
 use crate::elf::Elf;
 use crate::error::Error;
-use crate::found::{Bundle, Found, Kpack, What};
+use crate::found::{Bundle, Found, Kpack, Ptx, What};
 use crate::kind::Kind;
 use crate::location::{Location, Step};
 use crate::packed::{Packed, Unpacker};
@@ -157,6 +158,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             Kind::Archive => return self.archive(location, bytes),
             Kind::Bundle => return self.bundles(location, bytes),
             Kind::OffloadBinary => return self.offload(location, bytes),
+            Kind::FatBinary => return self.fat_binaries(location, bytes),
             Kind::Kpack => return self.kpack(location, bytes),
             Kind::Profile(ProfileKind::Raw {
                 bits, big_endian, ..
@@ -193,10 +195,20 @@ impl<'a, 'b> Walk<'a, 'b> {
             Ok(elf) => elf,
             Err(error) => return self.damage(location, error),
         };
-        if target.is_none() {
-            return self.host(location, elf);
+        let (object, problems) = match target {
+            Some(_) => object::read(elf),
+            None if elf.header.e_machine == cuda::MACHINE => cubin::read(elf),
+            None => return self.host(location, elf),
+        };
+        // A cubin's header does not have all of its target.
+        if object.is_cuda()
+            && self
+                .options
+                .wanted
+                .is_some_and(|wanted| !wanted(&object.target))
+        {
+            return NEXT;
         }
-        let (object, problems) = object::read(elf);
         let what = What::CodeObject(Box::new(object));
         self.found(location, what, Some(bytes.clone()))?;
         self.damages(location, problems)
@@ -501,6 +513,9 @@ impl<'a, 'b> Walk<'a, 'b> {
                 let id = image.id();
                 let inner = here.step(Step::Image { number, id }, image.offset);
                 match rest.slice(image.offset, image.size) {
+                    Ok(part) if image.kind == "ptx" => {
+                        self.ptx(&inner, image.arch.clone(), part)?
+                    }
                     Ok(part) if part.size() > 0 => self.bytes(&inner, &part)?,
                     Ok(_) => {}
                     Err(error) => self.damage(&here, error)?,
@@ -510,6 +525,109 @@ impl<'a, 'b> Walk<'a, 'b> {
             at = (at + binary.size).next_multiple_of(8);
         }
         NEXT
+    }
+
+    /// PTX of an offload binary.
+    fn ptx(&mut self, location: &Location, target: String, bytes: Bytes) -> ControlFlow<()> {
+        let ptx = Ptx {
+            target,
+            version: String::new(),
+            size: bytes.size(),
+        };
+        self.found(location, What::Ptx(ptx), Some(bytes))
+    }
+
+    /// Fat binaries of CUDA, one after another.
+    fn fat_binaries(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {
+        let mut at = 0;
+        let mut number = 0;
+        while at < bytes.size() {
+            number += 1;
+            let inner = location.step(Step::FatBinary(number), at);
+            let rest = bytes.from(at);
+            let size = match fatbin::read(&rest) {
+                Ok(header) => {
+                    let part = rest.slice(0, header.size);
+                    self.fat_binary(&inner, &part.unwrap_or(rest), header.entries)?;
+                    header.size
+                }
+                Err(error) => {
+                    self.damage(&inner, error)?;
+                    // Search for the next magic.
+                    8
+                }
+            };
+            at = match fatbin::next(bytes, at + size) {
+                Ok(next) => next.unwrap_or(bytes.size()),
+                Err(error) => return self.damage(location, error),
+            };
+        }
+        NEXT
+    }
+
+    /// `bytes`: one fat binary. `at`: the offset of its first entry.
+    fn fat_binary(&mut self, location: &Location, bytes: &Bytes, mut at: u64) -> ControlFlow<()> {
+        let mut entries = Vec::new();
+        let mut problem = None;
+        while at < bytes.size() {
+            match fatbin::entry(bytes, at) {
+                Ok(entry) => {
+                    at = entry.next;
+                    entries.push(entry);
+                }
+                Err(error) => {
+                    problem = Some(error);
+                    break;
+                }
+            }
+        }
+        let what = What::FatBinary {
+            entries: entries.len(),
+        };
+        self.found(location, what, Some(bytes.clone()))?;
+        for (n, entry) in entries.into_iter().enumerate() {
+            let step = Step::Entry {
+                number: n as u32 + 1,
+                id: entry.target.clone(),
+            };
+            let inner = location.step(step, entry.at);
+            match bytes.slice(entry.at, entry.size) {
+                Ok(part) => self.fat_entry(&inner, entry, part)?,
+                Err(error) => self.damage(location, error)?,
+            }
+        }
+        problem.map_or(NEXT, |error| self.damage(location, error))
+    }
+
+    /// `bytes`: the contents of the entry.
+    fn fat_entry(
+        &mut self,
+        location: &Location,
+        entry: fatbin::Entry,
+        bytes: Bytes,
+    ) -> ControlFlow<()> {
+        match (entry.kind, entry.packed) {
+            (fatbin::Kind::Ptx, packed) => {
+                let (major, minor) = entry.version;
+                let ptx = Ptx {
+                    target: entry.target,
+                    version: format!("{major}.{minor}"),
+                    size: packed.map_or(bytes.size(), |packed| packed.unpacked),
+                };
+                let bytes = packed.is_none().then_some(bytes);
+                self.found(location, What::Ptx(ptx), bytes)
+            }
+            (fatbin::Kind::Other(kind), _) => {
+                let why =
+                    format!("entry of the unknown kind {kind}; 1 (PTX) and 2 (cubin) are known");
+                self.damage(location, Error::new(0, why))
+            }
+            (fatbin::Kind::Cubin, None) => self.bytes(location, &bytes),
+            (fatbin::Kind::Cubin, Some(packed)) => match fatbin::unpack(&bytes, packed) {
+                Ok(unpacked) => self.bytes(&location.step(Step::Unpacked, 0), &unpacked),
+                Err(error) => self.damage(location, error),
+            },
+        }
     }
 
     fn kpack(&mut self, location: &Location, bytes: &Bytes) -> ControlFlow<()> {

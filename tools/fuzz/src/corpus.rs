@@ -16,6 +16,7 @@ pub enum Method {
 
 const RAW_10: &[u8] = include_bytes!("../../../fixtures/counted.raw10.co");
 const RAW_11: &[u8] = include_bytes!("../../../fixtures/counted.raw11.co");
+const CUBIN: &[u8] = include_bytes!("../../../fixtures/counted.cubin");
 
 /// The seeds of a target, by name.
 pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
@@ -72,6 +73,33 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
             ];
             seeds.push(("two", two.concat()));
         }
+        "fatbin" => {
+            let mut start = head(CUBIN);
+            // The program headers are at the end of a cubin. e_phoff, and e_phnum.
+            start[32..40].fill(0);
+            start[56..58].fill(0);
+            let all = [
+                fat_entry(
+                    Fat::Ptx,
+                    80,
+                    Compression::None,
+                    b".version 9.0\n.target sm_80\n",
+                ),
+                fat_entry(
+                    Fat::Ptx,
+                    90,
+                    Compression::Zstd,
+                    b".version 9.0\n.target sm_90\n",
+                ),
+                fat_entry(Fat::Cubin, 80, Compression::None, &start),
+                fat_entry(Fat::Cubin, 86, Compression::Lz4, &start),
+                fat_entry(Fat::Cubin, 90, Compression::Zstd, &start),
+            ];
+            let complete = fat_entry(Fat::Cubin, 90, Compression::None, CUBIN);
+            let both = [fat_binary(&all), fat_binary(&[complete])];
+            seeds.push(("entries", both[0].clone()));
+            seeds.push(("two", both.concat()));
+        }
         "profraw" => {
             let ten = profile(10, &[]);
             seeds.push(("host", profile(10, &[16, 8])));
@@ -88,12 +116,65 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
             seeds.push(("raw-10", RAW_10.to_vec()));
             seeds.push(("raw-11", RAW_11.to_vec()));
             seeds.push(("head", head(RAW_11)));
+            seeds.push(("cubin", CUBIN.to_vec()));
         }
     }
     seeds
         .into_iter()
         .map(|(name, seed)| (name.to_owned(), seed))
         .collect()
+}
+
+/// The kind of an entry of a fat binary.
+#[derive(Clone, Copy)]
+pub enum Fat {
+    Ptx = 1,
+    Cubin = 2,
+}
+
+/// The compression of an entry of a fat binary.
+#[derive(Clone, Copy)]
+pub enum Compression {
+    None,
+    Lz4,
+    Zstd,
+}
+
+/// A fat binary of CUDA.
+pub fn fat_binary(entries: &[Vec<u8>]) -> Vec<u8> {
+    let size: usize = entries.iter().map(Vec::len).sum();
+    let mut bytes = b"\x50\xed\x55\xba\x01\0\x10\0".to_vec();
+    bytes.extend((size as u64).to_le_bytes());
+    bytes.extend(entries.concat());
+    bytes
+}
+
+/// An entry of a fat binary, with its header. `arch`: 90 for sm_90.
+pub fn fat_entry(kind: Fat, arch: u32, compression: Compression, contents: &[u8]) -> Vec<u8> {
+    let (flag, mut stored) = match compression {
+        Compression::None => (0, contents.to_vec()),
+        Compression::Lz4 => (0x2000u64, lz4_flex::block::compress(contents)),
+        // Compressing in memory does not fail.
+        Compression::Zstd => (0x8000, zstd::encode_all(contents, 3).unwrap_or_default()),
+    };
+    let (packed, unpacked) = match flag {
+        0 => (0, 0),
+        _ => (stored.len() as u32, contents.len() as u64),
+    };
+    stored.resize(stored.len().next_multiple_of(8), 0);
+    let mut bytes = Vec::new();
+    bytes.extend((kind as u16).to_le_bytes());
+    bytes.extend(0x101u16.to_le_bytes());
+    bytes.extend(64u32.to_le_bytes());
+    bytes.extend((stored.len() as u64).to_le_bytes());
+    for word in [packed, 0, 9 << 16, arch] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for word in [0, 0x11 | flag, 0, unpacked] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(stored);
+    bytes
 }
 
 /// A raw profile of two functions. `values`: the sizes of the value profiles of the first functions, in bytes.

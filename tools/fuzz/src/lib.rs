@@ -4,6 +4,7 @@
 pub mod corpus;
 
 use ::profraw::counts::{self, Counts, MAX_COUNT};
+use code_objects::cuda::coverage;
 use code_objects::{Bytes, Options, What, walk_bytes};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,6 +15,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("bundle", bundle),
     ("packed", packed),
+    ("fatbin", fatbin),
     ("elf", elf),
     ("profraw", profraw),
     ("trace", trace),
@@ -21,7 +23,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 
 /// The targets whose seeds contain code objects.
 #[cfg(test)]
-const CODE: [&str; 3] = ["bundle", "packed", "elf"];
+const CODE: [&str; 4] = ["bundle", "packed", "fatbin", "elf"];
 
 /// Any file with code objects.
 pub fn bundle(bytes: &[u8]) {
@@ -41,9 +43,19 @@ pub fn packed(bytes: &[u8]) {
     }
 }
 
-/// A code object.
+/// CUDA's fat binaries.
+pub fn fatbin(bytes: &[u8]) {
+    inspect(bytes);
+}
+
+/// A code object. If it is a cubin, also its coverage mapping.
 pub fn elf(bytes: &[u8]) {
     inspect(bytes);
+    if let Ok(sections) = coverage::read(&Bytes::of_memory(bytes.to_vec())) {
+        let size = sections.files.len() + sections.functions.len() + sections.names.len();
+        // Each part can be padded.
+        assert!(size <= 9 * bytes.len() + 16, "{size} bytes of mapping");
+    }
 }
 
 /// Raw profiles, one after another, as `devprof merge` and the runtime read them.

@@ -24,7 +24,9 @@ pub const TARGETS: &[Target] = &[Target {
     family_id: 145,
 }];
 
-const COMPUTE_UNITS: u64 = 8;
+pub const COMPUTE_UNITS: u64 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE * 2;
+pub const SHADER_ENGINES: u64 = 2;
+pub const SHADER_ARRAYS_PER_ENGINE: u64 = 2;
 const SIMDS_PER_COMPUTE_UNIT: u64 = 2;
 const VRAM: u64 = 8 << 30;
 
@@ -152,9 +154,12 @@ fn fill(root: &Path, target: Target) -> io::Result<()> {
             ("gds_size_in_kb", 0),
             ("num_gws", 64),
             ("wave_front_size", 32),
-            ("array_count", 1),
-            ("simd_arrays_per_engine", 1),
-            ("cu_per_simd_array", COMPUTE_UNITS),
+            ("array_count", SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE),
+            ("simd_arrays_per_engine", SHADER_ARRAYS_PER_ENGINE),
+            (
+                "cu_per_simd_array",
+                COMPUTE_UNITS / SHADER_ENGINES / SHADER_ARRAYS_PER_ENGINE,
+            ),
             ("simd_per_cu", SIMDS_PER_COMPUTE_UNIT),
             ("max_slots_scratch_cu", 32),
             ("gfx_target_version", target.gfx_target_version.into()),

@@ -20,6 +20,8 @@ pub struct Wave {
     /// MODE (guide, 3.3 "MODE register"): bits 0-3 rounding, 4-7 denormals, 8 DX10_CLAMP, 9 IEEE. Set by the kernel
     /// descriptor, `s_setreg`, `s_round_mode` and `s_denorm_mode`.
     pub mode: u32,
+    /// HW_ID1: which SIMD executes the wave (guide, "Hardware registers").
+    pub hw_id1: u32,
 }
 
 impl Wave {

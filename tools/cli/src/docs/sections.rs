@@ -15,6 +15,18 @@ pub struct Page {
 /// Environment variables, and their meanings.
 type Variables = &'static [(&'static str, &'static str)];
 
+/// Where CUDA's parts are.
+const CUDA: Variables = &[
+    (
+        "CUDA_PATH, CUDA_HOME",
+        "The CUDA installation that clang compiles with, and in which the runtime searches for CUPTI.",
+    ),
+    (
+        "DEVPROF_CUPTI",
+        "The path of CUPTI's library. Default: the one next to the CUDA runtime, in the CUDA installation, or that the dynamic linker finds.",
+    ),
+];
+
 /// Read by the runtime, in the program.
 pub const RUNTIME: Variables = &[
     (
@@ -34,6 +46,10 @@ pub const RUNTIME: Variables = &[
         "Also write profiles at this interval, in milliseconds, so that _exit, SIGKILL or a crash loses only the counts since the last snapshot.",
     ),
     (
+        "DEVPROF_COUNTER_COPIES_MB",
+        "Memory for copies of the counters on each GPU, in MiB. 0: no copies, so instrumented kernels run slower. Default: 1024 on NVIDIA GPUs, 0 on AMD GPUs",
+    ),
+    (
         "DEVPROF_SIGNALS",
         "0: do not write profiles when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process.",
     ),
@@ -43,16 +59,19 @@ pub const RUNTIME: Variables = &[
     ),
     (
         "DEVPROF_TRACE_MARKERS",
-        "1: also record markers and ranges (roctx).",
+        "1: also record markers and ranges (roctx, NVTX).",
     ),
-    ("DEVPROF_TRACE_API", "1: also record all API calls of HIP."),
+    (
+        "DEVPROF_TRACE_API",
+        "1: also record all API calls of HIP or CUDA.",
+    ),
     (
         "DEVPROF_TRACE_COPIES",
         "1: also record copies and fills of memory.",
     ),
     (
         "DEVPROF_TRACE_STOPPED",
-        "1: do not record until the program calls devprof_trace_start or roctxProfilerResume.",
+        "1: do not record until the program calls devprof_trace_start, roctxProfilerResume or cudaProfilerStart.",
     ),
     (
         "DEVPROF_TRACE_START_AFTER",
@@ -65,6 +84,10 @@ pub const RUNTIME: Variables = &[
     (
         "DEVPROF_LOG",
         "Append what was written and lost to this file, if it exists.",
+    ),
+    (
+        "DEVPROF_CUPTI",
+        "The path of libcupti.so, if it is not where devprof searches: next to the CUDA runtime, in CUDA_HOME, CUDA_PATH, /usr/local/cuda and the dynamic loader's directories.",
     ),
     ("DEVPROF_DISABLE", "1: the runtime does nothing."),
 ];
@@ -159,6 +182,10 @@ pub const PAGES: [Page; 11] = [
             (
                 "Optimize with a profile:",
                 "clang++ -x hip -O2 a.hip $(devprof flags --pgo-use a.profdata) -o a",
+            ),
+            (
+                "Compile CUDA, which has internal device functions:",
+                "clang++ -x cuda a.cu $(devprof flags --coverage --cuda --arch sm_90 --source a.cu) -o a",
             ),
         ],
         see_also: &["devprof(1)", "devprof-run(1)", "clang(1)"],
@@ -256,7 +283,7 @@ pub const PAGES: [Page; 11] = [
     },
     Page {
         name: "devprof-doctor",
-        environment: &[RUNTIME, TOOLS, COMMON],
+        environment: &[RUNTIME, CUDA, TOOLS, COMMON],
         examples: &[
             ("Check this machine:", "devprof doctor"),
             (

@@ -71,10 +71,27 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
 
 fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
     let warning = |what: &str, fix: &str| (State::Warning, what.to_owned(), Some(fix.to_owned()));
+    let (language, flags, every_block) = match object.is_cuda() {
+        true => (
+            "cuda",
+            "devprof flags --cuda --coverage",
+            "does not include -DDEVPROF_SAMPLING",
+        ),
+        false => (
+            "hip",
+            "devprof flags --coverage",
+            "includes -Xarch_device -mllvm=--offload-pgo-sampling=0",
+        ),
+    };
     let Some(profile) = &object.profile else {
         return warning(
-            "not instrumented, so nothing is counted",
-            "clang++ -x hip FILE $(devprof flags --coverage), or --pgo-generate",
+            match object.is_cuda() {
+                true => {
+                    "not instrumented, so nothing is counted (clang can instrument it, nvcc cannot)"
+                }
+                false => "not instrumented, so nothing is counted",
+            },
+            &format!("clang++ -x {language} FILE $({flags}), or --pgo-generate"),
         );
     };
     if let Some(raw) = profile.raw_version
@@ -86,7 +103,7 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
             Some(INSTALL.to_owned()),
         );
     }
-    if profile.tables.is_empty() && !object.relocatable {
+    if profile.tables.is_empty() && !object.relocatable && !object.is_cuda() {
         return warning(
             "linked without the device runtime, so devprof cannot find the counters",
             "link it with $(devprof flags --coverage --link)",
@@ -95,11 +112,11 @@ fn assess(object: &CodeObject, llvm: &Llvm) -> Assessment {
     match (profile.sampling, &object.coverage) {
         (Sampling::Yes, Some(_)) => warning(
             "only one block in eight is counted: coverage would show code that ran as not run",
-            "compile it with $(devprof flags --coverage), which includes -Xarch_device -mllvm=--offload-pgo-sampling=0",
+            &format!("compile it with $({flags}), which {every_block}"),
         ),
         (Sampling::Unknown, Some(_)) => warning(
             "it is not known whether every block is counted; by default clang 23 counts one in eight",
-            "compile it with $(devprof flags --coverage)",
+            &format!("compile it with $({flags})"),
         ),
         (Sampling::Yes, None) => (
             State::Ok,

@@ -30,7 +30,7 @@ type Meaning = Result<String, (String, String)>;
 
 type Variable = (&'static str, fn(&OsStr) -> Meaning);
 
-const VARIABLES: [Variable; 16] = [
+const VARIABLES: [Variable; 18] = [
     ("LLVM_PROFILE_FILE", pattern),
     ("LLVM_PROFILE_VERBOSE", |_| {
         Ok("devprof reports what it does".to_owned())
@@ -52,6 +52,7 @@ const VARIABLES: [Variable; 16] = [
             "no snapshots are made",
         )
     }),
+    ("DEVPROF_COUNTER_COPIES_MB", mebibytes),
     ("DEVPROF_SIGNALS", |value| match value == "0" {
         true => Ok("counters are not saved if a signal ends the process".to_owned()),
         false => Ok("counters are saved if a signal ends the process".to_owned()),
@@ -61,13 +62,13 @@ const VARIABLES: [Variable; 16] = [
         false => Ok("dispatches are traced if the program preloads libdevprof.so".to_owned()),
     }),
     ("DEVPROF_TRACE_API", |value| {
-        flag(value, "all API calls of HIP are traced")
+        flag(value, "all API calls of HIP or CUDA are traced")
     }),
     ("DEVPROF_TRACE_COPIES", |value| {
         flag(value, "copies and fills of memory are traced")
     }),
     ("DEVPROF_TRACE_MARKERS", |value| {
-        flag(value, "the program's markers (roctx) are traced")
+        flag(value, "the program's markers (roctx, NVTX) are traced")
     }),
     ("DEVPROF_TRACE_STOPPED", |value| {
         flag(
@@ -93,6 +94,7 @@ const VARIABLES: [Variable; 16] = [
     }),
     ("LD_PRELOAD", loaded),
     ("HSA_TOOLS_LIB", loaded),
+    ("CUDA_INJECTION64_PATH", injected),
     ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", v1_tools),
 ];
 
@@ -183,6 +185,21 @@ fn milliseconds(value: &OsStr, least: u64, meaning: &str, instead: &str) -> Mean
     }
 }
 
+fn mebibytes(value: &OsStr) -> Meaning {
+    let is_decimal = |text: &&str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let number = value.to_str().filter(is_decimal);
+    match number.and_then(|text| text.parse::<f64>().ok()) {
+        Some(0.0) => {
+            Ok("there are no copies of counters: instrumented kernels run slower".to_owned())
+        }
+        Some(number) => Ok(format!("{number} MiB on each GPU for copies of counters")),
+        None => Err((
+            "not a valid number of mebibytes, so the default is used".to_owned(),
+            "set a number of at least 0".to_owned(),
+        )),
+    }
+}
+
 fn loaded(value: &OsStr) -> Meaning {
     let all = split_paths(value).flat_map(|part| {
         let part = part.into_os_string().into_string().unwrap_or_default();
@@ -204,6 +221,18 @@ fn loaded(value: &OsStr) -> Meaning {
         )),
         None if own.is_empty() => Ok("other libraries, not devprof".to_owned()),
         None => Ok("devprof is loaded into every program".to_owned()),
+    }
+}
+
+/// The driver loads one library. Another tool may use CUPTI, which serves only one.
+fn injected(value: &OsStr) -> Meaning {
+    match value.is_empty() || value.to_string_lossy().contains("libdevprof") {
+        true => loaded(value),
+        false => Err((
+            "CUDA's driver loads another tool, which may use CUPTI: devprof collects only if it is preloaded (devprof run), and does not trace CUDA"
+                .to_owned(),
+            "unset it".to_owned(),
+        )),
     }
 }
 
@@ -246,10 +275,40 @@ mod tests {
                 "ignored for GPUs",
             ),
             ("DEVPROF_DISABLE", "1", State::Warning, "does nothing"),
+            (
+                "CUDA_INJECTION64_PATH",
+                "/nsys/libToolsInjection64.so",
+                State::Warning,
+                "does not trace CUDA",
+            ),
+            (
+                "CUDA_INJECTION64_PATH",
+                "/none/libdevprof.so",
+                State::Warning,
+                "does not exist",
+            ),
             ("DEVPROF_DISABLE", "yes", State::Ok, "only the value 1"),
             ("DEVPROF_SYNC_MS", "0", State::Ok, "0 ms"),
             ("DEVPROF_SYNC_MS", "1s", State::Warning, "10000 is used"),
             ("DEVPROF_SNAPSHOT_MS", "0", State::Warning, "no snapshots"),
+            (
+                "DEVPROF_COUNTER_COPIES_MB",
+                "64",
+                State::Ok,
+                "64 MiB on each GPU",
+            ),
+            (
+                "DEVPROF_COUNTER_COPIES_MB",
+                "0",
+                State::Ok,
+                "no copies of counters",
+            ),
+            (
+                "DEVPROF_COUNTER_COPIES_MB",
+                "1G",
+                State::Warning,
+                "the default is used",
+            ),
             ("DEVPROF_TRACE_API", "1", State::Ok, "all API calls"),
             ("DEVPROF_TRACE_COPIES", "0", State::Ok, "no effect"),
             (

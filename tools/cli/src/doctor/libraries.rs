@@ -1,6 +1,6 @@
 //! AMD's runtime libraries, where the dynamic linker finds them, and devprof's own libraries.
 
-use super::Finding;
+use super::{Finding, State};
 use crate::locate::Component;
 use std::env;
 use std::fs;
@@ -32,11 +32,12 @@ const LIBRARIES: [Library; 2] = [
     },
 ];
 
-pub fn check() -> Vec<Finding> {
-    let known = libraries_of_dynamic_linker();
+/// `known`: the libraries that the dynamic linker finds. `has_amd`: AMD's libraries are needed.
+pub fn check(known: &[PathBuf], has_amd: bool) -> Vec<Finding> {
     let mut findings: Vec<Finding> = LIBRARIES
         .iter()
-        .map(|library| library.check(&known))
+        .map(|library| library.check(known))
+        .filter(|finding| has_amd || finding.state == State::Ok)
         .collect();
     let components = [
         (Component::Library, "for `devprof run` and LD_PRELOAD"),
@@ -105,7 +106,7 @@ fn described(path: &Path) -> String {
 }
 
 /// The libraries that the dynamic linker finds by name, in its search order.
-fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
+pub fn libraries_of_dynamic_linker() -> Vec<PathBuf> {
     let path = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = env::split_paths(&path)
         .flat_map(|dir| entries(&dir))

@@ -77,8 +77,13 @@ pub fn check() -> Vec<Finding> {
     findings
 }
 
-/// Lists the architectures with their numbers: `gfx90a, 2 gfx942`.
-fn counted(gpus: Vec<String>) -> String {
+/// Whether this machine has AMD's kernel driver. `root`: `/`, or the directory that a test uses in its place.
+pub fn has_amd_gpu(root: &Path) -> bool {
+    root.join("dev/kfd").exists()
+}
+
+/// Lists the GPUs with their numbers: `gfx90a, 2 gfx942`.
+pub fn counted(gpus: Vec<String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for gpu in gpus {
         *counts.entry(gpu).or_default() += 1;

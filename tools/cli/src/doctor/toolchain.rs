@@ -9,7 +9,8 @@ use std::path::Path;
 const TOOLS: &str = "LLVM tools";
 const CLANG: &str = "clang";
 
-pub fn check(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
+/// `has_amd`: what is needed for AMD's GPUs is checked as well.
+pub fn check(options: &llvm::Options, llvm: &Llvm, has_amd: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in ["llvm-profdata", "llvm-cov"] {
         let found = llvm.all(name);
@@ -54,7 +55,7 @@ pub fn check(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
     let mut unusable = Vec::new();
     let mut usable = Vec::new();
     for tool in &clangs.tools {
-        match compiler(&tool.path, options, llvm) {
+        match compiler(&tool.path, options, llvm, has_amd) {
             Ok(found) => usable.extend(found),
             Err(error) => unusable.push(format!("{error:#}")),
         }
@@ -85,7 +86,12 @@ pub fn check(options: &llvm::Options, llvm: &Llvm) -> Vec<Finding> {
 
 /// # Errors
 /// It cannot instrument GPU code.
-fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result<Vec<Finding>> {
+fn compiler(
+    path: &Path,
+    options: &llvm::Options,
+    llvm: &Llvm,
+    has_amd: bool,
+) -> anyhow::Result<Vec<Finding>> {
     let clang = Clang::find(Some(path), options)?;
     let kind = clang.instrumentation()?;
     let sampling = match kind.samples {
@@ -103,8 +109,26 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
             kind.raw_version
         ),
     )];
+    if has_amd {
+        findings.push(device_runtime(&clang)?);
+    }
+    if let Err(error) = llvm.profdata(kind.raw_version) {
+        findings.push(Finding::missing(
+            CLANG,
+            format!("no tool reads its profiles: {error:#}"),
+            format!("apt-get install llvm-{}", clang.major),
+        ));
+    }
+    if has_amd {
+        findings.extend(device_libraries(&clang));
+    }
+    Ok(findings)
+}
+
+/// The device side of the profile runtime.
+fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     let own = clang.device_runtime()?;
-    findings.push(if own.exists() {
+    Ok(if own.exists() {
         Finding::ok(CLANG, format!("its device runtime {}", own.display()))
     } else if let Ok(path) = Component::DeviceRuntime(clang.major).find() {
         Finding::ok(
@@ -125,21 +149,16 @@ fn compiler(path: &Path, options: &llvm::Options, llvm: &Llvm) -> anyhow::Result
             install_device_runtime(&clang.path)
                 .unwrap_or_else(|| Component::DeviceRuntimeBuild.remedy()),
         )
-    });
-    if let Err(error) = llvm.profdata(kind.raw_version) {
-        findings.push(Finding::missing(
-            CLANG,
-            format!("no tool reads its profiles: {error:#}"),
-            format!("apt-get install llvm-{}", clang.major),
-        ));
-    }
-    // The device libraries are needed to compile HIP at all, so any architecture will do.
-    if let Err(error) = clang.device_libraries(&["gfx1100".to_owned()]) {
-        findings.push(Finding::warning(
-            CLANG,
-            format!("{error:#}"),
-            "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
-        ));
-    }
-    Ok(findings)
+    })
+}
+
+/// What is wrong with AMD's device libraries.
+fn device_libraries(clang: &Clang) -> Option<Finding> {
+    // They are needed to compile HIP at all, so any architecture will do.
+    let error = clang.device_libraries(&["gfx1100".to_owned()]).err()?;
+    Some(Finding::warning(
+        CLANG,
+        format!("{error:#}"),
+        "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
+    ))
 }

@@ -125,7 +125,7 @@ enum Line<'a> {
         #[serde(flatten)]
         registers: Option<Registers>,
     },
-    /// A copy or fill by a function of HSA.
+    /// A copy or fill by a function of HSA or CUDA.
     Copy {
         id: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,19 +158,22 @@ enum Line<'a> {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         moved: bool,
     },
-    /// A mark or range of the program (roctx).
+    /// A mark or range of the program (roctx, NVTX).
     Marker {
         id: u64,
         /// `mark`, `range` (of a thread) or `process_range`.
         what: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<&'a str>,
+        /// The name of its domain (NVTX), unless that is the default domain.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        domain: Option<&'a str>,
         thread: u32,
         end_thread: u32,
         start: u64,
         end: u64,
         depth: u32,
-        /// What `roctxRangeStartA` returned, for a `process_range`.
+        /// What `roctxRangeStartA` or `nvtxRangeStart` returned, for a `process_range`.
         range: u64,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         unfinished: bool,
@@ -396,6 +399,7 @@ impl Writer for Json {
                     _ => "process_range",
                 },
                 text: trace.tables.text(marker.text.get()),
+                domain: known_id(marker.domain.get()).and_then(|id| trace.tables.text(id)),
                 thread: marker.thread.get(),
                 end_thread: marker.end_thread.get(),
                 start: trace.ns(marker.start.get()),

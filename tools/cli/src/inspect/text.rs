@@ -5,7 +5,7 @@ use crate::color::Paint;
 use crate::names::Naming;
 use crate::readable::plural;
 use crate::table::Table;
-use code_objects::{CodeObject, Host, Kernel, Location, Method, Profile, Sampling, What};
+use code_objects::{CodeObject, Host, Kernel, Location, Method, Profile, Ptx, Sampling, What};
 use std::collections::BTreeMap;
 
 /// If a file has more code objects than this, they are not listed one by one.
@@ -14,8 +14,8 @@ const MAX_LISTED: usize = 16;
 impl Contents {
     pub fn text(&self, options: &Options, colors: bool) -> String {
         let mut text = Paint::Heading.on(colors, &self.file.display().to_string()) + "\n";
-        let (mut archives, mut bundles) = (0usize, 0usize);
-        let mut bitcode: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut archives, mut bundles, mut fat_binaries) = (0usize, 0usize, 0usize);
+        let mut uncompiled: BTreeMap<String, usize> = BTreeMap::new();
         let mut objects: Vec<(&Location, &CodeObject)> = Vec::new();
         let outermost = |location: &Location| location.steps.is_empty();
         for (location, what) in &self.found {
@@ -34,7 +34,7 @@ impl Contents {
                         Some(step) => format!("{kind}, {step}"),
                         None => kind.to_owned(),
                     };
-                    *bitcode.entry(target).or_default() += 1;
+                    *uncompiled.entry(target).or_default() += 1;
                     continue;
                 }
                 What::Host(host) if outermost(location) => host_line(host),
@@ -64,6 +64,14 @@ impl Contents {
                 }
                 What::OffloadBinary { .. } => {
                     bundles += 1;
+                    continue;
+                }
+                What::FatBinary { .. } => {
+                    fat_binaries += 1;
+                    continue;
+                }
+                What::Ptx(ptx) => {
+                    *uncompiled.entry(ptx_line(ptx)).or_default() += 1;
                     continue;
                 }
                 What::Kpack(kpack) => format!(
@@ -105,7 +113,12 @@ impl Contents {
                 "  {bundles} bundles of device code, one for each translation unit or device link\n"
             );
         }
-        for (target, count) in &bitcode {
+        if fat_binaries > 1 {
+            text += &format!(
+                "  {fat_binaries} fat binaries, one for each translation unit or device link\n"
+            );
+        }
+        for (target, count) in &uncompiled {
             text += &format!("  {target}");
             text += &if *count > 1 {
                 format!(", {count} times\n")
@@ -159,6 +172,17 @@ fn host_line(host: &Host) -> String {
         );
     } else if !host.device_code {
         line += ", no device code";
+    }
+    line
+}
+
+fn ptx_line(ptx: &Ptx) -> String {
+    let mut line = match ptx.target.as_str() {
+        "" => "PTX".to_owned(),
+        target => format!("PTX for {target} and later"),
+    };
+    if !ptx.version.is_empty() {
+        line += &format!(", version {}", ptx.version);
     }
     line
 }
@@ -275,7 +299,11 @@ fn sampling(objects: &[(&Location, &CodeObject)]) -> &'static str {
             .filter_map(|(_, object)| object.profile.as_ref())
     };
     let any = |sampling| profiles().any(|profile| profile.sampling == sampling);
-    if any(Sampling::Yes) {
+    let is_cuda = objects.iter().all(|(_, object)| object.is_cuda());
+    if any(Sampling::Yes) && is_cuda {
+        "  sampled: only one block in eight is counted (or as set by --offload-pgo-sampling): fine for PGO, wrong for coverage.\n  \
+         To count every block, compile without -DDEVPROF_SAMPLING\n"
+    } else if any(Sampling::Yes) {
         "  sampled: only one block in eight is counted (or as set by --offload-pgo-sampling): fine for PGO, wrong for coverage.\n  \
          To count every block, compile with -Xarch_device -mllvm=--offload-pgo-sampling=0\n"
     } else if any(Sampling::Unknown) {
@@ -307,7 +335,10 @@ fn in_full(location: &Location, object: &CodeObject, naming: &Naming, colors: bo
     let mut text = format!("\n  {}\n", Paint::Heading.on(colors, &heading));
     let mut facts = vec![
         format!("{}--{}", object.triple, object.target),
-        format!("code object version {}", object.version),
+        match object.is_cuda() {
+            true => format!("ABI version {}", object.version),
+            false => format!("code object version {}", object.version),
+        },
         size(object.size),
     ];
     if object.target.generic_version > 0 {
@@ -332,6 +363,20 @@ fn in_full(location: &Location, object: &CodeObject, naming: &Naming, colors: bo
     }
     if object.kernels.is_empty() {
         return text + "  no kernels\n";
+    }
+    if object.is_cuda() {
+        let headings = ["Registers", "Shared", "Stack", "Block", "Kernel"];
+        let mut table = Table::new(&headings, &[4]).indented(2);
+        for kernel in &object.kernels {
+            table.row([
+                kernel.vgprs.to_string(),
+                kernel.lds.to_string(),
+                kernel.scratch.to_string(),
+                kernel.workgroup.to_string(),
+                naming.shown(&kernel.name),
+            ]);
+        }
+        return text + &table.text(colors);
     }
     let headings = [
         "VGPRs", "AGPRs", "SGPRs", "Spills", "LDS", "Scratch", "Group", "Wave", "Kernel",

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Where the profiled code ran.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arch {
-    /// A GPU, as LLVM's and devprof's runtimes put it into the file's name: `gfx1100`.
+    /// A GPU, as LLVM's and devprof's runtimes put it into the file's name: `gfx1100`, `sm_90`.
     Gpu(String),
     Host,
     /// The profile does not contain this information, for example because it was merged.
@@ -107,11 +107,14 @@ fn raw_version(version: Option<u64>) -> Result<u64> {
     Ok(version & !VARIANT_MASK)
 }
 
-/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`; also after a prefix
-/// (`run7-gfx90a.profraw`).
+/// The architecture in a file's name: `gfx1100.default.profraw`, `gfx1100.1.default.profraw`, `sm_90.default.profraw`; also
+/// after a prefix (`run7-gfx90a.profraw`).
 pub fn named(path: &Path) -> Option<Arch> {
     let name = path.file_name()?.to_str()?;
     let is_break = |c: char| matches!(c, '.' | '-' | '_');
+    if let Some(arch) = named_cuda(name, is_break) {
+        return Some(arch);
+    }
     let mut starts = name.match_indices("gfx").map(|(at, _)| at);
     starts.find_map(|at| {
         let number = &name[at + 3..];
@@ -125,6 +128,21 @@ pub fn named(path: &Path) -> Option<Arch> {
             .find(|generic| rest.strip_prefix(generic).is_some_and(ends));
         let is_one = begins && ends(rest) && (generic.is_some() || (3..=4).contains(&number.len()));
         is_one.then(|| Arch::Gpu(format!("gfx{number}{}", generic.unwrap_or_default())))
+    })
+}
+
+/// The CUDA architecture in a file's name: `sm_90` or `sm_90a`.
+fn named_cuda(name: &str, is_break: impl Fn(char) -> bool) -> Option<Arch> {
+    const START: &str = "sm_";
+    let mut starts = name.match_indices(START).map(|(at, _)| at);
+    starts.find_map(|at| {
+        let rest = &name[at + START.len()..];
+        let number = rest.split(&is_break).next().unwrap_or_default();
+        let digits = number.strip_suffix(['a', 'f']).unwrap_or(number);
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let begins = at == 0 || name[..at].ends_with(&is_break);
+        let is_one = begins && is_number && (2..=3).contains(&digits.len());
+        is_one.then(|| Arch::Gpu(format!("{START}{number}")))
     })
 }
 
@@ -249,6 +267,9 @@ mod tests {
             ("gfx9-4-generic.x", "gfx9-4-generic"),
             ("rank3_gfx1201", "gfx1201"),
             ("merged.gfx1030.profdata", "gfx1030"),
+            ("sm_90.default.profraw", "sm_90"),
+            ("sm_90.1.default.profraw", "sm_90"),
+            ("run7-sm_120a.profraw", "sm_120a"),
         ] {
             assert_eq!(gpu(name).as_deref(), Some(found), "{name}");
         }
@@ -260,6 +281,11 @@ mod tests {
             "gfx11000.x",
             "gfx90A.x",
             "gfx1100/x",
+            "prism_90.x",
+            "sm_9.x",
+            "sm_90b.x",
+            "sm_9000.x",
+            "sm_.x",
         ] {
             assert_eq!(gpu(name), None, "{name}");
         }

@@ -1,8 +1,10 @@
 //! Extracts the code objects of the binaries to files, for llvm-cov.
 
+use super::cuda;
+use crate::gpus;
 use anyhow::Context;
-use code_objects::Sampling;
 use code_objects::extract::{Filter, Written, extract};
+use code_objects::{CodeObject, Sampling};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -39,6 +41,8 @@ pub struct Objects {
     pub found: Vec<Object>,
     /// The number of code objects without a coverage mapping.
     without_coverage: usize,
+    /// One of them is a cubin.
+    is_cuda: bool,
     /// Which parts of the binaries could not be read, and why.
     pub damage: Vec<String>,
 }
@@ -52,23 +56,29 @@ impl Objects {
             Err((location, why)) => objects.damage.push(format!("{location}: {why}")),
             Ok(found) if found.written == Written::Before => {}
             Ok(found) if found.object.coverage.is_none() || found.object.relocatable => {
-                objects.without_coverage += 1
+                objects.without_coverage += 1;
+                objects.is_cuda |= found.object.is_cuda();
             }
-            Ok(found) => objects.found.push(Object {
-                path: found.file,
-                origin: found.location.to_string(),
-                processor: found.object.target.processor,
-                kernels: found
-                    .object
-                    .kernels
-                    .into_iter()
-                    .map(|kernel| kernel.name)
-                    .collect(),
-                sampling: found
-                    .object
-                    .profile
-                    .map_or(Sampling::Unknown, |profile| profile.sampling),
-            }),
+            Ok(found) => match mapped(&found.file, &found.object) {
+                Ok(path) => objects.found.push(Object {
+                    path,
+                    origin: found.location.to_string(),
+                    processor: found.object.target.processor,
+                    kernels: found
+                        .object
+                        .kernels
+                        .into_iter()
+                        .map(|kernel| kernel.name)
+                        .collect(),
+                    sampling: found
+                        .object
+                        .profile
+                        .map_or(Sampling::Unknown, |profile| profile.sampling),
+                }),
+                Err(error) => objects
+                    .damage
+                    .push(format!("{}: {error:#}", found.location)),
+            },
         })
         .with_context(|| format!("cannot write code objects to {}", dir.display()))?;
         Ok(objects)
@@ -88,15 +98,33 @@ impl Objects {
                     "{names}: no GPU code objects found; name the library that contains the kernels (`devprof inspect` shows the contents of a file)"
                 )
             }
-            (number, _) => format!(
-                "{names}: none of {number} code objects has a coverage mapping; compile with the flags that `devprof flags --coverage` prints"
-            ),
+            (number, _) => {
+                let cuda = if self.is_cuda { " --cuda" } else { "" };
+                format!(
+                    "{names}: none of {number} code objects has a coverage mapping; compile with the flags that `devprof flags{cuda} --coverage` prints"
+                )
+            }
         }
     }
 }
 
-/// Whether a generic target (`gfx11-generic`) includes a processor.
+/// The file in which llvm-cov finds the mapping of an extracted code object.
+fn mapped(file: &Path, object: &CodeObject) -> anyhow::Result<PathBuf> {
+    match object.is_cuda() {
+        true => cuda::mapping_object(file),
+        false => Ok(file.to_owned()),
+    }
+}
+
+/// Whether code for a target runs on a processor that has another name: a generic target (`gfx11-generic`), or a cubin
+/// for an older GPU of the same generation (`sm_80` on `sm_86`) or for features of only this one (`sm_90a` on `sm_90`).
 pub fn includes(family: &str, processor: &str) -> bool {
+    if let (Some(cubin), Some(gpu)) = (
+        gpus::compute_capability(family),
+        gpus::compute_capability(processor),
+    ) {
+        return gpus::runs_on(cubin, gpu);
+    }
     let Some(family) = family.strip_suffix("-generic") else {
         return false;
     };
@@ -124,5 +152,6 @@ mod tests {
         assert!(includes("gfx9-4-generic", "gfx950"));
         assert!(!includes("gfx10-3-generic", "gfx1010"));
         assert!(!includes("gfx1100", "gfx1100"));
+        assert!(includes("sm_80", "sm_86") && !includes("sm_90", "gfx900"));
     }
 }

@@ -43,15 +43,13 @@ pub fn columns<'a>(
     let mut used = BTreeSet::new();
     for (arch, profile) in profiles {
         let Arch::Gpu(name) = arch else { continue };
-        // A GPU prefers code objects for its own architecture to those for its family.
+        // A GPU prefers code objects for its own architecture to those for its family, and those for the newest GPU of it.
         let processor = [name.as_str()]
             .into_iter()
             .find(|own| processors.contains_key(own));
         let Some(processor) = processor.or_else(|| {
-            processors
-                .keys()
-                .copied()
-                .find(|family| objects::includes(family, name))
+            let mut families = processors.keys().copied();
+            families.rfind(|family| objects::includes(family, name))
         }) else {
             notes.loss(format!(
                 "The profile of {name} is left out: the binaries have no code object for it."

@@ -1,6 +1,7 @@
 //! The code objects in the programs and libraries of a run.
 
 use super::journal::Journal;
+use crate::gpus;
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::ControlFlow;
@@ -26,6 +27,8 @@ pub fn binaries(journal: &Journal) -> Vec<PathBuf> {
 #[derive(Default)]
 pub struct DeviceCode {
     objects: usize,
+    /// How many of them are cubins.
+    cubins: usize,
     /// The targets of the instrumented ones.
     instrumented: BTreeSet<String>,
     /// The files with instrumented ones.
@@ -44,6 +47,7 @@ impl DeviceCode {
             code_objects::walk(file, code_objects::Options::default(), &mut |found| {
                 if let code_objects::What::CodeObject(object) = found.what {
                     all.objects += 1;
+                    all.cubins += usize::from(object.is_cuda());
                     if object.profile.is_some() {
                         has_instrumented = true;
                         all.instrumented.insert(object.target.to_string());
@@ -58,17 +62,27 @@ impl DeviceCode {
         all
     }
 
-    /// Why none of it counts on these GPUs. `None` if it should, or if there is none.
-    pub fn problem(&self, gpus: &BTreeSet<String>) -> Option<String> {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.objects == 0
+    }
+
+    /// Whether all of it is for CUDA.
+    pub fn is_cuda(&self) -> bool {
+        self.cubins > 0 && self.cubins == self.objects
+    }
+
+    /// Why none of it counts on these GPUs. `None` if it should, or if there is none. `nvidia` is called for the
+    /// architectures of NVIDIA's GPUs if these are needed.
+    pub fn problem(
+        &self,
+        gpus: &BTreeSet<String>,
+        nvidia: impl Fn() -> BTreeSet<String>,
+    ) -> Option<String> {
         if self.objects == 0 {
             return None;
         }
-        let targets: Vec<&str> = self.instrumented.iter().map(String::as_str).collect();
-        let runs_on = |target: &&str| {
-            let arch = target.split(':').next().unwrap_or_default();
-            arch.ends_with("-generic") || gpus.contains(arch)
-        };
-        if targets.is_empty() {
+        if self.instrumented.is_empty() {
             return Some(match self.objects {
                 1 => "the program's code object is not instrumented".to_owned(),
                 n => format!(
@@ -76,23 +90,52 @@ impl DeviceCode {
                 ),
             });
         }
-        if gpus.is_empty() || targets.iter().any(runs_on) {
-            return None;
+        let is_cubin = |target: &&String| gpus::compute_capability(target).is_some();
+        let (cubins, others): (Vec<&String>, Vec<&String>) =
+            self.instrumented.iter().partition(is_cubin);
+        let nvidia = match cubins.is_empty() {
+            true => BTreeSet::new(),
+            false => nvidia(),
+        };
+        let groups = [(cubins, &nvidia), (others, gpus)];
+        let groups = groups.iter().filter(|(targets, _)| !targets.is_empty());
+        let mut present: Vec<&str> = Vec::new();
+        for (targets, gpus) in groups {
+            let runs = |gpu: &String| targets.iter().any(|target| runs_on(target, gpu));
+            // If the GPUs are not known, the code may run on them.
+            if gpus.is_empty() || gpus.iter().any(runs) {
+                return None;
+            }
+            present.extend(gpus.iter().map(String::as_str));
         }
-        let gpus: Vec<&str> = gpus.iter().map(String::as_str).collect();
+        let targets: Vec<&str> = self.instrumented.iter().map(String::as_str).collect();
         Some(format!(
             "the instrumented device code is for {}, the GPU is {}: compile with --offload-arch={}",
             targets.join(", "),
-            gpus.join(", "),
-            gpus.join(" --offload-arch="),
+            present.join(", "),
+            present.join(" --offload-arch="),
         ))
     }
 }
 
-/// Whether a library belongs to the GPU runtime or the C library, whose device code is never instrumented.
+/// Whether code for a target runs on a GPU.
+fn runs_on(target: &str, gpu: &str) -> bool {
+    let capabilities = (
+        gpus::compute_capability(target),
+        gpus::compute_capability(gpu),
+    );
+    if let (Some(cubin), Some(gpu)) = capabilities {
+        return gpus::runs_on(cubin, gpu);
+    }
+    let arch = target.split(':').next().unwrap_or_default();
+    arch.ends_with("-generic") || gpu == arch
+}
+
+/// Whether a library belongs to the GPU runtime or the C library, or is one of NVIDIA's: their device code is never
+/// instrumented.
 fn is_of_runtime(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    let prefixes: [&[u8]; 8] = [
+    let prefixes: [&[u8]; 19] = [
         b"libdevprof",
         b"libgpu_model",
         b"gpu-model",
@@ -101,6 +144,66 @@ fn is_of_runtime(path: &Path) -> bool {
         b"libamd_comgr",
         b"libLLVM",
         b"libclang",
+        b"libcuda.so",
+        b"libcudart",
+        b"libcudnn",
+        b"libcublas",
+        b"libcufft",
+        b"libcupti",
+        b"libcurand",
+        b"libcusolver",
+        b"libcusparse",
+        b"libnvidia-",
+        b"libnvrtc",
     ];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUBIN: &[u8] = include_bytes!("../../../../fixtures/counted.cubin");
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn instrumented_cubins_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| {
+            let path = dir.path().join(name);
+            fs::write(&path, CUBIN).unwrap();
+            path
+        };
+        let (program, library) = (path("a"), path("libcudart.so.13"));
+        let found = DeviceCode::find(&BTreeSet::from([&program, &library]));
+        assert!(found.is_cuda());
+        assert_eq!(found.objects, 1);
+        assert_eq!(found.instrumented, set(&["sm_90"]));
+        assert_eq!(found.files, [program]);
+    }
+
+    #[test]
+    fn code_for_another_gpu_is_a_problem() {
+        let problem = |targets: &[&str], amd: &[&str], nvidia: &[&str]| {
+            let code = DeviceCode {
+                objects: 2,
+                instrumented: set(targets),
+                ..DeviceCode::default()
+            };
+            code.problem(&set(amd), || set(nvidia))
+        };
+        let not_instrumented = problem(&[], &[], &["sm_90"]).unwrap();
+        assert!(not_instrumented.starts_with("none of the 2 code objects"));
+        assert_eq!(problem(&["sm_80"], &[], &["sm_86"]), None);
+        assert_eq!(problem(&["sm_80"], &["gfx90a"], &[]), None);
+        let targets = ["sm_80", "gfx90a:xnack-"];
+        assert_eq!(problem(&targets, &["gfx90a"], &["sm_90"]), None);
+        let other = "the instrumented device code is for sm_80, the GPU is sm_90: compile with --offload-arch=sm_90";
+        assert_eq!(problem(&["sm_80"], &["gfx90a"], &["sm_90"]).unwrap(), other);
+        let both = problem(&["gfx942", "sm_80"], &["gfx90a"], &["sm_90"]).unwrap();
+        assert!(both.contains("the GPU is sm_90, gfx90a:"), "{both}");
+    }
 }

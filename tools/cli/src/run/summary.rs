@@ -4,6 +4,7 @@ use super::device_code::{self, DeviceCode};
 use super::journal::Journal;
 use crate::console::Diagnostic;
 use crate::export::source;
+use crate::gpus;
 use crate::readable::{grouped, plural, quoted};
 use profraw::{Layout, records};
 use std::collections::{BTreeSet, HashSet};
@@ -87,8 +88,10 @@ pub struct Run {
     pub since: SystemTime,
     /// The signal that killed the program.
     pub signal: Option<i32>,
-    /// The architectures of the GPUs, or of the GPU model.
+    /// The architectures of AMD's GPUs, or of the GPU model.
     pub gpus: BTreeSet<String>,
+    /// The number of NVIDIA's GPUs.
+    pub nvidia: usize,
 }
 
 /// The summary.
@@ -125,9 +128,11 @@ pub fn diagnostics(run: &Run, journal: &Journal) -> Vec<Diagnostic> {
     }
     if journal.profiles.is_empty() && (journal.traces.is_empty() || !run.is_traced) {
         let is_explained = !journal.lost.is_empty() || cut_off.is_some();
-        diagnostics.push(Diagnostic::warning(nothing(run, journal, is_explained)));
+        let code = device_code(journal, is_explained);
+        let why = nothing(run, journal, &code, is_explained);
+        diagnostics.push(Diagnostic::warning(why));
         diagnostics.extend(of_llvm(run).map(Diagnostic::note));
-        if run.gpus.is_empty() {
+        if run.gpus.is_empty() && run.nvidia == 0 && !code.is_cuda() {
             diagnostics.push(Diagnostic::note(
                 "--model runs the program on a simulated GPU",
             ));
@@ -276,8 +281,18 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |&(_, name)| name.to_owned())
 }
 
+/// The code in the programs and libraries of a run, if it can explain why nothing was collected.
+fn device_code(journal: &Journal, is_explained: bool) -> DeviceCode {
+    if is_explained {
+        return DeviceCode::default();
+    }
+    let programs = journal.programs.values();
+    let files: BTreeSet<&PathBuf> = programs.chain(journal.libraries(|_| true)).collect();
+    DeviceCode::find(&files)
+}
+
 /// Why nothing was collected. `is_explained`: other diagnostics say it.
-fn nothing(run: &Run, journal: &Journal, is_explained: bool) -> String {
+fn nothing(run: &Run, journal: &Journal, code: &DeviceCode, is_explained: bool) -> String {
     let what = match run.is_traced {
         true => "no counters and no trace were collected",
         false => "no counters were collected",
@@ -291,11 +306,11 @@ fn nothing(run: &Run, journal: &Journal, is_explained: bool) -> String {
     } else if is_explained {
         "see above".to_owned()
     } else {
-        let programs = journal.programs.values();
-        let files: BTreeSet<&PathBuf> = programs.chain(journal.libraries(|_| true)).collect();
-        let code = DeviceCode::find(&files);
-        match code.problem(&run.gpus) {
-            _ if journal.code.is_empty() && run.gpus.is_empty() => "no AMD GPU found".to_owned(),
+        match code.problem(&run.gpus, gpus::nvidia_architectures) {
+            _ if is_without_gpu(run, journal, code) => match code.is_cuda() {
+                true => "no NVIDIA GPU found".to_owned(),
+                false => "no AMD GPU found".to_owned(),
+            },
             Some(problem) => problem,
             None if journal.code.is_empty() => {
                 format!("no device code was loaded ({processes} ran)")
@@ -304,6 +319,18 @@ fn nothing(run: &Run, journal: &Journal, is_explained: bool) -> String {
         }
     };
     format!("{what}: {why}")
+}
+
+/// Whether no device code was loaded because there is no GPU for it.
+fn is_without_gpu(run: &Run, journal: &Journal, code: &DeviceCode) -> bool {
+    if !journal.code.is_empty() {
+        return false;
+    }
+    match code.is_cuda() {
+        true => run.nvidia == 0,
+        false if code.is_empty() => run.gpus.is_empty() && run.nvidia == 0,
+        false => run.gpus.is_empty(),
+    }
 }
 
 /// Reports the profiles that LLVM's own collector wrote instead of devprof.
@@ -390,7 +417,10 @@ fn host_profiles(run: &Run, journal: &Journal) -> BTreeSet<PathBuf> {
         .flat_map(|dir| new_profiles(dir, run.since));
     let is_host = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_bytes();
-        !name.starts_with(b"gfx") && !journal.profiles.contains_key(path)
+        ![&b"gfx"[..], b"sm_"]
+            .iter()
+            .any(|gpu| name.starts_with(gpu))
+            && !journal.profiles.contains_key(path)
     };
     files.filter(is_host).collect()
 }
@@ -455,6 +485,7 @@ mod tests {
             since: SystemTime::now(),
             signal: None,
             gpus: BTreeSet::new(),
+            nvidia: 0,
         }
     }
 
@@ -491,6 +522,19 @@ mod tests {
         ] {
             assert!(killed.contains(expected), "{killed}");
         }
+        let dir = tempfile::tempdir().unwrap();
+        let cuda = dir.path().join("a");
+        let cubin = include_bytes!("../../../../fixtures/counted.cubin");
+        std::fs::write(&cuda, cubin).unwrap();
+        let log = format!("7 loaded {}\n", cuda.display());
+        let ran = messages(&run(), log.as_bytes());
+        assert!(ran.ends_with("no NVIDIA GPU found"), "{ran}");
+        let with_nvidia = Run { nvidia: 1, ..run() };
+        let ran = messages(&with_nvidia, log.as_bytes());
+        assert!(
+            ran.ends_with("no device code was loaded (1 process ran)"),
+            "{ran}"
+        );
         let is_static = Run {
             obstacle: Some("it is static".into()),
             ..run()

@@ -13,6 +13,8 @@ pub struct Descriptor {
     pub lanes: usize,
     pub vgprs: usize,
     pub mode: u32,
+    /// Whether the waves of a workgroup may be on both compute units of a WGP.
+    pub wgp_mode: bool,
     properties: u16,
     user_sgprs: usize,
     /// ENABLE_SGPR_WORKGROUP_ID_X, _Y, _Z.
@@ -77,6 +79,7 @@ impl Descriptor {
                 | (rsrc1 >> 21 & 1) << 8
                 | (rsrc1 >> 23 & 1) << 9
                 | (rsrc1 >> 26 & 1) << 23,
+            wgp_mode: rsrc1 >> 29 & 1 == 1,
             properties,
             user_sgprs: (rsrc2 >> 1 & 31) as usize,
             workgroup_ids: [bit(7), bit(8), bit(9)],

@@ -11,6 +11,7 @@ mod error;
 mod gpu;
 mod interpreter;
 mod packet;
+mod placement;
 mod run;
 mod stats;
 mod symbol;

@@ -9,6 +9,7 @@ use super::descriptor::Descriptor;
 use super::error::{Error, FaultReport};
 use super::interpreter::Interpreter;
 use super::packet::Packet;
+use super::placement::hw_id1;
 use super::stats::Stats;
 use super::symbol;
 use super::workgroup::{Pause, WaveFault, Workgroup};
@@ -121,9 +122,14 @@ impl Run {
         let items = size.iter().product::<u32>() as usize;
         let lanes = self.descriptor.lanes;
         let count = items.div_ceil(lanes);
-        let waves = (0..count).map(|number| {
-            let first = number * lanes;
-            self.start_wave(id, size, first, items.min(first + lanes), count)
+        let waves = (0..count).map(|wave| {
+            let first = wave * lanes;
+            let hw_id1 = hw_id1(number, wave, self.descriptor.wgp_mode);
+            let end = items.min(first + lanes);
+            Wave {
+                hw_id1,
+                ..self.start_wave(id, size, first, end, count)
+            }
         });
         Workgroup::new(
             id,
@@ -150,6 +156,7 @@ impl Run {
             scc: false,
             vgpr: vec![[0; 64]; descriptor.vgprs],
             mode: descriptor.mode,
+            hw_id1: 0,
         };
         wave.sgpr[..self.user_sgprs.len()].copy_from_slice(&self.user_sgprs);
         let mut next = self.user_sgprs.len();

@@ -535,8 +535,9 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             let (register, offset, mask) = hwreg_fields(imm);
             let value = match register {
                 hwreg::MODE => wave.mode,
-                // Which compute unit executes the wave: always the first one.
-                hwreg::HW_ID1 | hwreg::HW_ID2 => 0,
+                hwreg::HW_ID1 => wave.hw_id1,
+                // The queue, always the first one.
+                hwreg::HW_ID2 => 0,
                 hwreg::SHADER_CYCLES => clock_ticks() as u32 & 0xf_ffff,
                 _ => return Err(Fault::Unknown),
             };
@@ -823,9 +824,17 @@ mod tests {
         inst.dst = Operand(4);
         sopk(&mut wave, &inst).unwrap();
         assert_eq!(wave.sgpr[4], 3);
-        // hwreg(HW_REG_TRAPSTS): not modelled.
-        inst.imm = 3;
-        assert_eq!(sopk(&mut wave, &inst), Err(Fault::Unknown));
+        // hwreg(HW_REG_HW_ID1, 8, 2)
+        wave.hw_id1 = 0x1_0e03;
+        inst.imm = 23 | 8 << 6 | 1 << 11;
+        sopk(&mut wave, &inst).unwrap();
+        assert_eq!(wave.sgpr[4], 2);
+        // hwreg(HW_REG_TRAPSTS): not modelled. Registers 4 and 20 of other architectures (HW_ID, XCC_ID): not in gfx1100, or
+        // another register.
+        for register in [3, 4, 20] {
+            inst.imm = register;
+            assert_eq!(sopk(&mut wave, &inst), Err(Fault::Unknown));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub fn wave(lanes: usize) -> Wave {
         scc: false,
         vgpr: vec![[0; 64]; 32],
         mode: 0,
+        hw_id1: 0,
     };
     wave.set_exec(u64::MAX);
     wave

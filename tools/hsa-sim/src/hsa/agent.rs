@@ -9,6 +9,7 @@ use crate::memory::pools::POOL_BYTES;
 use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
 use crate::results::{put, put_bytes, status};
 use crate::state::with;
+use gpu_model::topology::COMPUTE_UNITS;
 use hsa_abi::*;
 use std::ffi::c_void;
 
@@ -116,7 +117,10 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_VERSION_MINOR => put(value.cast(), 1u16),
             HSA_AMD_AGENT_INFO_CHIP_ID => put(value.cast(), target.map_or(0, |target| target.chip)),
             HSA_AMD_AGENT_INFO_CACHELINE_SIZE => put(value.cast(), 64u32),
-            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => put(value.cast(), 1u32),
+            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => {
+                let count = if is_gpu { COMPUTE_UNITS as u32 } else { 1 };
+                put(value.cast(), count)
+            }
             HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY => put(value.cast(), 100u32),
             HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), gpu_only((number as u32) << 8)),
             HSA_AMD_AGENT_INFO_PRODUCT_NAME => put_bytes(value.cast(), &name64("hsa-sim")),

@@ -272,10 +272,12 @@ impl Memory {
             .of_range(&to)
             .map_err(|what| format!("a copy's target {what}"))?;
         let out = target.is_none_or(|target| target.owner == 0);
-        let from_code = source.is_some_and(|source| source.kind == Kind::Code);
-        if self.watch && out && !from_code {
+        let from_device = source.is_some_and(|source| {
+            source.kind == Kind::Code || source.kind == Kind::Pool && source.owner > 0
+        });
+        if self.watch && out && !from_device {
             return Err(format!(
-                "a copy to the host reads {:#x} to {:#x}, outside the loaded segments",
+                "a copy to the host reads {:#x} to {:#x}, outside the loaded segments and what was allocated on a GPU",
                 from.start, from.end
             ));
         }

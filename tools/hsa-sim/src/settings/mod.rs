@@ -8,7 +8,7 @@
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
-//! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object ends the process; `off` (default) |
+//! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object or one allocation of a GPU's memory ends the process; `off` (default) |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
 //! | `HSA_SIM_TABLE_MAJOR` | the major version of the table for tools, 3 by default |
 //! | `HSA_SIM_TABLE` | `rocr-7.2`: the `AmdExtTable` for tools ends like that of ROCr 7.2.4 (by the size in its version); `newest` (default): it ends with `hsa_amd_queue_create`. The functions are exported in both cases |
@@ -26,7 +26,7 @@ use tools::ToolSettings;
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub gpus: Vec<&'static Target>,
-    /// Copies to the host may only read loaded code objects.
+    /// Copies to the host may only read loaded code objects and memory that was allocated on a GPU.
     pub watch: bool,
     /// The host cannot access the GPUs' memory.
     pub small_bar: bool,

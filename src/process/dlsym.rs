@@ -1,25 +1,29 @@
-//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets devprof's.
+//! `dlsym` of the shared library: a program that looks up a function of HIP or roctx in its library gets devprof's, and a
+//! program that looks up some functions of the CUDA driver gets wrappers ([`wrapped`]).
 //!
 //! The C library's `dlsym` finds the caller by its return address, for RTLD_DEFAULT and RTLD_NEXT. Therefore everything
-//! that does not concern HIP or roctx jumps to it (or to the next library that defines `dlsym`). Without a trace, the
-//! exported function is only that jump. RTLD_DEFAULT and the program's handle need nothing else: the search finds the
-//! functions of the preloaded shared library.
+//! that does not concern these functions jumps to it (or to the next library that defines `dlsym`). HIP and roctx concern
+//! only a trace. RTLD_DEFAULT and the program's handle need nothing else for them: the search finds the functions of the
+//! preloaded shared library. For CUDA they need more: a program may search for the driver's functions to find out whether
+//! there is a driver, so devprof's are not found unless the driver's are.
 //!
 //! `dlsym` may be called by an implementation of `malloc`, and before this library's constructor. Therefore nothing is
-//! allocated unless the symbol's name begins with `hip` or `roc`.
+//! allocated unless the symbol's name begins with `hip` or `roc`, or is that of a wrapped function.
 //!
 //! Only the shared library exports it: see the feature `shared`.
 
-use super::hip_calls::{self, P};
-use super::roctx;
+use crate::gpu::cuda::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
 use crate::sys::{env, loader};
+use crate::trace::hip_calls::{self, P};
+use crate::trace::roctx;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 type Dlsym = unsafe extern "C" fn(handle: P, name: *const c_char) -> P;
 
-/// Where the exported function jumps to: first to [`first`], then to the next `dlsym`, or with a trace to [`filter`].
+/// Where the exported function jumps to: first to [`first`], then to [`filter_cuda`], or with a trace to [`filter`].
 static TARGET: AtomicPtr<()> = AtomicPtr::new(first as *mut ());
 /// The next `dlsym`.
 static NEXT: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -54,7 +58,7 @@ unsafe extern "C" fn first() {
     )
 }
 
-/// Jumps to the next `dlsym`, unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
+/// Jumps to [`filter_cuda`], unless a symbol whose name begins with `hip` or `roc` is looked up in a library.
 ///
 /// # Safety
 /// Only `devprof_dlsym` jumps here.
@@ -83,10 +87,51 @@ unsafe extern "C" fn filter() {
         "cmp byte ptr [rsi + 2], 'c'",
         "je 4b",
         "2:",
-        "jmp qword ptr [rip + {next}]",
+        "jmp {filter_cuda}",
         recorded_symbol = sym recorded_symbol,
+        filter_cuda = sym filter_cuda,
+    )
+}
+
+/// Jumps to the next `dlsym`, unless the symbol is a wrapped function.
+///
+/// # Safety
+/// Only `devprof_dlsym` and [`filter`] jump here.
+#[unsafe(naked)]
+unsafe extern "C" fn filter_cuda() {
+    std::arch::naked_asm!(
+        "cmp byte ptr [rsi], 'c'",
+        "jne 2f",
+        "cmp byte ptr [rsi + 1], 'u'",
+        "jne 2f",
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "mov rdi, rsi",
+        "call {is_wrapped}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "je 2f",
+        // The return address.
+        "mov rdx, [rsp]",
+        "jmp {wrapped_symbol}",
+        "2:",
+        "jmp qword ptr [rip + {next}]",
+        is_wrapped = sym is_wrapped,
+        wrapped_symbol = sym wrapped_symbol,
         next = sym NEXT,
     )
+}
+
+/// Whether a function of the CUDA driver is wrapped. Allocates nothing.
+///
+/// # Safety
+/// `name` is a C string.
+unsafe extern "C" fn is_wrapped(name: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    wrapped::find(unsafe { CStr::from_ptr(name) }).is_some()
 }
 
 /// What [`first`] continues with if there is no other `dlsym`.
@@ -103,7 +148,7 @@ extern "C" fn find_next() -> *const () {
     NEXT.store(next.cast(), Ordering::Relaxed);
     let target = match env::is_set("DEVPROF_TRACE") {
         Some(true) => filter as *mut (),
-        Some(false) => next.cast(),
+        Some(false) => filter_cuda as *mut (),
         // The next call decides.
         None => return next.cast(),
     };
@@ -129,7 +174,7 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
     // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
     let function = guarded(Cost::Dispatches, None, || {
         if !hip_calls::is_tracing() {
-            TARGET.store(next as *mut (), Ordering::Relaxed);
+            TARGET.store(filter_cuda as *mut (), Ordering::Relaxed);
             return None;
         }
         // devprof needs the libraries' own functions.
@@ -149,5 +194,37 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
         Some(Recorded::Hip(function)) if !found.is_null() => function.replace(found),
         Some(Recorded::Roctx(function)) if !found.is_null() => function.of(found),
         _ => found,
+    }
+}
+
+/// Looks up a function of the CUDA driver that devprof wraps.
+///
+/// # Safety
+/// As for `dlsym`. `caller`: its return address.
+unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -> P {
+    let next = NEXT.load(Ordering::Relaxed);
+    // SAFETY: the address of a function of this type.
+    let next = unsafe { std::mem::transmute::<*mut (), Dlsym>(next) };
+    // What may call the dynamic loader comes first: `dlerror` must return what belongs to the program's lookup.
+    // SAFETY: `dlsym` gets a C string.
+    let family = wrapped::find(unsafe { CStr::from_ptr(name) });
+    let is_replaced = guarded(Cost::Counters, false, || {
+        // devprof needs the driver's own functions.
+        !loader::are_in_same_file(caller, find_next as *const _) && !settings().disabled
+    });
+    // The program's search would find the functions that this library exports, even without a driver. Those of the driver
+    // come after them. (The next `dlsym` takes the caller of this function for the search: this library.)
+    let (default, after_this) = (libc::RTLD_DEFAULT, libc::RTLD_NEXT);
+    let is_search = handle == default || handle == after_this;
+    // SAFETY: the program's arguments, or a search after this library.
+    let mut found = unsafe { next(if is_search { after_this } else { handle }, name) };
+    let Some(family) = family else { return found };
+    if family.is_exported(found) {
+        // SAFETY: as above.
+        found = unsafe { next(after_this, name) };
+    }
+    match is_replaced {
+        true => family.wrapper(found),
+        false => found,
     }
 }

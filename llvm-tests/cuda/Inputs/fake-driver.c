@@ -1,0 +1,610 @@
+// A small CUDA driver and CUPTI in one library, without a GPU: what devprof calls, and what makes the driver call devprof.
+// "Device" memory is host memory. It tests devprof's own logic and its messages for errors; what a real driver does is
+// tested by tools/gpu-test.
+//
+// It is as strict as the real one: a copy must be inside one variable or one allocation, and a function of the driver must not be called
+// while the driver reports a change of an object, because the driver holds its locks then.
+//
+// Of a fat binary, it uses the image that a real driver uses for sm_90; it does not unpack compressed ones, but takes their
+// content as it is. PTX becomes a module without variables.
+//
+// FAKE_OWNER=NAME: CUPTI has a subscriber of this name. FAKE_FAIL=FUNCTION:NUMBER: the function returns this error.
+// FAKE_UNITS=N: the number of multiprocessors of each device (default: 4).
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTER, EXIT };
+enum { DRIVER_API = 1, RESOURCE = 3 };
+enum { CONTEXT_CREATED = 1, CONTEXT_DESTROY_STARTING, MODULE_LOADED = 6, MODULE_UNLOAD_STARTING };
+
+struct variable {
+    const char *name;
+    uint64_t size;
+    char *memory;
+};
+struct module {
+    struct library *library; // null: loaded by cuModuleLoad
+    struct context *context;
+    uint32_t id;
+    size_t size, count;
+    char *image, *memory;
+    struct variable *variables;
+    struct module *next;
+};
+struct library {
+    char *image;
+    size_t size;
+};
+struct context {
+    int device, users;
+};
+struct callback_data {
+    unsigned site;
+    const char *name;
+    const void *parameters;
+    const int *result;
+    const char *symbol;
+    struct context *context;
+    uint32_t context_id;
+    uint64_t *data;
+    uint32_t correlation;
+};
+struct resource_data {
+    struct context *context;
+    void *object;
+    const void *more;
+};
+struct module_data {
+    uint32_t id;
+    size_t size;
+    const char *image;
+};
+typedef void (*callback)(void *, unsigned, unsigned, const void *);
+
+static callback subscriber;
+static char enabled[4][1024];
+struct allocation {
+    struct context *context;
+    uint64_t start, size;
+    struct allocation *next;
+};
+
+static struct module *modules;
+static struct allocation *allocations;
+static struct context *current;
+static uint32_t last_id;
+static int is_initialized, is_reporting;
+
+static int fails(const char *function) {
+    const char *fail = getenv("FAKE_FAIL");
+    size_t length = strlen(function);
+    if (is_reporting) {
+        fprintf(stderr, "fake driver: %s was called while the driver holds its locks\n", function);
+        abort();
+    }
+    return fail && !strncmp(fail, function, length) && fail[length] == ':' ? atoi(fail + length + 1) : 0;
+}
+#define BEGIN                          \
+    do {                               \
+        int error = fails(__func__);   \
+        if (error)                     \
+            return error;              \
+    } while (0)
+
+static void resource(unsigned id, struct context *context, const void *more) {
+    struct resource_data data = {context, NULL, more};
+    if (!subscriber || !enabled[RESOURCE][id])
+        return;
+    is_reporting = 1;
+    subscriber(NULL, RESOURCE, id, &data);
+    is_reporting = 0;
+}
+
+static void call(unsigned id, unsigned site, const void *parameters, int result) {
+    struct callback_data data = {.site = site, .parameters = parameters, .result = &result, .context = current};
+    if (subscriber && enabled[DRIVER_API][id])
+        subscriber(NULL, DRIVER_API, id, &data);
+}
+
+int cuptiSubscribe_v2(uintptr_t *handle, callback function, void *user, struct {
+    size_t size;
+    const char *name;
+    char *old;
+    size_t old_size;
+} * parameters) {
+    const char *owner = getenv("FAKE_OWNER");
+    if (owner) {
+        snprintf(parameters->old, parameters->old_size, "%s", owner);
+        return 39;
+    }
+    *handle = 1;
+    subscriber = function;
+    return 0;
+}
+int cuptiSubscribe(uintptr_t *handle, callback function, void *user) { return 1; }
+int cuptiUnsubscribe(uintptr_t handle) { return 0; }
+int cuptiEnableCallback(uint32_t enable, uintptr_t handle, unsigned domain, unsigned id) {
+    enabled[domain][id] = enable;
+    return 0;
+}
+
+int cuInit(unsigned flags) {
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    if (path && !is_initialized) {
+        int (*start)(void) = dlsym(dlopen(path, RTLD_NOW), "InitializeInjection");
+        if (!start || start() != 1)
+            return 999;
+    }
+    is_initialized = 1;
+    return 0;
+}
+int cuDeviceGetCount(int *count) {
+    *count = 2;
+    return is_initialized ? 0 : 3;
+}
+int cuCtxCreate(struct context **context, int device) {
+    *context = calloc(1, sizeof **context);
+    (*context)->device = device;
+    resource(CONTEXT_CREATED, *context, NULL);
+    return 0;
+}
+int cuCtxGetCurrent(struct context **context) {
+    BEGIN;
+    *context = current;
+    return 0;
+}
+static struct context *primaries[2];
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+    BEGIN;
+    *flags = 0;
+    *active = primaries[device] != NULL;
+    return 0;
+}
+int cuDevicePrimaryCtxRetain(struct context **context, int device) {
+    BEGIN;
+    if (!primaries[device])
+        cuCtxCreate(&primaries[device], device);
+    primaries[device]->users++;
+    *context = primaries[device];
+    return 0;
+}
+static int units(void) {
+    const char *number = getenv("FAKE_UNITS");
+    return number ? atoi(number) : 4;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    BEGIN;
+    *value = attribute == 16 ? units() : attribute == 75 ? 9 : 0;
+    return attribute == 16 || attribute == 75 || attribute == 76 ? 0 : 1;
+}
+int cuCtxSetCurrent(struct context *context) {
+    current = context;
+    return 0;
+}
+static struct context *stack[16];
+static int depth;
+int cuCtxPushCurrent_v2(struct context *context) {
+    BEGIN;
+    stack[depth++] = current;
+    current = context;
+    return 0;
+}
+int cuCtxPopCurrent_v2(struct context **context) {
+    *context = current;
+    current = stack[--depth];
+    return 0;
+}
+int cuCtxGetDevice(int *device) {
+    BEGIN;
+    *device = current->device;
+    return 0;
+}
+int cuCtxSynchronize(void) { return fails(__func__); }
+int cuStreamCreate(uintptr_t *stream, unsigned flags) {
+    BEGIN;
+    *stream = 7;
+    return flags == 1 ? 0 : 1;
+}
+int cuStreamQuery(uintptr_t stream) { return fails(__func__); }
+int cuStreamSynchronize(uintptr_t stream) { return fails(__func__); }
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    static int old;
+    int new = *mode;
+    *mode = old;
+    old = new;
+    return 0;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t size) {
+    BEGIN;
+    struct allocation *allocation = malloc(sizeof *allocation);
+    *allocation = (struct allocation){current, (uint64_t)aligned_alloc(256, (size + 255) / 256 * 256), size, allocations};
+    // As on a GPU, fresh memory has any content.
+    memset((void *)allocation->start, 0xee, size);
+    allocations = allocation;
+    *address = allocation->start;
+    return 0;
+}
+int cuMemFree_v2(uint64_t address) {
+    BEGIN;
+    for (struct allocation **link = &allocations, *found; (found = *link); link = &found->next)
+        if (found->start == address && found->context == current) {
+            *link = found->next;
+            free((void *)address);
+            free(found);
+            return 0;
+        }
+    return 1;
+}
+// Prints the bytes that are allocated.
+void fake_allocated(void) {
+    uint64_t size = 0;
+    for (struct allocation *allocation = allocations; allocation; allocation = allocation->next)
+        size += allocation->size;
+    printf("allocated: %llu\n", (unsigned long long)size);
+}
+
+static int is_memory(uint64_t address, size_t size) {
+    for (struct allocation *allocation = allocations; allocation; allocation = allocation->next)
+        if (allocation->context == current && address >= allocation->start &&
+            address + size <= allocation->start + allocation->size)
+            return 1;
+    for (struct module *module = modules; module; module = module->next)
+        for (size_t n = 0; n < module->count; n++) {
+            struct variable *variable = &module->variables[n];
+            uint64_t start = (uint64_t)variable->memory;
+            if (module->context == current && address >= start && address + size <= start + variable->size)
+                return 1;
+        }
+    return 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, uintptr_t stream) {
+    BEGIN;
+    if (stream != 7 || !is_memory(to, size))
+        return 1;
+    memcpy((void *)to, from, size);
+    return 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, uintptr_t stream) {
+    BEGIN;
+    if (stream != 7 || !is_memory(from, size))
+        return 1;
+    memcpy(to, (void *)from, size);
+    return 0;
+}
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, uintptr_t stream) {
+    BEGIN;
+    if (stream != 7 || !is_memory(to, size))
+        return 1;
+    memset((void *)to, value, size);
+    return 0;
+}
+
+static char *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    char *bytes = malloc(1 << 20);
+    *size = file ? fread(bytes, 1, 1 << 20, file) : 0;
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+static int is_cubin(const char *image) { return !memcmp(image, "\177ELF", 4); }
+
+struct fat_binary {
+    uint32_t magic;
+    uint16_t version, header;
+    uint64_t size;
+};
+struct entry {
+    uint16_t kind, version;
+    uint32_t header;
+    uint64_t size;
+    uint32_t other[3], arch, more[2];
+    uint64_t flags;
+};
+
+// The image that the driver uses, and its size.
+static char *choose(const char *code, size_t *size) {
+    const uint32_t *words = (const void *)code;
+    const struct entry *best = NULL;
+    if (words[0] == 0x466243b1)
+        code = *(const char *const *)(code + 8);
+    const struct fat_binary *fat = (const void *)code;
+    if (fat->magic == 0xba55ed50) {
+        const char *end = code + fat->header + fat->size;
+        for (const char *next = code + fat->header; next < end;) {
+            const struct entry *entry = (const void *)next;
+            if (entry->size > end - next)
+                break;
+            if (entry->kind == 2 && entry->arch / 10 == 9 && entry->arch <= 90 && (!best || entry->arch > best->arch))
+                best = entry;
+            next += entry->header + entry->size;
+        }
+        code = best ? (const char *)best + best->header : "";
+    }
+    if (is_cubin(code)) {
+        const Elf64_Ehdr *header = (void *)code;
+        const Elf64_Shdr *sections = (void *)(code + header->e_shoff);
+        *size = header->e_shoff + header->e_shnum * sizeof *sections;
+        for (int n = 0; n < header->e_shnum; n++)
+            if (sections[n].sh_type != SHT_NOBITS && sections[n].sh_offset + sections[n].sh_size > *size)
+                *size = sections[n].sh_offset + sections[n].sh_size;
+    } else
+        *size = strlen(code) + 1;
+    char *copy = malloc(*size);
+    return memcpy(copy, code, *size);
+}
+
+static struct module *load(char *image, size_t size, struct library *library) {
+    struct module *module = calloc(1, sizeof *module);
+    const Elf64_Ehdr *header = (void *)image;
+    const Elf64_Shdr *sections = (void *)(image + (is_cubin(image) ? header->e_shoff : 0));
+    *module = (struct module){.library = library, .context = current, .id = ++last_id, .image = image, .size = size};
+    for (int n = 0; is_cubin(image) && n < header->e_shnum; n++) {
+        if (sections[n].sh_type != SHT_SYMTAB)
+            continue;
+        const Elf64_Sym *symbols = (void *)(image + sections[n].sh_offset);
+        size_t count = sections[n].sh_size / sizeof *symbols;
+        module->variables = calloc(count, sizeof *module->variables);
+        // Each variable begins at a multiple of 256 bytes.
+        size_t total = 0;
+        for (size_t k = 0; k < count; k++)
+            total += (symbols[k].st_size + 255) / 256 * 256;
+        char *next = module->memory = aligned_alloc(256, total);
+        for (size_t k = 0; k < count; k++) {
+            if (ELF64_ST_TYPE(symbols[k].st_info) != STT_OBJECT || ELF64_ST_BIND(symbols[k].st_info) == STB_LOCAL)
+                continue;
+            const Elf64_Shdr *section = &sections[symbols[k].st_shndx];
+            struct variable *variable = &module->variables[module->count++];
+            variable->name = image + sections[sections[n].sh_link].sh_offset + symbols[k].st_name;
+            variable->size = symbols[k].st_size;
+            variable->memory = next;
+            next += (variable->size + 255) / 256 * 256;
+            memset(variable->memory, 0, variable->size);
+            if (section->sh_type != SHT_NOBITS)
+                memcpy(variable->memory, image + section->sh_offset + symbols[k].st_value, variable->size);
+        }
+    }
+    struct module **end = &modules;
+    while (*end)
+        end = &(*end)->next;
+    *end = module;
+    struct module_data data = {module->id, size, image};
+    resource(MODULE_LOADED, module->context, &data);
+    return module;
+}
+static void unload(struct module *module) {
+    struct module_data data = {module->id, module->size, module->image};
+    struct module **link = &modules;
+    resource(MODULE_UNLOAD_STARTING, module->context, &data);
+    while (*link != module)
+        link = &(*link)->next;
+    *link = module->next;
+    free(module->memory);
+    free(module->variables);
+    free(module);
+}
+
+// The arguments of functions, as far as devprof reads them.
+struct load_parameters {
+    void *handle;
+    const void *code;
+};
+
+int cuModuleLoad(struct module **module, const char *path) {
+    struct load_parameters parameters = {module, path};
+    size_t size;
+    BEGIN;
+    call(18, ENTER, &parameters, 0);
+    char *image = choose(read_file(path, &size), &size);
+    *module = load(image, size, NULL);
+    call(18, EXIT, &parameters, 0);
+    return 0;
+}
+static int load_data(unsigned id, struct module **module, const void *code) {
+    struct load_parameters parameters = {module, code};
+    size_t size;
+    call(id, ENTER, &parameters, 0);
+    char *image = choose(code, &size);
+    *module = load(image, size, NULL);
+    call(id, EXIT, &parameters, 0);
+    return 0;
+}
+int cuModuleLoadData(struct module **module, const void *code) {
+    BEGIN;
+    return load_data(19, module, code);
+}
+int cuModuleLoadDataEx(struct module **module, const void *code, unsigned count, void *options, void *values) {
+    BEGIN;
+    return load_data(20, module, code);
+}
+int cuModuleLoadFatBinary(struct module **module, const void *code) {
+    BEGIN;
+    return load_data(21, module, code);
+}
+int cuModuleUnload(struct module *module) {
+    call(22, ENTER, &module, 0);
+    unload(module);
+    call(22, EXIT, &module, 0);
+    return 0;
+}
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, struct module *module, const char *name) {
+    BEGIN;
+    for (size_t n = 0; n < module->count; n++)
+        if (!strcmp(module->variables[n].name, name)) {
+            *address = (uint64_t)module->variables[n].memory;
+            *size = module->variables[n].size;
+            return 0;
+        }
+    return 500;
+}
+int cuLibraryLoadData(struct library **library, const void *code, void *options, void *values, unsigned count,
+                      void *library_options, void *library_values, unsigned library_count) {
+    struct load_parameters parameters = {library, code};
+    BEGIN;
+    // The last argument is on the stack.
+    if (library_count)
+        return 1;
+    call(678, ENTER, &parameters, 0);
+    *library = calloc(1, sizeof **library);
+    (*library)->image = choose(code, &(*library)->size);
+    call(678, EXIT, &parameters, 0);
+    return 0;
+}
+int cuLibraryLoadFromFile(struct library **library, const char *path, void *options, void *values, unsigned count,
+                          void *library_options, void *library_values, unsigned library_count) {
+    struct load_parameters parameters = {library, path};
+    size_t size;
+    BEGIN;
+    if (library_count)
+        return 1;
+    call(679, ENTER, &parameters, 0);
+    *library = calloc(1, sizeof **library);
+    (*library)->image = choose(read_file(path, &size), &(*library)->size);
+    call(679, EXIT, &parameters, 0);
+    return 0;
+}
+int cuLibraryGetModule(struct module **found, struct library *library) {
+    BEGIN;
+    for (*found = modules; *found; *found = (*found)->next)
+        if ((*found)->library == library && (*found)->context == current)
+            return 0;
+    *found = load(library->image, library->size, library);
+    return 0;
+}
+int cuLibraryUnload(struct library *library) {
+    call(680, ENTER, &library, 0);
+    for (struct module *module = modules, *next; module; module = next) {
+        next = module->next;
+        if (module->library == library)
+            unload(module);
+    }
+    free(library);
+    call(680, EXIT, &library, 0);
+    return 0;
+}
+static void destroy(struct context *context) {
+    resource(CONTEXT_DESTROY_STARTING, context, NULL);
+    for (struct module *module = modules, *next; module; module = next) {
+        next = module->next;
+        if (module->context == context)
+            unload(module);
+    }
+    for (struct allocation **link = &allocations, *found; (found = *link);)
+        if (found->context == context) {
+            *link = found->next;
+            free((void *)found->start);
+            free(found);
+        } else
+            link = &found->next;
+}
+int cuCtxDestroy_v2(struct context *context) {
+    call(322, ENTER, &context, 0);
+    destroy(context);
+    call(322, EXIT, &context, 0);
+    return 0;
+}
+int cuDevicePrimaryCtxReset_v2(int device) {
+    call(545, ENTER, &device, 0);
+    if (primaries[device])
+        destroy(primaries[device]);
+    primaries[device] = NULL;
+    call(545, EXIT, &device, 0);
+    return 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    BEGIN;
+    call(544, ENTER, &device, 0);
+    if (--primaries[device]->users == 0) {
+        destroy(primaries[device]);
+        primaries[device] = NULL;
+    }
+    call(544, EXIT, &device, 0);
+    return 0;
+}
+int cuStreamBeginCapture_v2(uintptr_t stream, int mode) {
+    call(539, ENTER, &stream, 0);
+    call(539, EXIT, &stream, 0);
+    return 0;
+}
+int cuStreamEndCapture(uintptr_t stream, void **graph) {
+    call(497, ENTER, &stream, 0);
+    call(497, EXIT, &stream, 0);
+    return 0;
+}
+
+// A launch of a kernel of a library, whose module is loaded if necessary.
+int cuLaunchKernel(struct library *library) {
+    struct module *module;
+    call(307, ENTER, NULL, 0);
+    int error = cuLibraryGetModule(&module, library);
+    call(307, EXIT, NULL, error);
+    return error;
+}
+
+// For each name, the newest version of the function. Linked with -Bsymbolic, so that these are the driver's own.
+int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status) {
+#define FUNCTION(name, version) {#name, name##version}
+    static const struct {
+        const char *name;
+        void *function;
+    } all[] = {
+        FUNCTION(cuInit, ), FUNCTION(cuGetProcAddress, _v2), FUNCTION(cuCtxCreate, ), FUNCTION(cuCtxDestroy, _v2),
+        FUNCTION(cuCtxSetCurrent, ), FUNCTION(cuDevicePrimaryCtxRetain, ), FUNCTION(cuDevicePrimaryCtxRelease, _v2),
+        FUNCTION(cuDevicePrimaryCtxReset, _v2), FUNCTION(cuModuleLoad, ), FUNCTION(cuModuleLoadData, ),
+        FUNCTION(cuModuleLoadDataEx, ), FUNCTION(cuModuleLoadFatBinary, ), FUNCTION(cuModuleUnload, ),
+        FUNCTION(cuLibraryLoadData, ), FUNCTION(cuLibraryLoadFromFile, ), FUNCTION(cuLibraryGetModule, ),
+        FUNCTION(cuLibraryUnload, ), FUNCTION(cuLaunchKernel, ), FUNCTION(cuStreamBeginCapture, _v2),
+        FUNCTION(cuStreamEndCapture, ),
+    };
+    *function = NULL;
+    for (size_t n = 0; n < sizeof all / sizeof *all; n++)
+        if (!strcmp(all[n].name, symbol))
+            *function = all[n].function;
+    if (status)
+        *status = *function ? 0 : 1;
+    return *function ? 0 : 500;
+}
+
+// Reports an image, without reading it.
+void fake_load(const char *path) {
+    size_t size;
+    char *image = read_file(path, &size);
+    struct module_data data = {++last_id, size, image};
+    resource(MODULE_LOADED, current, &data);
+}
+
+// What a kernel does: adds to counter `n` of a function in warps on all multiprocessors in turn. All are full, except for
+// the last one. See tools/device-rt/counting.h.
+void fake_count(struct module *module, const char *function, int n, uint64_t count) {
+    struct {
+        uint64_t offset;
+        uint32_t stride, full, mask, kind;
+    } *copies;
+    char counters[256], uniform[256];
+    uint64_t address, uniform_address;
+    size_t size, copies_size;
+    snprintf(counters, sizeof counters, "__profc_%s", function);
+    snprintf(uniform, sizeof uniform, "__llvm_prf_unifcnt_%s", function);
+    if (cuModuleGetGlobal_v2(&address, &size, module, counters) || size <= 8 * n ||
+        cuModuleGetGlobal_v2(&uniform_address, &size, module, uniform) ||
+        cuModuleGetGlobal_v2((uint64_t *)&copies, &copies_size, module, "__devprof_counter_copies") ||
+        copies_size != sizeof *copies)
+        abort();
+    for (uint32_t warp = 0; count > 0; warp++) {
+        uint64_t lanes = count < 32 ? count : 32, unit = warp % units();
+        uint64_t to = address + 8 * n + copies->offset + (unit & copies->mask) * copies->stride;
+        if (!is_memory(to + (lanes == 32 ? copies->full : 0), 8))
+            abort();
+        *(uint64_t *)(to + (lanes == 32 ? copies->full : 0)) += lanes;
+        if (lanes == 32 && copies->full == 0)
+            ((uint64_t *)uniform_address)[n] += lanes;
+        count -= lanes;
+    }
+}

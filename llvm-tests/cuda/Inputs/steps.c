@@ -1,0 +1,176 @@
+// Runs steps on the driver of fake-driver.c. Each argument is a step:
+//   context:DEVICE   create a context and make it the current one
+//   primary:DEVICE   make the device's primary context the current one
+//   release:DEVICE   release it                reset:DEVICE  as cudaDeviceReset does
+//   module:FILE      load a module           library:FILE  load a library
+//   data:FILE, options:FILE, fat:FILE        load a module from memory: cuModuleLoadData, …Ex, cuModuleLoadFatBinary
+//   wrapper:FILE     the same, from the wrapper of a fat binary
+//   code:FILE        load a library from memory            codes:FILE  from the wrapper of a fat binary
+//   damaged:FILE     load an image that the driver does not read
+//   use              load the last library's module
+//   launch           launch a kernel of the last library, which loads its module
+//   allocated        print the number of bytes that are allocated on the devices
+//   count:F:N:COUNT  the last module that was loaded or used counts
+//   unload           unload the last module  unlibrary     unload the last library
+//   destroy          destroy the current context
+//   capture          begin and end a stream capture
+//   collect, zero    devprof_collect and devprof_reset, and print the results
+//   fork             go on in a child, and wait for it in the parent
+//   kill             end the process with SIGKILL           sleep:MS
+//
+// Linked with the driver; compiled with -DLOOKUP, it gets the driver's functions as the CUDA runtime does.
+#define _GNU_SOURCE
+#include "../../../src/devprof.h"
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Name, version suffix, types of the arguments.
+#define FUNCTIONS(f)                                                                           \
+    f(cuInit, , (unsigned)) f(cuCtxCreate, , (void **, int)) f(cuCtxSetCurrent, , (void *))    \
+    f(cuModuleLoad, , (void **, const char *)) f(cuModuleUnload, , (void *))                   \
+    f(cuModuleLoadData, , (void **, const void *))                                             \
+    f(cuModuleLoadDataEx, , (void **, const void *, unsigned, void *, void *))                 \
+    f(cuModuleLoadFatBinary, , (void **, const void *))                                        \
+    f(cuLibraryLoadFromFile, , (void **, const char *, void *, void *, unsigned, void *, void *, unsigned)) \
+    f(cuLibraryLoadData, , (void **, const void *, void *, void *, unsigned, void *, void *, unsigned))     \
+    f(cuLibraryGetModule, , (void **, void *)) f(cuLibraryUnload, , (void *))                  \
+    f(cuLaunchKernel, , (void *))                                                              \
+    f(cuCtxDestroy, _v2, (void *)) f(cuDevicePrimaryCtxReset, _v2, (int))                      \
+    f(cuDevicePrimaryCtxRetain, , (void **, int)) f(cuDevicePrimaryCtxRelease, _v2, (int))     \
+    f(cuStreamBeginCapture, _v2, (void *, int)) f(cuStreamEndCapture, , (void *, void **))
+
+#ifdef LOOKUP
+#define POINTER(name, version, arguments) static int(*name) arguments;
+FUNCTIONS(POINTER)
+static void (*fake_load)(const char *), (*fake_allocated)(void), (*fake_count)(void *, const char *, int, uint64_t);
+
+static void look_up(void) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *other = 0;
+    int (*get)(const char *, void *, int, uint64_t, void *) = dlsym(driver, "cuGetProcAddress_v2");
+    // The runtime gets this function from itself, too, and looks other names up than the program uses.
+    if (!get || get("", &other, 0, 0, 0) == 0 || get("cuGetProcAddress", &get, 13000, 0, 0))
+        abort();
+    if (get("cuNothing", &other, 13000, 0, 0) != 500)
+        abort();
+#define GET(name, version, arguments)    \
+    if (get(#name, &name, 13000, 0, 0)) \
+        abort();
+    FUNCTIONS(GET)
+    fake_load = dlsym(driver, "fake_load");
+    fake_allocated = dlsym(driver, "fake_allocated");
+    fake_count = dlsym(driver, "fake_count");
+    // The same function is the same address, however it is found.
+    if (dlsym(driver, "cuModuleUnload") != (void *)cuModuleUnload)
+        abort();
+}
+#else
+#define DECLARE(name, version, arguments) int name##version arguments;
+FUNCTIONS(DECLARE)
+void fake_load(const char *), fake_allocated(void), fake_count(void *, const char *, int, uint64_t);
+#define cuCtxDestroy cuCtxDestroy_v2
+#define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
+#define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
+#define cuStreamBeginCapture cuStreamBeginCapture_v2
+static void look_up(void) {}
+#endif
+
+// Never freed: the driver keeps no copy.
+static void *read_file(const char *path) {
+    char *bytes = calloc(1, 1 << 20);
+    FILE *file = fopen(path, "rb");
+    if (!file || !fread(bytes, 1, (1 << 20) - 1, file))
+        abort();
+    fclose(file);
+    return bytes;
+}
+
+static void *wrap(void *fat) {
+    struct {
+        uint32_t magic, version;
+        void *data, *files;
+    } *wrapper = malloc(sizeof *wrapper);
+    wrapper->magic = 0x466243b1;
+    wrapper->version = 1;
+    wrapper->data = fat;
+    wrapper->files = 0;
+    return wrapper;
+}
+
+int main(int count, char **steps) {
+    void *context = 0, *module = 0, *library = 0, *graph = 0;
+    look_up();
+    cuInit(0);
+    for (int n = 1; n < count; n++) {
+        char *step = strtok(steps[n], ":"), *argument = strtok(NULL, ":");
+        int error = 0;
+        if (!strcmp(step, "context"))
+            error = cuCtxCreate(&context, atoi(argument)) || cuCtxSetCurrent(context);
+        else if (!strcmp(step, "primary"))
+            error = cuDevicePrimaryCtxRetain(&context, atoi(argument)) || cuCtxSetCurrent(context);
+        else if (!strcmp(step, "release"))
+            error = cuDevicePrimaryCtxRelease(atoi(argument));
+        else if (!strcmp(step, "module"))
+            error = cuModuleLoad(&module, argument);
+        else if (!strcmp(step, "data"))
+            error = cuModuleLoadData(&module, read_file(argument));
+        else if (!strcmp(step, "options"))
+            error = cuModuleLoadDataEx(&module, read_file(argument), 0, 0, 0);
+        else if (!strcmp(step, "fat"))
+            error = cuModuleLoadFatBinary(&module, read_file(argument));
+        else if (!strcmp(step, "wrapper"))
+            error = cuModuleLoadFatBinary(&module, wrap(read_file(argument)));
+        else if (!strcmp(step, "damaged"))
+            fake_load(argument);
+        else if (!strcmp(step, "library"))
+            error = cuLibraryLoadFromFile(&library, argument, 0, 0, 0, 0, 0, 0);
+        else if (!strcmp(step, "code"))
+            error = cuLibraryLoadData(&library, read_file(argument), 0, 0, 0, 0, 0, 0);
+        else if (!strcmp(step, "codes"))
+            error = cuLibraryLoadData(&library, wrap(read_file(argument)), 0, 0, 0, 0, 0, 0);
+        else if (!strcmp(step, "use"))
+            error = cuLibraryGetModule(&module, library);
+        else if (!strcmp(step, "launch"))
+            error = cuLaunchKernel(library) || cuLibraryGetModule(&module, library);
+        else if (!strcmp(step, "allocated"))
+            fake_allocated();
+        else if (!strcmp(step, "count")) {
+            int counter = atoi(strtok(NULL, ":"));
+            fake_count(module, argument, counter, strtoull(strtok(NULL, ":"), NULL, 10));
+        } else if (!strcmp(step, "unload"))
+            error = cuModuleUnload(module);
+        else if (!strcmp(step, "unlibrary"))
+            error = cuLibraryUnload(library);
+        else if (!strcmp(step, "destroy"))
+            error = cuCtxDestroy(context);
+        else if (!strcmp(step, "reset"))
+            error = cuDevicePrimaryCtxReset(atoi(argument));
+        else if (!strcmp(step, "capture"))
+            error = cuStreamBeginCapture(0, 0) || cuStreamEndCapture(0, &graph);
+        else if (!strcmp(step, "collect"))
+            printf("collect: %d\n", devprof_collect());
+        else if (!strcmp(step, "zero"))
+            printf("zero: %d\n", devprof_reset());
+        else if (!strcmp(step, "fork")) {
+            if (fork()) {
+                int status;
+                wait(&status);
+                printf("child: %d\n", WEXITSTATUS(status));
+            }
+        } else if (!strcmp(step, "kill"))
+            kill(getpid(), SIGKILL);
+        else if (!strcmp(step, "sleep"))
+            usleep(1000 * atoi(argument));
+        else
+            error = 1;
+        if (error) {
+            printf("%s failed\n", step);
+            return 1;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+# symbols.py CUDA FILE…: prints what the symbol table of each CUDA image in the files has: kernels, counters with their
+# number, sizes of records, and how many coverage records, coverage mappings and names there are. Uses NVIDIA's cuobjdump
+# (in the CUDA installation) and llvm-readelf. The functions that count are printed, too: none should be left.
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def images(cuda, path):
+    with open(path, "rb") as file:
+        head = file.read(20)
+    # A cubin: an ELF file for machine 190.
+    if head[:4] == b"\x7fELF" and head[18:20] == b"\xbe\x00":
+        yield "cubin", subprocess.check_output(["llvm-readelf", "-sW", path], text=True)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        command = [os.path.join(cuda, "bin", "cuobjdump"), "-xelf", "all", os.path.abspath(path)]
+        subprocess.run(command, cwd=directory, check=True, stdout=subprocess.DEVNULL)
+        for name in sorted(os.listdir(directory)):
+            arch = name.split(".")[-2]
+            yield arch, subprocess.check_output(["llvm-readelf", "-sW", os.path.join(directory, name)], text=True)
+
+
+def contents(table):
+    counts = {"mapping": 0, "coverage records": 0, "names": 0}
+    for line in table.splitlines():
+        fields = line.split()
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
+            continue
+        size, kind, name = int(fields[2], 0), fields[3], fields[-1]
+        # STO_CUDA_ENTRY, in the symbol's st_other.
+        if kind == "FUNC" and "0x10>" in line:
+            yield f"kernel {name}"
+        elif kind == "FUNC" and ("__llvm_profile_instrument" in name or "devprof" in name):
+            yield f"function {name}"
+        elif name.startswith("__profc_"):
+            yield f"counters {name[8:]} {size // 8}"
+        elif name.startswith("__profd_"):
+            yield f"record {name[8:]} {size}"
+        elif name.startswith("__llvm_coverage_mapping"):
+            counts["mapping"] += 1
+        elif name.startswith("__covrec_"):
+            counts["coverage records"] += 1
+        elif name.startswith("__llvm_prf_nm"):
+            counts["names"] += 1
+    yield from (f"{number} {what}" for what, number in counts.items())
+
+
+for path in sys.argv[2:]:
+    for arch, table in images(sys.argv[1], path):
+        print(arch)
+        for line in sorted(contents(table)):
+            print(" ", line)

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Prints src/cuda-abi/functions.rs: the functions of CUDA's APIs that submit work or have a stream, from NVIDIA's headers.
+
+usage: functions.py INCLUDE    INCLUDE: the folder with cupti.h, for example $(tools/cuda-env path)/include
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+include = Path(sys.argv[1])
+
+# API, prefix of the numbers, headers of the numbers and of the arguments, type of a stream
+APIS = [
+    ("RUNTIME", "CUPTI_RUNTIME_TRACE_CBID_", "cupti_runtime_cbid.h", "generated_cuda_runtime_api_meta.h", "cudaStream_t"),
+    ("DRIVER", "CUPTI_DRIVER_TRACE_CBID_", "cupti_driver_cbid.h", "generated_cuda_meta.h", "CUstream"),
+]
+# A host function is no work of the device.
+SUBMITS = re.compile(r"(__)?cu(da)?(Launch(?!HostFunc)|GraphLaunch|Memcpy|Memset)")
+KERNEL = re.compile(r"(__)?cu(da)?Launch(Kernel|CooperativeKernel|Grid)?(ExC?|Async)?(_|$)")
+# The argument that points to the launch's configuration, which has the stream.
+CONFIG = re.compile(r"const (cudaLaunchConfig_t|CUlaunchConfig) \*config;")
+HEADER = """\
+//! The functions of CUDA's APIs that submit work or have a stream: their numbers in CUPTI's callbacks, and where their
+//! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.0; the test
+//! `llvm-tests/cuda/functions.test` makes it again. A number has the same meaning in all versions of CUDA.
+
+use crate::cupti::{Function, StreamArgument::*, Work::*};
+"""
+
+
+def functions(api, prefix, numbers, arguments, stream):
+    """Rows of (number, name, work, where the stream is), the latter as an expression in C or None."""
+    text = (include / arguments).read_text()
+    structs = {name: body for body, name in re.findall(r"typedef struct \w+ \{([^}]*)\} (\w+)_params;", text)}
+    for name, number in re.findall(rf"{prefix}(\w+)\s*=\s*(\d+),", (include / numbers).read_text()):
+        body = structs.get(name, "")
+        work = "Nothing" if not SUBMITS.match(name) else "Kernel" if KERNEL.match(name) else "Any"
+        field = re.search(rf"^\s*{stream} (stream|hStream);", body, re.M)
+        config = CONFIG.search(body)
+        if field:
+            where = f'"At(%zu)", offsetof({name}_params, {field[1]})'
+        elif config:
+            where = f'"InConfig(%zu)", offsetof({config[1]}, {"stream" if api == "RUNTIME" else "hStream"})'
+        elif name.startswith("__cudaLaunchKernel"):
+            # Its arguments are those of cudaLaunchKernel (crt/device_functions.h). The headers have no struct for them.
+            where = '"At(%zu)", offsetof(cudaLaunchKernel_v7000_params, stream)'
+        elif work == "Any" and not re.search("Async|MultiDevice", name):
+            where = '"Default"'
+        else:
+            where = '"Unknown"'
+        if work != "Nothing" or where != '"Unknown"':
+            yield int(number), name, work, where
+
+
+program = ["#include <cupti.h>", "#include <cuda_runtime_api.h>", "#include <stddef.h>", "#include <stdio.h>"]
+program += ["int main(void) {"]
+for api in APIS:
+    kind = "runtime" if api[0] == "RUNTIME" else "driver"
+    program.append(f'puts("\\n/// Functions of the {kind} API, in ascending order of their numbers.");')
+    program.append(f'puts("#[rustfmt::skip]\\npub static {api[0]}: &[Function] = &[");')
+    for number, name, work, where in sorted(functions(*api)):
+        program.append(f'printf("    Function {{ number: {number}, work: {work}, stream: ");')
+        program.append(f"printf({where});")
+        per_thread = "true" if re.search("_pt[ds]s?z?(_|$)", name) else "false"
+        program.append(f'puts(", is_per_thread: {per_thread} }}, // {name}");')
+    program.append('puts("];");')
+program.append("return 0; }")
+
+with tempfile.TemporaryDirectory() as folder:
+    source, binary = Path(folder, "functions.c"), Path(folder, "functions")
+    source.write_text("\n".join(program))
+    subprocess.run([shutil.which("clang") or "gcc", "-w", f"-I{include}", source, "-o", binary], check=True)
+    print(HEADER, end="", flush=True)
+    subprocess.run([binary], check=True)

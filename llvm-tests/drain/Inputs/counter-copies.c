@@ -1,0 +1,204 @@
+// counter-copies CODE_OBJECT STEP…: executes the steps in the given order on all GPUs.
+//
+//     load=N          loads the code object N more times
+//     run=N           runs the kernel `branch` of each loaded one with N workgroups of 80 work-items
+//     unload          unloads all
+//     cycle=N         N times: load=1, run=3, unload
+//     copies          prints how many copies the counters of each have, and how many of them are not zero
+//     set=N           writes N to each of the 32-bit words after the first one of the variable
+//     collect, reset  calls devprof's function and prints its result
+//     memory          prints the number of allocations from memory pools (on the simulator)
+//     down            hsa_shut_down
+#include "hsa.h"
+#include <dlfcn.h>
+
+int __llvm_profile_hip_collect_device_data(void) __attribute__((weak));
+int devprof_reset_counters(void) __attribute__((weak));
+
+enum { MOST = 1024, GPUS = 8, ITEMS = 80 };
+
+static struct {
+    hsa_agent_t gpu;
+    hsa_queue_t *queue;
+    hsa_executable_t loaded[MOST];
+} gpus[GPUS];
+static int gpu_count, loaded;
+static void *code_object, *arguments;
+static size_t size;
+static hsa_signal_t done;
+
+struct copies {
+    uint64_t offset;
+    uint32_t stride, full, mask, unit;
+};
+
+static hsa_status_t add_gpu(hsa_agent_t agent, void *data) {
+    (void)data;
+    hsa_device_type_t type;
+    CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
+    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS)
+        gpus[gpu_count++].gpu = agent;
+    return HSA_STATUS_SUCCESS;
+}
+
+static void begin(const char *file) {
+    start();
+    CHECK(hsa_iterate_agents(add_gpu, NULL));
+    code_object = read_file(file, &size);
+    CHECK(hsa_signal_create(0, 0, NULL, &done));
+    arguments = host_memory(4096);
+    *(void **)arguments = (char *)arguments + 64;
+    for (int g = 0; g < gpu_count; g++) {
+        hsa_agent_t all[GPUS];
+        for (int n = 0; n < gpu_count; n++)
+            all[n] = gpus[n].gpu;
+        CHECK(hsa_amd_agents_allow_access(gpu_count, all, NULL, arguments));
+        CHECK(hsa_queue_create(gpus[g].gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX, &gpus[g].queue));
+    }
+}
+
+static uint64_t value_of(int g, int n, const char *name, hsa_executable_symbol_info_t attribute) {
+    gpu = gpus[g].gpu;
+    return symbol_u64(gpus[g].loaded[n], name, attribute);
+}
+
+// As HIP does: acquires and releases only to agent scope.
+static void run(int g, int n, int groups) {
+    hsa_kernel_dispatch_packet_t packet = {0};
+    packet.setup = 1;
+    packet.workgroup_size_x = ITEMS;
+    packet.workgroup_size_y = packet.workgroup_size_z = packet.grid_size_y = packet.grid_size_z = 1;
+    packet.grid_size_x = groups * ITEMS;
+    packet.private_segment_size = value_of(g, n, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_PRIVATE_SEGMENT_SIZE);
+    packet.kernel_object = value_of(g, n, "branch.kd", HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT);
+    packet.kernarg_address = arguments;
+    packet.completion_signal = done;
+    hsa_signal_store_relaxed(done, 1);
+    hsa_queue_t *queue = gpus[g].queue;
+    uint64_t index = hsa_queue_add_write_index_scacq_screl(queue, 1);
+    char *slot = (char *)queue->base_address + 64 * (index % queue->size);
+    memcpy(slot + 4, (char *)&packet + 4, 60);
+    uint32_t header = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE |
+                      HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE |
+                      HSA_FENCE_SCOPE_AGENT << HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE;
+    __atomic_store_n((uint32_t *)slot, header | packet.setup << 16, __ATOMIC_RELEASE);
+    hsa_signal_store_screlease(queue->doorbell_signal, index);
+    while (hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED) >= 1)
+        ;
+}
+
+static void run_all(int groups) {
+    for (int g = 0; g < gpu_count; g++)
+        for (int n = 0; n < loaded; n++)
+            run(g, n, groups);
+}
+
+static void load_more(int count) {
+    for (; count > 0; count--, loaded++) {
+        if (loaded == MOST)
+            exit(2);
+        for (int g = 0; g < gpu_count; g++) {
+            gpu = gpus[g].gpu;
+            gpus[g].loaded[loaded] = load(code_object, size);
+        }
+    }
+}
+
+static void unload(void) {
+    for (; loaded > 0; loaded--)
+        for (int g = 0; g < gpu_count; g++)
+            CHECK(hsa_executable_destroy(gpus[g].loaded[loaded - 1]));
+}
+
+// Copies from the device.
+static void *read_device(uint64_t from, size_t bytes) {
+    void *to;
+    CHECK(hsa_amd_memory_pool_allocate(pool_of(cpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED), bytes, 0, &to));
+    CHECK(hsa_memory_copy(to, (void *)from, bytes));
+    return to;
+}
+
+static uint64_t variable(int g, int n) {
+    return value_of(g, n, "__devprof_counter_copies", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
+}
+
+static void print_copies(void) {
+    for (int g = 0; g < gpu_count; g++)
+        for (int n = 0; n < loaded; n++) {
+            struct copies *copies = read_device(variable(g, n), sizeof *copies);
+            if (copies->full == 0) {
+                puts("copies: 0");
+            } else {
+                // The counters of `branch` are in the counters' section: its copies are at the same offset.
+                uint64_t counter = value_of(g, n, "__profc_branch", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
+                uint32_t count = copies->mask + 1, used = 0;
+                for (uint32_t m = 0; m < count; m++) {
+                    uint64_t *partial = read_device(counter + copies->offset + (uint64_t)m * copies->stride, 8);
+                    uint64_t *full =
+                        read_device(counter + copies->offset + (uint64_t)m * copies->stride + copies->full, 8);
+                    used += *partial || *full;
+                    CHECK(hsa_amd_memory_pool_free(partial));
+                    CHECK(hsa_amd_memory_pool_free(full));
+                }
+                printf("copies: %u of %u bytes, %u used, units %u\n", count, copies->stride, used, copies->unit);
+            }
+            CHECK(hsa_amd_memory_pool_free(copies));
+        }
+}
+
+static void set(uint32_t value) {
+    uint32_t *words = host_memory(4096);
+    for (int n = 0; n < 6; n++)
+        words[n] = n == 0 ? 0 : value;
+    for (int g = 0; g < gpu_count; g++)
+        for (int n = 0; n < loaded; n++)
+            CHECK(hsa_memory_copy((void *)variable(g, n), words, 24));
+}
+
+// A function of devprof: the linked one, or that of a preloaded library.
+static int call(int (*function)(void), const char *name) {
+    if (!function)
+        *(void **)&function = dlsym(RTLD_DEFAULT, name);
+    return function();
+}
+
+static void step(char *what) {
+    char *value = strchr(what, '=');
+    if (value)
+        *value++ = 0;
+    int number = value ? atoi(value) : 0;
+    if (!strcmp(what, "load"))
+        load_more(number);
+    else if (!strcmp(what, "run"))
+        run_all(number);
+    else if (!strcmp(what, "unload"))
+        unload();
+    else if (!strcmp(what, "cycle")) {
+        for (; number > 0; number--) {
+            load_more(1);
+            run_all(3);
+            unload();
+        }
+    } else if (!strcmp(what, "copies"))
+        print_copies();
+    else if (!strcmp(what, "set"))
+        set(number);
+    else if (!strcmp(what, "collect"))
+        printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
+    else if (!strcmp(what, "reset"))
+        printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
+    else if (!strcmp(what, "memory")) {
+        uint64_t (*live)(uint32_t);
+        *(void **)&live = dlsym(RTLD_DEFAULT, "hsa_sim_live");
+        printf("memory: %lu\n", live(1));
+    } else if (!strcmp(what, "down"))
+        CHECK(hsa_shut_down());
+    else
+        exit(2);
+}
+
+int main(int argc, char **argv) {
+    begin(argv[1]);
+    for (int n = 2; n < argc; n++)
+        step(argv[n]);
+}

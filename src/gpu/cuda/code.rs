@@ -1,0 +1,482 @@
+//! Code that a program passes to the driver: a cubin, PTX, or a fat binary with several of them, for different
+//! architectures. Finds the cubins that may count, and which of them the driver uses on a device.
+//!
+//! The layout of fat binaries is not documented by NVIDIA; `tools/code-objects/src/cuda/fatbin.rs` has it in full. Clang's
+//! fat binaries are not compressed, so compressed code is not unpacked, only reported.
+
+use super::image;
+use byteorder::{ByteOrder, LittleEndian};
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
+const WRAPPER: u32 = 0x4662_43b1;
+/// A fat binary: magic number, version, size of this header (2 bytes each), size of what follows.
+const FAT_BINARY: u32 = 0xba55_ed50;
+/// Sizes of headers, bytes.
+const FAT_HEADER: usize = 16;
+const ENTRY_HEADER: usize = 64;
+const ELF_HEADER: usize = 64;
+const SECTION_HEADER: usize = 64;
+const PROGRAM_HEADER: usize = 56;
+/// `\x7fELF`
+const ELF: u32 = 0x464c_457f;
+/// `SHT_NOBITS`
+const NO_BITS: u32 = 8;
+
+/// Kinds of entries.
+const PTX: u16 = 1;
+const CUBIN: u16 = 2;
+/// Bits of an entry's flags: LZ4, zstd.
+const COMPRESSED: u64 = 0x2000 | 0x8000;
+const ARCHITECTURE_SPECIFIC: u64 = 0x10_0000;
+const FAMILY_SPECIFIC: u64 = 0x20_0000;
+
+/// Why code cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    #[error("a fat binary of {size} bytes has no complete entry at offset {at:#x}")]
+    Entry { at: usize, size: usize },
+    #[error("neither a cubin nor PTX nor a fat binary, or truncated")]
+    Unknown,
+    #[error("cannot read {0}: {1}")]
+    File(String, std::io::ErrorKind),
+}
+
+/// What is known about an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// An instrumented cubin.
+    Counting(Arc<[u8]>),
+    /// PTX that mentions instrumentation.
+    CountingPtx,
+    /// It does not mention instrumentation.
+    Plain,
+    Compressed,
+}
+
+/// On which devices code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Specific {
+    No,
+    /// Devices of the same major version that are not older.
+    Family,
+    /// Only this architecture.
+    Architecture,
+}
+
+/// An image for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    is_ptx: bool,
+    /// For example 90 for `sm_90`. `None`: the code is a single image, which the driver has accepted.
+    arch: Option<u32>,
+    specific: Specific,
+    content: Content,
+}
+
+/// Code that the driver has loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    entries: Vec<Entry>,
+}
+
+/// What the driver uses on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// One of these instrumented cubins, the first one most likely.
+    Counting(Vec<Arc<[u8]>>),
+    /// Nothing that is instrumented.
+    Plain,
+    /// It may be instrumented, but it is compressed.
+    Compressed,
+    /// It is instrumented, but the driver compiles it.
+    Ptx,
+}
+
+impl Code {
+    /// Reads the content of a file.
+    pub fn read(bytes: &[u8]) -> Result<Code, Damage> {
+        match word(bytes, 0) {
+            Some(FAT_BINARY) => {
+                let size = fat_size(bytes).filter(|&size| size <= bytes.len());
+                fat_binary(&bytes[..size.ok_or(Damage::Unknown)?])
+            }
+            Some(ELF) => Ok(Code::single(false, cubin(bytes))),
+            // Each module of PTX begins with this directive, after comments.
+            _ if contains(bytes, b".version") => Ok(Code::single(true, ptx(bytes))),
+            _ => Err(Damage::Unknown),
+        }
+    }
+
+    /// Reads code in memory.
+    ///
+    /// # Safety
+    /// The driver has loaded this code from this address, so it is one of the driver's formats.
+    pub unsafe fn read_memory(code: *const c_void) -> Result<Code, Damage> {
+        /// # Safety
+        /// So many bytes can be read.
+        unsafe fn view<'a>(start: *const c_void, size: usize) -> &'a [u8] {
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts(start.cast::<u8>(), size) }
+        }
+        if code.is_null() {
+            return Err(Damage::Unknown);
+        }
+        // SAFETY: the caller's promise. Each header has the size that its magic number implies, and says how long the rest is.
+        unsafe {
+            let mut start = code;
+            // PTX may be shorter than a word: compared byte by byte.
+            if begins_with(start, WRAPPER) {
+                start = code.byte_add(8).cast::<*const c_void>().read_unaligned();
+                if start.is_null() {
+                    return Err(Damage::Unknown);
+                }
+            }
+            if begins_with(start, FAT_BINARY) {
+                let size = fat_size(view(start, FAT_HEADER)).ok_or(Damage::Unknown)?;
+                return fat_binary(view(start, size));
+            }
+            if begins_with(start, ELF) {
+                let header = view(start, ELF_HEADER);
+                let table = section_table(header).ok_or(Damage::Unknown)?;
+                let sections = view(start.byte_add(table.start), table.len());
+                let size = elf_size(header, table.end, sections).ok_or(Damage::Unknown)?;
+                return Ok(Code::single(false, cubin(view(start, size))));
+            }
+            let text = CStr::from_ptr(start.cast::<c_char>()).to_bytes();
+            Code::read(text)
+        }
+    }
+
+    fn single(is_ptx: bool, content: Content) -> Code {
+        let entry = Entry {
+            is_ptx,
+            arch: None,
+            specific: Specific::No,
+            content,
+        };
+        Code {
+            entries: vec![entry],
+        }
+    }
+
+    /// Whether the code may be instrumented.
+    pub fn may_count(&self) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.content != Content::Plain)
+    }
+
+    /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
+    ///
+    /// As the CUDA C++ Programming Guide says (binary and PTX compatibility): the cubin for this architecture, else the
+    /// one for the highest that is lower and has the same major version, else PTX for the highest that is not above.
+    pub fn chosen(&self, arch: u32) -> Chosen {
+        let mut fitting: Vec<(u32, &Entry)> = self
+            .entries
+            .iter()
+            .filter_map(|entry| {
+                let of_code = entry.arch.unwrap_or(arch);
+                let is_same_major = of_code / 10 == arch / 10;
+                let fits = match entry.specific {
+                    Specific::Architecture => of_code == arch,
+                    Specific::Family => is_same_major && of_code <= arch,
+                    Specific::No => (is_same_major || entry.is_ptx) && of_code <= arch,
+                };
+                fits.then_some((of_code, entry))
+            })
+            .collect();
+        if fitting.iter().any(|(_, entry)| !entry.is_ptx) {
+            fitting.retain(|(_, entry)| !entry.is_ptx);
+        }
+        let rank = |&(of_code, entry): &(u32, &Entry)| (of_code, entry.specific);
+        fitting.sort_by_key(|fitting| std::cmp::Reverse(rank(fitting)));
+        match fitting.first().map(|(_, entry)| &entry.content) {
+            None | Some(Content::Plain) => Chosen::Plain,
+            Some(Content::Compressed) => Chosen::Compressed,
+            Some(Content::CountingPtx) => Chosen::Ptx,
+            Some(Content::Counting(_)) => {
+                let cubins = fitting
+                    .into_iter()
+                    .filter_map(|(_, entry)| match &entry.content {
+                        Content::Counting(cubin) => Some(cubin.clone()),
+                        _ => None,
+                    });
+                Chosen::Counting(cubins.collect())
+            }
+        }
+    }
+}
+
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(LittleEndian::read_u32(bytes.get(at..at.checked_add(4)?)?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(LittleEndian::read_u16(bytes.get(at..at.checked_add(2)?)?))
+}
+
+/// A number of 8 bytes that is a size or an offset in memory.
+fn size_at(bytes: &[u8], at: usize) -> Option<usize> {
+    let number = LittleEndian::read_u64(bytes.get(at..at.checked_add(8)?)?);
+    usize::try_from(number)
+        .ok()
+        .filter(|&size| size <= isize::MAX as usize)
+}
+
+/// Whether memory begins with a magic number.
+///
+/// # Safety
+/// The memory is a C string, or at least 4 bytes long.
+unsafe fn begins_with(start: *const c_void, magic: u32) -> bool {
+    let bytes = magic.to_le_bytes();
+    // No magic number contains a 0, so reading stops at the end of a string.
+    // SAFETY: the caller's promise.
+    (0..4).all(|n| unsafe { start.cast::<u8>().add(n).read() } == bytes[n])
+}
+
+/// The size of a fat binary, from its header.
+fn fat_size(header: &[u8]) -> Option<usize> {
+    let own = usize::from(half(header, 6)?);
+    let size = own.checked_add(size_at(header, 8)?)?;
+    (own >= FAT_HEADER && size <= isize::MAX as usize).then_some(size)
+}
+
+/// Reads a fat binary. `bytes`: all of it, with its header.
+fn fat_binary(bytes: &[u8]) -> Result<Code, Damage> {
+    let mut entries = Vec::new();
+    let mut at = usize::from(half(bytes, 6).ok_or(Damage::Unknown)?);
+    while at < bytes.len() {
+        let (entry, next) = entry(bytes, at).ok_or(Damage::Entry {
+            at,
+            size: bytes.len(),
+        })?;
+        entries.extend(entry);
+        at = next;
+    }
+    Ok(Code { entries })
+}
+
+/// The entry at an offset, and the offset of the next one. An entry of an unknown kind is left out.
+fn entry(bytes: &[u8], at: usize) -> Option<(Option<Entry>, usize)> {
+    let header = bytes.get(at..at.checked_add(ENTRY_HEADER)?)?;
+    let own = usize::try_from(word(header, 4)?).ok()?;
+    let start = at.checked_add(own).filter(|_| own >= ENTRY_HEADER)?;
+    let next = start.checked_add(size_at(header, 8)?)?;
+    let content = bytes.get(start..next)?;
+    let flags = LittleEndian::read_u64(&header[40..48]);
+    let is_ptx = match half(header, 0)? {
+        PTX => true,
+        CUBIN => false,
+        _ => return Some((None, next)),
+    };
+    let content = match (flags & COMPRESSED != 0, is_ptx) {
+        (true, _) => Content::Compressed,
+        (false, true) => ptx(content),
+        (false, false) => cubin(content),
+    };
+    let entry = Entry {
+        is_ptx,
+        arch: Some(word(header, 28)?),
+        specific: match flags {
+            _ if flags & ARCHITECTURE_SPECIFIC != 0 => Specific::Architecture,
+            _ if flags & FAMILY_SPECIFIC != 0 => Specific::Family,
+            _ => Specific::No,
+        },
+        content,
+    };
+    Some((Some(entry), next))
+}
+
+fn cubin(bytes: &[u8]) -> Content {
+    match image::mentions_counters(bytes) {
+        true => Content::Counting(bytes.into()),
+        false => Content::Plain,
+    }
+}
+
+fn ptx(text: &[u8]) -> Content {
+    match image::mentions_counters(text) {
+        true => Content::CountingPtx,
+        false => Content::Plain,
+    }
+}
+
+/// The section table, from an ELF header.
+fn section_table(header: &[u8]) -> Option<Range<usize>> {
+    let start = size_at(header, 40)?;
+    let size = usize::from(half(header, 60)?) * SECTION_HEADER;
+    let end = start.checked_add(size)?;
+    (end <= isize::MAX as usize).then_some(start..end)
+}
+
+/// The size of an ELF file: to the end of the section table (`table_end`), the program headers or the last section.
+fn elf_size(header: &[u8], table_end: usize, sections: &[u8]) -> Option<usize> {
+    let segments = usize::from(half(header, 56)?) * PROGRAM_HEADER;
+    let mut end = table_end.max(size_at(header, 32)?.checked_add(segments)?);
+    for section in sections.chunks_exact(SECTION_HEADER) {
+        if word(section, 4)? != NO_BITS {
+            end = end.max(size_at(section, 24)?.checked_add(size_at(section, 32)?)?);
+        }
+    }
+    (end <= isize::MAX as usize).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPECIFIC_90: u64 = ARCHITECTURE_SPECIFIC;
+
+    fn cubin_bytes() -> Vec<u8> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/counted.cubin");
+        std::fs::read(path).unwrap()
+    }
+
+    /// An entry of a fat binary, with its header.
+    fn entry_bytes(kind: u16, arch: u32, flags: u64, content: &[u8]) -> Vec<u8> {
+        let mut bytes = [0; ENTRY_HEADER];
+        LittleEndian::write_u16(&mut bytes[0..], kind);
+        LittleEndian::write_u32(&mut bytes[4..], ENTRY_HEADER as u32);
+        LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
+        LittleEndian::write_u32(&mut bytes[28..], arch);
+        LittleEndian::write_u64(&mut bytes[40..], flags);
+        [&bytes[..], content].concat()
+    }
+
+    fn fat(entries: &[Vec<u8>]) -> Vec<u8> {
+        let content = entries.concat();
+        let mut bytes = vec![0; FAT_HEADER];
+        LittleEndian::write_u32(&mut bytes[0..], FAT_BINARY);
+        LittleEndian::write_u16(&mut bytes[4..], 1);
+        LittleEndian::write_u16(&mut bytes[6..], FAT_HEADER as u16);
+        LittleEndian::write_u64(&mut bytes[8..], content.len() as u64);
+        [bytes, content].concat()
+    }
+
+    /// Content of a cubin that mentions counters, recognizable by its last byte.
+    fn counting(n: u8) -> Vec<u8> {
+        [b"__llvm_prf_nm".as_slice(), &[n]].concat()
+    }
+
+    /// The last bytes of the chosen cubins.
+    fn chosen(code: &Code, arch: u32) -> Vec<u8> {
+        match code.chosen(arch) {
+            Chosen::Counting(cubins) => cubins.iter().map(|cubin| cubin[cubin.len() - 1]).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_driver_uses_the_highest_cubin_of_the_same_major_version() {
+        let code = Code::read(&fat(&[
+            entry_bytes(CUBIN, 80, 0, &counting(1)),
+            entry_bytes(CUBIN, 90, 0, &counting(2)),
+            entry_bytes(CUBIN, 90, SPECIFIC_90, &counting(3)),
+            entry_bytes(CUBIN, 86, 0, b"plain"),
+            entry_bytes(CUBIN, 100, FAMILY_SPECIFIC, &counting(4)),
+            entry_bytes(CUBIN, 120, 0, &counting(5)),
+            entry_bytes(PTX, 75, 0, &counting(6)),
+            entry_bytes(77, 90, 0, &counting(7)),
+        ]))
+        .unwrap();
+        assert!(code.may_count());
+        assert_eq!(chosen(&code, 80), [1]);
+        assert_eq!(code.chosen(86), Chosen::Plain);
+        assert_eq!(chosen(&code, 90), [3, 2]);
+        assert_eq!(chosen(&code, 103), [4]);
+        assert_eq!(code.chosen(110), Chosen::Ptx);
+        assert_eq!(chosen(&code, 121), [5]);
+        assert_eq!(code.chosen(75), Chosen::Ptx);
+        assert_eq!(code.chosen(70), Chosen::Plain);
+    }
+
+    #[test]
+    fn compressed_code_may_count() {
+        for flag in [0x2000, 0x8000] {
+            let code = Code::read(&fat(&[
+                entry_bytes(CUBIN, 80, 0, b"plain"),
+                entry_bytes(CUBIN, 90, flag, b"packed"),
+            ]))
+            .unwrap();
+            assert!(code.may_count());
+            assert_eq!(code.chosen(90), Chosen::Compressed);
+            assert_eq!(code.chosen(80), Chosen::Plain);
+        }
+        let plain = Code::read(&fat(&[entry_bytes(CUBIN, 90, 0, b"plain")])).unwrap();
+        assert!(!plain.may_count());
+    }
+
+    #[test]
+    fn single_images_run_on_every_device() {
+        let cubin = cubin_bytes();
+        let expected = Chosen::Counting(vec![cubin.clone().into()]);
+        assert_eq!(Code::read(&cubin).unwrap().chosen(75), expected);
+        let ptx = b"// PTX\n.version 8.8\n.global .align 1 .b8 __llvm_prf_nm[3] = {1, 2, 3};\n";
+        assert_eq!(Code::read(ptx).unwrap().chosen(75), Chosen::Ptx);
+        assert_eq!(
+            Code::read(b".version 8.8").unwrap().chosen(75),
+            Chosen::Plain
+        );
+        assert_eq!(Code::read(b""), Err(Damage::Unknown));
+        assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
+    }
+
+    #[test]
+    fn code_in_memory_is_as_long_as_its_headers_say() {
+        let mut cubin = cubin_bytes();
+        let size = cubin.len();
+        let plain = Code::read(&cubin);
+        // What follows in memory does not belong to it.
+        cubin.extend([0; 100]);
+        let mut binary = fat(&[entry_bytes(CUBIN, 90, 0, &cubin[..size])]);
+        let fat_code = Code::read(&binary);
+        binary.extend([0xff; 100]);
+        let wrapper = [u64::from(WRAPPER) | 1 << 32, binary.as_ptr() as u64, 0];
+        let text = c".version 8.8 // __llvm_prf_nm";
+        // SAFETY: complete images.
+        unsafe {
+            let read = |code: *const c_void| Code::read_memory(code);
+            // Without their output, which would be long.
+            assert!(read(cubin.as_ptr().cast()) == plain);
+            assert!(read(binary.as_ptr().cast()) == fat_code && fat_code.is_ok());
+            assert!(read(wrapper.as_ptr().cast()) == fat_code);
+            assert_eq!(read(text.as_ptr().cast()).unwrap().chosen(90), Chosen::Ptx);
+            assert_eq!(read(std::ptr::null()), Err(Damage::Unknown));
+            assert_eq!(read(c"".as_ptr().cast()), Err(Damage::Unknown));
+        }
+    }
+
+    /// Whatever is damaged: an error, or entries that are inside the bytes.
+    #[test]
+    fn damaged_fat_binaries_do_no_harm() {
+        let whole = fat(&[
+            entry_bytes(CUBIN, 90, 0, &counting(1)),
+            entry_bytes(PTX, 90, 0, b"text"),
+        ]);
+        for length in 0..whole.len() {
+            assert!(Code::read(&whole[..length]).is_err(), "{length} bytes");
+        }
+        let mut refused = 0;
+        for at in 4..whole.len() {
+            for flipped in [0x01, 0x80, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= flipped;
+                refused += usize::from(Code::read(&bytes).is_err());
+            }
+        }
+        assert!(refused > 0);
+        let mut long = whole.clone();
+        LittleEndian::write_u64(&mut long[FAT_HEADER + 8..], u64::MAX);
+        let expected = Damage::Entry {
+            at: FAT_HEADER,
+            size: whole.len(),
+        };
+        assert_eq!(Code::read(&long), Err(expected));
+    }
+}

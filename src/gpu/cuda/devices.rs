@@ -1,0 +1,47 @@
+//! The descriptions of devices that a trace records.
+
+use super::driver::{self, Devices, OwnCalls, check};
+use crate::gpu::runtime::Error;
+use cuda_abi::driver::*;
+use std::ffi::{CStr, c_char, c_int};
+
+pub struct Description {
+    /// The architecture, for example `sm_90`.
+    pub target: String,
+    pub product: String,
+    /// Streaming multiprocessors.
+    pub compute_units: u32,
+}
+
+/// The description of the device with this number in this process. `None`: the driver is not loaded.
+pub fn describe(number: u32) -> Option<Result<Description, Error>> {
+    Some(driver::devices()?.and_then(|driver| describe_with(&driver, number)))
+}
+
+fn describe_with(driver: &Devices, number: u32) -> Result<Description, Error> {
+    let _own = OwnCalls::begin();
+    let mut device = 0;
+    let mut name: [c_char; 256] = [0; 256];
+    // SAFETY: writes the device, and a string of at most the given size.
+    unsafe {
+        let found = (driver.cuDeviceGet)(&raw mut device, number as c_int);
+        check("cuDeviceGet", found)?;
+        let named = (driver.cuDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, device);
+        check("cuDeviceGetName", named)?;
+    }
+    let attribute = |attribute| {
+        let mut value = 0;
+        // SAFETY: writes the value of an attribute of the header.
+        let result = unsafe { (driver.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
+        check("cuDeviceGetAttribute", result).map(|()| value)
+    };
+    let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    // SAFETY: the last byte was not written.
+    let product = unsafe { CStr::from_ptr(name.as_ptr()) };
+    Ok(Description {
+        target: format!("sm_{major}{minor}"),
+        product: product.to_string_lossy().into_owned(),
+        compute_units: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(0) as u32,
+    })
+}

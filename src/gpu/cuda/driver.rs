@@ -1,0 +1,201 @@
+//! The functions of the CUDA driver in the process. This module never loads or initializes the driver: if it is not
+//! loaded, no CUDA code can have run.
+
+use crate::gpu::runtime::{Code, Error};
+use cuda_abi::driver::*;
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+
+/// The driver's file name.
+pub const LIBRARY: &str = "libcuda.so.1";
+
+macro_rules! driver {
+    ($(#[$doc:meta])* $struct:ident: $($name:ident),* $(,)?) => {
+        $(#[$doc])*
+        #[expect(non_snake_case, reason = "the driver's names")]
+        pub struct $struct {
+            $(pub $name: cuda_abi::driver::$name,)*
+        }
+
+        impl $struct {
+            fn resolve(library: &Library) -> Result<$struct, Error> {
+                Ok($struct {
+                    $($name: {
+                        let name = concat!(stringify!($name), "\0");
+                        // SAFETY: the type of the function in cuda.h; the library is never unloaded.
+                        let found = unsafe { library.get::<cuda_abi::driver::$name>(name.as_bytes()) };
+                        *found.map_err(|_| Error::Missing { runtime: "CUDA", function: stringify!($name) })?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+driver! {
+    /// The functions of the driver that devprof calls.
+    Driver:
+    cuDeviceGetCount,
+    cuCtxPushCurrent_v2,
+    cuCtxPopCurrent_v2,
+    cuCtxGetDevice,
+    cuCtxSynchronize,
+    cuModuleGetGlobal_v2,
+    cuLibraryGetModule,
+    cuStreamCreate,
+    cuStreamQuery,
+    cuStreamSynchronize,
+    cuThreadExchangeStreamCaptureMode,
+    cuDeviceGetAttribute,
+    cuMemAlloc_v2,
+    cuMemFree_v2,
+    cuMemcpyHtoDAsync_v2,
+    cuMemcpyDtoHAsync_v2,
+    cuMemsetD8Async,
+}
+
+driver! {
+    /// The functions that describe devices.
+    Devices:
+    cuDeviceGet,
+    cuDeviceGetName,
+    cuDeviceGetAttribute,
+}
+
+driver! {
+    /// The functions that describe contexts.
+    Contexts:
+    cuCtxGetCurrent,
+    cuDeviceGetAttribute,
+    cuDevicePrimaryCtxGetState,
+    cuDevicePrimaryCtxRetain,
+    cuDevicePrimaryCtxRelease_v2,
+}
+
+/// The functions that describe contexts, if the driver is loaded and has them.
+pub fn contexts() -> Option<&'static Contexts> {
+    static CONTEXTS: OnceLock<Option<Contexts>> = OnceLock::new();
+    let library = loaded()?;
+    CONTEXTS
+        .get_or_init(|| Contexts::resolve(&library).ok())
+        .as_ref()
+}
+
+/// The address of one of the driver's functions; null if it has no such function, or is not loaded.
+pub fn address(function: &CStr) -> *mut c_void {
+    let found = loaded().and_then(|library| {
+        // SAFETY: the function is not called with this type.
+        let found = unsafe { library.get::<*mut c_void>(function.to_bytes_with_nul()) };
+        Some(found.ok()?.into_raw())
+    });
+    found.unwrap_or(std::ptr::null_mut())
+}
+
+/// The functions that describe devices, if the driver is loaded.
+pub fn devices() -> Option<Result<Devices, Error>> {
+    let library = loaded()?;
+    Some(Devices::resolve(&library))
+}
+
+/// The driver, if it is loaded. It is never unloaded.
+fn loaded() -> Option<std::mem::ManuallyDrop<Library>> {
+    // SAFETY: RTLD_NOLOAD only finds a loaded library.
+    let library =
+        unsafe { Library::open(Some(LIBRARY), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) };
+    // Its functions are used until the process ends.
+    library.ok().map(std::mem::ManuallyDrop::new)
+}
+
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// The driver, if it was found before.
+pub fn known() -> Option<&'static Driver> {
+    DRIVER.get()
+}
+
+/// The driver, if it is loaded. Searched for at each call until it is found.
+pub fn find() -> Option<Result<&'static Driver, Error>> {
+    if let Some(driver) = known() {
+        return Some(Ok(driver));
+    }
+    let library = loaded()?;
+    let resolved = Driver::resolve(&library);
+    Some(resolved.map(|driver| DRIVER.get_or_init(|| driver)))
+}
+
+/// The error of a call, unless it has succeeded.
+pub fn check(call: &'static str, result: CUresult) -> Result<(), Error> {
+    match result {
+        CUresult::SUCCESS => Ok(()),
+        CUresult(number) => Err(Error::Call {
+            call,
+            code: Code {
+                runtime: "CUDA",
+                number,
+            },
+        }),
+    }
+}
+
+thread_local! {
+    static OWN_CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Until it is dropped, the calling thread's calls of the driver are devprof's own. A trace does not record them.
+pub struct OwnCalls(());
+
+impl OwnCalls {
+    pub fn begin() -> OwnCalls {
+        OWN_CALLS.set(OWN_CALLS.get() + 1);
+        OwnCalls(())
+    }
+}
+
+impl Drop for OwnCalls {
+    fn drop(&mut self) {
+        OWN_CALLS.set(OWN_CALLS.get() - 1);
+    }
+}
+
+/// Whether the calling thread calls the driver for devprof.
+pub fn is_own_call() -> bool {
+    OWN_CALLS.get() > 0
+}
+
+/// A context that is the calling thread's current one. The thread's capture mode is relaxed meanwhile, so that calls do
+/// not invalidate a capture of another thread.
+pub struct Current<'a> {
+    driver: &'a Driver,
+    mode: c_int,
+    _own: OwnCalls,
+}
+
+impl Current<'_> {
+    pub fn enter(driver: &Driver, context: CUcontext) -> Result<Current<'_>, Error> {
+        let own = OwnCalls::begin();
+        // SAFETY: a handle from the driver. If the context was destroyed, the call fails.
+        let result = unsafe { (driver.cuCtxPushCurrent_v2)(context) };
+        check("cuCtxPushCurrent", result)?;
+        let mut mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: writes the old mode. If it fails, copies may fail during a capture, which is reported.
+        unsafe { (driver.cuThreadExchangeStreamCaptureMode)(&raw mut mode) };
+        Ok(Current {
+            driver,
+            mode,
+            _own: own,
+        })
+    }
+}
+
+impl Drop for Current<'_> {
+    fn drop(&mut self) {
+        let mut context = CUcontext::NULL;
+        // SAFETY: reverts both calls of `enter`.
+        unsafe {
+            (self.driver.cuThreadExchangeStreamCaptureMode)(&raw mut self.mode);
+            (self.driver.cuCtxPopCurrent_v2)(&raw mut context);
+        }
+    }
+}

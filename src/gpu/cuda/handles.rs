@@ -1,0 +1,261 @@
+//! Finds the module handle of each image, and the device addresses of its counters.
+//!
+//! CUPTI reports an image and its context, but no handle. A module that was loaded by `cuModuleLoad…` is reported during
+//! that call. A library's module is loaded whenever the driver needs it, so devprof asks for the modules of all libraries
+//! that may count, and compares their variables with the image.
+
+use super::driver::{self, Current, Driver, check};
+use super::image::Image;
+use super::registry::{Counting, Located, Module, registry, take_loaded};
+use crate::gpu::runtime::{Error, ExecutableId};
+use cuda_abi::driver::*;
+use profraw::format::V11;
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// Finds the handles of all modules. A module whose handle cannot be found is reported when it is read.
+pub fn locate_all() {
+    let Some(Ok(driver)) = driver::find() else {
+        return;
+    };
+    let missing: Vec<ExecutableId> = {
+        let registry = registry();
+        let modules = registry.modules.iter();
+        let missing = modules.filter(|module| module.located.is_none());
+        missing.map(|module| module.executable).collect()
+    };
+    for executable in missing {
+        // Reading the module tries again, and reports the error.
+        let _ = locate(driver, executable);
+    }
+}
+
+/// The handle of a module, and the addresses of its counters.
+pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Error> {
+    let unknown = || Error::Unloaded;
+    let module = registry().module(executable).cloned().ok_or_else(unknown)?;
+    if let Some(located) = module.located {
+        return Ok(located);
+    }
+    let (_current, stream) = enter(driver, module.context)?;
+    let located = match module.handle {
+        Some(handle) => Located {
+            module: handle,
+            library: module.library,
+            addresses: addresses(driver, handle, &module)?,
+        },
+        None => find_library(driver, stream, &module)?,
+    };
+    let mut registry = registry();
+    let known = registry.module_mut(executable).ok_or_else(unknown)?;
+    known.located = Some(located.clone());
+    Ok(located)
+}
+
+/// Loads a library's module in a context, as a launch does, unless it was loaded before.
+pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Result<(), Error> {
+    let (_current, _) = enter(driver, context)?;
+    let mut handle = CUmodule::NULL;
+    take_loaded();
+    // SAFETY: a handle of a library that is loaded; writes the module.
+    let result = unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) };
+    check("cuLibraryGetModule", result)?;
+    for executable in take_loaded() {
+        let Some(module) = registry().module(executable).cloned() else {
+            continue;
+        };
+        let located = Located {
+            module: handle,
+            library: Some(library),
+            addresses: addresses(driver, handle, &module)?,
+        };
+        if let Some(module) = registry().module_mut(executable) {
+            module.located = Some(located);
+            module.may_be_unused = true;
+        }
+    }
+    Ok(())
+}
+
+/// The module of one of the libraries. The module's context is the current one.
+fn find_library(driver: &Driver, stream: CUstream, module: &Module) -> Result<Located, Error> {
+    let libraries: Vec<CUlibrary> = {
+        let registry = registry();
+        let is_taken = |library: CUlibrary| {
+            registry.modules.iter().any(|other| {
+                let located = other.located.as_ref();
+                other.context == module.context
+                    && located.and_then(|located| located.library) == Some(library)
+            })
+        };
+        let libraries = registry.libraries.iter();
+        let free = libraries
+            .filter(|library| library.counting != Counting::No && !is_taken(library.handle));
+        // The latest library is the most likely one.
+        free.map(|library| library.handle).rev().collect()
+    };
+    let mut found = Vec::new();
+    for library in libraries {
+        let mut handle = CUmodule::NULL;
+        take_loaded();
+        // SAFETY: a handle of a library that is loaded; writes the module.
+        if unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) } != CUresult::SUCCESS {
+            continue;
+        }
+        // The library was not loaded in this context: its module is another one.
+        let is_new = !take_loaded().is_empty();
+        if !is_new && has_same_records(driver, stream, handle, &module.image, false) {
+            let addresses = addresses(driver, handle, module);
+            found.extend(addresses.ok().map(|addresses| Located {
+                module: handle,
+                library: Some(library),
+                addresses,
+            }));
+        }
+    }
+    // If the functions of several modules are equal, any of the modules is right.
+    if found.len() > 1
+        && let Some(n) = (0..found.len())
+            .find(|&n| has_same_records(driver, stream, found[n].module, &module.image, true))
+    {
+        found.swap(0, n);
+    }
+    found.into_iter().next().ok_or(Error::NoHandle)
+}
+
+/// The address and the size of a variable. Its context is the current one.
+pub fn variable(
+    driver: &Driver,
+    module: CUmodule,
+    name: &CStr,
+) -> Result<(CUdeviceptr, usize), Error> {
+    let (mut address, mut size) = (0, 0);
+    // SAFETY: a module of the current context; a C string; writes address and size.
+    let result = unsafe {
+        (driver.cuModuleGetGlobal_v2)(&raw mut address, &raw mut size, module, name.as_ptr())
+    };
+    check("cuModuleGetGlobal", result)?;
+    Ok((address, size))
+}
+
+/// The bytes of a variable, if it has at least `size` bytes. Its context is the current one, and `stream` is devprof's.
+fn content(
+    driver: &Driver,
+    stream: CUstream,
+    module: CUmodule,
+    name: &CStr,
+    size: usize,
+) -> Option<Vec<u8>> {
+    let (address, found) = variable(driver, module, name).ok()?;
+    let mut bytes = vec![0; size];
+    // SAFETY: memory of that size, which is kept until the copy is complete; the range is inside the variable.
+    let result = unsafe {
+        let to = bytes.as_mut_ptr().cast();
+        match found >= size {
+            true => (driver.cuMemcpyDtoHAsync_v2)(to, address, size, stream),
+            false => return None,
+        }
+    };
+    // SAFETY: devprof's stream. It has no work that depends on the program's, so the wait is short.
+    let waited = unsafe { (driver.cuStreamSynchronize)(stream) };
+    (result == CUresult::SUCCESS && waited == CUresult::SUCCESS).then_some(bytes)
+}
+
+/// Whether the functions of a module have the structure of the image's: the first one, or `all`.
+pub fn has_same_records(
+    driver: &Driver,
+    stream: CUstream,
+    handle: CUmodule,
+    image: &Image,
+    all: bool,
+) -> bool {
+    let count = if all { usize::MAX } else { 1 };
+    image.records().take(count).all(|(name, record)| {
+        let found = content(driver, stream, handle, &name, V11.record);
+        let found = found.and_then(|bytes| V11.read_record(&bytes));
+        found.is_some_and(|found| {
+            (found.name_ref, found.func_hash, found.num_counters)
+                == (record.name_ref, record.func_hash, record.num_counters)
+        })
+    })
+}
+
+/// The addresses of all counters.
+fn addresses(
+    driver: &Driver,
+    handle: CUmodule,
+    module: &Module,
+) -> Result<Arc<Vec<CUdeviceptr>>, Error> {
+    let mut all = Vec::new();
+    for counters in &module.image.counters {
+        let (address, size) = variable(driver, handle, &counters.symbol)?;
+        if (size as u64) < counters.range.end - counters.range.start {
+            return Err(Error::TooShort(
+                counters.symbol.to_string_lossy().into_owned(),
+            ));
+        }
+        all.push(address);
+    }
+    Ok(all.into())
+}
+
+/// Makes a context the current one. Returns devprof's stream in it.
+pub fn enter(driver: &Driver, context: CUcontext) -> Result<(Current<'_>, CUstream), Error> {
+    let current = Current::enter(driver, context)?;
+    let known = registry().context(context).and_then(|known| known.stream);
+    if let Some(stream) = known {
+        return Ok((current, stream));
+    }
+    let mut stream = CUstream::NULL;
+    // SAFETY: writes the stream, which is destroyed with the context.
+    let result = unsafe { (driver.cuStreamCreate)(&raw mut stream, CU_STREAM_NON_BLOCKING) };
+    check("cuStreamCreate", result)?;
+    registry().context_mut(context).stream = Some(stream);
+    Ok((current, stream))
+}
+
+/// The device of a context.
+pub fn device_of(driver: &Driver, context: CUcontext) -> Result<CUdevice, Error> {
+    if let Some(device) = registry()
+        .context(context)
+        .and_then(|context| context.device)
+    {
+        return Ok(device);
+    }
+    let _current = Current::enter(driver, context)?;
+    let mut device = 0;
+    // SAFETY: writes the number.
+    check("cuCtxGetDevice", unsafe {
+        (driver.cuCtxGetDevice)(&raw mut device)
+    })?;
+    registry().context_mut(context).device = Some(device);
+    Ok(device)
+}
+
+/// The contexts of a device.
+pub fn all_contexts_of(device: CUdevice) -> Vec<CUcontext> {
+    let Some(Ok(driver)) = driver::find() else {
+        return Vec::new();
+    };
+    let contexts: Vec<CUcontext> = {
+        let registry = registry();
+        registry
+            .contexts
+            .iter()
+            .map(|context| context.handle)
+            .collect()
+    };
+    let is_on_device =
+        |&context: &CUcontext| device_of(driver, context).is_ok_and(|found| found == device);
+    contexts.into_iter().filter(is_on_device).collect()
+}
+
+/// The contexts of a device that have instrumented modules.
+pub fn contexts_of(device: CUdevice) -> Vec<CUcontext> {
+    let Some(Ok(driver)) = driver::find() else {
+        return Vec::new();
+    };
+    let mut contexts = registry().instrumented_contexts();
+    contexts.retain(|&context| device_of(driver, context).is_ok_and(|found| found == device));
+    contexts
+}

@@ -1,0 +1,329 @@
+//! What the driver loads and unloads, from calls of its functions. CUPTI ([`super::subscriber`]) or the functions that the
+//! shared library wraps ([`super::wrapped`]) report these calls. Here the registry is filled, and events are reported before
+//! and after modules are unloaded.
+//!
+//! The driver holds no locks during these reports, so a drain may run.
+
+use super::registry::{self, Counting, Library, Module, registry, take_loaded, take_of_thread};
+use super::{api_calls, driver, handles, image, prepare, without_cupti};
+use crate::gpu::events::{self, Event, Source};
+use crate::gpu::runtime::ExecutableId;
+use crate::sys::threads;
+use cuda_abi::cupti::*;
+use cuda_abi::driver::{CUcontext, CUlibrary, CUmodule, CUresult};
+use std::cell::Cell;
+use std::ffi::{c_uint, c_void};
+
+/// The calls to observe: their numbers in CUPTI's callbacks.
+pub const CALLS: &[c_uint] = &[
+    cbid::cuCtxDestroy,
+    cbid::cuCtxDestroy_v2,
+    cbid::cuDevicePrimaryCtxRelease,
+    cbid::cuDevicePrimaryCtxRelease_v2,
+    cbid::cuDevicePrimaryCtxReset,
+    cbid::cuDevicePrimaryCtxReset_v2,
+    cbid::cuModuleLoad,
+    cbid::cuModuleLoadData,
+    cbid::cuModuleLoadDataEx,
+    cbid::cuModuleLoadFatBinary,
+    cbid::cuModuleUnload,
+    cbid::cuLibraryLoadData,
+    cbid::cuLibraryLoadFromFile,
+    cbid::cuLibraryUnload,
+    cbid::cuStreamBeginCapture,
+    cbid::cuStreamBeginCapture_ptsz,
+    cbid::cuStreamBeginCapture_v2,
+    cbid::cuStreamBeginCapture_v2_ptsz,
+    cbid::cuStreamBeginCaptureToGraph,
+    cbid::cuStreamBeginCaptureToGraph_ptsz,
+    cbid::cuStreamEndCapture,
+    cbid::cuStreamEndCapture_ptsz,
+];
+
+thread_local! {
+    /// The thread is handling a report of a call, so a call from there is devprof's own.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A module was loaded. To be called during the call that loads it.
+pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
+    let mut registry = registry();
+    let n = registry.next();
+    match image::read(cubin, registry::base(n)) {
+        Ok(None) => {}
+        Ok(Some(image)) => {
+            let executable = registry::executable(n);
+            registry.context_mut(context);
+            registry.modules.push(Module {
+                executable,
+                id,
+                context,
+                handle: None,
+                library: None,
+                may_be_unused: false,
+                image: image.into(),
+                located: None,
+                copies: None,
+                is_prepared: false,
+            });
+            drop(registry);
+            registry::add_loaded(executable);
+            events::report(Event::CodeLoaded);
+        }
+        Err(damage) => registry.damaged.push(format!(
+            "lost the counters of CUDA module {id}, {} bytes: {damage}",
+            cubin.len()
+        )),
+    }
+}
+
+/// A call begins, or is over. Calls from devprof's own work are left out.
+///
+/// # Safety
+/// `data` describes a call of the function with this number, one of [`CALLS`].
+pub unsafe fn report_call(id: c_uint, data: &CUpti_CallbackData) {
+    if !IS_OWN.get() {
+        IS_OWN.set(true);
+        // SAFETY: the caller's promise.
+        unsafe { call(id, data) };
+        IS_OWN.set(false);
+    }
+}
+
+/// Whether this process may collect. In a forked child, the driver is the parent's.
+pub fn is_owner() -> bool {
+    let mut is_accepted = false;
+    events::report(Event::IsOwner {
+        is_owner: &mut is_accepted,
+    });
+    is_accepted
+}
+
+/// # Safety
+/// `data` describes a call of this function.
+unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
+    let is_over = data.callbackSite == CUPTI_API_EXIT;
+    if !is_over {
+        take_loaded();
+    }
+    // SAFETY: after the call, a pointer to its result.
+    let is_success = is_over
+        && unsafe { data.functionReturnValue.cast::<CUresult>().as_ref() }
+            .is_some_and(|result| *result == CUresult::SUCCESS);
+    let parameters = data.functionParams;
+    // SAFETY: each function's arguments, of the type in the header; output arguments are valid when the call is over and
+    // has succeeded.
+    unsafe {
+        match id {
+            cbid::cuModuleLoad
+            | cbid::cuModuleLoadData
+            | cbid::cuModuleLoadDataEx
+            | cbid::cuModuleLoadFatBinary
+                if is_success =>
+            {
+                let parameters = &*parameters.cast::<cuModuleLoad_params>();
+                module_loaded(*parameters.module);
+            }
+            cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
+                let parameters = &*parameters.cast::<cuLibraryLoadData_params>();
+                let counting = match id {
+                    cbid::cuLibraryLoadData => counting(parameters.code),
+                    _ => Counting::Unknown,
+                };
+                library_loaded(*parameters.library, counting);
+            }
+            cbid::cuStreamBeginCapture
+            | cbid::cuStreamBeginCapture_ptsz
+            | cbid::cuStreamBeginCapture_v2
+            | cbid::cuStreamBeginCapture_v2_ptsz
+            | cbid::cuStreamBeginCaptureToGraph
+            | cbid::cuStreamBeginCaptureToGraph_ptsz
+                if is_success =>
+            {
+                registry().captures += 1;
+            }
+            // A capture that has failed ends, too.
+            cbid::cuStreamEndCapture | cbid::cuStreamEndCapture_ptsz if is_over => {
+                let mut registry = registry();
+                registry.captures = registry.captures.saturating_sub(1);
+            }
+            cbid::cuModuleUnload => {
+                let module = (*parameters.cast::<cuModuleUnload_params>()).hmod;
+                unload(is_over, is_success, |known| {
+                    known.located.as_ref().map(|at| at.module).or(known.handle) == Some(module)
+                });
+            }
+            cbid::cuLibraryUnload => {
+                let library = (*parameters.cast::<cuLibraryUnload_params>()).library;
+                unload(is_over, is_success, |known| {
+                    let located = known.located.as_ref().and_then(|at| at.library);
+                    located.or(known.library) == Some(library)
+                });
+                if is_success {
+                    registry().libraries.retain(|known| known.handle != library);
+                }
+            }
+            cbid::cuCtxDestroy | cbid::cuCtxDestroy_v2 => {
+                let context = (*parameters.cast::<cuCtxDestroy_params>()).ctx;
+                if !is_over {
+                    report_destruction([context]);
+                }
+                unload(is_over, is_success, |known| known.context == context);
+            }
+            cbid::cuDevicePrimaryCtxRelease
+            | cbid::cuDevicePrimaryCtxRelease_v2
+            | cbid::cuDevicePrimaryCtxReset
+            | cbid::cuDevicePrimaryCtxReset_v2 => {
+                let device = (*parameters.cast::<cuDevicePrimaryCtxReset_params>()).dev;
+                let contexts = match is_over {
+                    true => Vec::new(),
+                    false => handles::contexts_of(device),
+                };
+                if !is_over && api_calls::is_reported() {
+                    report_destruction(handles::all_contexts_of(device));
+                }
+                // The context stays if it is released by one of several users.
+                unload(is_over, false, |known| contexts.contains(&known.context));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Contexts may be about to be destroyed.
+fn report_destruction(contexts: impl IntoIterator<Item = CUcontext>) {
+    for context in contexts {
+        events::report(Event::ContextDestroying {
+            context: context.0 as u64,
+        });
+    }
+}
+
+/// # Safety
+/// `code` is what a program has passed to `cuLibraryLoadData`, without an error.
+unsafe fn counting(code: *const c_void) -> Counting {
+    /// The wrapper of a fat binary: magic number, version, pointer (`fatbinary_section.h`).
+    const WRAPPER: u32 = 0x4662_43b1;
+    /// A fat binary: magic number, version, size of this header, size of what follows.
+    const FAT_BINARY: u32 = 0xba55_ed50;
+    // SAFETY: the driver has read the code, so it is one of its formats. All are longer than the words that are read.
+    unsafe {
+        let mut start = code.cast::<u32>();
+        if start.is_null() {
+            return Counting::No;
+        }
+        if start.read_unaligned() == WRAPPER {
+            start = start.add(2).cast::<*const u32>().read_unaligned();
+        }
+        if start.is_null() || start.read_unaligned() != FAT_BINARY {
+            // A cubin or PTX, whose size is not known.
+            return Counting::Unknown;
+        }
+        let header = start.cast::<u16>().add(3).read_unaligned();
+        let size = start.add(2).cast::<u64>().read_unaligned();
+        let bytes =
+            std::slice::from_raw_parts(start.cast::<u8>(), usize::from(header) + size as usize);
+        match image::mentions_counters(bytes) {
+            true => Counting::Yes,
+            false if has_compressed_code(bytes) => Counting::Unknown,
+            false => Counting::No,
+        }
+    }
+}
+
+/// Whether a fat binary has code that is compressed, or for another architecture's translation: PTX.
+fn has_compressed_code(bytes: &[u8]) -> bool {
+    /// The flags of an entry: LZ4, zstd.
+    const COMPRESSED: u64 = 0x2000 | 0x8000;
+    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let mut at = 16;
+    // The header of an entry: kind and version (4 bytes), its own size (4), the size of the data (8), …, flags at 40.
+    while let (Some(header), Some(size)) = (word(at + 4), long(at + 8)) {
+        match long(at + 40) {
+            Some(flags) if flags & COMPRESSED == 0 => {}
+            _ => return true,
+        }
+        let next = at as u64 + u64::from(header) + size;
+        if next <= at as u64 || next > bytes.len() as u64 {
+            return true;
+        }
+        at = next as usize;
+    }
+    false
+}
+
+fn module_loaded(handle: CUmodule) {
+    let loaded = take_loaded();
+    let mut registry = registry();
+    for &executable in &loaded {
+        if let Some(module) = registry.module_mut(executable) {
+            module.handle = Some(handle);
+        }
+    }
+    drop(registry);
+    if let Some(Ok(driver)) = driver::find() {
+        for executable in loaded {
+            prepare::set_up(driver, executable);
+        }
+    }
+}
+
+fn library_loaded(handle: CUlibrary, counting: Counting) {
+    let mut registry = registry();
+    // The driver reuses handles.
+    registry.libraries.retain(|known| known.handle != handle);
+    registry.libraries.push(Library {
+        handle,
+        counting,
+        code: None,
+        searched: Vec::new(),
+        prepared: Vec::new(),
+    });
+}
+
+/// A call unloads the modules that `is_unloaded` accepts, or has done so. `is_success`: those that it announced are
+/// unloaded; otherwise only those are that CUPTI has reported.
+fn unload(is_over: bool, is_success: bool, is_unloaded: impl Fn(&Module) -> bool) {
+    if is_over {
+        let unloading = take_of_thread(&mut registry().unloading);
+        for (executable, generation) in unloading {
+            let mut registry = registry();
+            if is_success {
+                registry.remove_modules(|known| known.executable == executable);
+            }
+            let is_gone = registry.module(executable).is_none();
+            drop(registry);
+            events::report(Event::Destroyed {
+                executable,
+                generation,
+                is_success: is_gone,
+            });
+        }
+        if let Some(Ok(driver)) = driver::find() {
+            prepare::free_unused(driver);
+        }
+        return;
+    }
+    // The modules and their handles must be known.
+    without_cupti::find_modules();
+    handles::locate_all();
+    let modules: Vec<ExecutableId> = {
+        let registry = registry();
+        let modules = registry.modules.iter().filter(|module| is_unloaded(module));
+        modules.map(|module| module.executable).collect()
+    };
+    let mut unloading = Vec::new();
+    for executable in modules {
+        let mut generation = None;
+        events::report(Event::Destroying {
+            source: Source::Tool,
+            executable,
+            generation: &mut generation,
+        });
+        unloading.extend(generation.map(|generation| (executable, generation)));
+    }
+    let thread = threads::thread_id();
+    let unloading = unloading.into_iter().map(|of| (thread, of));
+    registry().unloading.extend(unloading);
+}

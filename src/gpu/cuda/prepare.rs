@@ -1,0 +1,250 @@
+//! Sets up copies of the counters of modules, one for each multiprocessor.
+//!
+//! All warps of a GPU add to the same few counters, and an address takes about one addition per clock. The device runtime
+//! (tools/device-rt/counting.h) adds to the copy of the warp's multiprocessor instead, if the host has set up copies. Reads
+//! of counters add them up.
+//!
+//! A kernel may load the variable with the copies' address once, and parts of it later. Therefore copies are set up before
+//! the first kernel of a module can run, and never changed: when a call that loads a module returns, or, because the
+//! driver loads the modules of libraries when it needs them, before the first launch in a context.
+
+use super::copies::{Copies, Place};
+use super::driver::{Driver, check};
+use super::handles::{self, variable};
+use super::image::{COUNTERS, UNIFORM};
+use super::registry::{Counting, Module, registry};
+use crate::gpu::runtime::{Error, ExecutableId};
+use crate::support::settings::settings;
+use crate::support::sync::lock;
+use byteorder::{ByteOrder, LittleEndian};
+use cuda_abi::driver::*;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// The device runtime's variable.
+const VARIABLE: &CStr = c"__devprof_counter_copies";
+/// Its size identifies its layout, bytes.
+const VARIABLE_SIZE: usize = 24;
+/// Copies begin at multiples of this, bytes, so that two of them share no cache line.
+const ALIGNMENT: u64 = 256;
+/// All copies of a module are smaller than this, bytes: the device runtime computes with 32 bits.
+const MAX_SIZE: u64 = u32::MAX as u64;
+/// Other variables may lie between the counters. Copies contain at most this many bytes per byte of counters, and
+/// [`SPREAD`] bytes more.
+const MAX_SPREAD: u64 = 64;
+const SPREAD: u64 = 64 << 10;
+
+/// Whether copies are to be set up.
+pub fn are_wanted() -> bool {
+    settings().copies_budget.nvidia > 0
+}
+
+/// Sets up copies for a module, before its first kernel. If that is not possible, the kernels add to the counters
+/// themselves, which is slower.
+pub fn set_up(driver: &Driver, executable: ExecutableId) {
+    if !are_wanted() {
+        return;
+    }
+    let module = {
+        let mut registry = registry();
+        let module = registry.module_mut(executable);
+        let Some(module) = module.filter(|module| !module.is_prepared) else {
+            return;
+        };
+        module.is_prepared = true;
+        module.clone()
+    };
+    if let Ok(Some(copies)) = allocate(driver, &module)
+        && let Some(module) = registry().module_mut(executable)
+    {
+        module.copies = Some(Arc::new(copies));
+    }
+}
+
+fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
+    let located = handles::locate(driver, module.executable)?;
+    let (_current, stream) = handles::enter(driver, module.context)?;
+    let Ok((address, VARIABLE_SIZE)) = variable(driver, located.module, VARIABLE) else {
+        // The device runtime is an older one.
+        return Ok(None);
+    };
+    let Some((counters, places)) = places(module, &located.addresses) else {
+        return Ok(None);
+    };
+    let part = (counters.end - counters.start).next_multiple_of(ALIGNMENT);
+    let device = handles::device_of(driver, module.context)?;
+    let mut units = 0;
+    // SAFETY: writes the number.
+    let result = unsafe {
+        (driver.cuDeviceGetAttribute)(
+            &raw mut units,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            device,
+        )
+    };
+    check("cuDeviceGetAttribute", result)?;
+    let free = settings()
+        .copies_budget
+        .nvidia
+        .saturating_sub(used(driver, device));
+    let mut count = Some(units as u64);
+    while let Some(copies) = count {
+        if 2 * part * copies <= free.min(MAX_SIZE) {
+            let mut memory = 0;
+            // SAFETY: writes the address.
+            let result =
+                unsafe { (driver.cuMemAlloc_v2)(&raw mut memory, (2 * part * copies) as usize) };
+            if result == CUresult::SUCCESS {
+                let copies = Copies {
+                    memory,
+                    part,
+                    count: copies,
+                    places,
+                };
+                return match enable(
+                    driver,
+                    stream,
+                    &copies,
+                    counters.start,
+                    units as u64,
+                    address,
+                ) {
+                    Ok(()) => Ok(Some(copies)),
+                    Err(error) => {
+                        // SAFETY: no kernel knows this memory.
+                        unsafe { (driver.cuMemFree_v2)(memory) };
+                        Err(error)
+                    }
+                };
+            }
+        }
+        count = fewer(copies);
+    }
+    Ok(None)
+}
+
+/// The next smaller number of copies to try: a power of two, so that a mask finds the copy of a multiprocessor.
+fn fewer(copies: u64) -> Option<u64> {
+    let fewer = copies.next_power_of_two() / 2;
+    (fewer >= 2).then_some(fewer)
+}
+
+/// Clears the copies and writes the module's variable at `address`.
+fn enable(
+    driver: &Driver,
+    stream: CUstream,
+    copies: &Copies,
+    counters: CUdeviceptr,
+    units: u64,
+    address: CUdeviceptr,
+) -> Result<(), Error> {
+    copies.clear(driver, stream)?;
+    let mask = match copies.count {
+        count if count == units => u32::MAX,
+        count => count as u32 - 1,
+    };
+    let mut bytes = [0; VARIABLE_SIZE];
+    LittleEndian::write_u64(&mut bytes, copies.memory.wrapping_sub(counters));
+    // Smaller than MAX_SIZE.
+    let words = [2 * copies.part as u32, copies.part as u32, mask, 0];
+    LittleEndian::write_u32_into(&words, &mut bytes[8..]);
+    // SAFETY: a variable of that size; the bytes are kept until the copy is complete.
+    let result = unsafe {
+        (driver.cuMemcpyHtoDAsync_v2)(address, bytes.as_ptr().cast(), VARIABLE_SIZE, stream)
+    };
+    // SAFETY: devprof's stream. It has no work that depends on the program's, so the wait is short.
+    let waited = unsafe { (driver.cuStreamSynchronize)(stream) };
+    check("cuMemcpyHtoDAsync", result)?;
+    check("cuStreamSynchronize", waited)
+}
+
+/// The device addresses of all counters, and where each variable is in them. `None` if too much else is between them.
+fn places(module: &Module, addresses: &[CUdeviceptr]) -> Option<(Range<CUdeviceptr>, Vec<Place>)> {
+    let image = &module.image;
+    let variables = || image.counters.iter().zip(addresses);
+    let mut by_function = HashMap::new();
+    let (mut start, mut end, mut total) = (u64::MAX, 0, 0);
+    for (counters, &address) in variables() {
+        if let Some(function) = counters.symbol.to_bytes().strip_prefix(COUNTERS) {
+            let size = counters.range.end - counters.range.start;
+            start = start.min(address);
+            end = end.max(address.checked_add(size)?);
+            total += size;
+            by_function.insert(function, address);
+        }
+    }
+    let is_dense = start < end && end - start <= MAX_SPREAD * total + SPREAD;
+    let places = variables().map(|(counters, &address)| {
+        let uniform = counters.symbol.to_bytes().strip_prefix(UNIFORM);
+        let of = match uniform {
+            Some(function) => *by_function.get(function)?,
+            None => address,
+        };
+        Some(Place {
+            offset: of - start,
+            is_uniform: uniform.is_some(),
+        })
+    });
+    let places: Option<Vec<Place>> = places.collect();
+    is_dense.then_some((start..end, places?))
+}
+
+/// The size of all copies on a device, bytes.
+fn used(driver: &Driver, device: CUdevice) -> u64 {
+    let modules = registry().modules.clone();
+    let on_device = modules.iter().filter(|module| {
+        module.copies.is_some()
+            && handles::device_of(driver, module.context).is_ok_and(|of| of == device)
+    });
+    on_device
+        .filter_map(|module| module.copies.as_ref())
+        .map(|copies| copies.size())
+        .sum()
+}
+
+/// Sets up copies for all modules in a context, and loads those of the libraries that are known to count. (To load other
+/// libraries, which the program may not use, could take much time and memory.) To be called before each launch, until no context has a library that is
+/// unprepared. The driver would load the modules of the libraries during the launch.
+pub fn before_launch(driver: &Driver, context: CUcontext) {
+    // A launch of another thread waits until the copies are set up.
+    static PREPARING: Mutex<()> = Mutex::new(());
+    let _preparing = lock(&PREPARING);
+    let unprepared: Vec<CUlibrary> = {
+        let mut registry = registry();
+        let libraries = registry.libraries.iter_mut();
+        let unprepared = libraries.filter(|library| {
+            library.counting == Counting::Yes && !library.prepared.contains(&context)
+        });
+        let handles = unprepared.map(|library| {
+            library.prepared.push(context);
+            library.handle
+        });
+        handles.collect()
+    };
+    for library in unprepared {
+        // The library may have no code for this device.
+        let _ = handles::load(driver, context, library);
+    }
+    let modules: Vec<ExecutableId> = {
+        let registry = registry();
+        let modules = registry.modules.iter();
+        let in_context = modules.filter(|module| module.context == context);
+        in_context.map(|module| module.executable).collect()
+    };
+    for executable in modules {
+        set_up(driver, executable);
+    }
+}
+
+/// Frees the copies of modules that were unloaded.
+pub fn free_unused(driver: &Driver) {
+    let unused = std::mem::take(&mut registry().unused);
+    for (context, copies) in unused {
+        if let Ok((_current, _)) = handles::enter(driver, context) {
+            // SAFETY: the module that used it was unloaded. If the context was destroyed, `enter` has failed.
+            unsafe { (driver.cuMemFree_v2)(copies.memory) };
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The contexts, libraries and instrumented modules of this process.
+//!
+//! CUPTI reports them while the driver holds its locks. Whoever holds [`REGISTRY`] therefore calls nothing of the driver.
+
+#![forbid(unsafe_code)]
+
+use super::code::Code;
+use super::copies::Copies;
+use super::image::Image;
+use crate::gpu::runtime::{AgentId, ExecutableId};
+use crate::support::sync::lock;
+use crate::sys::threads;
+use cuda_abi::driver::{CUcontext, CUdevice, CUdeviceptr, CUlibrary, CUmodule, CUstream};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// An id of this kind is a module's. HSA's ids are addresses of user space.
+const TAG: u64 = 1 << 63;
+
+/// The id of module `n`, in the order of loading, from 1.
+pub fn executable(n: u32) -> ExecutableId {
+    ExecutableId(TAG | u64::from(n))
+}
+
+/// Whether an executable is a module of CUDA.
+pub fn is_module(executable: ExecutableId) -> bool {
+    executable.0 & TAG != 0
+}
+
+/// The virtual address of the first byte of module `n`. Each has 4 GiB.
+pub fn base(n: u32) -> u64 {
+    u64::from(n) << 32
+}
+
+/// The module whose virtual addresses contain an address.
+pub fn module_at(address: u64) -> ExecutableId {
+    ExecutableId(TAG | address >> 32)
+}
+
+/// The agent of code for one architecture on a device. A device can run code for several.
+pub fn agent(device: CUdevice, arch: &str) -> AgentId {
+    let number: u64 = arch.trim_start_matches("sm_").parse().unwrap_or(0);
+    AgentId(TAG | (device as u64) << 32 | number)
+}
+
+/// How a module is identified to the driver, and where its counters are.
+#[derive(Clone, Debug)]
+pub struct Located {
+    pub module: CUmodule,
+    pub library: Option<CUlibrary>,
+    /// Device addresses, in the order of the image's counters.
+    pub addresses: Arc<Vec<CUdeviceptr>>,
+}
+
+/// An instrumented module, loaded in one context.
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub executable: ExecutableId,
+    /// CUPTI's number, or devprof's.
+    pub id: u32,
+    pub context: CUcontext,
+    /// The handle, if the module was loaded by a function that returns it.
+    pub handle: Option<CUmodule>,
+    /// The library, if the module is known to be one's.
+    pub library: Option<CUlibrary>,
+    /// devprof has requested the module of a library, so the program may not use it.
+    pub may_be_unused: bool,
+    pub image: Arc<Image>,
+    /// `None` until it was searched for.
+    pub located: Option<Located>,
+    /// Copies of the counters, if there are any.
+    pub copies: Option<Arc<Copies>>,
+    /// Whether copies were set up, or could not be. After its first launch, a module cannot get any.
+    pub is_prepared: bool,
+}
+
+/// A context.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    pub handle: CUcontext,
+    /// `None` until it is needed.
+    pub device: Option<CUdevice>,
+    /// devprof's own stream, after the first use.
+    pub stream: Option<CUstream>,
+}
+
+/// Whether code is instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    No,
+    /// It is compressed, or of unknown size.
+    Unknown,
+    Yes,
+}
+
+/// A library. It may be loaded in each context.
+#[derive(Clone, Debug)]
+pub struct Library {
+    pub handle: CUlibrary,
+    pub counting: Counting,
+    /// Its code, if devprof searches for its modules ([`super::without_cupti`]).
+    pub code: Option<Arc<Code>>,
+    /// The contexts in which it was searched for.
+    pub searched: Vec<CUcontext>,
+    /// The contexts in which its module has copies of its counters, or cannot have them.
+    pub prepared: Vec<CUcontext>,
+}
+
+#[derive(Default)]
+pub struct Registry {
+    pub contexts: Vec<Context>,
+    pub libraries: Vec<Library>,
+    pub modules: Vec<Module>,
+    /// The number of stream captures in progress.
+    pub captures: u32,
+    /// Copies of modules that were unloaded, to be freed.
+    pub unused: Vec<(CUcontext, Arc<Copies>)>,
+    /// Why images could not be read. They are reported by the next drain.
+    pub damaged: Vec<String>,
+    /// The modules that each thread has loaded in its current call. (Thread-local variables with destructors do not exist
+    /// any more in exit handlers.)
+    loaded: Vec<(u32, ExecutableId)>,
+    /// What the current call of each thread unloads, with the generation for [`Event::Destroyed`](crate::gpu::events::Event::Destroyed).
+    pub unloading: Vec<(u32, (ExecutableId, u64))>,
+    /// The last number that was given to a module.
+    last: u32,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    contexts: Vec::new(),
+    libraries: Vec::new(),
+    modules: Vec::new(),
+    captures: 0,
+    unused: Vec::new(),
+    damaged: Vec::new(),
+    loaded: Vec::new(),
+    unloading: Vec::new(),
+    last: 0,
+});
+
+pub fn registry() -> MutexGuard<'static, Registry> {
+    lock(&REGISTRY)
+}
+
+/// This thread has loaded a module.
+pub fn add_loaded(executable: ExecutableId) {
+    let thread = threads::thread_id();
+    registry().loaded.push((thread, executable));
+}
+
+/// The modules that this thread has loaded since the last call of this function.
+pub fn take_loaded() -> Vec<ExecutableId> {
+    take_of_thread(&mut registry().loaded)
+}
+
+/// The entries of the calling thread.
+pub fn take_of_thread<T: Copy>(all: &mut Vec<(u32, T)>) -> Vec<T> {
+    let thread = threads::thread_id();
+    let of_thread = all.iter().filter(|(of, _)| *of == thread);
+    let taken = of_thread.map(|(_, entry)| *entry).collect();
+    all.retain(|(of, _)| *of != thread);
+    taken
+}
+
+impl Registry {
+    /// A number for a new module.
+    pub fn next(&mut self) -> u32 {
+        self.last += 1;
+        self.last
+    }
+
+    pub fn context(&self, handle: CUcontext) -> Option<&Context> {
+        self.contexts
+            .iter()
+            .find(|context| context.handle == handle)
+    }
+
+    pub fn context_mut(&mut self, handle: CUcontext) -> &mut Context {
+        let known = self
+            .contexts
+            .iter()
+            .position(|context| context.handle == handle);
+        let n = known.unwrap_or_else(|| {
+            self.contexts.push(Context {
+                handle,
+                device: None,
+                stream: None,
+            });
+            self.contexts.len() - 1
+        });
+        &mut self.contexts[n]
+    }
+
+    /// The contexts that have instrumented modules, in ascending order.
+    pub fn instrumented_contexts(&self) -> Vec<CUcontext> {
+        let modules = self.modules.iter();
+        let mut contexts: Vec<CUcontext> = modules.map(|module| module.context).collect();
+        contexts.sort_unstable();
+        contexts.dedup();
+        contexts
+    }
+
+    /// A context is being destroyed, with its modules.
+    pub fn remove_context(&mut self, handle: CUcontext) {
+        self.contexts.retain(|context| context.handle != handle);
+        for library in &mut self.libraries {
+            library.searched.retain(|context| *context != handle);
+        }
+        self.modules.retain(|module| module.context != handle);
+        // The memory is freed with the context.
+        self.unused.retain(|(context, _)| *context != handle);
+        for library in &mut self.libraries {
+            library.searched.retain(|context| *context != handle);
+            library.prepared.retain(|context| *context != handle);
+        }
+    }
+
+    /// Whether a context has yet to prepare a library, see [`Library::prepared`].
+    pub fn is_unprepared(&self) -> bool {
+        let mut libraries = self.libraries.iter();
+        libraries.any(|library| {
+            let mut contexts = self.contexts.iter();
+            library.counting == Counting::Yes
+                && contexts.any(|context| !library.prepared.contains(&context.handle))
+        })
+    }
+
+    pub fn module(&self, executable: ExecutableId) -> Option<&Module> {
+        self.modules
+            .iter()
+            .find(|module| module.executable == executable)
+    }
+
+    pub fn module_mut(&mut self, executable: ExecutableId) -> Option<&mut Module> {
+        let mut modules = self.modules.iter_mut();
+        modules.find(|module| module.executable == executable)
+    }
+
+    /// Modules were unloaded, or are being unloaded.
+    pub fn remove_modules(&mut self, is_unloaded: impl Fn(&Module) -> bool) {
+        let unloaded = self.modules.extract_if(.., |module| is_unloaded(module));
+        let copies = unloaded.filter_map(|module| Some((module.context, module.copies?)));
+        self.unused.extend(copies);
+    }
+}

@@ -1,0 +1,267 @@
+//! What CUPTI reports about loaded modules, found without it: the functions that the shared library wraps
+//! ([`super::wrapped`]) give the code that the program loads, the driver the module that it has made of it.
+//!
+//! The driver does not say which image of a fat binary it uses, nor in which contexts it has loaded a library. So the image
+//! is chosen as the driver chooses it, and each drain requests the modules of the libraries that may count, in each
+//! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
+
+use super::code::{Chosen, Code, Damage};
+use super::driver::{self, Contexts, Driver, check};
+use super::image::{self, Image};
+use super::registry::{self, Module, registry};
+use super::{handles, prepare};
+use crate::gpu::events::{self, Event};
+use crate::gpu::runtime::Error;
+use crate::support::diagnostics;
+use cuda_abi::driver::*;
+use std::sync::{Arc, OnceLock};
+
+/// Whether this build has the wrapped functions: not the archives.
+pub const IS_BUILT: bool = cfg!(any(feature = "shared", not(feature = "interpose")));
+
+/// Why CUPTI cannot be used. Set if modules are found without it.
+static WHY: OnceLock<String> = OnceLock::new();
+
+/// From now on, modules are found without CUPTI.
+pub fn start(why: String) {
+    WHY.get_or_init(|| why);
+}
+
+/// Whether modules are found without CUPTI.
+#[inline]
+pub fn is_active() -> bool {
+    IS_BUILT && WHY.get().is_some()
+}
+
+/// The code that a program has loaded.
+pub type Loaded = Result<Code, Damage>;
+
+/// The program uses a context.
+pub fn context_used(context: CUcontext) {
+    if context == CUcontext::NULL {
+        return;
+    }
+    let mut registry = registry();
+    let is_new = registry.context(context).is_none();
+    registry.context_mut(context);
+    drop(registry);
+    if is_new {
+        events::report(Event::ContextCreated);
+    }
+}
+
+/// The calling thread's current context.
+fn current_context() -> CUcontext {
+    let mut context = CUcontext::NULL;
+    if let Some(contexts) = driver::contexts() {
+        // SAFETY: writes the handle. If it fails, the handle stays null.
+        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
+    }
+    context
+}
+
+/// The program has loaded a module into the current context.
+pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
+    let context = current_context();
+    context_used(context);
+    let Some(code) = readable(loaded) else {
+        return;
+    };
+    if let Some(Ok(driver)) = driver::find()
+        && let Err(error) = add(driver, context, &code, Source::Module(handle))
+    {
+        report_unread(&error);
+    }
+}
+
+/// The program has loaded a library, which is in the registry.
+pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
+    context_used(current_context());
+    let Some(code) = readable(loaded) else {
+        return;
+    };
+    let mut registry = registry();
+    let mut libraries = registry.libraries.iter_mut();
+    if let Some(library) = libraries.find(|library| library.handle == handle) {
+        library.code = Some(code.into());
+    }
+    drop(registry);
+    events::report(Event::CodeLoaded);
+}
+
+/// The code, if it may count.
+fn readable(loaded: Loaded) -> Option<Code> {
+    match loaded {
+        Ok(code) => code.may_count().then_some(code),
+        Err(damage) => {
+            report_unread(&damage);
+            None
+        }
+    }
+}
+
+/// The next drain reports that code could not be read.
+fn report_unread(why: &dyn std::fmt::Display) {
+    let mut registry = registry();
+    let n = registry.next();
+    let lost = format!("lost the counters of CUDA module {n}: {why}");
+    registry.damaged.push(lost);
+}
+
+/// Adds the modules of the libraries that may count, in all contexts, to the registry.
+pub fn find_modules() {
+    if !is_active() {
+        return;
+    }
+    let Some(Ok(driver)) = driver::find() else {
+        return;
+    };
+    let mut missing = Vec::new();
+    {
+        let mut registry = registry();
+        let contexts: Vec<CUcontext> = registry.contexts.iter().map(|of| of.handle).collect();
+        for library in &mut registry.libraries {
+            let Some(code) = &library.code else { continue };
+            for &context in &contexts {
+                // Only once: if the library is loaded there, its module stays as long as both.
+                if !library.searched.contains(&context) {
+                    library.searched.push(context);
+                    missing.push((context, library.handle, code.clone()));
+                }
+            }
+        }
+    }
+    for (context, library, code) in missing {
+        if let Err(error) = add(driver, context, &code, Source::Library(library)) {
+            report_unread(&error);
+        }
+    }
+}
+
+/// What the driver has made of code.
+#[derive(Clone, Copy)]
+enum Source {
+    Module(CUmodule),
+    Library(CUlibrary),
+}
+
+/// Why a module cannot be added.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    #[error(transparent)]
+    Driver(#[from] Error),
+    #[error(transparent)]
+    Image(#[from] image::Damage),
+    #[error(
+        "the driver compiles its PTX for this device, which devprof observes only with CUPTI; compile the code for {0}, too"
+    )]
+    Ptx(String),
+    #[error("the driver's module has the functions of none of its images; please report this")]
+    NoImage,
+}
+
+/// Adds the module that the driver has made of code in a context, if it is instrumented.
+fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Result<(), Unread> {
+    let Some(contexts) = driver::contexts() else {
+        return Ok(());
+    };
+    let arch = architecture(driver, contexts, context)?;
+    let cubins = match code.chosen(arch) {
+        Chosen::Counting(cubins) => cubins,
+        Chosen::Plain => return Ok(()),
+        Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
+        Chosen::Compressed => {
+            report_compressed();
+            return Ok(());
+        }
+    };
+    let (_current, stream) = handles::enter(driver, context)?;
+    let (handle, library) = match source {
+        Source::Module(handle) => (handle, None),
+        Source::Library(library) => {
+            let mut handle = CUmodule::NULL;
+            // SAFETY: a library that is loaded; writes the module of the current context.
+            check("cuLibraryGetModule", unsafe {
+                (driver.cuLibraryGetModule)(&raw mut handle, library)
+            })?;
+            (handle, Some(library))
+        }
+    };
+    let n = registry().next();
+    let mut images = Vec::new();
+    for cubin in &cubins {
+        images.extend(image::read(cubin, registry::base(n))?);
+    }
+    let is_right = |image: &Image| handles::has_same_records(driver, stream, handle, image, true);
+    let image = match images.len() {
+        0 => return Ok(()),
+        1 => images.pop(),
+        _ => images.into_iter().find(is_right),
+    };
+    let executable = registry::executable(n);
+    registry().modules.push(Module {
+        executable,
+        id: n,
+        context,
+        handle: Some(handle),
+        library,
+        may_be_unused: library.is_some(),
+        image: Arc::new(image.ok_or(Unread::NoImage)?),
+        located: None,
+        copies: None,
+        // A library's kernels may have run.
+        is_prepared: library.is_some(),
+    });
+    if library.is_none() {
+        prepare::set_up(driver, executable);
+        events::report(Event::CodeLoaded);
+    }
+    Ok(())
+}
+
+/// The architecture of a context's device, for example 90.
+fn architecture(driver: &Driver, contexts: &Contexts, context: CUcontext) -> Result<u32, Error> {
+    let device = handles::device_of(driver, context)?;
+    let attribute = |attribute| {
+        let mut value = 0;
+        // SAFETY: writes the value of an attribute of the header.
+        let result = unsafe { (contexts.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
+        check("cuDeviceGetAttribute", result).map(|()| value.max(0) as u32)
+    };
+    let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    Ok(major * 10 + minor)
+}
+
+/// Most compressed code is not instrumented, because clang does not compress it: reported once, and no error of a drain.
+fn report_compressed() {
+    let why = WHY.get().map_or("", String::as_str);
+    diagnostics::lost(format_args!(
+        "CUDA code is compressed, so devprof cannot see without CUPTI whether it is instrumented, and does not collect from it ({why})"
+    ));
+}
+
+/// The primary context of a device, if it exists.
+pub fn primary_context(device: CUdevice) -> Option<CUcontext> {
+    let contexts = driver::contexts()?;
+    let (mut flags, mut is_active) = (0, 0);
+    let mut context = CUcontext::NULL;
+    // SAFETY: writes the variables. A context that exists is retained and released as often.
+    unsafe {
+        let known =
+            (contexts.cuDevicePrimaryCtxGetState)(device, &raw mut flags, &raw mut is_active);
+        if known != CUresult::SUCCESS || is_active == 0 {
+            return None;
+        }
+        if (contexts.cuDevicePrimaryCtxRetain)(&raw mut context, device) != CUresult::SUCCESS {
+            return None;
+        }
+        (contexts.cuDevicePrimaryCtxRelease_v2)(device);
+    }
+    Some(context)
+}
+
+/// A context was destroyed, with its modules.
+pub fn context_destroyed(context: CUcontext) {
+    registry().remove_context(context);
+}

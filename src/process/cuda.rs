@@ -1,0 +1,85 @@
+//! CUDA: begins to observe the driver.
+//!
+//! The driver loads the library that CUDA_INJECTION64_PATH names when it is initialized, and calls its function
+//! `InitializeInjection`. devprof's shared library sets this variable to its own path. If the driver loads another tool, the
+//! functions that the shared library wraps report the first use of CUDA. The archive is no library, so it begins to observe
+//! the driver when the program starts.
+
+use super::leader;
+use super::lifecycle;
+use super::request::{REFUSED, Request};
+use super::trace_guard::{HAS_CUDA, HAS_TRACE};
+use crate::gpu::cuda;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::settings::settings;
+use crate::sys::{env, loader};
+use std::ffi::c_void;
+use std::path::Path;
+
+/// The library that NVTX loads in programs with markers.
+const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
+/// The device file of NVIDIA's driver. Without it, there is no GPU that CUDA can use.
+const DEVICE: &str = "/dev/nvidiactl";
+
+/// Makes the driver load this copy of devprof, or begins to observe the driver. To be called by the constructor.
+/// `entry`: the address of `InitializeInjection`.
+pub fn register(entry: *const c_void) {
+    if !HAS_CUDA {
+        return;
+    }
+    if let Some(library) = loader::exporting_library(c"InitializeInjection", entry) {
+        // Another tool's value stays. devprof then reports that it cannot observe the driver.
+        if HAS_TRACE && env::env(cuda::INJECTION).is_none_or(|value| value.is_empty()) {
+            env::set_env(c"CUDA_INJECTION64_PATH", library.as_os_str());
+        }
+        if HAS_TRACE && settings().is_traced() && settings().tracing.markers {
+            match env::env(NVTX_INJECTION).filter(|value| !value.is_empty()) {
+                None => env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()),
+                Some(other) if other == library.as_os_str() => {}
+                Some(other) => diagnostics::lost(format_args!(
+                    "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because NVTX_INJECTION64_PATH is set to {}: unset it",
+                    other.display()
+                )),
+            }
+        }
+    } else if !HAS_TRACE && Path::new(DEVICE).exists() {
+        initializing();
+    }
+}
+
+/// The program uses CUDA, and the driver has not called `InitializeInjection`. Reported by the wrapped functions of this
+/// copy, which fill its registry: nothing is collected in the registry of a copy that does not lead.
+pub fn used() {
+    guarded(Cost::Counters, (), || {
+        if HAS_TRACE && lifecycle::is_owner() && leader::leads() {
+            let tool = env::env(cuda::INJECTION).filter(|value| !value.is_empty());
+            let own = loader::path_of(used as *const c_void);
+            let file = |path: &Path| std::fs::canonicalize(path).ok();
+            let is_own = |tool: &Path| own.is_some_and(|own| file(tool) == file(&own));
+            let is_other = tool.is_some_and(|tool| !is_own(Path::new(&tool)));
+            leader::request(Request::CudaUsed { is_other });
+        }
+    });
+}
+
+/// The driver is being initialized.
+pub fn initializing() {
+    guarded(Cost::Dispatches, (), || {
+        if HAS_TRACE && settings().is_traced() && lifecycle::is_owner() && !leader::leads() {
+            diagnostics::lost(
+                "DEVPROF_TRACE: CUDA is not traced, because the program contains libdevprof_cuda.a, which uses CUPTI; preload libdevprof.so (devprof run --trace does)",
+            );
+        }
+    });
+    guarded(Cost::Counters, (), || {
+        if HAS_CUDA
+            && lifecycle::is_owner()
+            && leader::request(Request::CudaInitializing {}) == REFUSED
+        {
+            diagnostics::lost(
+                "the program contains a copy of devprof without CUDA (libdevprof.a), which collects for the process: device counters of CUDA are lost; link libdevprof_cuda.a instead",
+            );
+        }
+    });
+}

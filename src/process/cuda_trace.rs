@@ -1,0 +1,46 @@
+//! Starts the trace of CUDA.
+
+use super::trace_guard::{HAS_TRACE, for_trace};
+use crate::gpu::cuda::subscriber::{self, Traced, Unobserved};
+use crate::support::diagnostics;
+use crate::support::panic_guard::Cost;
+use crate::support::settings::settings;
+use crate::trace;
+use std::sync::Once;
+
+static STARTED: Once = Once::new();
+
+/// Starts it, if a trace was requested. `unobserved`: why CUPTI does not report events to this copy of devprof.
+pub fn start(unobserved: Option<Unobserved>) {
+    if !HAS_TRACE {
+        return;
+    }
+    STARTED.call_once(|| {
+        for_trace(Cost::Dispatches, (), || {
+            let Some(pattern) = &settings().trace else {
+                return;
+            };
+            if let Some(why) = unobserved {
+                diagnostics::lost(format_args!(
+                    "DEVPROF_TRACE: CUDA is not traced, because that needs CUPTI: {why}"
+                ));
+                return;
+            }
+            if !trace::start_cuda(pattern) {
+                return;
+            }
+            let tracing = &settings().tracing;
+            let traced = Traced {
+                now: trace::cuda_now,
+                api: tracing.api,
+                copies: tracing.copies,
+            };
+            match subscriber::trace(&traced) {
+                Ok(()) => trace::cuda_started(),
+                Err(error) => {
+                    diagnostics::lost(format_args!("DEVPROF_TRACE: CUDA is not traced: {error}"));
+                }
+            }
+        })
+    });
+}

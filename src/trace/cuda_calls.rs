@@ -1,0 +1,109 @@
+//! The program's calls of CUDA's APIs. The calls that a call of CUDA makes itself are not recorded.
+
+use super::calls::{self, Started, state};
+use super::cuda_launches::{self, Launch};
+use super::streams::NamedStream;
+use super::{clock, recording};
+use crate::gpu::cuda::activity;
+use crate::gpu::events::{ApiCall, ApiStream};
+use crate::sys::threads;
+use std::cell::Cell;
+
+/// The calls in progress on a thread.
+#[derive(Clone, Copy)]
+struct Nest {
+    depth: u32,
+    /// CUPTI's number of the outermost call, if it submits work.
+    correlation: Option<u32>,
+    /// The outermost call, if it is recorded.
+    started: Option<Started>,
+}
+
+thread_local! {
+    static NEST: Cell<Nest> = const {
+        Cell::new(Nest {
+            depth: 0,
+            correlation: None,
+            started: None,
+        })
+    };
+}
+
+/// The program, or devprof, has called a function.
+pub fn began(call: &ApiCall) {
+    if calls::state() != state::ON {
+        return;
+    }
+    if call.is_own {
+        push_launch(call, None);
+        return;
+    }
+    let mut nest = NEST.get();
+    nest.depth += 1;
+    if nest.depth == 1 {
+        nest.correlation = call.submits.then_some(call.correlation);
+        nest.started = calls::begin(call.function, named(call.stream)).map(calls::Call::started);
+    }
+    NEST.set(nest);
+    // A function of the runtime may call several of the driver, and records may have the numbers of these.
+    if nest.depth == 1 || nest.correlation != Some(call.correlation) {
+        let submit = match nest.started {
+            Some(started) => Some(started.start()),
+            // The call is nested in one of HIP.
+            None => recording::is_on().then(clock::now),
+        };
+        push_launch(call, submit);
+    }
+}
+
+/// `submit`: when the work is submitted; `None`: it is not recorded.
+fn push_launch(call: &ApiCall, submit: Option<u64>) {
+    if !call.submits || !activity::is_enabled() {
+        return;
+    }
+    let current = calls::current();
+    cuda_launches::push(Launch {
+        correlation: call.correlation,
+        thread: threads::thread_id(),
+        id: submit.map_or(0, |_| current.id),
+        submit: submit.unwrap_or(0),
+        stream: current.stream,
+        is_single: call.submits_once,
+        function: call.function,
+    });
+}
+
+/// The call is over.
+pub fn ended(is_own: bool, status: i32) {
+    let mut nest = NEST.get();
+    // A call that began before the trace did has no beginning.
+    if is_own || nest.depth == 0 {
+        return;
+    }
+    nest.depth -= 1;
+    let started = match nest.depth {
+        0 => nest.started.take(),
+        _ => None,
+    };
+    NEST.set(nest);
+    if let Some(started) = started {
+        started.end(status);
+    }
+}
+
+fn named(stream: ApiStream) -> NamedStream {
+    match stream {
+        ApiStream::Unknown => NamedStream::None,
+        ApiStream::Handle(handle) => NamedStream::of(handle as *mut _),
+        ApiStream::PerThreadHandle(handle) => NamedStream::of_spt(handle as *mut _),
+    }
+}
+
+/// In the child of a fork.
+pub fn in_child() {
+    NEST.set(Nest {
+        depth: 0,
+        correlation: None,
+        started: None,
+    });
+}

@@ -1,0 +1,170 @@
+//! Finds the CUDA installation that clang compiles with: NVIDIA's assembler, headers and libraries.
+
+use crate::locate::find_in_path;
+use anyhow::bail;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A directory with `bin`, `include`, `nvvm` and a library directory.
+#[derive(Debug)]
+pub struct CudaInstallation {
+    pub path: PathBuf,
+}
+
+/// What clang needs to compile device code.
+const PARTS: [&str; 3] = ["bin/ptxas", "include/cuda.h", "nvvm/libdevice"];
+/// The library directories, in the order in which clang's documentation and NVIDIA's packages have them.
+const LIBRARY_DIRS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
+
+impl CudaInstallation {
+    /// The installation that `CUDA_PATH` or `CUDA_HOME` names, or else that of the `ptxas` in PATH, or else that of the
+    /// usual directories.
+    ///
+    /// # Errors
+    /// There is none, or the one that is named is not complete.
+    pub fn find() -> anyhow::Result<CudaInstallation> {
+        let named = ["CUDA_PATH", "CUDA_HOME"].map(|name| (name, env::var_os(name)));
+        CudaInstallation::find_among(&named, &usual_dirs())
+    }
+
+    fn find_among(
+        named: &[(&str, Option<OsString>)],
+        usual: &[PathBuf],
+    ) -> anyhow::Result<CudaInstallation> {
+        for (name, value) in named {
+            let Some(value) = value.as_ref().filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let path = PathBuf::from(value);
+            return match missing_part(&path) {
+                None => Ok(CudaInstallation { path }),
+                Some(part) => bail!(
+                    "{name} is {}, which is not a CUDA installation: it has no {part}; set {name} to one, or unset it",
+                    path.display()
+                ),
+            };
+        }
+        match usual.iter().find(|path| missing_part(path).is_none()) {
+            Some(path) => Ok(CudaInstallation { path: path.clone() }),
+            None => {
+                let dirs: Vec<_> = usual.iter().map(|dir| dir.display().to_string()).collect();
+                bail!(
+                    "found no CUDA installation (ptxas in PATH, {}): install NVIDIA's CUDA toolkit, and name its directory with CUDA_PATH",
+                    dirs.join(", ")
+                )
+            }
+        }
+    }
+
+    /// The headers of CUB, Thrust and libcu++, which have their own directory since CUDA 13. nvcc finds them by itself.
+    pub fn cccl(&self) -> Option<PathBuf> {
+        Some(self.path.join("include/cccl")).filter(|path| path.is_dir())
+    }
+
+    /// The directory of the static CUDA runtime.
+    ///
+    /// # Errors
+    /// The installation does not have it.
+    pub fn libraries(&self) -> anyhow::Result<PathBuf> {
+        let mut dirs = LIBRARY_DIRS.iter().map(|dir| self.path.join(dir));
+        match dirs.find(|dir| dir.join("libcudart_static.a").exists()) {
+            Some(dir) => Ok(dir),
+            None => bail!(
+                "the CUDA installation {} has no libcudart_static.a in {}: install the development files of the CUDA runtime (Debian's packages of NVIDIA: cuda-cudart-dev)",
+                self.path.display(),
+                LIBRARY_DIRS.join(", ")
+            ),
+        }
+    }
+}
+
+/// The first part that clang needs and a directory does not have.
+pub fn missing_part(path: &Path) -> Option<&'static str> {
+    PARTS.into_iter().find(|part| !path.join(part).exists())
+}
+
+fn usual_dirs() -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    // The directory above bin. In some distributions, the program in PATH is a link.
+    if let Some(ptxas) = find_in_path(OsStr::new("ptxas"))
+        && let Ok(ptxas) = ptxas.canonicalize()
+        && let Some(dir) = ptxas.parent().and_then(Path::parent)
+    {
+        dirs.push(dir.to_owned());
+    }
+    dirs.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda"].map(PathBuf::from));
+    dirs
+}
+
+/// Whether NVIDIA's driver runs on this machine and has a GPU.
+pub fn has_nvidia_gpu() -> bool {
+    lists_gpu(Path::new("/proc/driver/nvidia/gpus"))
+}
+
+/// Whether the driver's directory has an entry.
+fn lists_gpu(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn installation(parts: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for part in parts {
+            let path = dir.path().join(part);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        dir
+    }
+
+    #[test]
+    fn a_named_installation_is_used_or_refused() {
+        let (complete, broken) = (installation(&PARTS), installation(&PARTS[..1]));
+        let usual = [broken.path().to_owned(), complete.path().to_owned()];
+        let find = |value: Option<&Path>| {
+            let value = value.map(|path| path.as_os_str().to_owned());
+            CudaInstallation::find_among(&[("CUDA_PATH", value)], &usual)
+        };
+        assert_eq!(find(None).unwrap().path, complete.path());
+        assert_eq!(find(Some(Path::new(""))).unwrap().path, complete.path());
+        assert_eq!(find(Some(complete.path())).unwrap().path, complete.path());
+        let error = find(Some(broken.path())).unwrap_err().to_string();
+        assert!(error.contains("CUDA_PATH is "), "{error}");
+        assert!(error.contains("no include/cuda.h"), "{error}");
+        let error = CudaInstallation::find_among(&[], &usual[..1]).unwrap_err();
+        assert!(error.to_string().contains("with CUDA_PATH"), "{error}");
+    }
+
+    #[test]
+    fn the_runtime_and_the_headers_can_be_in_several_directories() {
+        let parts = [
+            "include/cccl/x",
+            "targets/x86_64-linux/lib/libcudart_static.a",
+        ];
+        let dir = installation(&parts);
+        let path = dir.path().to_owned();
+        let found = CudaInstallation { path: path.clone() };
+        let libraries = path.join("targets/x86_64-linux/lib");
+        assert_eq!(found.libraries().unwrap(), libraries);
+        assert_eq!(found.cccl(), Some(path.join("include/cccl")));
+        fs::remove_dir_all(libraries).unwrap();
+        fs::remove_dir_all(path.join("include")).unwrap();
+        let error = found.libraries().unwrap_err().to_string();
+        assert!(error.contains("no libcudart_static.a"), "{error}");
+        assert_eq!(found.cccl(), None);
+    }
+
+    #[test]
+    fn a_gpu_is_an_entry_of_the_drivers_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!lists_gpu(&dir.path().join("none")));
+        assert!(!lists_gpu(dir.path()));
+        fs::create_dir(dir.path().join("0000:18:00.0")).unwrap();
+        assert!(lists_gpu(dir.path()));
+    }
+}

@@ -1,0 +1,19 @@
+// Programs with code for two architectures, of which the GPU runs one, and with PTX that the driver compiles for the GPU.
+// The profile is named after the GPU's architecture.
+//
+// VARIANTS: two ptx
+// CUPTI[ptx]: needed
+// BUILD[two]: program architectures.cu --offload-arch=sm_80
+// BUILD[ptx]: program architectures.cu --no-offload-arch=$ARCH --offload-arch=sm_80 --cuda-include-ptx=sm_80
+// COUNTS: sm_90 _Z6kernelPi: [64, 40]
+#include "check.h"
+
+__global__ void kernel(int *out) {
+    if (threadIdx.x < 40)
+        out[threadIdx.x] = 1;
+}
+
+int main() {
+    kernel<<<1, 64>>>(device_ints(64));
+    CHECK(cudaDeviceSynchronize());
+}

@@ -1,0 +1,28 @@
+// A kernel that fails ends the use of the GPU: its counters cannot be read any more, which is reported in one line. The
+// program's own exit status stays.
+//
+// VARIANTS: preload archive
+// RUN: for kind in trap address assert; do status=0; LLVM_PROFILE_FILE=$kind.profraw %a $kind 2> $kind.err || status=$?; echo "$kind $status $(grep -c ^devprof: $kind.err) $(grep -c '^devprof: .* failed: CUDA error' $kind.err)"; done
+// STDOUT: trap 5 1 1
+// STDOUT: address 5 1 1
+// STDOUT: assert 5 1 1
+// HOST: trap.profraw
+// HOST: address.profraw
+// HOST: assert.profraw
+#include "check.h"
+#include <assert.h>
+#include <string.h>
+
+__global__ void kernel(int *out, int kind) {
+    if (kind == 't')
+        asm volatile("trap;");
+    if (kind == 's')
+        assert(threadIdx.x != 5);
+    out[threadIdx.x] = 1;
+}
+
+int main(int, char **argv) {
+    bool is_address = !strcmp(argv[1], "address");
+    kernel<<<1, 64>>>(is_address ? (int *)64 : device_ints(64), is_address ? 0 : argv[1][0] == 't' ? 't' : 's');
+    return cudaDeviceSynchronize() == cudaSuccess ? 0 : 5;
+}
