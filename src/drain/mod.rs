@@ -14,6 +14,7 @@ mod fingerprint;
 pub mod scope;
 mod validate;
 
+use crate::gpu::counter_copies::VARIABLE;
 use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
 use crate::output::profile_files::{self, Files, Profile};
 use crate::support::diagnostics::{self, Outcome};
@@ -102,23 +103,21 @@ impl<'a> Drain<'a> {
         let (loaded, _) = discover::loaded(self.runtime, &agents, Some(executable))?;
         for code in loaded {
             let agent = &agents.gpus[code.agent];
-            let variable = self
-                .runtime
-                .variable(executable, agent.id, set_up::VARIABLE)?;
+            let at = LoadedOn {
+                executable,
+                agent: agent.id,
+            };
+            let variable = self.runtime.variable(executable, agent.id, VARIABLE)?;
             let Some(variable) = variable else {
                 continue;
             };
             let device = self.device(agent);
-            let budget = self.settings.copies_budget.amd;
+            let budget = self.settings.copies_budget;
             let DrainState { cache, copies, .. } = &mut *self.drain_state;
             let code_object = code.clone();
             let describe = |what: &dyn Display| describe(device, agent, &code_object, what);
             match set_up::set_up(device, agent, code, &variable, copies, budget) {
                 Ok((object, layout)) => {
-                    let at = LoadedOn {
-                        executable,
-                        agent: agent.id,
-                    };
                     cache.insert(at, object);
                     if self.settings.verbose {
                         let (count, size) = (layout.count, layout.size());

@@ -51,10 +51,17 @@ pub enum Event<'a> {
     ContextDestroying { context: u64 },
     /// CUPTI has begun or filled a buffer of activities.
     ActivitiesExpected,
+    /// An executable is about to be frozen. `generation`: for [`Event::Frozen`].
+    Freezing {
+        source: Source,
+        executable: ExecutableId,
+        generation: &'a mut u64,
+    },
     /// An executable was frozen: its kernels can be launched from now on.
     Frozen {
         source: Source,
         executable: ExecutableId,
+        generation: u64,
     },
     /// An executable is about to be destroyed. `generation`: [`Event::Destroyed`] must follow, with this value.
     Destroying {

@@ -1,5 +1,6 @@
 //! GPU runtimes. [`runtime`] defines the requests to a runtime, [`events`] the events that a runtime reports.
 
+pub mod counter_copies;
 pub mod cuda;
 pub mod events;
 pub mod hsa;

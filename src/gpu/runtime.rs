@@ -62,11 +62,8 @@ pub struct Variable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     pub count: u32,
-    /// How device code reads the number of its unit: the field `unit` of `__devprof_counter_copies`
-    /// (tools/device-rt/counting.h).
-    pub number: u32,
-    /// The numbers are 0 to `count - 1`. Otherwise only their low bits are known to differ.
-    pub are_consecutive: bool,
+    /// The device runtime limits the numbers of copies, so that there can be any number of them, not only powers of two.
+    pub is_limited: bool,
 }
 
 /// A status that a GPU runtime returned.

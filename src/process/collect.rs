@@ -121,7 +121,7 @@ fn collect_from(
 /// Sets up copies of the counters of an executable that was just frozen: no kernel of it has run. Without them, kernels
 /// count slower.
 pub fn set_up_copies(executable: ExecutableId) {
-    if settings().copies_budget.amd == 0 {
+    if settings().copies_budget == 0 {
         return;
     }
     let found = match HAS_CUDA && cuda_runtime::is_module(executable) {

@@ -79,10 +79,26 @@ pub fn handle(event: Event<'_>) {
         Event::ActivitiesExpected => {
             for_trace(Cost::Dispatches, (), trace::activities_expected);
         }
-        Event::Frozen { source, executable } => {
+        Event::Freezing {
+            source,
+            executable,
+            generation,
+        } => {
+            if is_reported_by(source) {
+                *generation = request(Request::Freezing {
+                    executable: executable.0,
+                });
+            }
+        }
+        Event::Frozen {
+            source,
+            executable,
+            generation,
+        } => {
             if is_reported_by(source) {
                 request(Request::Frozen {
                     executable: executable.0,
+                    generation,
                 });
             }
             if source == Source::Tool {

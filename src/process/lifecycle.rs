@@ -304,15 +304,22 @@ pub fn hold_hsa() {
     }
 }
 
-/// An executable was frozen, and its destruction will be reported.
-pub fn executable_frozen(executable: ExecutableId) {
+/// An executable was frozen, and its destruction will be reported. `generation`: the generation before the call. False if
+/// the call was already reported.
+pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
     with_state(|state| {
+        // Meanwhile another thread may have reported the destruction of an executable with the same id.
+        let now = state.executables.generation_of(executable);
+        if now != generation && now != 0 {
+            return false;
+        }
         // The id may be that of an executable whose destruction was not reported, or not yet.
         state.remove(executable);
         state.executables.generation += 1;
         let generation = state.executables.generation;
         state.executables.observed.insert(executable, generation);
-    });
+        true
+    })
 }
 
 /// An executable is about to be destroyed. No drain accesses it until [`executable_destroyed`].

@@ -98,8 +98,9 @@ requests! {
         0 Collect(wait: bool);
         /// Reset all counters. The same answer.
         1 Reset();
-        /// An executable was frozen, and its destruction will be reported.
-        2 Frozen(executable: u64);
+        /// An executable was frozen, and its destruction will be reported. `generation`: the answer to
+        /// [`Request::Freezing`].
+        2 Frozen(executable: u64, generation: u64);
         /// An executable is about to be destroyed. The answer is the generation for [`Request::Destroyed`].
         3 Destroying(executable: u64);
         /// The call is over; `is_success`: the executable was destroyed.
@@ -143,6 +144,9 @@ requests! {
         /// The program uses CUDA, and the driver has not loaded devprof; `is_other`: but another tool. The copy that leads
         /// has wrapped functions of the driver.
         22 CudaUsed(is_other: bool);
+        /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
+        /// copy calls the function of another one, both report it.
+        23 Freezing(executable: u64);
     }
 }
 
@@ -166,7 +170,11 @@ mod tests {
             Request::Collect { wait: true },
             Request::Collect { wait: false },
             Request::Reset {},
-            Request::Frozen { executable: 7 },
+            Request::Frozen {
+                executable: 7,
+                generation: 8,
+            },
+            Request::Freezing { executable: 7 },
             Request::Destroyed {
                 executable: 9,
                 generation: 10,
@@ -189,7 +197,7 @@ mod tests {
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 23);
+        assert_eq!((0..).take_while(is_known).count(), 24);
     }
 
     #[test]

@@ -156,9 +156,17 @@ fn handle_as_owner(request: Request) -> u64 {
             return answer(outcome);
         }
         Request::Reset {} => return answer(run(DrainKind::Reset)),
-        Request::Frozen { executable } => {
+        Request::Freezing { executable } => {
+            return lifecycle::generation_of(ExecutableId(executable));
+        }
+        Request::Frozen {
+            executable,
+            generation,
+        } => {
             lifecycle::interposed_function_called();
-            lifecycle::executable_frozen(ExecutableId(executable));
+            if !lifecycle::executable_frozen(ExecutableId(executable), generation) {
+                return 0;
+            }
             log_code();
             if !observes {
                 lifecycle::hold_hsa();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The default of DEVPROF_SYNC_MS.
 const SYNC_LIMIT: Duration = Duration::from_secs(10);
-/// The default of DEVPROF_COUNTER_COPIES_MB on NVIDIA's GPUs: enough for a copy of a megabyte of counters for each of 304 compute units.
+/// The default of DEVPROF_COUNTER_COPIES_MB: enough for a copy of a megabyte of counters for each of 304 compute units.
 const COPIES_BUDGET: u64 = 1024 << 20;
 
 #[derive(Clone, Debug)]
@@ -32,28 +32,11 @@ pub struct Settings {
     pub sync_limit: Duration,
     /// DEVPROF_SNAPSHOT_MS: the time between snapshots. A process that is killed loses at most the counts of that time.
     pub snapshot: Option<Duration>,
-    pub copies_budget: CopiesBudget,
+    /// DEVPROF_COUNTER_COPIES_MB: the memory for copies of counters on each GPU, in bytes. 0: there are no copies.
+    pub copies_budget: u64,
     /// True unless DEVPROF_SIGNALS=0: drain when SIGABRT, SIGTERM, SIGINT or SIGHUP ends the process. A handler is
     /// installed for those of them that have their default action when the first code object is loaded.
     pub signals: bool,
-}
-
-/// DEVPROF_COUNTER_COPIES_MB: the memory for copies of counters on each GPU, in bytes. 0: there are no copies.
-#[derive(Clone, Copy, Debug)]
-pub struct CopiesBudget {
-    /// Without the variable, 0: what copies gain was not measured on an AMD GPU.
-    pub amd: u64,
-    pub nvidia: u64,
-}
-
-impl CopiesBudget {
-    fn from_env() -> CopiesBudget {
-        let given = mebibytes("DEVPROF_COUNTER_COPIES_MB", "using the default");
-        CopiesBudget {
-            amd: given.unwrap_or(0),
-            nvidia: given.unwrap_or(COPIES_BUDGET),
-        }
-    }
 }
 
 /// What a trace records in addition to dispatches and the API calls that launch them, and when it records.
@@ -158,7 +141,8 @@ impl Settings {
             verbose: env("LLVM_PROFILE_VERBOSE").is_some(),
             sync_limit: milliseconds("DEVPROF_SYNC_MS", 0, &sync_instead).unwrap_or(SYNC_LIMIT),
             snapshot: milliseconds("DEVPROF_SNAPSHOT_MS", 1, "snapshots disabled"),
-            copies_budget: CopiesBudget::from_env(),
+            copies_budget: mebibytes("DEVPROF_COUNTER_COPIES_MB", "using the default")
+                .unwrap_or(COPIES_BUDGET),
             signals: env("DEVPROF_SIGNALS").is_none_or(|value| value != "0"),
         }
     }

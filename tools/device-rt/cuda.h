@@ -59,7 +59,10 @@ DEVPROF_CALLED void devprof_instrument(devprof_u64 *counter, devprof_u64 *unifor
     if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
         devprof_u64 sum = step * __builtin_popcount(same);
         int is_full = same_counter == ~0u;
-        devprof_u64 copy = devprof_copies.offset + (__nvvm_read_ptx_sreg_smid() & devprof_copies.mask) * devprof_copies.stride;
+        // The driver does not say how high the number of a multiprocessor can be.
+        devprof_u32 unit = __nvvm_read_ptx_sreg_smid() & devprof_copies.mask;
+        unit = unit < devprof_copies.last ? unit : devprof_copies.last;
+        devprof_u64 copy = devprof_copies.offset + unit * devprof_copies.stride;
         devprof_add((devprof_u64)counter + copy + (is_full ? devprof_copies.full : 0), sum);
         if (is_full && devprof_copies.full == 0 && uniform_counter)
             devprof_add((devprof_u64)uniform_counter, sum);

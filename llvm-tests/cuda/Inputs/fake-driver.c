@@ -585,7 +585,7 @@ void fake_load(const char *path) {
 void fake_count(struct module *module, const char *function, int n, uint64_t count) {
     struct {
         uint64_t offset;
-        uint32_t stride, full, mask, kind;
+        uint32_t stride, full, mask, last;
     } *copies;
     char counters[256], uniform[256];
     uint64_t address, uniform_address;
@@ -599,7 +599,8 @@ void fake_count(struct module *module, const char *function, int n, uint64_t cou
         abort();
     for (uint32_t warp = 0; count > 0; warp++) {
         uint64_t lanes = count < 32 ? count : 32, unit = warp % units();
-        uint64_t to = address + 8 * n + copies->offset + (unit & copies->mask) * copies->stride;
+        uint64_t copy = (unit & copies->mask) < copies->last ? unit & copies->mask : copies->last;
+        uint64_t to = address + 8 * n + copies->offset + copy * copies->stride;
         if (!is_memory(to + (lanes == 32 ? copies->full : 0), 8))
             abort();
         *(uint64_t *)(to + (lanes == 32 ? copies->full : 0)) += lanes;

@@ -29,7 +29,7 @@ static hsa_signal_t done;
 
 struct copies {
     uint64_t offset;
-    uint32_t stride, full, mask, unit;
+    uint32_t stride, full, mask, last;
 };
 
 static hsa_status_t add_gpu(hsa_agent_t agent, void *data) {
@@ -140,7 +140,7 @@ static void print_copies(void) {
                     CHECK(hsa_amd_memory_pool_free(partial));
                     CHECK(hsa_amd_memory_pool_free(full));
                 }
-                printf("copies: %u of %u bytes, %u used, units %u\n", count, copies->stride, used, copies->unit);
+                printf("copies: %u of %u bytes, %u used, last %u\n", count, copies->stride, used, copies->last);
             }
             CHECK(hsa_amd_memory_pool_free(copies));
         }

@@ -29,7 +29,7 @@ __attribute__((visibility("protected"), used)) const void *const __llvm_profile_
 
 __attribute__((visibility("protected"), used)) struct {
     uint64_t offset;
-    uint32_t stride, full, mask, unit MORE;
+    uint32_t stride, full, mask, last MORE;
 } __devprof_counter_copies = {INITIAL};
 
 static void add(uint64_t address, uint64_t sum) {

@@ -2,13 +2,13 @@
 //! runtime adds to a copy that belongs to the wave's compute unit. The host allocates the copies when a code object is
 //! loaded ([`set_up`]), and a drain adds them up ([`sums`]). Without copies, waves add to the counters themselves.
 
-pub mod layout;
 pub mod set_up;
+pub mod span;
 pub mod sums;
 
 use super::discover::LoadedOn;
 use crate::gpu::runtime::{AgentId, ExecutableId, Runtime};
-use layout::CounterCopies;
+use span::CounterCopies;
 use std::collections::{HashMap, HashSet};
 
 /// The copies of all loaded code objects.

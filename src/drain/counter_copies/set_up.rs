@@ -6,13 +6,10 @@ use super::super::copy::Device;
 use super::super::discover::{self, CodeObject, LoadedOn};
 use super::super::validate::inside;
 use super::Registry;
-use super::layout::{CounterCopies, Counters, DESCRIPTOR, Layout, Scattered, Span};
+use super::span::{CounterCopies, Counters, Scattered, Span};
+use crate::gpu::counter_copies::{DESCRIPTOR, Layout};
 use crate::gpu::runtime::{Agent, Error, Variable};
-use std::ffi::CStr;
 use zerocopy::IntoBytes;
-
-/// The variable of devprof's device runtime.
-pub const VARIABLE: &CStr = c"__devprof_counter_copies";
 
 /// Why there are no copies.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +85,7 @@ pub fn set_up(
                     // A copy may still write to the memory, so it is not freed.
                     return Err(fail(registry, error));
                 }
-                announce(device, &copies, variable, units.number)
+                announce(device, &copies, variable)
                     // It may still be executed, so these copies are collected, too.
                     .unwrap_or_else(|error| drop(fail(registry, error)));
                 registry.insert(at, copies);
@@ -167,13 +164,8 @@ fn clear(device: Device, copies: &CounterCopies) -> Result<(), Error> {
 }
 
 /// Writes the variable. From now on kernels that are launched use the copies.
-fn announce(
-    device: Device,
-    copies: &CounterCopies,
-    variable: &Variable,
-    unit: u32,
-) -> Result<(), Error> {
-    let descriptor = copies.descriptor(unit);
+fn announce(device: Device, copies: &CounterCopies, variable: &Variable) -> Result<(), Error> {
+    let descriptor = copies.descriptor();
     let Device {
         runtime,
         agent,

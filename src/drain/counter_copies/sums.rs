@@ -3,7 +3,8 @@
 use super::super::code_object::Lost;
 use super::super::copy::Device;
 use super::super::encode::{Counts, Draft};
-use super::layout::{CounterCopies, Layout};
+use super::span::CounterCopies;
+use crate::gpu::counter_copies::Layout;
 use crate::gpu::runtime::Error;
 use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
@@ -139,15 +140,14 @@ pub fn add_up(
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Counters, Span};
+    use super::super::span::{Counters, Span};
     use super::*;
     use crate::drain::encode::Pair;
     use crate::gpu::runtime::Units;
 
     const UNITS: Units = Units {
         count: 4,
-        number: 3,
-        are_consecutive: false,
+        is_limited: false,
     };
 
     fn copies(counters: &[(Range<u64>, u64)]) -> CounterCopies {

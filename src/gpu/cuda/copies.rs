@@ -1,6 +1,7 @@
 //! Copies of a module's counters, one for each multiprocessor: their memory, and their sums. [`super::prepare`] sets them up.
 
 use super::driver::{Driver, check};
+use crate::gpu::counter_copies::Layout;
 use crate::gpu::runtime::Error;
 use byteorder::{ByteOrder, LittleEndian};
 use cuda_abi::driver::*;
@@ -15,10 +16,7 @@ pub struct Copies {
     /// Device address. The copies of a multiprocessor have a part for warps of which some lanes do not count, and a part for full
     /// warps.
     pub memory: CUdeviceptr,
-    /// The size of each part, bytes.
-    pub part: u64,
-    /// The number of copies of each part.
-    pub count: u64,
+    pub layout: Layout,
     /// Where each variable of the image is, in the image's order.
     pub places: Vec<Place>,
 }
@@ -41,12 +39,7 @@ pub struct Sums {
 impl Copies {
     /// Device addresses.
     fn range(&self) -> Range<CUdeviceptr> {
-        self.memory..self.memory + self.size()
-    }
-
-    /// Bytes.
-    pub fn size(&self) -> u64 {
-        2 * self.part * self.count
+        self.memory..self.memory + self.layout.size()
     }
 
     /// Adds the copies of a part of the variable `n`, from `start` bytes on, to `counters`.
@@ -68,18 +61,19 @@ impl Copies {
         &self,
         mut read: impl FnMut(Range<CUdeviceptr>, &mut [u8]) -> Result<(), Error>,
     ) -> Result<Sums, Error> {
-        let words = (self.part / 8) as usize;
+        let Layout { part, count } = self.layout;
+        let words = (part / 8) as usize;
         let (mut partial, mut full) = (vec![0; words], vec![0; words]);
-        let at_once = (LARGEST_READ / (2 * self.part)).clamp(1, self.count);
-        let mut bytes = vec![0; (at_once * 2 * self.part) as usize];
+        let at_once = (LARGEST_READ / (2 * part)).clamp(1, u64::from(count));
+        let mut bytes = vec![0; (at_once * 2 * part) as usize];
         let mut next = self.memory;
         let end = self.range().end;
         while next < end {
             let size = (bytes.len() as u64).min(end - next);
             let bytes = &mut bytes[..size as usize];
             read(next..next + size, bytes)?;
-            for copies in bytes.chunks_exact(2 * self.part as usize) {
-                let (of_partial, of_full) = copies.split_at(self.part as usize);
+            for copies in bytes.chunks_exact(2 * part as usize) {
+                let (of_partial, of_full) = copies.split_at(part as usize);
                 add(&mut partial, of_partial);
                 add(&mut full, of_full);
             }
@@ -95,8 +89,9 @@ impl Copies {
     /// Sets all copies to zero, on devprof's stream of the current context.
     pub fn clear(&self, driver: &Driver, stream: CUstream) -> Result<(), Error> {
         // SAFETY: the copies' memory, which is freed with the module.
-        let result =
-            unsafe { (driver.cuMemsetD8Async)(self.memory, 0, self.size() as usize, stream) };
+        let result = unsafe {
+            (driver.cuMemsetD8Async)(self.memory, 0, self.layout.size() as usize, stream)
+        };
         check("cuMemsetD8Async", result)
     }
 }

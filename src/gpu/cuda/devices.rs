@@ -18,23 +18,18 @@ pub fn describe(number: u32) -> Option<Result<Description, Error>> {
     Some(driver::devices()?.and_then(|driver| describe_with(&driver, number)))
 }
 
-fn describe_with(driver: &Devices, number: u32) -> Result<Description, Error> {
+fn describe_with(functions: &Devices, number: u32) -> Result<Description, Error> {
     let _own = OwnCalls::begin();
     let mut device = 0;
     let mut name: [c_char; 256] = [0; 256];
     // SAFETY: writes the device, and a string of at most the given size.
     unsafe {
-        let found = (driver.cuDeviceGet)(&raw mut device, number as c_int);
+        let found = (functions.cuDeviceGet)(&raw mut device, number as c_int);
         check("cuDeviceGet", found)?;
-        let named = (driver.cuDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, device);
+        let named = (functions.cuDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, device);
         check("cuDeviceGetName", named)?;
     }
-    let attribute = |attribute| {
-        let mut value = 0;
-        // SAFETY: writes the value of an attribute of the header.
-        let result = unsafe { (driver.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
-        check("cuDeviceGetAttribute", result).map(|()| value)
-    };
+    let attribute = |number| driver::attribute(functions.cuDeviceGetAttribute, device, number);
     let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
     // SAFETY: the last byte was not written.
@@ -42,6 +37,6 @@ fn describe_with(driver: &Devices, number: u32) -> Result<Description, Error> {
     Ok(Description {
         target: format!("sm_{major}{minor}"),
         product: product.to_string_lossy().into_owned(),
-        compute_units: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(0) as u32,
+        compute_units: attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
     })
 }

@@ -68,7 +68,6 @@ driver! {
     /// The functions that describe contexts.
     Contexts:
     cuCtxGetCurrent,
-    cuDeviceGetAttribute,
     cuDevicePrimaryCtxGetState,
     cuDevicePrimaryCtxRetain,
     cuDevicePrimaryCtxRelease_v2,
@@ -123,6 +122,14 @@ pub fn find() -> Option<Result<&'static Driver, Error>> {
     let library = loaded()?;
     let resolved = Driver::resolve(&library);
     Some(resolved.map(|driver| DRIVER.get_or_init(|| driver)))
+}
+
+/// An attribute of a device. `get`: the driver's function.
+pub fn attribute(get: cuDeviceGetAttribute, device: CUdevice, number: c_int) -> Result<u32, Error> {
+    let mut value = 0;
+    // SAFETY: writes the value.
+    let result = unsafe { get(&raw mut value, number, device) };
+    check("cuDeviceGetAttribute", result).map(|()| value.max(0) as u32)
 }
 
 /// The error of a call, unless it has succeeded.

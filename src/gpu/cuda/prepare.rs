@@ -9,28 +9,20 @@
 //! driver loads the modules of libraries when it needs them, before the first launch in a context.
 
 use super::copies::{Copies, Place};
-use super::driver::{Driver, check};
+use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
 use super::registry::{Counting, Module, registry};
-use crate::gpu::runtime::{Error, ExecutableId};
+use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE};
+use crate::gpu::runtime::{Error, ExecutableId, Units};
 use crate::support::settings::settings;
 use crate::support::sync::lock;
-use byteorder::{ByteOrder, LittleEndian};
 use cuda_abi::driver::*;
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use zerocopy::IntoBytes;
 
-/// The device runtime's variable.
-const VARIABLE: &CStr = c"__devprof_counter_copies";
-/// Its size identifies its layout, bytes.
-const VARIABLE_SIZE: usize = 24;
-/// Copies begin at multiples of this, bytes, so that two of them share no cache line.
-const ALIGNMENT: u64 = 256;
-/// All copies of a module are smaller than this, bytes: the device runtime computes with 32 bits.
-const MAX_SIZE: u64 = u32::MAX as u64;
 /// Other variables may lie between the counters. Copies contain at most this many bytes per byte of counters, and
 /// [`SPREAD`] bytes more.
 const MAX_SPREAD: u64 = 64;
@@ -38,7 +30,7 @@ const SPREAD: u64 = 64 << 10;
 
 /// Whether copies are to be set up.
 pub fn are_wanted() -> bool {
-    settings().copies_budget.nvidia > 0
+    settings().copies_budget > 0
 }
 
 /// Sets up copies for a module, before its first kernel. If that is not possible, the kernels add to the counters
@@ -66,69 +58,46 @@ pub fn set_up(driver: &Driver, executable: ExecutableId) {
 fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
     let located = handles::locate(driver, module.executable)?;
     let (_current, stream) = handles::enter(driver, module.context)?;
-    let Ok((address, VARIABLE_SIZE)) = variable(driver, located.module, VARIABLE) else {
-        // The device runtime is an older one.
+    let Ok((address, size)) = variable(driver, located.module, VARIABLE) else {
         return Ok(None);
     };
+    if size as u64 != DESCRIPTOR {
+        // The device runtime is of another version.
+        return Ok(None);
+    }
     let Some((counters, places)) = places(module, &located.addresses) else {
         return Ok(None);
     };
-    let part = (counters.end - counters.start).next_multiple_of(ALIGNMENT);
     let device = handles::device_of(driver, module.context)?;
-    let mut units = 0;
-    // SAFETY: writes the number.
-    let result = unsafe {
-        (driver.cuDeviceGetAttribute)(
-            &raw mut units,
-            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    let units = Units {
+        count: driver::attribute(
+            driver.cuDeviceGetAttribute,
             device,
-        )
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+        )?,
+        is_limited: true,
     };
-    check("cuDeviceGetAttribute", result)?;
-    let free = settings()
-        .copies_budget
-        .nvidia
-        .saturating_sub(used(driver, device));
-    let mut count = Some(units as u64);
-    while let Some(copies) = count {
-        if 2 * part * copies <= free.min(MAX_SIZE) {
-            let mut memory = 0;
-            // SAFETY: writes the address.
-            let result =
-                unsafe { (driver.cuMemAlloc_v2)(&raw mut memory, (2 * part * copies) as usize) };
-            if result == CUresult::SUCCESS {
-                let copies = Copies {
-                    memory,
-                    part,
-                    count: copies,
-                    places,
-                };
-                return match enable(
-                    driver,
-                    stream,
-                    &copies,
-                    counters.start,
-                    units as u64,
-                    address,
-                ) {
-                    Ok(()) => Ok(Some(copies)),
-                    Err(error) => {
-                        // SAFETY: no kernel knows this memory.
-                        unsafe { (driver.cuMemFree_v2)(memory) };
-                        Err(error)
-                    }
-                };
+    let budget = settings().copies_budget;
+    let free = budget.saturating_sub(used(driver, device));
+    for layout in Layout::all(counters.end - counters.start, units, free) {
+        let mut memory = 0;
+        // SAFETY: writes the address.
+        let result = unsafe { (driver.cuMemAlloc_v2)(&raw mut memory, layout.size() as usize) };
+        if result == CUresult::SUCCESS {
+            let copies = Copies {
+                memory,
+                layout,
+                places,
+            };
+            if let Err(error) = enable(driver, stream, &copies, counters.start, address) {
+                // SAFETY: no kernel knows this memory.
+                unsafe { (driver.cuMemFree_v2)(memory) };
+                return Err(error);
             }
+            return Ok(Some(copies));
         }
-        count = fewer(copies);
     }
     Ok(None)
-}
-
-/// The next smaller number of copies to try: a power of two, so that a mask finds the copy of a multiprocessor.
-fn fewer(copies: u64) -> Option<u64> {
-    let fewer = copies.next_power_of_two() / 2;
-    (fewer >= 2).then_some(fewer)
 }
 
 /// Clears the copies and writes the module's variable at `address`.
@@ -137,22 +106,14 @@ fn enable(
     stream: CUstream,
     copies: &Copies,
     counters: CUdeviceptr,
-    units: u64,
     address: CUdeviceptr,
 ) -> Result<(), Error> {
     copies.clear(driver, stream)?;
-    let mask = match copies.count {
-        count if count == units => u32::MAX,
-        count => count as u32 - 1,
-    };
-    let mut bytes = [0; VARIABLE_SIZE];
-    LittleEndian::write_u64(&mut bytes, copies.memory.wrapping_sub(counters));
-    // Smaller than MAX_SIZE.
-    let words = [2 * copies.part as u32, copies.part as u32, mask, 0];
-    LittleEndian::write_u32_into(&words, &mut bytes[8..]);
+    let descriptor = copies.layout.descriptor(copies.memory, counters);
+    let bytes = descriptor.as_bytes();
     // SAFETY: a variable of that size; the bytes are kept until the copy is complete.
     let result = unsafe {
-        (driver.cuMemcpyHtoDAsync_v2)(address, bytes.as_ptr().cast(), VARIABLE_SIZE, stream)
+        (driver.cuMemcpyHtoDAsync_v2)(address, bytes.as_ptr().cast(), bytes.len(), stream)
     };
     // SAFETY: devprof's stream. It has no work that depends on the program's, so the wait is short.
     let waited = unsafe { (driver.cuStreamSynchronize)(stream) };
@@ -200,7 +161,7 @@ fn used(driver: &Driver, device: CUdevice) -> u64 {
     });
     on_device
         .filter_map(|module| module.copies.as_ref())
-        .map(|copies| copies.size())
+        .map(|copies| copies.layout.size())
         .sum()
 }
 

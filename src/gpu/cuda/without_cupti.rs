@@ -6,7 +6,7 @@
 //! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
 
 use super::code::{Chosen, Code, Damage};
-use super::driver::{self, Contexts, Driver, check};
+use super::driver::{self, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare};
@@ -162,10 +162,7 @@ enum Unread {
 
 /// Adds the module that the driver has made of code in a context, if it is instrumented.
 fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Result<(), Unread> {
-    let Some(contexts) = driver::contexts() else {
-        return Ok(());
-    };
-    let arch = architecture(driver, contexts, context)?;
+    let arch = architecture(driver, context)?;
     let cubins = match code.chosen(arch) {
         Chosen::Counting(cubins) => cubins,
         Chosen::Plain => return Ok(()),
@@ -220,14 +217,9 @@ fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Resu
 }
 
 /// The architecture of a context's device, for example 90.
-fn architecture(driver: &Driver, contexts: &Contexts, context: CUcontext) -> Result<u32, Error> {
+fn architecture(driver: &Driver, context: CUcontext) -> Result<u32, Error> {
     let device = handles::device_of(driver, context)?;
-    let attribute = |attribute| {
-        let mut value = 0;
-        // SAFETY: writes the value of an attribute of the header.
-        let result = unsafe { (contexts.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
-        check("cuDeviceGetAttribute", result).map(|()| value.max(0) as u32)
-    };
+    let attribute = |number| driver::attribute(driver.cuDeviceGetAttribute, device, number);
     let major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
     let minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
     Ok(major * 10 + minor)

@@ -23,29 +23,25 @@ pub fn free(api: &Api, address: u64) {
     unsafe { (api.hsa_amd_memory_pool_free)(address as *mut c_void) };
 }
 
-/// The compute units of a GPU, by its target's name.
+/// The compute units of a GPU, by its target's name. `None`: its waves cannot read their unit.
 pub fn units(api: &Api, gpu: AgentHandle, target: &str) -> Result<Option<Units>, Error> {
-    let Some(number) = unit_number(target) else {
+    if !knows_unit(target) {
         return Ok(None);
-    };
+    }
     Ok(Some(Units {
         count: query::compute_units(api, gpu)?,
-        number,
-        are_consecutive: false,
+        is_limited: false,
     }))
 }
 
-/// Which hardware registers have the number of a compute unit: 1 is HW_ID, 2 is HW_ID and XCC_ID, 3 is HW_ID1.
-fn unit_number(target: &str) -> Option<u32> {
+/// Whether the device runtime reads the number of a wave's unit (tools/device-rt/profile.c): from gfx9 on.
+fn knows_unit(target: &str) -> bool {
     // The last two digits are the minor version and the stepping.
-    let version = target.strip_prefix("gfx")?;
-    let (major, minor) = version.split_at_checked(version.len().checked_sub(2)?)?;
-    match major.parse::<u32>().ok()? {
-        9 if minor.starts_with(['4', '5']) => Some(2),
-        9 => Some(1),
-        10.. => Some(3),
-        _ => None,
-    }
+    let version = target.strip_prefix("gfx").unwrap_or_default();
+    let major = version.get(..version.len().saturating_sub(2));
+    major
+        .and_then(|major| major.parse::<u32>().ok())
+        .is_some_and(|major| major >= 9)
 }
 
 #[cfg(test)]
@@ -53,24 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_register_with_the_units_number_depends_on_the_target() {
-        for (target, number) in [
-            ("gfx803", None),
-            ("gfx900", Some(1)),
-            ("gfx90a", Some(1)),
-            ("gfx90c", Some(1)),
-            ("gfx942", Some(2)),
-            ("gfx950", Some(2)),
-            ("gfx1030", Some(3)),
-            ("gfx1100", Some(3)),
-            ("gfx1201", Some(3)),
-            ("gfx1250", Some(3)),
-            ("gfx", None),
-            ("gfx1", None),
-            ("sm_90", None),
-            ("gfx\u{e9}\u{e9}", None),
+    fn waves_know_their_unit_from_gfx9_on() {
+        for target in [
+            "gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1250",
         ] {
-            assert_eq!(unit_number(target), number, "{target}");
+            assert!(knows_unit(target), "{target}");
+        }
+        for target in ["gfx803", "gfx", "gfx1", "sm_90", "gfx\u{e9}\u{e9}"] {
+            assert!(!knows_unit(target), "{target}");
         }
     }
 }

@@ -36,12 +36,20 @@ pub unsafe fn freeze_executable(
     executable: ExecutableHandle,
     options: *const c_char,
 ) -> Status {
+    let id = ExecutableId(executable.0);
+    let mut generation = 0;
+    report(Event::Freezing {
+        source,
+        executable: id,
+        generation: &mut generation,
+    });
     // SAFETY: the caller's promise.
     let status = unsafe { function(executable, options) };
     if status == Status::SUCCESS {
         report(Event::Frozen {
             source,
-            executable: ExecutableId(executable.0),
+            executable: id,
+            generation,
         });
     }
     status

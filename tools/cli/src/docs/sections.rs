@@ -47,7 +47,7 @@ pub const RUNTIME: Variables = &[
     ),
     (
         "DEVPROF_COUNTER_COPIES_MB",
-        "Memory for copies of the counters on each GPU, in MiB. 0: no copies, so instrumented kernels run slower. Default: 1024 on NVIDIA GPUs, 0 on AMD GPUs",
+        "Memory for copies of the counters on each GPU, in MiB. 0: no copies, so instrumented kernels run slower. Default: 1024",
     ),
     (
         "DEVPROF_SIGNALS",

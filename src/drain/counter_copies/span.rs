@@ -1,73 +1,10 @@
-//! How the copies of a code object's counters are arranged: plain data.
+//! Where the counters of a code object and their copies are: plain data.
 
-use crate::gpu::runtime::Units;
+use crate::gpu::counter_copies::{Descriptor, Layout};
 use std::ops::Range;
-use zerocopy::little_endian::{U32, U64};
-use zerocopy::{Immutable, IntoBytes};
 
-/// The alignment of copies, bytes: lines of any GPU's caches, so that two units never share one.
-const ALIGNMENT: u64 = 256;
 /// Counters that are farther apart than this get no copies, because the gap would be copied, too. Bytes.
 const LARGEST_GAP: u64 = 64 << 10;
-/// Device code computes the offset of a copy with 32 bits.
-const LARGEST: u64 = 1 << 32;
-
-/// The contents of the variable `__devprof_counter_copies` (tools/device-rt).
-#[derive(IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Descriptor {
-    /// The address of a counter's copy for unit 0 and partial waves, minus the counter's own address.
-    offset: U64,
-    /// Bytes from one unit's copy to the next one's.
-    stride: U32,
-    /// Bytes from the counters of partial waves to those of full waves. 0: there are no copies.
-    full: U32,
-    /// The copy of a unit is number `unit & mask`.
-    mask: U32,
-    /// How the number of the unit is read: [`Units::number`].
-    unit: U32,
-}
-
-/// The size of the variable in bytes. It identifies the layout.
-pub const DESCRIPTOR: u64 = size_of::<Descriptor>() as u64;
-
-/// The number and the size of copies. Each has the counters of partial waves, then those of full waves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Bytes of one of the two parts.
-    pub part: u64,
-    pub count: u32,
-    mask: u32,
-}
-
-impl Layout {
-    /// The layouts for `span` bytes of counters that fit into `budget` bytes, beginning with the one with the most copies: at
-    /// most one for each unit, at least two.
-    pub fn all(span: u64, units: Units, budget: u64) -> impl Iterator<Item = Layout> {
-        let (each, power) = match units.are_consecutive {
-            true => (Some(units.count), units.count.checked_ilog2().unwrap_or(0)),
-            false => (
-                None,
-                units.count.max(2).next_power_of_two().trailing_zeros(),
-            ),
-        };
-        let each = each.map(|count| (count, u32::MAX));
-        let shared = (1..=power.min(31)).rev().map(|power| 1 << power);
-        let part = span.next_multiple_of(ALIGNMENT);
-        each.into_iter()
-            .chain(shared.map(|count| (count, count - 1)))
-            .map(move |(count, mask)| Layout { part, count, mask })
-            .filter(move |layout| {
-                let size = layout.part.checked_mul(2 * u64::from(layout.count));
-                layout.count > 1 && size.is_some_and(|size| size <= budget.min(LARGEST))
-            })
-    }
-
-    /// Bytes of all copies.
-    pub fn size(&self) -> u64 {
-        2 * self.part * u64::from(self.count)
-    }
-}
 
 /// The copies of the counters of a code object.
 #[derive(Debug)]
@@ -175,17 +112,9 @@ impl CounterCopies {
         self.memory..self.memory + self.layout.size()
     }
 
-    /// What device code needs. `unit`: [`Units::number`].
-    pub fn descriptor(&self, unit: u32) -> Descriptor {
-        let Layout { part, mask, .. } = self.layout;
-        Descriptor {
-            offset: self.memory.wrapping_sub(self.start).into(),
-            // At most `LARGEST` / 2, because there are at least two copies.
-            stride: (2 * part as u32).into(),
-            full: (part as u32).into(),
-            mask: mask.into(),
-            unit: unit.into(),
-        }
+    /// What device code needs.
+    pub fn descriptor(&self) -> Descriptor {
+        self.layout.descriptor(self.memory, self.start)
     }
 
     /// The parts of a range of counters that have copies. With each, the index of its first counter in a copy.
@@ -209,65 +138,11 @@ impl CounterCopies {
 mod tests {
     use super::*;
 
-    fn units(count: u32, are_consecutive: bool) -> Units {
-        Units {
-            count,
-            number: 3,
-            are_consecutive,
-        }
-    }
-
-    fn counts(span: u64, units: Units, budget: u64) -> Vec<(u32, u32)> {
-        let all = Layout::all(span, units, budget);
-        all.map(|layout| (layout.count, layout.mask)).collect()
-    }
-
     fn counters(start: u64, end: u64, device: u64) -> Counters {
         Counters {
             range: start..end,
             device,
         }
-    }
-
-    #[test]
-    fn there_is_a_copy_for_each_unit_if_the_budget_allows_it() {
-        let powers = |first: u32| -> Vec<_> {
-            let all = std::iter::successors(Some(first), |n| Some(n / 2));
-            all.take_while(|&n| n > 1).map(|n| (n, n - 1)).collect()
-        };
-        assert_eq!(counts(8, units(96, false), u64::MAX), powers(128));
-        assert_eq!(counts(256, units(96, false), 512 * 127), powers(64));
-        assert_eq!(counts(257, units(96, false), 1024 * 127), powers(64));
-        assert_eq!(counts(8, units(1, false), 1024), [(2, 1)]);
-        assert_eq!(counts(8, units(1, false), 1023), []);
-        let mut each = vec![(132, u32::MAX)];
-        each.extend(powers(128));
-        assert_eq!(counts(8, units(132, true), u64::MAX), each);
-        assert_eq!(counts(8, units(132, true), 512 * 131), powers(128));
-        assert_eq!(counts(8, units(1, true), u64::MAX), []);
-        assert_eq!(counts(8, units(0, true), u64::MAX), []);
-        // The offset of each copy has 32 bits, also without a budget.
-        assert_eq!(counts(64 << 20, units(300, false), u64::MAX), powers(32));
-        assert_eq!(counts(2 << 30, units(300, false), u64::MAX), []);
-        assert_eq!(counts(1 << 30, units(300, false), u64::MAX), powers(2));
-        assert_eq!(counts(u64::MAX - 1000, units(300, false), u64::MAX), []);
-    }
-
-    #[test]
-    fn device_code_gets_offsets_from_counters_to_their_copies() {
-        let span = Span::new(vec![counters(0x4008, 0x4018, 0x4008)]).unwrap();
-        assert_eq!(span.size(), 0x10);
-        let layout = Layout::all(span.size(), units(3, false), u64::MAX)
-            .next()
-            .unwrap();
-        let copies = span.copies(layout, 0x1000);
-        assert_eq!(copies.range(), 0x1000..0x1000 + 4 * 512);
-        let mut expected = 0x1000u64.wrapping_sub(0x4008).to_le_bytes().to_vec();
-        for word in [512u32, 256, 3, 2] {
-            expected.extend(word.to_le_bytes());
-        }
-        assert_eq!(copies.descriptor(2).as_bytes(), expected);
-        assert_eq!(DESCRIPTOR, 24);
     }
 
     #[test]
@@ -280,7 +155,10 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(span.size(), 0x110);
-        let layout = Layout::all(1, units(2, false), u64::MAX).next().unwrap();
+        let layout = Layout {
+            part: 512,
+            count: 2,
+        };
         let copies = span.copies(layout, 0x10000);
         let at = |range| copies.locate(range).collect::<Vec<_>>();
         assert_eq!(at(0x9000..0x9020), [(0x9000..0x9020, 0)]);

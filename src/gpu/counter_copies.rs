@@ -1,0 +1,145 @@
+//! How device code finds the copies of the counters: plain data.
+
+use super::runtime::Units;
+use std::ffi::CStr;
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{Immutable, IntoBytes};
+
+/// The variable of devprof's device runtime.
+pub const VARIABLE: &CStr = c"__devprof_counter_copies";
+/// The alignment of copies, bytes: lines of any GPU's caches, so that two units never share one.
+const ALIGNMENT: u64 = 256;
+/// Device code computes the offset of a copy with 32 bits.
+const LARGEST: u64 = 1 << 32;
+
+/// The contents of [`VARIABLE`] (tools/device-rt/counting.h).
+#[derive(IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Descriptor {
+    /// The address of a counter's copy for unit 0 and partial waves, minus the counter's own address.
+    offset: U64,
+    /// Bytes from one unit's copy to the next one's.
+    stride: U32,
+    /// Bytes from the counters of partial waves to those of full waves. 0: there are no copies.
+    full: U32,
+    /// The copy of a unit is number `unit & mask`.
+    mask: U32,
+    /// The highest number of a copy. The device runtime for CUDA uses it for higher ones.
+    last: U32,
+}
+
+/// The size of the variable in bytes. It identifies the layout.
+pub const DESCRIPTOR: u64 = size_of::<Descriptor>() as u64;
+
+/// The number and the size of copies. Each has the counters of partial waves, then those of full waves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of one of the two parts.
+    pub part: u64,
+    /// At least 2. A power of two, unless the device runtime limits the numbers of units.
+    pub count: u32,
+}
+
+impl Layout {
+    /// The layouts for `span` bytes of counters that fit into `budget` bytes, beginning with the one with the most copies: at
+    /// most one for each unit, at least two.
+    pub fn all(span: u64, units: Units, budget: u64) -> impl Iterator<Item = Layout> {
+        let power = match units.is_limited {
+            true => units.count.checked_ilog2().unwrap_or(0),
+            false => units.count.max(2).next_power_of_two().trailing_zeros(),
+        };
+        let each = Some(units.count).filter(|count| units.is_limited && !count.is_power_of_two());
+        let powers = (1..=power.min(31)).rev().map(|power| 1 << power);
+        let part = span.next_multiple_of(ALIGNMENT);
+        each.into_iter()
+            .chain(powers)
+            .map(move |count| Layout { part, count })
+            .filter(move |layout| {
+                let size = layout.part.checked_mul(2 * u64::from(layout.count));
+                layout.count > 1 && size.is_some_and(|size| size <= budget.min(LARGEST))
+            })
+    }
+
+    /// For copies at the address `memory` of counters that begin at the address `counters`. Both are device addresses.
+    pub fn descriptor(&self, memory: u64, counters: u64) -> Descriptor {
+        // Less than `LARGEST`, because there are at least two copies.
+        let part = self.part as u32;
+        let powers = self.count.checked_next_power_of_two();
+        Descriptor {
+            offset: memory.wrapping_sub(counters).into(),
+            stride: (2 * part).into(),
+            full: part.into(),
+            mask: powers.map_or(u32::MAX, |powers| powers - 1).into(),
+            last: (self.count - 1).into(),
+        }
+    }
+
+    /// Bytes of all copies.
+    pub fn size(&self) -> u64 {
+        2 * self.part * u64::from(self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(span: u64, count: u32, is_limited: bool, budget: u64) -> Vec<u32> {
+        let all = Layout::all(span, Units { count, is_limited }, budget);
+        all.map(|layout| layout.count).collect()
+    }
+
+    #[test]
+    fn there_is_a_copy_for_each_unit_if_the_budget_allows_it() {
+        let powers = |first: u32| -> Vec<_> {
+            let all = std::iter::successors(Some(first), |n| Some(n / 2));
+            all.take_while(|&n| n > 1).collect()
+        };
+        assert_eq!(counts(8, 96, false, u64::MAX), powers(128));
+        assert_eq!(counts(256, 96, false, 512 * 127), powers(64));
+        assert_eq!(counts(257, 96, false, 1024 * 127), powers(64));
+        assert_eq!(counts(8, 1, false, 1024), [2]);
+        assert_eq!(counts(8, 1, false, 1023), []);
+        let mut each = vec![132];
+        each.extend(powers(128));
+        assert_eq!(counts(8, 132, true, u64::MAX), each);
+        assert_eq!(counts(8, 132, true, 512 * 131), powers(128));
+        assert_eq!(counts(8, 128, true, u64::MAX), powers(128));
+        assert_eq!(counts(8, 1, true, u64::MAX), []);
+        assert_eq!(counts(8, 0, true, u64::MAX), []);
+        // The offset of each copy has 32 bits, also without a budget.
+        assert_eq!(counts(64 << 20, 300, false, u64::MAX), powers(32));
+        assert_eq!(counts(2 << 30, 300, false, u64::MAX), []);
+        assert_eq!(counts(1 << 30, 300, false, u64::MAX), powers(2));
+        assert_eq!(counts(u64::MAX - 1000, 300, false, u64::MAX), []);
+    }
+
+    #[test]
+    fn every_number_of_a_unit_has_a_copy() {
+        for count in [2u32, 3, 4, 131, 132, 133, 256] {
+            let layout = Layout { part: 256, count };
+            let Descriptor { mask, last, .. } = layout.descriptor(0, 0);
+            let copy = |unit: u32| (unit & mask.get()).min(last.get());
+            for unit in 0..count {
+                assert_eq!(copy(unit), unit);
+            }
+            for unit in [count, 2 * count, 1000, u32::MAX] {
+                assert!(copy(unit) < count, "unit {unit} of {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn device_code_gets_offsets_from_counters_to_their_copies() {
+        let layout = Layout {
+            part: 256,
+            count: 3,
+        };
+        let mut expected = 0x1000u64.wrapping_sub(0x4008).to_le_bytes().to_vec();
+        for word in [512u32, 256, 3, 2] {
+            expected.extend(word.to_le_bytes());
+        }
+        assert_eq!(layout.descriptor(0x1000, 0x4008).as_bytes(), expected);
+        assert_eq!(DESCRIPTOR, 24);
+    }
+}
