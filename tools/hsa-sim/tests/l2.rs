@@ -143,7 +143,12 @@ fn with(session: &Session, work: impl FnOnce(&Test)) {
 fn only_fences_at_system_scope_synchronize_cache_and_memory() {
     let mut session = Session::start(
         "l2",
-        &[("HSA_SIM_L2", "writeback"), ("HSA_SIM_WATCH", "off")],
+        &[
+            ("HSA_SIM_L2", "writeback"),
+            ("HSA_SIM_WATCH", "off"),
+            // Kernels write to the counters themselves.
+            ("DEVPROF_COUNTER_COPIES_MB", "0"),
+        ],
     );
     with(&session, |test| {
         let other = test.session.queue(test.gpu, HSA_QUEUE_TYPE_MULTI);
