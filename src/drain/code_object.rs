@@ -112,7 +112,8 @@ fn tables(device: Device, agent: &Agent, objects: Vec<CodeObject>) -> Result<Vec
                 Err(defect) => losses.push(Lost::Defect(defect)),
             }
         }
-        let head = build_id::head(&code.segments);
+        let has_header = device.runtime.has_file_headers();
+        let head = has_header.then(|| build_id::head(&code.segments)).flatten();
         for range in tables
             .iter()
             .map(|(_, range)| range.clone())

@@ -104,6 +104,8 @@ pub enum Error {
     TimedOut(&'static str),
     #[error("it was unloaded meanwhile")]
     Unloaded,
+    #[error("cannot allocate memory for its profile")]
+    OutOfMemory,
     #[error("devprof does not support {0} for {1}")]
     Unsupported(&'static str, &'static str),
     #[error(
@@ -158,6 +160,9 @@ pub trait Runtime: Sync {
 
     /// Where a code object was loaded from, for a message.
     fn origin(&self, executable: ExecutableId, agent: AgentId) -> Option<String>;
+
+    /// Whether the first segment of a code object begins with the header of its ELF file.
+    fn has_file_headers(&self) -> bool;
 
     /// Whether an executable is perhaps only loaded because devprof has requested it. It has no profile before it has
     /// counted.

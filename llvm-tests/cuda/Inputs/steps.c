@@ -10,6 +10,7 @@
 //   use              load the last library's module
 //   launch           launch a kernel of the last library, which loads its module
 //   allocated        print the number of bytes that are allocated on the devices
+//   waits            print how often devprof has waited for its copies since the last time
 //   count:F:N:COUNT  the last module that was loaded or used counts
 //   unload           unload the last module  unlibrary     unload the last library
 //   destroy          destroy the current context
@@ -48,7 +49,7 @@
 #ifdef LOOKUP
 #define POINTER(name, version, arguments) static int(*name) arguments;
 FUNCTIONS(POINTER)
-static void (*fake_load)(const char *), (*fake_allocated)(void), (*fake_count)(void *, const char *, int, uint64_t);
+static void (*fake_load)(const char *), (*fake_allocated)(void), (*fake_waits)(void), (*fake_count)(void *, const char *, int, uint64_t);
 
 static void look_up(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *other = 0;
@@ -64,6 +65,7 @@ static void look_up(void) {
     FUNCTIONS(GET)
     fake_load = dlsym(driver, "fake_load");
     fake_allocated = dlsym(driver, "fake_allocated");
+    fake_waits = dlsym(driver, "fake_waits");
     fake_count = dlsym(driver, "fake_count");
     // The same function is the same address, however it is found.
     if (dlsym(driver, "cuModuleUnload") != (void *)cuModuleUnload)
@@ -72,7 +74,7 @@ static void look_up(void) {
 #else
 #define DECLARE(name, version, arguments) int name##version arguments;
 FUNCTIONS(DECLARE)
-void fake_load(const char *), fake_allocated(void), fake_count(void *, const char *, int, uint64_t);
+void fake_load(const char *), fake_allocated(void), fake_waits(void), fake_count(void *, const char *, int, uint64_t);
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -139,6 +141,8 @@ int main(int count, char **steps) {
             error = cuLaunchKernel(library) || cuLibraryGetModule(&module, library);
         else if (!strcmp(step, "allocated"))
             fake_allocated();
+        else if (!strcmp(step, "waits"))
+            fake_waits();
         else if (!strcmp(step, "count")) {
             int counter = atoi(strtok(NULL, ":"));
             fake_count(module, argument, counter, strtoull(strtok(NULL, ":"), NULL, 10));

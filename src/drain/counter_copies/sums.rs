@@ -1,91 +1,33 @@
-//! Adds the copies of counters up. One pass over what was copied, in simple loops over 64-bit numbers.
+//! Reads the copies of the counters of code objects, and adds them to the counters.
 
 use super::super::code_object::Lost;
 use super::super::copy::Device;
 use super::super::encode::{Counts, Draft};
 use super::span::CounterCopies;
-use crate::gpu::counter_copies::Layout;
+use crate::gpu::counter_copies::sums::Sums;
 use crate::gpu::runtime::Error;
-use crate::support::alloc::{self, OutOfMemory};
 use std::ops::Range;
 
-/// The sums of all copies of a code object's counters.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Sums {
-    /// What waves counted in which not all lanes were active.
-    partial: Vec<u64>,
-    full: Vec<u64>,
-}
-
-impl Sums {
-    fn new(layout: Layout) -> Result<Sums, OutOfMemory> {
-        let count = (layout.part / 8) as usize;
-        let zeros = || {
-            let mut zeros = Vec::new();
-            alloc::reserve(&mut zeros, count)?;
-            zeros.resize(count, 0);
-            Ok(zeros)
-        };
-        Ok(Sums {
-            partial: zeros()?,
-            full: zeros()?,
-        })
+/// Adds the sums to the counters themselves.
+fn add_to(sums: &Sums, counts: Counts, copies: &CounterCopies) {
+    let Counts {
+        start,
+        counters,
+        uniform,
+        pairs,
+    } = counts;
+    let end = start + counters.len() as u64;
+    for (range, first) in copies.locate(start..end) {
+        let at = (range.start - start) as usize..(range.end - start) as usize;
+        sums.add_all(first, &mut counters[at]);
     }
-
-    /// Adds the bytes at `offset` in the copies. Both are multiples of 8.
-    fn take(&mut self, mut offset: usize, mut bytes: &[u8]) {
-        let part = 8 * self.partial.len();
-        while !bytes.is_empty() && part > 0 {
-            let at = offset % part;
-            let to = match offset / part % 2 {
-                0 => &mut self.partial,
-                _ => &mut self.full,
-            };
-            let (now, rest) = bytes.split_at(bytes.len().min(part - at));
-            add_bytes(&mut to[at / 8..], now);
-            offset += now.len();
-            bytes = rest;
+    for pair in pairs {
+        let begin = start + pair.counters;
+        for (range, first) in copies.locate(begin..begin + pair.size) {
+            let at = (pair.uniform + (range.start - begin)) as usize;
+            let size = (range.end - range.start) as usize;
+            sums.add_full(first, &mut uniform[at..at + size]);
         }
-    }
-
-    /// Adds the sums to the counters themselves.
-    fn add_to(&self, counts: Counts, copies: &CounterCopies) {
-        let Counts {
-            start,
-            counters,
-            uniform,
-            pairs,
-        } = counts;
-        let end = start + counters.len() as u64;
-        for (range, first) in copies.locate(start..end) {
-            let at = (range.start - start) as usize..(range.end - start) as usize;
-            add_numbers(&mut counters[at.clone()], &self.partial[first..]);
-            add_numbers(&mut counters[at], &self.full[first..]);
-        }
-        for pair in pairs {
-            let begin = start + pair.counters;
-            for (range, first) in copies.locate(begin..begin + pair.size) {
-                let at = (pair.uniform + (range.start - begin)) as usize;
-                let size = (range.end - range.start) as usize;
-                add_numbers(&mut uniform[at..at + size], &self.full[first..]);
-            }
-        }
-    }
-}
-
-/// Adds little-endian numbers in `bytes` to numbers.
-fn add_bytes(to: &mut [u64], bytes: &[u8]) {
-    for (sum, bytes) in to.iter_mut().zip(bytes.as_chunks().0) {
-        *sum = sum.wrapping_add(u64::from_le_bytes(*bytes));
-    }
-}
-
-/// Adds numbers to the little-endian numbers in `to`.
-fn add_numbers(to: &mut [u8], numbers: &[u64]) {
-    for (bytes, number) in to.as_chunks_mut().0.iter_mut().zip(numbers) {
-        *bytes = u64::from_le_bytes(*bytes)
-            .wrapping_add(*number)
-            .to_le_bytes();
     }
 }
 
@@ -132,7 +74,7 @@ pub fn add_up(
         .read(device.agent, &pieces, device.limit, &mut take)?;
     for ((copies, drafts), sums) in all.into_iter().zip(sums) {
         for draft in drafts.iter_mut().flatten() {
-            sums.add_to(draft.counts(), copies);
+            add_to(&sums, draft.counts(), copies);
         }
     }
     Ok(())
@@ -143,6 +85,7 @@ mod tests {
     use super::super::span::{Counters, Span};
     use super::*;
     use crate::drain::encode::Pair;
+    use crate::gpu::counter_copies::Layout;
     use crate::gpu::runtime::Units;
 
     const UNITS: Units = Units {
@@ -169,28 +112,6 @@ mod tests {
     fn numbers(bytes: &[u8]) -> Vec<u64> {
         let (words, _) = bytes.as_chunks();
         words.iter().map(|&word| u64::from_le_bytes(word)).collect()
-    }
-
-    #[test]
-    fn pieces_of_any_size_have_the_same_sums() {
-        let copies = copies(&[(0x1000..0x1200, 0x1000)]);
-        let value = |m: usize, n: usize| (1u64 << (8 * m)) + n as u64;
-        let all = bytes(&copies, value);
-        assert_eq!(all.len() as u64, copies.layout.size());
-        for size in [8, 24, 504, 512, 520, 1024, 4096] {
-            let mut sums = Sums::new(copies.layout).unwrap();
-            for (n, piece) in all.chunks(size).enumerate() {
-                sums.take(n * size, piece);
-            }
-            for n in 0..64 {
-                let of = |parts: [usize; 4]| parts.into_iter().map(|m| value(m, n)).sum::<u64>();
-                assert_eq!(
-                    (sums.partial[n], sums.full[n]),
-                    (of([0, 2, 4, 6]), of([1, 3, 5, 7])),
-                    "{size} bytes, counter {n}"
-                );
-            }
-        }
     }
 
     #[test]
@@ -225,7 +146,8 @@ mod tests {
             uniform,
             size,
         };
-        sums.add_to(
+        add_to(
+            &sums,
             Counts {
                 start: 0x1000,
                 counters: &mut counters,
@@ -245,14 +167,5 @@ mod tests {
             ]
         );
         assert_eq!(numbers(&uniform), [5 + 1065, 5, 5 + 1033, 5 + 1064, 5]);
-    }
-
-    #[test]
-    fn counts_above_32_bits_are_added() {
-        let copies = copies(&[(0x1000..0x1008, 0x1000)]);
-        let mut sums = Sums::new(copies.layout).unwrap();
-        sums.take(0, &bytes(&copies, |_, _| (1 << 40) + 3));
-        assert_eq!(sums.partial[0], 4 * ((1 << 40) + 3));
-        assert_eq!(sums.full[0], 4 * ((1 << 40) + 3));
     }
 }

@@ -1,23 +1,20 @@
 //! Implements [`Runtime`] for CUDA.
 
-use super::copies::{Copies, Sums};
-use super::driver::{self, Driver, check};
+use super::driver::{self, Driver};
 use super::image::TABLE;
 use super::registry::{self, Module, module_at, registry};
+use super::transfer::{self, LARGEST_BATCH, Part};
 use super::{handles, wait, without_cupti};
+use crate::gpu::counter_copies::sums::Sums;
 use crate::gpu::runtime::*;
 use cuda_abi::driver::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use super::registry::is_module;
 
-/// The largest piece of a read, bytes. Its memory is allocated for each read.
-const LARGEST_PIECE: usize = 16 << 20;
-/// The pause between two polls of a stream.
-const POLL: Duration = Duration::from_micros(20);
 /// The name of the bounds table that each module seems to have.
 const TABLE_NAME: &str = "__llvm_profile_sections";
 const UNSUPPORTED: Error = Error::Unsupported("copies of counters", "CUDA");
@@ -109,18 +106,6 @@ impl Cuda {
         })
     }
 
-    /// Waits until the stream is idle. False at the limit.
-    fn wait_for(&self, stream: CUstream, end: Instant) -> Result<bool, Error> {
-        loop {
-            // SAFETY: devprof's stream of the current context.
-            match unsafe { (self.driver.cuStreamQuery)(stream) } {
-                CUresult::NOT_READY if Instant::now() >= end => return Ok(false),
-                CUresult::NOT_READY => std::thread::sleep(POLL),
-                result => return check("cuStreamQuery", result).map(|()| true),
-            }
-        }
-    }
-
     /// The counters of a module that overlap with virtual addresses: the index and the device address of each.
     fn counters_in(
         &self,
@@ -137,15 +122,13 @@ impl Cuda {
         Ok((first..last).map(|n| (n, located.addresses[n])).collect())
     }
 
-    /// Reads one range of virtual addresses into `to`. `sums`: what the module's copies add to the counters.
-    fn read_range(
+    /// Splits a range of virtual addresses: copies what the image has to `to`, and returns the parts to read from the device.
+    fn split(
         &self,
         module: &Module,
         range: &Range<u64>,
-        sums: Option<&Sums>,
-        end: Instant,
         to: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<CounterPart>, Error> {
         let image = &module.image;
         let head = image.base..image.base + image.head.len() as u64;
         let known = range.start.max(head.start)..range.end.min(head.end);
@@ -155,72 +138,68 @@ impl Cuda {
             to[at..at + from.len()].copy_from_slice(&image.head[from]);
         }
         let counters = self.counters_in(module, range)?;
-        if counters.is_empty() {
-            return Ok(());
-        }
-        let (_current, stream) = handles::enter(self.driver, module.context)?;
-        // The driver refuses a copy of more than one variable.
-        let (mut ranges, mut parts) = (Vec::new(), Vec::new());
-        for (n, address) in counters {
+        let part = |(n, address): (usize, CUdeviceptr)| {
             let of = &image.counters[n].range;
             let part = of.start.max(range.start)..of.end.min(range.end);
             let start = part.start - of.start;
-            let size = part.end - part.start;
-            ranges.push(address + start..address + start + size);
-            parts.push((n, start, (part.start - range.start) as usize, size as usize));
-        }
-        let read = self.copy(&ranges, stream, end)?;
-        for ((n, start, at, size), bytes) in parts.into_iter().zip(read) {
-            let to = &mut to[at..at + size];
-            to.copy_from_slice(&bytes);
-            if let (Some(copies), Some(sums)) = (&module.copies, sums) {
-                copies.add(sums, n, start, to);
+            CounterPart {
+                n,
+                start,
+                to: (part.start - range.start) as usize..(part.end - range.start) as usize,
+                device: address + start..address + start + (part.end - part.start),
             }
-        }
-        Ok(())
+        };
+        Ok(counters.into_iter().map(part).collect())
     }
 
-    /// Copies ranges of device addresses, on devprof's stream of the current context.
-    fn copy(
+    /// Adds the copies of modules up.
+    fn sums(
         &self,
-        ranges: &[Range<CUdeviceptr>],
-        stream: CUstream,
-        end: Instant,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        let mut copies = Vec::new();
-        for range in ranges {
-            let mut bytes = vec![0; (range.end - range.start) as usize];
-            // SAFETY: memory of that size, which is kept until the stream is idle; a part of a variable, or of the
-            // copies of counters.
-            let result = unsafe {
-                let to = bytes.as_mut_ptr().cast();
-                (self.driver.cuMemcpyDtoHAsync_v2)(to, range.start, bytes.len(), stream)
+        modules: impl Iterator<Item = Module>,
+        limit: Duration,
+    ) -> HashMap<ExecutableId, Result<Sums, Error>> {
+        let (mut sums, mut parts, mut owners) = (HashMap::new(), Vec::new(), Vec::new());
+        for module in modules {
+            let Some(copies) = module.copies else {
+                continue;
             };
-            copies.push(bytes);
-            if let Err(error) = check("cuMemcpyDtoHAsync", result) {
-                // SAFETY: devprof's stream. Earlier copies write to memory that is freed below.
-                unsafe { (self.driver.cuStreamSynchronize)(stream) };
-                return Err(error);
+            let zeros = Sums::new(copies.layout).map_err(|_| Error::OutOfMemory);
+            if sums.insert(module.executable, zeros).is_some() {
+                continue;
+            }
+            let Range { start, end } = copies.range();
+            for at in (start..end).step_by(LARGEST_BATCH) {
+                parts.push(Part {
+                    context: module.context,
+                    range: at..end.min(at + LARGEST_BATCH as u64),
+                });
+                owners.push((module.executable, (at - start) as usize));
             }
         }
-        if !self.wait_for(stream, end)? {
-            // The device may still write to this memory.
-            std::mem::forget(copies);
-            return Err(Error::TimedOut("cuMemcpyDtoHAsync"));
-        }
-        Ok(copies)
+        transfer::read(self.driver, &parts, limit, &mut |n, bytes| {
+            let (executable, offset) = owners[n];
+            if let Some(of) = sums.get_mut(&executable)
+                && let Ok(sums) = of
+            {
+                match bytes {
+                    Ok(bytes) => sums.take(offset, bytes),
+                    Err(error) => *of = Err(error),
+                }
+            }
+        });
+        sums
     }
+}
 
-    /// The sums of a module's copies.
-    fn sums(&self, module: &Module, copies: &Copies, end: Instant) -> Result<Sums, Error> {
-        let (_current, stream) = handles::enter(self.driver, module.context)?;
-        copies.sums(|range, to| {
-            for bytes in self.copy(&[range], stream, end)? {
-                to.copy_from_slice(&bytes);
-            }
-            Ok(())
-        })
-    }
+/// A part of a variable with counters.
+struct CounterPart {
+    /// The index of the variable in the image.
+    n: usize,
+    /// Where the part begins in the variable, bytes.
+    start: u64,
+    /// Where it belongs in the piece that is read.
+    to: Range<usize>,
+    device: Range<CUdeviceptr>,
 }
 
 /// The module that contains virtual addresses.
@@ -307,6 +286,10 @@ impl Runtime for Cuda {
         Some(format!("CUDA module {}", module.id))
     }
 
+    fn has_file_headers(&self) -> bool {
+        false
+    }
+
     fn may_be_unused(&self, executable: ExecutableId) -> bool {
         let registry = registry();
         let module = registry.module(executable);
@@ -314,7 +297,7 @@ impl Runtime for Cuda {
     }
 
     fn largest_piece(&self, _agent: AgentId, _total: usize) -> usize {
-        LARGEST_PIECE
+        LARGEST_BATCH
     }
 
     fn read(
@@ -324,31 +307,50 @@ impl Runtime for Cuda {
         limit: Duration,
         take: Take,
     ) -> Result<(), Error> {
-        let end = Instant::now() + limit;
-        let mut bytes = Vec::new();
-        // The sums of the latest module that has copies.
-        let mut latest: Option<(ExecutableId, Sums)> = None;
+        let mut read = Vec::with_capacity(pieces.len());
+        let (mut parts, mut owners) = (Vec::new(), Vec::new());
         for (n, piece) in pieces.iter().enumerate() {
-            bytes.clear();
-            bytes.resize((piece.end - piece.start) as usize, 0);
-            let mut read = || {
-                let module = module_of(piece)?;
-                let has_counters = piece.end > module.image.base + module.image.head.len() as u64;
-                let sums = match &module.copies {
-                    Some(copies) if has_counters => {
-                        let is_known = latest.as_ref().is_some_and(|of| of.0 == module.executable);
-                        if !is_known {
-                            let sums = self.sums(&module, copies, end)?;
-                            latest = Some((module.executable, sums));
-                        }
-                        latest.as_ref().map(|(_, sums)| sums)
-                    }
-                    _ => None,
-                };
-                self.read_range(&module, piece, sums, end, &mut bytes)
+            let mut bytes = vec![0; (piece.end - piece.start) as usize];
+            let split = module_of(piece).and_then(|module| {
+                let counters = self.split(&module, piece, &mut bytes)?;
+                Ok((module, counters))
+            });
+            read.push(split.map(|(module, counters)| {
+                for counters in counters {
+                    parts.push(Part {
+                        context: module.context,
+                        range: counters.device.clone(),
+                    });
+                    owners.push((n, module.clone(), counters));
+                }
+                bytes
+            }));
+        }
+        let sums = self.sums(owners.iter().map(|(_, module, _)| module.clone()), limit);
+        transfer::read(self.driver, &parts, limit, &mut |part, bytes| {
+            let (n, module, counters) = &owners[part];
+            let Ok(piece) = &mut read[*n] else {
+                return;
             };
-            let result = read();
-            take(n, result.map(|()| &bytes[..]));
+            let to = &mut piece[counters.to.clone()];
+            let sums = sums.get(&module.executable);
+            let result = bytes.and_then(|bytes| {
+                to.copy_from_slice(bytes);
+                if let (Some(copies), Some(sums)) = (&module.copies, sums) {
+                    let sums = sums.as_ref().map_err(Error::clone)?;
+                    copies.add(sums, counters.n, counters.start, to);
+                }
+                Ok(())
+            });
+            if let Err(error) = result {
+                read[*n] = Err(error);
+            }
+        });
+        for (n, result) in read.into_iter().enumerate() {
+            match result {
+                Ok(bytes) => take(n, Ok(&bytes)),
+                Err(error) => take(n, Err(error)),
+            }
         }
         Ok(())
     }
@@ -359,31 +361,35 @@ impl Runtime for Cuda {
         ranges: &[(Range<u64>, u8)],
         limit: Duration,
     ) -> Result<Vec<(usize, Error)>, Error> {
-        let end = Instant::now() + limit;
-        let mut failed = Vec::new();
+        let (mut parts, mut owners) = (Vec::new(), Vec::new());
+        let mut failed = BTreeMap::new();
         for (n, (range, value)) in ranges.iter().enumerate() {
-            let fill = || {
-                let module = module_of(range)?;
+            let found = module_of(range).and_then(|module| {
                 let counters = self.counters_in(&module, range)?;
-                let (_current, stream) = handles::enter(self.driver, module.context)?;
-                for (n, address) in counters {
-                    let size = module.image.counters[n].range.clone().count();
-                    // SAFETY: a variable of that size.
-                    let result =
-                        unsafe { (self.driver.cuMemsetD8Async)(address, *value, size, stream) };
-                    check("cuMemsetD8Async", result)?;
-                }
-                if let (Some(copies), 0) = (&module.copies, *value) {
-                    copies.clear(self.driver, stream)?;
-                }
-                match self.wait_for(stream, end)? {
-                    true => Ok(()),
-                    false => Err(Error::TimedOut("cuMemsetD8Async")),
+                Ok((module, counters))
+            });
+            let (module, counters) = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    failed.insert(n, error);
+                    continue;
                 }
             };
-            failed.extend(fill().err().map(|error| (n, error)));
+            let counters = counters.into_iter().map(|(variable, address)| {
+                let Range { start, end } = module.image.counters[variable].range;
+                address..address + (end - start)
+            });
+            let copies = module.copies.as_ref().filter(|_| *value == 0);
+            for range in counters.chain(copies.map(|copies| copies.range())) {
+                let context = module.context;
+                parts.push((Part { context, range }, *value));
+                owners.push(n);
+            }
         }
-        Ok(failed)
+        for (part, error) in transfer::fill(self.driver, &parts, limit) {
+            failed.entry(owners[part]).or_insert(error);
+        }
+        Ok(failed.into_iter().collect())
     }
 
     fn write(

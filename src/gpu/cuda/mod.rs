@@ -15,7 +15,8 @@
 //! | [`activity`] | CUPTI's records of kernels and copies, for a trace |
 //! | [`devices`] | the descriptions of devices, for a trace |
 //! | [`handles`] | the module handle of each image, and the addresses of its counters |
-//! | [`copies`] | copies of the counters, one for each multiprocessor: their memory and sums |
+//! | [`transfer`] | batches of reads and fills |
+//! | [`copies`] | copies of the counters, one for each multiprocessor |
 //! | [`prepare`] | sets them up |
 //! | [`cuda_runtime`] | implements [`Runtime`](super::runtime::Runtime) |
 //! | [`wait`] | waits for running kernels |
@@ -42,6 +43,7 @@ mod observed;
 mod prepare;
 mod registry;
 pub mod subscriber;
+mod transfer;
 pub mod wait;
 pub mod without_cupti;
 pub mod wrapped;

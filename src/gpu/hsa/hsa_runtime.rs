@@ -138,6 +138,10 @@ impl Runtime for Hsa {
         query::uri(self.api, executable, agent)
     }
 
+    fn has_file_headers(&self) -> bool {
+        true
+    }
+
     fn largest_piece(&self, agent: AgentId, total: usize) -> usize {
         self.with_staging(agent, |staging| staging.largest_piece(total))
     }

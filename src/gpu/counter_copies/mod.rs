@@ -1,4 +1,6 @@
-//! How device code finds the copies of the counters: plain data.
+//! Copies of counters: how device code finds them, and their sums. Plain data.
+
+pub mod sums;
 
 use super::runtime::Units;
 use std::ffi::CStr;
