@@ -51,6 +51,9 @@ pub struct Options {
     /// has one.
     #[arg(long)]
     no_runtime: bool,
+    /// Count only one of eight blocks: faster, but the counts of rare code are inaccurate
+    #[arg(long, conflicts_with_all = ["coverage", "pgo_use"])]
+    sampling: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
     #[arg(long, value_name = "CLANG")]
     clang: Option<PathBuf>,
@@ -64,7 +67,7 @@ struct Purpose {
     /// Count every block, and add the coverage mapping
     #[arg(long)]
     coverage: bool,
-    /// Count for profile-guided optimization, which has less overhead
+    /// Count every block for profile-guided optimization
     #[arg(long)]
     pgo_generate: bool,
     /// Optimize with a profile that `devprof merge` wrote
@@ -228,7 +231,14 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         (false, _) => scoped(options, &["-fprofile-generate"]),
     };
     let for_device = |flag: &str| ["-Xarch_device".to_owned(), flag.to_owned()];
-    if samples && is_coverage && !options.link {
+    if options.sampling && !samples {
+        bail!(
+            "{} ({}) has no sampling: omit --sampling",
+            clang.path.display(),
+            clang.version
+        );
+    }
+    if samples && !options.sampling && !options.link {
         flags.extend(for_device("-mllvm=--offload-pgo-sampling=0"));
     }
     // Up to version 10 clang increments counters inline, which loses counts unless the increments are atomic. Since

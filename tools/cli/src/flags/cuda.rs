@@ -142,9 +142,12 @@ fn instrumenting(options: &Options, console: &mut Console) -> anyhow::Result<Vec
     if is_coverage {
         flags.extend(for_compiler(&["-fcoverage-mapping"]));
         flags.extend(compilation_dir(console)?);
-        flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from));
-    } else {
-        flags.push("-DDEVPROF_SAMPLING".to_owned());
+    }
+    match options.sampling {
+        true => flags.push("-DDEVPROF_SAMPLING".to_owned()),
+        false => {
+            flags.extend(["-Xarch_device", "-mllvm=--offload-pgo-sampling=0"].map(String::from))
+        }
     }
     flags.extend(["-include".to_owned(), runtime.display().to_string()]);
     Ok(flags)
