@@ -68,28 +68,66 @@ constants! {
         HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY = 0xa003;
         /// u32.
         HSA_AMD_AGENT_INFO_DRIVER_NODE_ID = 0xa004;
+        /// u32.
+        HSA_AMD_AGENT_INFO_MAX_ADDRESS_WATCH_POINTS = 0xa005;
         /// u32: PCI bus, device and function.
         HSA_AMD_AGENT_INFO_BDFID = 0xa006;
+        /// u32, bits of the memory interface.
+        HSA_AMD_AGENT_INFO_MEMORY_WIDTH = 0xa007;
+        /// u32, MHz.
+        HSA_AMD_AGENT_INFO_MEMORY_MAX_FREQUENCY = 0xa008;
         /// 64 bytes, zero-padded.
         HSA_AMD_AGENT_INFO_PRODUCT_NAME = 0xa009;
         /// u32.
         HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU = 0xa00a;
         /// u32.
         HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU = 0xa00b;
+        /// u32.
+        HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES = 0xa00c;
+        /// u32.
+        HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE = 0xa00d;
+        /// `hsa_amd_hdp_flush_t`: two addresses of registers.
+        HSA_AMD_AGENT_INFO_HDP_FLUSH = 0xa00e;
         /// u32, the PCI domain.
         HSA_AMD_AGENT_INFO_DOMAIN = 0xa00f;
         /// bool.
         HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES = 0xa010;
         /// A C string of at most 21 bytes.
         HSA_AMD_AGENT_INFO_UUID = 0xa011;
+        /// u32.
+        HSA_AMD_AGENT_INFO_ASIC_REVISION = 0xa012;
+        /// bool: the host can access SVM memory on the device.
+        HSA_AMD_AGENT_INFO_SVM_DIRECT_HOST_ACCESS = 0xa013;
+        /// u32: compute units that a cooperative launch can use.
+        HSA_AMD_AGENT_INFO_COOPERATIVE_COMPUTE_UNIT_COUNT = 0xa014;
         /// u64, bytes.
         HSA_AMD_AGENT_INFO_MEMORY_AVAIL = 0xa015;
         /// u64, ticks of the agent's clock per second.
         HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY = 0xa016;
         /// u32.
+        HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID = 0xa107;
+        /// u32.
+        HSA_AMD_AGENT_INFO_UCODE_VERSION = 0xa108;
+        /// u32.
+        HSA_AMD_AGENT_INFO_SDMA_UCODE_VERSION = 0xa109;
+        /// u32: copy engines for copies from and to the host.
+        HSA_AMD_AGENT_INFO_NUM_SDMA_ENG = 0xa10a;
+        /// u32: copy engines for copies between GPUs.
+        HSA_AMD_AGENT_INFO_NUM_SDMA_XGMI_ENG = 0xa10b;
+        /// bool.
+        HSA_AMD_AGENT_INFO_IOMMU_SUPPORT = 0xa110;
+        /// u32: dies with compute units.
+        HSA_AMD_AGENT_INFO_NUM_XCC = 0xa111;
+        /// u32.
         HSA_AMD_AGENT_INFO_DRIVER_UID = 0xa112;
         /// [`AgentHandle`].
         HSA_AMD_AGENT_INFO_NEAREST_CPU = 0xa113;
+        /// 8 bytes: bits of `hsa_amd_memory_property_flags_t`.
+        HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES = 0xa114;
+        /// u64, bytes.
+        HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_MAX = 0xa116;
+        /// u64, bytes.
+        HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_CURRENT = 0xa117;
         /// [`ClockCounters`](crate::ClockCounters).
         HSA_AMD_AGENT_INFO_CLOCK_COUNTERS = 0xa118;
     }

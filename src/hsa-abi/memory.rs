@@ -80,6 +80,12 @@ constants! {
         HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS = 0;
         /// u32.
         HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS = 1;
+        /// A [`LinkInfo`] for each hop.
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO = 2;
+    }
+    "`hsa_amd_link_info_type_t` (hsa_ext_amd.h)": u32 {
+        HSA_AMD_LINK_INFO_TYPE_PCIE = 2;
+        HSA_AMD_LINK_INFO_TYPE_XGMI = 4;
     }
     "`hsa_amd_pointer_type_t` (hsa_ext_amd.h)": u32 {
         HSA_EXT_POINTER_TYPE_UNKNOWN = 0;
@@ -126,6 +132,48 @@ pub struct PointerInfo {
     pub global_flags: u32,
     /// Whether the memory is registered with other software, such as a graphics API.
     pub registered: bool,
+}
+
+/// `hsa_amd_memory_pool_link_info_t` (hsa_ext_amd.h): a link between an agent and a memory pool.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct LinkInfo {
+    /// Nanoseconds.
+    pub min_latency: u32,
+    /// Nanoseconds.
+    pub max_latency: u32,
+    /// MB per second.
+    pub min_bandwidth: u32,
+    /// MB per second.
+    pub max_bandwidth: u32,
+    /// Whether there are 32-bit atomics over the link.
+    pub atomic_support_32bit: bool,
+    /// Whether there are 64-bit atomics over the link.
+    pub atomic_support_64bit: bool,
+    /// Whether the link is cache-coherent.
+    pub coherent_support: bool,
+    /// An `hsa_amd_link_info_type_t`.
+    pub link_type: u32,
+    /// The distance of the NUMA nodes, as in ACPI.
+    pub numa_distance: u32,
+}
+
+/// `hsa_amd_ipc_memory_t` (hsa_ext_amd.h)
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct IpcHandle {
+    /// Opaque.
+    pub handle: [u32; 8],
+}
+
+/// `hsa_amd_svm_attribute_pair_t` (hsa_ext_amd.h)
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct SvmAttribute {
+    /// An `hsa_amd_svm_attribute_t`.
+    pub attribute: u64,
+    /// Its type depends on the attribute.
+    pub value: u64,
 }
 
 /// The callback of `hsa_agent_iterate_regions` (hsa.h).

@@ -154,7 +154,7 @@ macro_rules! api_tables {
             amd_ext: AmdExtTable v(2, 0x10)
             prefix AmdExtPrefix {
                 hsa_amd_coherency_get_type;
-                hsa_amd_coherency_set_type;
+                hsa_amd_coherency_set_type(agent: AgentHandle, kind: u32) -> Status;
                 hsa_amd_profiling_set_profiler_enabled(queue: *mut Queue, enable: c_int) -> Status;
                 hsa_amd_profiling_async_copy_enable(enable: bool) -> Status;
                 hsa_amd_profiling_get_dispatch_time(agent: AgentHandle, signal: SignalHandle, time: *mut DispatchTime) -> Status;
@@ -170,7 +170,7 @@ macro_rules! api_tables {
                 hsa_amd_memory_pool_free(base: *mut c_void) -> Status;
                 hsa_amd_memory_async_copy(to: *mut c_void, to_agent: AgentHandle, from: *const c_void, from_agent: AgentHandle, size: usize, count: u32, dependencies: *const SignalHandle, completion: SignalHandle) -> Status;
                 hsa_amd_memory_async_copy_on_engine(to: *mut c_void, to_agent: AgentHandle, from: *const c_void, from_agent: AgentHandle, size: usize, count: u32, dependencies: *const SignalHandle, completion: SignalHandle, engine: u32, force: bool) -> Status;
-                hsa_amd_memory_copy_engine_status;
+                hsa_amd_memory_copy_engine_status(to: AgentHandle, from: AgentHandle, engines: *mut u32) -> Status;
                 hsa_amd_agent_memory_pool_get_info(agent: AgentHandle, pool: PoolHandle, attribute: u32, value: *mut c_void) -> Status;
                 hsa_amd_agents_allow_access(count: u32, agents: *const AgentHandle, flags: *const u32, base: *const c_void) -> Status;
                 hsa_amd_memory_pool_can_migrate;
@@ -178,14 +178,14 @@ macro_rules! api_tables {
                 hsa_amd_memory_lock(base: *mut c_void, size: usize, agents: *const AgentHandle, count: c_int, agent_base: *mut *mut c_void) -> Status;
                 hsa_amd_memory_unlock(base: *mut c_void) -> Status;
                 hsa_amd_memory_fill(base: *mut c_void, value: u32, count: usize) -> Status;
-                hsa_amd_interop_map_buffer;
-                hsa_amd_interop_unmap_buffer;
-                hsa_amd_image_create;
+                hsa_amd_interop_map_buffer(count: u32, agents: *mut AgentHandle, handle: c_int, flags: u32, size: *mut usize, base: *mut *mut c_void, metadata_size: *mut usize, metadata: *mut *const c_void) -> Status;
+                hsa_amd_interop_unmap_buffer(base: *mut c_void) -> Status;
+                hsa_amd_image_create(agent: AgentHandle, descriptor: *const c_void, layout: *const c_void, data: *const c_void, permission: u32, image: *mut u64) -> Status;
                 hsa_amd_pointer_info(address: *const c_void, info: *mut PointerInfo, alloc: Option<PointerInfoAllocator>, count: *mut u32, agents: *mut *mut AgentHandle) -> Status;
                 hsa_amd_pointer_info_set_userdata(address: *const c_void, data: *mut c_void) -> Status;
-                hsa_amd_ipc_memory_create;
-                hsa_amd_ipc_memory_attach;
-                hsa_amd_ipc_memory_detach;
+                hsa_amd_ipc_memory_create(base: *mut c_void, size: usize, handle: *mut IpcHandle) -> Status;
+                hsa_amd_ipc_memory_attach(handle: *const IpcHandle, size: usize, count: u32, agents: *const AgentHandle, base: *mut *mut c_void) -> Status;
+                hsa_amd_ipc_memory_detach(base: *mut c_void) -> Status;
                 hsa_amd_signal_create(value: SignalValue, consumers: u32, agents: *const AgentHandle, attributes: u64, signal: *mut SignalHandle) -> Status;
                 hsa_amd_ipc_signal_create;
                 hsa_amd_ipc_signal_attach;
@@ -201,36 +201,36 @@ macro_rules! api_tables {
                 hsa_amd_register_deallocation_callback(base: *mut c_void, callback: DeallocationCallback, data: *mut c_void) -> Status;
                 hsa_amd_deregister_deallocation_callback(base: *mut c_void, callback: DeallocationCallback) -> Status;
                 hsa_amd_signal_value_pointer(signal: SignalHandle, value: *mut *mut SignalValue) -> Status;
-                hsa_amd_svm_attributes_set;
-                hsa_amd_svm_attributes_get;
-                hsa_amd_svm_prefetch_async;
+                hsa_amd_svm_attributes_set(base: *mut c_void, size: usize, attributes: *mut SvmAttribute, count: usize) -> Status;
+                hsa_amd_svm_attributes_get(base: *mut c_void, size: usize, attributes: *mut SvmAttribute, count: usize) -> Status;
+                hsa_amd_svm_prefetch_async(base: *mut c_void, size: usize, agent: AgentHandle, count: u32, dependencies: *const SignalHandle, completion: SignalHandle) -> Status;
                 hsa_amd_spm_acquire;
                 hsa_amd_spm_release;
                 hsa_amd_spm_set_dest_buffer;
                 hsa_amd_queue_cu_get_mask(queue: *mut Queue, bits: u32, mask: *mut u32) -> Status;
-                hsa_amd_portable_export_dmabuf;
+                hsa_amd_portable_export_dmabuf(base: *const c_void, size: usize, file: *mut c_int, offset: *mut u64) -> Status;
                 hsa_amd_portable_close_dmabuf;
-                hsa_amd_vmem_address_reserve;
-                hsa_amd_vmem_address_free;
-                hsa_amd_vmem_handle_create;
-                hsa_amd_vmem_handle_release;
-                hsa_amd_vmem_map;
-                hsa_amd_vmem_unmap;
-                hsa_amd_vmem_set_access;
-                hsa_amd_vmem_get_access;
-                hsa_amd_vmem_export_shareable_handle;
-                hsa_amd_vmem_import_shareable_handle;
-                hsa_amd_vmem_retain_alloc_handle;
+                hsa_amd_vmem_address_reserve(base: *mut *mut c_void, size: usize, address: u64, flags: u64) -> Status;
+                hsa_amd_vmem_address_free(base: *mut c_void, size: usize) -> Status;
+                hsa_amd_vmem_handle_create(pool: PoolHandle, size: usize, kind: u32, flags: u64, handle: *mut u64) -> Status;
+                hsa_amd_vmem_handle_release(handle: u64) -> Status;
+                hsa_amd_vmem_map(base: *mut c_void, size: usize, offset: usize, handle: u64, flags: u64) -> Status;
+                hsa_amd_vmem_unmap(base: *mut c_void, size: usize) -> Status;
+                hsa_amd_vmem_set_access(base: *mut c_void, size: usize, access: *const c_void, count: usize) -> Status;
+                hsa_amd_vmem_get_access(base: *mut c_void, permission: *mut u32, agent: AgentHandle) -> Status;
+                hsa_amd_vmem_export_shareable_handle(file: *mut c_int, handle: u64, flags: u64) -> Status;
+                hsa_amd_vmem_import_shareable_handle(file: c_int, handle: *mut u64) -> Status;
+                hsa_amd_vmem_retain_alloc_handle(handle: *mut u64, base: *mut c_void) -> Status;
                 hsa_amd_vmem_get_alloc_properties_from_handle;
-                hsa_amd_agent_set_async_scratch_limit;
+                hsa_amd_agent_set_async_scratch_limit(agent: AgentHandle, bytes: usize) -> Status;
                 hsa_amd_queue_get_info(queue: *mut Queue, attribute: u32, value: *mut c_void) -> Status;
-                hsa_amd_vmem_address_reserve_align;
-                hsa_amd_enable_logging;
+                hsa_amd_vmem_address_reserve_align(base: *mut *mut c_void, size: usize, address: u64, alignment: u64, flags: u64) -> Status;
+                hsa_amd_enable_logging(flags: *mut u8, file: *mut c_void) -> Status;
                 hsa_amd_signal_wait_all(count: u32, signals: *const SignalHandle, conditions: *const u32, values: *const SignalValue, timeout: u64, hint: u32, satisfying: *mut SignalValue) -> u32;
-                hsa_amd_memory_get_preferred_copy_engine;
+                hsa_amd_memory_get_preferred_copy_engine(to: AgentHandle, from: AgentHandle, engines: *mut u32) -> Status;
                 hsa_amd_portable_export_dmabuf_v2;
-                hsa_amd_ais_file_write;
-                hsa_amd_ais_file_read;
+                hsa_amd_ais_file_write(file: u64, base: *mut c_void, size: u64, offset: i64, copied: *mut u64, status: *mut i32) -> Status;
+                hsa_amd_ais_file_read(file: u64, base: *mut c_void, size: u64, offset: i64, copied: *mut u64, status: *mut i32) -> Status;
                 hsa_amd_counted_queue_acquire(agent: AgentHandle, kind: u32, priority: u32, callback: Option<QueueErrorCallback>, data: *mut c_void, flags: u64, queue: *mut *mut Queue) -> Status;
                 hsa_amd_counted_queue_release(queue: *mut Queue) -> Status;
                 hsa_amd_memory_async_batch_copy(copies: *const newer::MemoryCopyOp, copy_count: u32, count: u32, dependencies: *const SignalHandle) -> Status;
@@ -255,19 +255,19 @@ macro_rules! api_tables {
             image_ext: ImageExtTable v(2, 1)
             rest {
                 hsa_ext_image_get_capability;
-                hsa_ext_image_data_get_info;
-                hsa_ext_image_create;
-                hsa_ext_image_import;
-                hsa_ext_image_export;
+                hsa_ext_image_data_get_info(agent: AgentHandle, descriptor: *const c_void, permission: u32, info: *mut c_void) -> Status;
+                hsa_ext_image_create(agent: AgentHandle, descriptor: *const c_void, data: *const c_void, permission: u32, image: *mut u64) -> Status;
+                hsa_ext_image_import(agent: AgentHandle, from: *const c_void, row_pitch: usize, slice_pitch: usize, image: u64, region: *const c_void) -> Status;
+                hsa_ext_image_export(agent: AgentHandle, image: u64, to: *mut c_void, row_pitch: usize, slice_pitch: usize, region: *const c_void) -> Status;
                 hsa_ext_image_copy;
                 hsa_ext_image_clear;
-                hsa_ext_image_destroy;
+                hsa_ext_image_destroy(agent: AgentHandle, image: u64) -> Status;
                 hsa_ext_sampler_create;
-                hsa_ext_sampler_destroy;
+                hsa_ext_sampler_destroy(agent: AgentHandle, sampler: u64) -> Status;
                 hsa_ext_image_get_capability_with_layout;
                 hsa_ext_image_data_get_info_with_layout;
-                hsa_ext_image_create_with_layout;
-                hsa_ext_sampler_create_v2;
+                hsa_ext_image_create_with_layout(agent: AgentHandle, descriptor: *const c_void, data: *const c_void, permission: u32, layout: u32, row_pitch: usize, slice_pitch: usize, image: *mut u64) -> Status;
+                hsa_ext_sampler_create_v2(agent: AgentHandle, descriptor: *const c_void, sampler: *mut u64) -> Status;
             }
             tools: ToolsApiTable v(1, 0)
             rest {

@@ -18,6 +18,9 @@ use std::sync::atomic::{
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// The copy engines of each GPU.
+pub const COPY_ENGINES: u32 = 2;
+
 /// Bytes to copy.
 #[derive(Clone, Copy)]
 pub struct Piece {

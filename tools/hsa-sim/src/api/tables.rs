@@ -32,6 +32,7 @@ mod simulated {
     pub use crate::hsa::signal_handler::*;
     pub use crate::hsa::symbol::*;
     pub use crate::hsa::system::*;
+    pub use crate::hsa::unsupported::*;
 
     use super::{TABLES, shared_table};
     use crate::hsa::lifecycle;

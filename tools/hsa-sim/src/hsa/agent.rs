@@ -2,6 +2,7 @@
 
 use super::calls::visit;
 use super::{isa, system};
+use crate::copies::COPY_ENGINES;
 use crate::device::agents::handle;
 use crate::device::clock;
 use crate::faults::injection;
@@ -12,6 +13,9 @@ use crate::state::with;
 use gpu_model::topology::COMPUTE_UNITS;
 use hsa_abi::*;
 use std::ffi::c_void;
+
+/// Bits of the interface of a GPU's memory.
+const MEMORY_WIDTH: u32 = 256;
 
 /// See `hsa.h`.
 ///
@@ -38,9 +42,13 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     let found = with(|state| {
         let number = state.agents.number(agent)?;
         let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
-        Ok((number, target))
+        let engines = match state.settings.copy_engines {
+            true => COPY_ENGINES,
+            false => 0,
+        };
+        Ok((number, target, engines))
     });
-    let (number, target) = match found {
+    let (number, target, engines) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
@@ -126,6 +134,32 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AMD_AGENT_INFO_PRODUCT_NAME => put_bytes(value.cast(), &name64("hsa-sim")),
             HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
             HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
+            HSA_AMD_AGENT_INFO_MAX_ADDRESS_WATCH_POINTS
+            | HSA_AMD_AGENT_INFO_ASIC_REVISION
+            | HSA_AMD_AGENT_INFO_UCODE_VERSION
+            | HSA_AMD_AGENT_INFO_SDMA_UCODE_VERSION
+            | HSA_AMD_AGENT_INFO_NUM_SDMA_XGMI_ENG => put(value.cast(), 0u32),
+            HSA_AMD_AGENT_INFO_MEMORY_WIDTH => put(value.cast(), gpu_only(MEMORY_WIDTH)),
+            HSA_AMD_AGENT_INFO_MEMORY_MAX_FREQUENCY => put(value.cast(), gpu_only(1000)),
+            HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES
+            | HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE
+            | HSA_AMD_AGENT_INFO_NUM_XCC => put(value.cast(), gpu_only(1)),
+            // As in ROCr, if the driver has not mapped the registers.
+            HSA_AMD_AGENT_INFO_HDP_FLUSH => put(value.cast(), [0usize; 2]),
+            HSA_AMD_AGENT_INFO_SVM_DIRECT_HOST_ACCESS | HSA_AMD_AGENT_INFO_IOMMU_SUPPORT => {
+                put(value.cast(), false)
+            }
+            HSA_AMD_AGENT_INFO_COOPERATIVE_COMPUTE_UNIT_COUNT => {
+                put(value.cast(), gpu_only(COMPUTE_UNITS as u32))
+            }
+            HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID => {
+                put(value.cast(), target.map_or(0, |target| target.family))
+            }
+            HSA_AMD_AGENT_INFO_NUM_SDMA_ENG => put(value.cast(), gpu_only(engines)),
+            HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES => put(value.cast(), 0u64),
+            HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_MAX | HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_CURRENT => {
+                put(value.cast(), POOL_BYTES as u64)
+            }
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
             HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
             HSA_AMD_AGENT_INFO_UUID => {
@@ -186,4 +220,12 @@ pub unsafe fn hsa_agent_iterate_isas(
     });
     // SAFETY: the caller's promise.
     unsafe { visit(isas, callback, data) }
+}
+
+/// See `hsa_ext_amd.h`. Memory for private segments is not limited here.
+///
+/// # Safety
+/// Always sound.
+pub unsafe fn hsa_amd_agent_set_async_scratch_limit(agent: AgentHandle, _bytes: usize) -> Status {
+    status(with(|state| state.agents.gpu(agent).map(|_| ())))
 }

@@ -1,8 +1,8 @@
 //! Copies and fills.
 
-use crate::copies::{self, Executor, Job, Piece};
+use crate::copies::{self, COPY_ENGINES, Executor, Job, Piece};
 use crate::faults::injection;
-use crate::results::status;
+use crate::results::{put, status};
 use crate::signals::pool;
 use crate::state::with;
 use hsa_abi::newer::{
@@ -172,8 +172,56 @@ pub unsafe fn hsa_amd_memory_async_copy(
     })
 }
 
-/// The copy engines of each GPU.
-const ENGINES: u32 = HSA_AMD_SDMA_ENGINE_0 | HSA_AMD_SDMA_ENGINE_1;
+/// The copy engines of each GPU, one bit for each.
+const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
+
+/// The engines that can copy between two agents. Writes them if there are any.
+///
+/// # Safety
+/// `engines` is null or may be written.
+unsafe fn engines(to: AgentHandle, from: AgentHandle, engines: *mut u32) -> Status {
+    if engines.is_null() {
+        return Status::INVALID_ARGUMENT;
+    }
+    let found = with(|state| {
+        let (to, from) = (state.agents.number(to)?, state.agents.number(from)?);
+        Ok((to, from, state.settings.copy_engines))
+    });
+    status(found.and_then(|(to, from, has_engines)| {
+        // As in ROCr (`GpuAgent::DmaCopyStatus`), copies inside of one GPU have no engine either.
+        match executor_of(to, from, has_engines) {
+            // SAFETY: the caller's promise.
+            Executor::Engine => unsafe { put(engines, ENGINES) },
+            Executor::Kernel | Executor::Host => Err(Status::OUT_OF_RESOURCES),
+        }
+    }))
+}
+
+/// See `hsa_ext_amd.h`. The engines are never busy for long.
+///
+/// # Safety
+/// `mask` may be written.
+pub unsafe fn hsa_amd_memory_copy_engine_status(
+    to: AgentHandle,
+    from: AgentHandle,
+    mask: *mut u32,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { engines(to, from, mask) }
+}
+
+/// See `hsa_ext_amd.h`.
+///
+/// # Safety
+/// `mask` may be written.
+pub unsafe fn hsa_amd_memory_get_preferred_copy_engine(
+    to: AgentHandle,
+    from: AgentHandle,
+    mask: *mut u32,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { engines(to, from, mask) }
+}
 
 /// See `hsa_ext_amd.h`.
 ///

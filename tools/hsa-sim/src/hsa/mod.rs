@@ -23,3 +23,4 @@ pub mod signal;
 pub mod signal_handler;
 pub mod symbol;
 pub mod system;
+pub mod unsupported;

@@ -8,6 +8,19 @@ use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
 
+/// The links between CPU and GPUs, and between GPUs: PCIe with atomics. HIP needs them for calls from kernels to the host.
+const LINK: LinkInfo = LinkInfo {
+    min_latency: 0,
+    max_latency: 0,
+    min_bandwidth: 0,
+    max_bandwidth: 0,
+    atomic_support_32bit: true,
+    atomic_support_64bit: true,
+    coherent_support: true,
+    link_type: HSA_AMD_LINK_INFO_TYPE_PCIE,
+    numa_distance: 20,
+};
+
 /// See `hsa_ext_amd.h`.
 ///
 /// # Safety
@@ -150,12 +163,19 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
     } else {
         HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED
     };
-    // SAFETY: the caller's promise: both attributes are 32-bit values.
+    let hops = u32::from(number != owner && reachable);
+    // SAFETY: the caller's promise: 32-bit values, or memory for a link per hop.
     status(unsafe {
         match attribute {
             HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => put(value.cast(), access),
-            HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => {
-                put(value.cast(), u32::from(number != owner && reachable))
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => put(value.cast(), hops),
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO if hops == 0 => Ok(()),
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO if value.is_null() => {
+                Err(Status::INVALID_ARGUMENT)
+            }
+            HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO => {
+                value.cast::<LinkInfo>().write_unaligned(LINK);
+                Ok(())
             }
             _ => Err(Status::INVALID_ARGUMENT),
         }

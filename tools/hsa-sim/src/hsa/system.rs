@@ -230,3 +230,11 @@ pub unsafe fn hsa_amd_register_system_event_handler(
     system_events::register(callback, data);
     Status::SUCCESS
 }
+
+/// See `hsa_ext_amd.h`. The simulator has no log.
+///
+/// # Safety
+/// Always sound.
+pub unsafe fn hsa_amd_enable_logging(_flags: *mut u8, _file: *mut c_void) -> Status {
+    status(with(|_| Ok(())))
+}

@@ -8,6 +8,8 @@ pub struct Target {
     pub mach: u32,
     /// `HSA_AMD_AGENT_INFO_CHIP_ID`.
     pub chip: u32,
+    /// `HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID`.
+    pub family: u32,
 }
 
 /// `EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC`: code for all targets of the model.
@@ -20,21 +22,25 @@ impl Target {
             name: "gfx1100",
             mach: 0x41,
             chip: 0x744c,
+            family: 145,
         },
         Target {
             name: "gfx1101",
             mach: 0x46,
             chip: 0x747e,
+            family: 145,
         },
         Target {
             name: "gfx1102",
             mach: 0x47,
             chip: 0x7480,
+            family: 145,
         },
         Target {
             name: "gfx1103",
             mach: 0x44,
             chip: 0x15bf,
+            family: 148,
         },
     ];
 
