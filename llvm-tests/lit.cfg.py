@@ -1,5 +1,6 @@
 # Configuration of the tests: see README.md. llvm-tests/run starts lit with the parameter `target` (cargo's target
-# directory), `cuda` (the CUDA installation of tools/cuda-env) and, on a GPU, `gpu` (the settings from gpu.py).
+# directory), `cuda` (the CUDA installation of tools/cuda-env) and, on a GPU, `gpu` (the settings from gpu.py). The parameter
+# `platform` selects what HIP runs on: `rocr` (ROCr's model mode) or `sim` (tools/hsa-sim).
 import json
 import os
 import sys
@@ -44,25 +45,49 @@ if "gpu" in lit_config.params:
     config.test_exec_root += "-gpu"
     config.environment["PATH"] = ":".join([*gpu["path"], "/usr/sbin:/usr/bin:/sbin:/bin"])
     config.environment["ROCR_VISIBLE_DEVICES"] = str(gpu["number"])
-    # Runs these tools through retarget.py. The pattern does not match their names in paths.
-    retarget = "python3 " + os.path.join(inputs, "retarget.py") + " " + arch
-    config.substitutions += [(rf"(?<![\w/.-]){tool}(?![\w/.-])", f"{retarget} {tool}") for tool in ("FileCheck", "split-file")]
     # The GPU may need the caller's HSA_OVERRIDE_GFX_VERSION or HSA_XNACK.
     passed_on = ["HOME", "LD_LIBRARY_PATH", *(name for name in os.environ if name.startswith("HSA_"))]
 else:
-    arch, clang, device_runtime = "gfx1100", "clang-23", llvm23 + "/lib/clang/23" + device_rt
+    parameter = lit_config.params.get
+    platform, arch = parameter("platform", "rocr"), parameter("arch", "gfx1100")
+    clang, device_runtime = "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
-    config.available_features.update(["debian", "llvm-runtime", "model", "sim", "root", "gfx1100", "wave32"])
+    config.available_features.update(["debian", "llvm-runtime", "sim", "root"])
+    if platform == "rocr":
+        passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
+        config.available_features.add("model")
+    elif platform == "sim":
+        passed_on = ["HOME"]
+        config.test_exec_root += "-sim"
+        config.environment["LD_LIBRARY_PATH"] = os.path.join(os.path.abspath(target), "hsa-sim")
+        gpus = int(parameter("gpus", "1"))
+        config.environment["HSA_SIM_AGENTS"] = f"{arch}*{gpus}"
+        # As the simulator's settings of these names.
+        for name in ("bar", "l2", "tools"):
+            if parameter(name):
+                config.environment["HSA_SIM_" + name.upper()] = parameter(name)
+        if gpus > 1:
+            config.available_features.add("several-gpus")
+    else:
+        lit_config.fatal(f"unknown platform {platform}: rocr or sim")
+    if arch == "gfx1100":
+        config.available_features.add("gfx1100")
+    if arch.startswith("gfx1"):
+        config.available_features.add("wave32")
     paths = tests + "/", os.path.abspath(target) + "/"
     parents = [path[:at] for path in paths for at in range(1, len(path)) if path[at] == "/"]
     if all(os.stat(path).st_mode & 0o001 for path in parents):
         config.available_features.add("other-users")
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
     if "cuda" in lit_config.params:
         config.available_features.add("cuda")
         config.environment["CUDA_PATH"] = lit_config.params["cuda"]
+
+if arch != "gfx1100" or "gpu" in lit_config.params:
+    # Runs these tools through retarget.py. The pattern does not match their names in paths.
+    retarget = "python3 " + os.path.join(inputs, "retarget.py") + " " + arch
+    config.substitutions += [(rf"(?<![\w/.-]){tool}(?![\w/.-])", f"{retarget} {tool}") for tool in ("FileCheck", "split-file")]
 
 # lit starts tests with an empty environment. The GPU model's variables are passed on, the caller's LLVM_PROFILE_FILE and
 # DEVPROF_* are not.
@@ -106,7 +131,7 @@ config.substitutions += [
     # The CUDA installation, and a list of the kernels and counters in CUDA images.
     ("%cuda_path", lit_config.params.get("cuda", "")),
     ("%cuda_symbols", "python3 " + os.path.join(tests, "cuda", "Inputs", "symbols.py") + " " + lit_config.params.get("cuda", "")),
-    ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + os.environ.get("LD_PRELOAD", "")),
+    ("%preload", "env LD_PRELOAD=" + devprof_so + ":" + config.environment.get("LD_PRELOAD", "")),
     # The command line.
     (r"%devprof\b", os.path.join(target, "release", "devprof")),
     # Checks reports, with third-party readers of HTML and LCOV.
@@ -127,10 +152,10 @@ config.substitutions += [
     # Runs a program and prints its exit status; runs a program as another user; what tools/rocm-env preloads.
     ("%ended", "python3 " + os.path.join(inputs, "ended.py")),
     ("%as_user", "python3 " + os.path.join(inputs, "as_user.py")),
-    ("%{preloaded}", os.environ.get("LD_PRELOAD", "")),
+    ("%{preloaded}", config.environment.get("LD_PRELOAD", "")),
     # A program that uses HSA directly, on ROCr with the GPU model, and on the simulator of tools/hsa-sim.
     ("%on_rocr", "env"),
-    ("%on_sim", "env -u LD_PRELOAD LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
+    ("%on_sim", "env -u LD_PRELOAD -u HSA_SIM_AGENTS -u HSA_SIM_BAR -u HSA_SIM_L2 -u HSA_SIM_TOOLS LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
     ("%sim_dir", os.path.join(target, "hsa-sim")),
     ("%fixtures", os.path.join(repo, "fixtures")),
     ("%inputs", inputs),
