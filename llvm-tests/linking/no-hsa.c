@@ -1,6 +1,6 @@
 // On a machine without HSA and HIP libraries an instrumented program that is linked with devprof runs as usual.
 //
-// REQUIRES: debian, root
+// REQUIRES: debian, model, root
 // RUN: %clang -O2 %inputs/mounts.c -o mounts
 // RUN: %clang -O2 -fprofile-instr-generate -fcoverage-mapping %s -o a %take_devprof %devprof_a
 // RUN: ./mounts hide=/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1 hide=/usr/lib/x86_64-linux-gnu/libamdhip64.so.7 -- ./a 2>&1 | FileCheck %s

@@ -16,6 +16,8 @@ handles! {
     CacheHandle;
     /// `hsa_code_object_reader_t`
     ReaderHandle;
+    /// `hsa_code_object_t`
+    CodeObjectHandle;
     /// `hsa_executable_t`
     ExecutableHandle;
     /// `hsa_executable_symbol_t`

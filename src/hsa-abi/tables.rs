@@ -100,15 +100,15 @@ macro_rules! api_tables {
                 hsa_isa_get_info(isa: IsaHandle, attribute: u32, index: u32, value: *mut c_void) -> Status;
                 hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status;
                 hsa_code_object_serialize;
-                hsa_code_object_deserialize;
-                hsa_code_object_destroy;
+                hsa_code_object_deserialize(base: *mut c_void, size: usize, options: *const c_char, object: *mut CodeObjectHandle) -> Status;
+                hsa_code_object_destroy(object: CodeObjectHandle) -> Status;
                 hsa_code_object_get_info;
                 hsa_code_object_get_symbol;
                 hsa_code_symbol_get_info;
                 hsa_code_object_iterate_symbols;
                 hsa_executable_create(profile: u32, state: u32, options: *const c_char, executable: *mut ExecutableHandle) -> Status;
                 hsa_executable_destroy(executable: ExecutableHandle) -> Status;
-                hsa_executable_load_code_object;
+                hsa_executable_load_code_object(executable: ExecutableHandle, agent: AgentHandle, object: CodeObjectHandle, options: *const c_char) -> Status;
                 hsa_executable_freeze(executable: ExecutableHandle, options: *const c_char) -> Status;
                 hsa_executable_get_info(executable: ExecutableHandle, attribute: u32, value: *mut c_void) -> Status;
                 hsa_executable_global_variable_define(executable: ExecutableHandle, name: *const c_char, address: *mut c_void) -> Status;

@@ -16,6 +16,7 @@ use std::sync::Mutex;
 mod simulated {
     pub use crate::hsa::agent::*;
     pub use crate::hsa::allocation::*;
+    pub use crate::hsa::code_object::*;
     pub use crate::hsa::copy::*;
     pub use crate::hsa::counted_queue::*;
     pub use crate::hsa::executable::*;

@@ -12,16 +12,17 @@ pub enum Storage {
         /// A copy of the file's bytes. HSA's functions return its address as the storage of the code object.
         bytes: Vec<u8>,
     },
-    Memory {
-        base: usize,
-        size: usize,
-    },
+    /// Memory of the program.
+    Memory { base: usize, size: usize },
+    /// A copy of such memory.
+    Copy { bytes: Box<[u8]> },
 }
 
 impl Storage {
     pub fn bytes(&self) -> &[u8] {
         match self {
             Storage::File { bytes, .. } => bytes,
+            Storage::Copy { bytes } => bytes,
             Storage::Memory { base, size } => {
                 // SAFETY: the program keeps the memory as long as readers and loaded code objects use it (hsa.h).
                 unsafe { std::slice::from_raw_parts(*base as *const u8, *size) }
@@ -58,8 +59,9 @@ impl Storage {
                 }
                 uri
             }
-            Storage::Memory { base, size } => {
-                let process = std::process::id();
+            Storage::Memory { .. } | Storage::Copy { .. } => {
+                let (process, memory) = (std::process::id(), self.memory());
+                let (base, size) = (memory.start, memory.len());
                 format!("memory://{process}#offset={base:#x}&size={size}")
             }
         }

@@ -175,26 +175,25 @@ pub unsafe fn hsa_amd_memory_async_copy(
 /// The copy engines of each GPU, one bit for each.
 const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
 
-/// The engines that can copy between two agents. Writes them if there are any.
+/// The engines that can copy between two agents, of which one is a GPU. As in ROCr (`Runtime::CopyMemoryStatus`,
+/// `GpuAgent::DmaCopyStatus`), it is an error if there are none.
 ///
 /// # Safety
-/// `engines` is null or may be written.
-unsafe fn engines(to: AgentHandle, from: AgentHandle, engines: *mut u32) -> Status {
-    if engines.is_null() {
+/// `mask` is null or may be written.
+unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Status {
+    if mask.is_null() {
         return Status::INVALID_ARGUMENT;
     }
     let found = with(|state| {
         let (to, from) = (state.agents.number(to)?, state.agents.number(from)?);
-        Ok((to, from, state.settings.copy_engines))
-    });
-    status(found.and_then(|(to, from, has_engines)| {
-        // As in ROCr (`GpuAgent::DmaCopyStatus`), copies inside of one GPU have no engine either.
-        match executor_of(to, from, has_engines) {
-            // SAFETY: the caller's promise.
-            Executor::Engine => unsafe { put(engines, ENGINES) },
-            Executor::Kernel | Executor::Host => Err(Status::OUT_OF_RESOURCES),
+        match (to == from, state.settings.copy_engines) {
+            (true, _) => Err(Status::INVALID_AGENT),
+            (false, true) => Ok(ENGINES),
+            (false, false) => Err(Status::OUT_OF_RESOURCES),
         }
-    }))
+    });
+    // SAFETY: the caller's promise.
+    status(found.and_then(|engines| unsafe { put(mask, engines) }))
 }
 
 /// See `hsa_ext_amd.h`. The engines are never busy for long.

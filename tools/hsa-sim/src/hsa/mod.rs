@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod allocation;
 pub mod calls;
+pub mod code_object;
 pub mod control;
 pub mod copy;
 pub mod counted_queue;
