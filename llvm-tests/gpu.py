@@ -208,7 +208,7 @@ def main():
         print(f"llvm-tests: {what}\nllvm-tests: next step: {step}", file=sys.stderr)
         sys.exit(1)
     wave = 64 if arch.startswith("gfx9") else 32
-    available = {f"wave{wave}"}
+    available = {f"wave{wave}", "images"}
     if os.geteuid() == 0:
         available.add("root")
     if arch == "gfx1100":

@@ -53,11 +53,11 @@ else:
     clang, device_runtime = "clang-23", llvm23 + "/lib/clang/23" + device_rt
     hip_cxx = "clang++-23 " + device_libs
     exact, lto = "-mllvm=--offload-pgo-sampling=0", " -foffload-lto"
-    config.available_features.update(["debian", "llvm-runtime", "root"])
+    config.available_features.update(["debian", "root"])
     if platform == "rocr":
         passed_on = ["HSA_MODEL_LIB", "HSA_MODEL_TOPOLOGY", "HSA_ENABLE_INTERRUPT", "HSA_ENABLE_SDMA", "LD_PRELOAD", "HOME"]
         # Tests that choose their platform themselves need not run on the other one again.
-        config.available_features.update(["model", "sim"])
+        config.available_features.update(["images", "llvm-runtime", "model", "sim"])
     elif platform == "sim":
         passed_on = ["HOME"]
         config.test_exec_root += "-sim"
@@ -68,14 +68,16 @@ else:
         for name in ("bar", "l2", "tools"):
             if parameter(name):
                 config.environment["HSA_SIM_" + name.upper()] = parameter(name)
+        if parameter("bar") == "large":
+            # LLVM's own runtime reads the GPU's memory on the host when a module is unloaded (peer/small-bar.test).
+            config.available_features.add("llvm-runtime")
         if gpus > 1:
             config.available_features.add("several-gpus")
     else:
         lit_config.fatal(f"unknown platform {platform}: rocr or sim")
     if arch == "gfx1100":
         config.available_features.add("gfx1100")
-    if arch.startswith("gfx1"):
-        config.available_features.add("wave32")
+    config.available_features.add("wave64" if arch.startswith("gfx9") else "wave32")
     paths = tests + "/", os.path.abspath(target) + "/"
     parents = [path[:at] for path in paths for at in range(1, len(path)) if path[at] == "/"]
     if all(os.stat(path).st_mode & 0o001 for path in parents):

@@ -11,7 +11,7 @@
 // cooperative kernels, for which ROCr's model mode aborts (hipLaunchCooperativeKernel is also captured, and the graph's
 // node has its arguments), and copies of arrays, which use image instructions.
 //
-// REQUIRES: debian
+// REQUIRES: debian, images
 // RUN: grep -F '[work]' %repo/src/trace/hip_functions.rs > work
 // RUN: sed -nE 's/^ {12}(\w+ = "(\w+)" is|(\w+)\().*/\2\3/p' work | sort > exported
 // RUN: %hip_cxx -O2 -Wno-deprecated-declarations %s -o default
