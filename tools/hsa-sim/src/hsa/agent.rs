@@ -42,13 +42,9 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     let found = with(|state| {
         let number = state.agents.number(agent)?;
         let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
-        let engines = match state.settings.copy_engines {
-            true => COPY_ENGINES,
-            false => 0,
-        };
-        Ok((number, target, engines))
+        Ok((number, target))
     });
-    let (number, target, engines) = match found {
+    let (number, target) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
@@ -155,7 +151,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID => {
                 put(value.cast(), target.map_or(0, |target| target.family))
             }
-            HSA_AMD_AGENT_INFO_NUM_SDMA_ENG => put(value.cast(), gpu_only(engines)),
+            HSA_AMD_AGENT_INFO_NUM_SDMA_ENG => put(value.cast(), gpu_only(COPY_ENGINES)),
             HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES => put(value.cast(), 0u64),
             HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_MAX | HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_CURRENT => {
                 put(value.cast(), POOL_BYTES as u64)

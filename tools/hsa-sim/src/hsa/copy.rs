@@ -176,7 +176,7 @@ pub unsafe fn hsa_amd_memory_async_copy(
 const ENGINES: u32 = (1 << COPY_ENGINES) - 1;
 
 /// The engines that can copy between two agents, of which one is a GPU. As in ROCr (`Runtime::CopyMemoryStatus`,
-/// `GpuAgent::DmaCopyStatus`), it is an error if there are none.
+/// `GpuAgent::DmaEngineIsFree`), also if `HSA_ENABLE_SDMA` disables them.
 ///
 /// # Safety
 /// `mask` is null or may be written.
@@ -186,10 +186,9 @@ unsafe fn engines(to: AgentHandle, from: AgentHandle, mask: *mut u32) -> Status 
     }
     let found = with(|state| {
         let (to, from) = (state.agents.number(to)?, state.agents.number(from)?);
-        match (to == from, state.settings.copy_engines) {
-            (true, _) => Err(Status::INVALID_AGENT),
-            (false, true) => Ok(ENGINES),
-            (false, false) => Err(Status::OUT_OF_RESOURCES),
+        match to == from {
+            true => Err(Status::INVALID_AGENT),
+            false => Ok(ENGINES),
         }
     });
     // SAFETY: the caller's promise.
