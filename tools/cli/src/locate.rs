@@ -34,6 +34,8 @@ pub enum Component {
     ModelStart,
     /// The HSA runtime of `devprof demo`.
     Simulator,
+    /// The same HSA runtime with symbol versions, for programs that are linked with AMD's.
+    HsaRuntime,
 }
 
 const DEVICE_RUNTIME: &str = "libclang_rt.profile.a";
@@ -55,7 +57,9 @@ impl Component {
             Component::Model => "devprof/libgpu_model.so".into(),
             Component::Topology => "devprof/gpu-model-topology".into(),
             Component::ModelStart => "devprof/gpu-model-start.so".into(),
-            Component::Simulator => "devprof/libhsa_sim.so".into(),
+            Component::Simulator | Component::HsaRuntime => {
+                "devprof/hsa-sim/libhsa-runtime64.so.1".into()
+            }
         }
     }
 
@@ -74,6 +78,7 @@ impl Component {
             Component::Topology => "gpu-model-topology".into(),
             Component::ModelStart => "gpu-model-start.so".into(),
             Component::Simulator => profile.join("libhsa_sim.so"),
+            Component::HsaRuntime => "hsa-sim/libhsa-runtime64.so.1".into(),
         }
     }
 
@@ -86,6 +91,7 @@ impl Component {
             Component::DeviceRuntime(_) | Component::DeviceRuntimeBuild => "tools/device-rt/build",
             Component::CudaDeviceRuntime => "tools/install PREFIX",
             Component::Model | Component::Topology | Component::ModelStart => "tools/build-model",
+            Component::HsaRuntime => "tools/hsa-sim/build",
             Component::Simulator if cfg!(debug_assertions) => "cargo build -p devprof -p hsa-sim",
             Component::Simulator => "cargo build --release -p devprof -p hsa-sim",
         }
@@ -254,7 +260,7 @@ mod tests {
     #[test]
     fn only_a_program_that_cargo_built_names_build_commands() {
         let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
-        let (_dir, installed) = program("bin/devprof", &["lib/devprof/libhsa_sim.so"]);
+        let (_dir, installed) = program("bin/devprof", &["lib/devprof/hsa-sim/libhsa-runtime64.so.1"]);
         let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
         assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
         for component in [

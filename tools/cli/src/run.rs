@@ -3,18 +3,20 @@
 mod child;
 mod device_code;
 mod journal;
+mod model;
 mod preload;
 pub mod saved_log;
 mod summary;
 
 use crate::Console;
+use crate::console::Diagnostic;
 use crate::exit::{Outcome, StartError, usage};
 use crate::gpus;
 use crate::locate::{Component, find_in_path};
 use anyhow::{Context, bail};
 use clap::Args;
 use journal::Journal;
-use std::collections::BTreeSet;
+use model::Model;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -27,9 +29,6 @@ use tempfile::TempDir;
 
 /// The pattern for the names of profiles in a directory.
 const DEFAULT_NAME: &str = "%m.profraw";
-
-/// The architecture of the GPU model.
-const MODEL: &str = "gfx1100";
 
 #[derive(Args)]
 pub struct Options {
@@ -65,9 +64,8 @@ pub struct Options {
     /// Stop the recording MS milliseconds after each start
     #[arg(long, value_name = "MS", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
     trace_duration: Option<u64>,
-    /// Run on a simulated GPU (gfx1100), whether or not this machine has GPUs
-    #[arg(long)]
-    model: bool,
+    #[command(flatten)]
+    model: model::Options,
     /// Also write profiles every MS milliseconds, so that a crash loses at most the counts of that time
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     snapshot: Option<u64>,
@@ -106,7 +104,18 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     let links = Links::default();
     let mut command = Command::new(name);
     command.args(arguments);
-    environment(&mut command, options, &library, &directory, &links)?;
+    let model = options.model.model()?;
+    environment(
+        &mut command,
+        options,
+        model.as_ref(),
+        &library,
+        &directory,
+        &links,
+    )?;
+    if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
+        console.report(&Diagnostic::note(model.to_string()));
+    }
     // If this is a run within another `devprof run`, its records are appended to the outer run's log as well.
     let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
     command.env("DEVPROF_LOG", log.path());
@@ -143,9 +152,9 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             child::End::Killed(signal) => Some(signal),
             child::End::Exited(_) => None,
         },
-        gpus: match options.model {
-            true => BTreeSet::from([MODEL.to_owned()]),
-            false => gpus::architectures(),
+        gpus: match &model {
+            Some(model) => model.architectures(),
+            None => gpus::architectures(),
         },
         nvidia: gpus::nvidia(Path::new("/")).len(),
     };
@@ -296,13 +305,14 @@ fn absolute(pattern: &OsStr) -> anyhow::Result<OsString> {
 fn environment(
     command: &mut Command,
     options: &Options,
+    model: Option<&Model>,
     library: &Path,
     directory: &Directory,
     links: &Links,
 ) -> anyhow::Result<()> {
     let mut preload = vec![links.without_separators(library)?];
-    if options.model {
-        preload.extend(model(command, links)?);
+    if let Some(model) = model {
+        preload.extend(model.prepare(command, links)?);
     }
     let old = env::var_os("LD_PRELOAD").unwrap_or_default();
     command.env("LD_PRELOAD", with_preloads(&old, &preload));
@@ -346,26 +356,6 @@ fn environment(
         }
     }
     Ok(())
-}
-
-/// Sets the environment for the GPU model. Returns the libraries to preload for it.
-fn model(command: &mut Command, links: &Links) -> anyhow::Result<Vec<PathBuf>> {
-    let find = |component: Component| {
-        component
-            .find()
-            .context("--model: cannot find the GPU model")
-    };
-    command
-        .env("HSA_MODEL_LIB", find(Component::Model)?)
-        .env("HSA_MODEL_TOPOLOGY", find(Component::Topology)?)
-        // No interrupt signals: in model mode ROCr's threads would spin on their events. No SDMA: the model copies with
-        // kernels. No pinning of host memory for copies below this size in MiB: ROCr's model mode does not support it
-        // and aborts ("userptr not supported").
-        .env("HSA_ENABLE_INTERRUPT", "0")
-        .env("HSA_ENABLE_SDMA", "0")
-        .env("GPU_PINNED_MIN_XFER_SIZE", "4095");
-    let start = find(Component::ModelStart)?;
-    Ok(vec![links.without_separators(&start)?])
 }
 
 /// The list of libraries with these added at the start, without duplicates of them.

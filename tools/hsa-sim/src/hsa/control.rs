@@ -2,8 +2,10 @@
 
 use crate::faults::injection;
 use crate::queues::block;
+use crate::settings::target::Target;
 use crate::state::with;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::OnceLock;
 
 /// Replaces the fault plan and resets the counts of calls; null: removes the plan. Returns 0, or -1 if the text is not a
 /// valid plan, which is reported on stderr.
@@ -25,6 +27,17 @@ pub unsafe extern "C" fn hsa_sim_plan(text: *const c_char) -> c_int {
             -1
         }
     }
+}
+
+/// The names of the simulated targets, separated by commas.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_sim_targets() -> *const c_char {
+    static NAMES: OnceLock<CString> = OnceLock::new();
+    let join = || {
+        let names: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
+        CString::new(names.join(",")).expect("names have no NUL")
+    };
+    NAMES.get_or_init(join).as_ptr()
 }
 
 /// The number of calls of a function since the plan was set. Calls are also counted with an empty plan.
