@@ -309,7 +309,11 @@ fn gfx9_immediate(kind: Kind) -> Vec<String> {
             "hwreg(9, 0, 2)",
             "hwreg(20, 0, 4)",
         ],
-        Kind::MSG => &["sendmsg(MSG_INTERRUPT)", "sendmsg(MSG_GET_DOORBELL)", "0x3ff"],
+        Kind::MSG => &[
+            "sendmsg(MSG_INTERRUPT)",
+            "sendmsg(MSG_GET_DOORBELL)",
+            "0x3ff",
+        ],
         Kind::WAITCNT => &[
             "0",
             "vmcnt(0)",
@@ -679,7 +683,15 @@ impl Forms {
         let bits = self.spec.src[0].bits(32);
         let base = [4, 8, 96].map(|n| range("s", n, bits)).to_vec();
         let offsets = [
-            "0x10", "0x0", "0xfffff", "s3", "vcc_lo", "m0", "ttmp5", "-0x4", "-0x100000",
+            "0x10",
+            "0x0",
+            "0xfffff",
+            "s3",
+            "vcc_lo",
+            "m0",
+            "ttmp5",
+            "-0x4",
+            "-0x100000",
         ];
         let count = if bits == 128 { 7 } else { 9 };
         let plain = [dst, vec![base, strings(&offsets[..count])]].concat();
@@ -791,7 +803,8 @@ impl Forms {
             (false, true, false),
             (false, false, true),
         ] {
-            let register = |acc, n, kind: Kind| range(if acc { "a" } else { "v" }, n, kind.bits(64));
+            let register =
+                |acc, n, kind: Kind| range(if acc { "a" } else { "v" }, n, kind.bits(64));
             let mut operands = vec![
                 register(acc_cd, 64, self.spec.dst[0]),
                 register(acc_a, 2, kinds[0]),
@@ -811,7 +824,12 @@ impl Forms {
             }
             let xf32 = self.spec.name.ends_with("XF32");
             let fp8 = self.spec.name.contains("F8_");
-            if !sparse && !xf32 && !fp8 && !self.name.contains("i32_16x16x32")  && !self.name.contains("i32_32x32x16") {
+            if !sparse
+                && !xf32
+                && !fp8
+                && !self.name.contains("i32_16x16x32")
+                && !self.name.contains("i32_32x32x16")
+            {
                 self.push("", &operands, blgp);
             }
             if !sparse {
@@ -894,8 +912,7 @@ impl Forms {
             for (address, base) in addresses {
                 for offset in offsets {
                     for cache in cache {
-                        let returns =
-                            !atomic || cache.contains("glc") || cache.contains("sc0");
+                        let returns = !atomic || cache.contains("glc") || cache.contains("sc0");
                         // LLVM's assembler does not have these forms.
                         let refused = ["GLOBAL_ATOMIC_ADD_F32", "GLOBAL_ATOMIC_PK_ADD_F16"];
                         if *file == "a"
@@ -1185,6 +1202,17 @@ fn all_forms_decode_as_in_llvm_on_gfx942() {
 /// SplitMix64.
 struct Random(u64);
 
+/// Changes a word at which llvm-mc would crash if the instruction before ended there: matrices that are not in registers,
+/// MTBUF, invalid selections of SDWA.
+fn without_crash(word: u32) -> u32 {
+    match word {
+        _ if word >> 23 == 0b1_1010_0111 || word >> 26 == 0b111010 => word & 0x7fff_fdff,
+        _ if word >> 31 == 0 && word & 0x1ff == 249 => word ^ 2,
+        _ if matches!(word >> 26, 0b110100 | 0b111000) => word & 0x7fff_fdff,
+        _ => word,
+    }
+}
+
 impl Random {
     fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -1224,7 +1252,9 @@ impl Random {
     /// Random words of one of the families of formats of a target.
     fn sample_of(&mut self, arch: Architecture, number: u32) -> Sample {
         if arch.is_gfx9() {
-            self.gfx9_sample(number % 10)
+            let [first, rest @ ..] = self.gfx9_sample(number % 10);
+            let [second, third] = rest.map(without_crash);
+            [first, second, third]
         } else {
             self.sample(number % 11)
         }
@@ -1238,6 +1268,17 @@ impl Random {
             _ => self.bits(9),
         }
     }
+    /// A source of VOP3. llvm-mc crashes at some literals.
+    fn gfx9_source3(&mut self) -> u32 {
+        match self.gfx9_source() {
+            249 | 250 | 255 => 256,
+            code => code,
+        }
+    }
+    /// A valid selection of SDWA: llvm-mc crashes otherwise.
+    fn gfx9_part(&mut self) -> u32 {
+        self.bits(3) % 7
+    }
     /// Random words of one of 10 families of formats of gfx9.
     fn gfx9_sample(&mut self, family: u32) -> Sample {
         let (a, b, c) = (self.next(), self.next(), self.next());
@@ -1250,20 +1291,20 @@ impl Random {
             | self.seldom(4) << 20
             | self.bits(8) << 24;
         let sdwa = self.bits(8)
-            | self.field(3, 6) << 8
-            | self.field(2, 2) << 11
+            | self.gfx9_part() << 8
+            | (self.gfx9_part() % 3) << 11
             | self.seldom(3) << 13
-            | self.field(3, 5) << 16
+            | self.gfx9_part() << 16
             | self.seldom(3) << 19
             | self.seldom(2) << 22
-            | self.field(3, 0) << 24
+            | self.gfx9_part() << 24
             | self.seldom(5) << 27;
-        let sources = self.gfx9_source()
-            | self.gfx9_source() << 9
+        let sources = self.gfx9_source3()
+            | self.gfx9_source3() << 9
             | if self.one_in(2) {
                 0
             } else {
-                self.gfx9_source() << 18
+                self.gfx9_source3() << 18
             }
             | self.seldom(2) << 27
             | self.seldom(3) << 29;
@@ -1284,20 +1325,31 @@ impl Random {
             3 => {
                 let src0 = self.gfx9_source();
                 let control = if src0 == 249 { sdwa } else { dpp };
-                [a & 0x7fc1_fe00 | vdst << 17 & 0x1fe_0000 | src0, control, c]
+                let word = a & 0x7e01_fe00 | vdst << 17 | src0;
+                // v_swap_b32 and v_accvgpr_mov_b32, which only read registers.
+                let register = matches!(word >> 25 << 8 | word >> 9 & 0xff, 0x3f51 | 0x3f52);
+                [word | u32::from(register) << 8, control, c]
             }
             4 => {
                 let src0 = self.gfx9_source();
-                [0x7c00_0000 | a & 0x3ff_fe00 | src0, sdwa & !0x7f00, c]
+                [0x7c00_0000 | a & 0x1ff_fe00 | src0, sdwa & !0x7f00, c]
             }
             5 => [
-                0xd000_0000 | self.bits(10) << 16 | modifiers | vdst,
+                0xd000_0000 | (self.bits(10) % 0x380) << 16 | modifiers | (vdst % 255),
                 sources,
                 c,
             ],
             6 => {
-                let word = 0xd380_0000 | self.bits(7) << 16 | modifiers | vdst;
-                [word ^ self.field(1, 1) << 14, sources ^ 0x1800_0000, c]
+                let op = self.bits(7);
+                let word = 0xd380_0000 | op << 16 | modifiers | vdst;
+                // llvm-mc crashes if the matrices are not in registers.
+                let matrices = if op >= 0x3e {
+                    1 << 8 | 1 << 17 | 1 << 26
+                } else {
+                    0
+                };
+                let sources = sources ^ 0x1800_0000 | matrices;
+                [word ^ self.field(1, 1) << 14, sources, c]
             }
             7 => {
                 let word = 0xd800_0000
@@ -1330,7 +1382,7 @@ impl Random {
                     | self.field(8, 0) << 8
                     | self.bits(5) << 16
                     | self.seldom(3) << 21
-                    | self.field(8, 128) << 24;
+                    | (self.field(8, 128) % 255) << 24;
                 [word, operands, c]
             }
         }
@@ -1410,7 +1462,7 @@ fn is_for_wave32(inst: &Inst) -> bool {
 
 /// Whether LLVM accepts an instruction that the guide does not specify or that the model does not support.
 fn is_unspecified(text: &str, words: &[u32]) -> bool {
-    let vop3 = words[0] >> 26 == 0b110101;
+    let vop3 = matches!(words[0] >> 26, 0b110101 | 0b110100);
     let operands: Vec<&str> = text.split([' ', ',']).filter(|s| !s.is_empty()).collect();
     let mask = if text.contains("v_cndmask") {
         operands.last()
@@ -1419,12 +1471,23 @@ fn is_unspecified(text: &str, words: &[u32]) -> bool {
     };
     // Pixel shader parameters in LDS.
     text.contains("src_lds_direct")
+        || text.contains("src_pops_exiting_wave_id")
+        // gfx9: loads to LDS in other formats than GLOBAL and SCRATCH.
+        || text.ends_with(" lds")
         // The lane mask or the destination is not a register.
         || vop3 && mask.is_some_and(|mask| mask.starts_with("src_"))
         // OP_SEL selects half of a 32-bit operand.
         || vop3 && text.contains(" op_sel:[")
         // The source is a constant, relative to M0.
         || text.starts_with("s_movrelsd_2_b32")
+}
+
+/// Whether it is a buffer instruction of gfx9 that the model supports: a load or store of bytes, shorts or dwords, by
+/// offset only.
+fn is_modelled_buffer(text: &str) -> bool {
+    let loads = ["buffer_load_", "buffer_store_"];
+    let other = ["format", " idxen", " tfe", " lds"];
+    loads.iter().any(|name| text.starts_with(name)) && !other.iter().any(|name| text.contains(name))
 }
 
 /// LLVM's disassembler accepts more than its assembler generates, and sometimes prints words that differ from its input. So:
@@ -1434,7 +1497,21 @@ fn is_unspecified(text: &str, words: &[u32]) -> bool {
 ///   assemble to these words, or the model does not support the format.
 fn random_words_decode_alike(mode: Mode) {
     const SAMPLES: usize = 250_000;
-    const OTHER_FORMATS: [&str; 7] = [
+    const OTHER_FORMATS: [&str; 19] = [
+        // gfx9
+        "s_atomic_",
+        "s_buffer_atomic_",
+        "s_store_",
+        "s_buffer_store_",
+        "s_scratch_",
+        "s_dcache_discard",
+        "s_cbranch_i_fork",
+        "s_cbranch_g_fork",
+        "s_cbranch_join",
+        "s_rfe_restore",
+        "s_setvskip",
+        "v_screen_partition",
+        // gfx11
         "buffer_",
         "tbuffer_",
         "image_",
@@ -1470,7 +1547,8 @@ fn random_words_decode_alike(mode: Mode) {
                 }
             }
             (Err(_), Some((text, shown))) => {
-                let other = OTHER_FORMATS.iter().any(|name| text.starts_with(name));
+                let other = !(mode.arch.is_gfx9() && is_modelled_buffer(&text))
+                    && OTHER_FORMATS.iter().any(|name| text.starts_with(name));
                 if words.starts_with(&shown) && !text.contains("/*") && !other {
                     rejected.push((text, shown));
                 }

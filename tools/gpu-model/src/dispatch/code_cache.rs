@@ -263,6 +263,9 @@ mod tests {
             Op::S_MOV_B32
         );
         assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
-        assert_eq!(code.fetch(START + 66, &mut view), Err(Fault::Illegal("gfx1100")));
+        assert_eq!(
+            code.fetch(START + 66, &mut view),
+            Err(Fault::Illegal("gfx1100"))
+        );
     }
 }

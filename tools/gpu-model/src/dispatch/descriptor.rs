@@ -70,11 +70,7 @@ mod property {
 
 impl Descriptor {
     /// The descriptor at `address`, or why the model cannot execute its kernel.
-    pub fn read(
-        arch: Architecture,
-        address: u64,
-        memory: &mut View,
-    ) -> Result<Descriptor, String> {
+    pub fn read(arch: Architecture, address: u64, memory: &mut View) -> Result<Descriptor, String> {
         let mut words = [0; 16];
         memory
             .load_dwords(address, &mut words)
@@ -100,11 +96,7 @@ impl Descriptor {
         } else {
             64
         };
-        let granule = if lanes == 32 || arch.is_gfx9() {
-            8
-        } else {
-            4
-        };
+        let granule = if lanes == 32 || arch.is_gfx9() { 8 } else { 4 };
         let registers = ((rsrc1 & 63) as usize + 1) * granule;
         // In gfx9, AccVGPRs follow the VGPRs at ACCUM_OFFSET.
         let vgprs = if arch.is_gfx9() {

@@ -104,9 +104,11 @@ impl Gpu {
     ) -> Result<(), Error> {
         let start = Instant::now();
         let memory = &mut interpreter.memory;
-        let run = Run::new(self.arch, packet, memory, self.stats.clone()).map_err(|reason| Error::Packet {
-            kernel: symbol::kernel_name(packet.kernel_object, memory),
-            reason,
+        let run = Run::new(self.arch, packet, memory, self.stats.clone()).map_err(|reason| {
+            Error::Packet {
+                kernel: symbol::kernel_name(packet.kernel_object, memory),
+                reason,
+            }
         })?;
         let run = Arc::new(run);
         let mut shared = run.is_one_workgroup();

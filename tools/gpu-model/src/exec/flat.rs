@@ -18,28 +18,65 @@ fn access(op: Op, arch: Architecture) -> Result<Access, Fault> {
     let atomic = |op| Access::Atomic { op, wide: false };
     let wide = |op| Access::Atomic { op, wide: true };
     Ok(match op {
-        FLAT_LOAD_U8 | GLOBAL_LOAD_U8 | SCRATCH_LOAD_U8 | BUFFER_LOAD_U8 => narrow(1, false, Half::Full),
-        FLAT_LOAD_I8 | GLOBAL_LOAD_I8 | SCRATCH_LOAD_I8 | BUFFER_LOAD_I8 => narrow(1, true, Half::Full),
-        FLAT_LOAD_U16 | GLOBAL_LOAD_U16 | SCRATCH_LOAD_U16 | BUFFER_LOAD_U16 => narrow(2, false, Half::Full),
-        FLAT_LOAD_I16 | GLOBAL_LOAD_I16 | SCRATCH_LOAD_I16 | BUFFER_LOAD_I16 => narrow(2, true, Half::Full),
+        FLAT_LOAD_U8 | GLOBAL_LOAD_U8 | SCRATCH_LOAD_U8 | BUFFER_LOAD_U8 => {
+            narrow(1, false, Half::Full)
+        }
+        FLAT_LOAD_I8 | GLOBAL_LOAD_I8 | SCRATCH_LOAD_I8 | BUFFER_LOAD_I8 => {
+            narrow(1, true, Half::Full)
+        }
+        FLAT_LOAD_U16 | GLOBAL_LOAD_U16 | SCRATCH_LOAD_U16 | BUFFER_LOAD_U16 => {
+            narrow(2, false, Half::Full)
+        }
+        FLAT_LOAD_I16 | GLOBAL_LOAD_I16 | SCRATCH_LOAD_I16 | BUFFER_LOAD_I16 => {
+            narrow(2, true, Half::Full)
+        }
         FLAT_LOAD_B32 | GLOBAL_LOAD_B32 | SCRATCH_LOAD_B32 | BUFFER_LOAD_B32 => Access::Load(1),
         FLAT_LOAD_B64 | GLOBAL_LOAD_B64 | SCRATCH_LOAD_B64 | BUFFER_LOAD_B64 => Access::Load(2),
         FLAT_LOAD_B96 | GLOBAL_LOAD_B96 | SCRATCH_LOAD_B96 | BUFFER_LOAD_B96 => Access::Load(3),
         FLAT_LOAD_B128 | GLOBAL_LOAD_B128 | SCRATCH_LOAD_B128 | BUFFER_LOAD_B128 => Access::Load(4),
         FLAT_STORE_B8 | GLOBAL_STORE_B8 | SCRATCH_STORE_B8 | BUFFER_STORE_B8 => store(1, false),
         FLAT_STORE_B16 | GLOBAL_STORE_B16 | SCRATCH_STORE_B16 | BUFFER_STORE_B16 => store(2, false),
-        FLAT_STORE_B32 | GLOBAL_STORE_B32 | SCRATCH_STORE_B32 | BUFFER_STORE_B32 => Access::Store(1),
-        FLAT_STORE_B64 | GLOBAL_STORE_B64 | SCRATCH_STORE_B64 | BUFFER_STORE_B64 => Access::Store(2),
-        FLAT_STORE_B96 | GLOBAL_STORE_B96 | SCRATCH_STORE_B96 | BUFFER_STORE_B96 => Access::Store(3),
-        FLAT_STORE_B128 | GLOBAL_STORE_B128 | SCRATCH_STORE_B128 | BUFFER_STORE_B128 => Access::Store(4),
-        FLAT_LOAD_D16_U8 | GLOBAL_LOAD_D16_U8 | SCRATCH_LOAD_D16_U8 | BUFFER_LOAD_D16_U8 => narrow(1, false, Half::Low),
-        FLAT_LOAD_D16_I8 | GLOBAL_LOAD_D16_I8 | SCRATCH_LOAD_D16_I8 | BUFFER_LOAD_D16_I8 => narrow(1, true, Half::Low),
-        FLAT_LOAD_D16_B16 | GLOBAL_LOAD_D16_B16 | SCRATCH_LOAD_D16_B16 | BUFFER_LOAD_D16_B16 => narrow(2, false, Half::Low),
-        FLAT_LOAD_D16_HI_U8 | GLOBAL_LOAD_D16_HI_U8 | SCRATCH_LOAD_D16_HI_U8 | BUFFER_LOAD_D16_HI_U8 => narrow(1, false, Half::High),
-        FLAT_LOAD_D16_HI_I8 | GLOBAL_LOAD_D16_HI_I8 | SCRATCH_LOAD_D16_HI_I8 | BUFFER_LOAD_D16_HI_I8 => narrow(1, true, Half::High),
-        FLAT_LOAD_D16_HI_B16 | GLOBAL_LOAD_D16_HI_B16 | SCRATCH_LOAD_D16_HI_B16 | BUFFER_LOAD_D16_HI_B16 => narrow(2, false, Half::High),
-        FLAT_STORE_D16_HI_B8 | GLOBAL_STORE_D16_HI_B8 | SCRATCH_STORE_D16_HI_B8 | BUFFER_STORE_D16_HI_B8 => store(1, true),
-        FLAT_STORE_D16_HI_B16 | GLOBAL_STORE_D16_HI_B16 | SCRATCH_STORE_D16_HI_B16 | BUFFER_STORE_D16_HI_B16 => store(2, true),
+        FLAT_STORE_B32 | GLOBAL_STORE_B32 | SCRATCH_STORE_B32 | BUFFER_STORE_B32 => {
+            Access::Store(1)
+        }
+        FLAT_STORE_B64 | GLOBAL_STORE_B64 | SCRATCH_STORE_B64 | BUFFER_STORE_B64 => {
+            Access::Store(2)
+        }
+        FLAT_STORE_B96 | GLOBAL_STORE_B96 | SCRATCH_STORE_B96 | BUFFER_STORE_B96 => {
+            Access::Store(3)
+        }
+        FLAT_STORE_B128 | GLOBAL_STORE_B128 | SCRATCH_STORE_B128 | BUFFER_STORE_B128 => {
+            Access::Store(4)
+        }
+        FLAT_LOAD_D16_U8 | GLOBAL_LOAD_D16_U8 | SCRATCH_LOAD_D16_U8 | BUFFER_LOAD_D16_U8 => {
+            narrow(1, false, Half::Low)
+        }
+        FLAT_LOAD_D16_I8 | GLOBAL_LOAD_D16_I8 | SCRATCH_LOAD_D16_I8 | BUFFER_LOAD_D16_I8 => {
+            narrow(1, true, Half::Low)
+        }
+        FLAT_LOAD_D16_B16 | GLOBAL_LOAD_D16_B16 | SCRATCH_LOAD_D16_B16 | BUFFER_LOAD_D16_B16 => {
+            narrow(2, false, Half::Low)
+        }
+        FLAT_LOAD_D16_HI_U8
+        | GLOBAL_LOAD_D16_HI_U8
+        | SCRATCH_LOAD_D16_HI_U8
+        | BUFFER_LOAD_D16_HI_U8 => narrow(1, false, Half::High),
+        FLAT_LOAD_D16_HI_I8
+        | GLOBAL_LOAD_D16_HI_I8
+        | SCRATCH_LOAD_D16_HI_I8
+        | BUFFER_LOAD_D16_HI_I8 => narrow(1, true, Half::High),
+        FLAT_LOAD_D16_HI_B16
+        | GLOBAL_LOAD_D16_HI_B16
+        | SCRATCH_LOAD_D16_HI_B16
+        | BUFFER_LOAD_D16_HI_B16 => narrow(2, false, Half::High),
+        FLAT_STORE_D16_HI_B8
+        | GLOBAL_STORE_D16_HI_B8
+        | SCRATCH_STORE_D16_HI_B8
+        | BUFFER_STORE_D16_HI_B8 => store(1, true),
+        FLAT_STORE_D16_HI_B16
+        | GLOBAL_STORE_D16_HI_B16
+        | SCRATCH_STORE_D16_HI_B16
+        | BUFFER_STORE_D16_HI_B16 => store(2, true),
         GLOBAL_LOAD_ADDTID_B32 => Access::Load(1),
         GLOBAL_STORE_ADDTID_B32 => Access::Store(1),
         FLAT_ATOMIC_SWAP_B32 | GLOBAL_ATOMIC_SWAP_B32 => atomic(Atomic::Swap),
@@ -122,8 +159,7 @@ fn private_offset(wave: &Wave, inst: &Inst) -> Result<u32, Fault> {
 /// Whether FLAT_SCRATCH has the initial value, which a kernel of gfx90a must set before it uses flat addresses of private
 /// memory.
 fn flat_scratch_is_set(wave: &Wave, inst: &Inst) -> bool {
-    inst.arch != Architecture::Gfx90a
-        || wave.sgpr64(Operand::FLAT_SCRATCH) == FLAT_SCRATCH_INIT
+    inst.arch != Architecture::Gfx90a || wave.sgpr64(Operand::FLAT_SCRATCH) == FLAT_SCRATCH_INIT
 }
 
 /// The addresses of the active lanes.
@@ -213,16 +249,30 @@ pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> 
             }
             let mut private = Local::private(spaces.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
-            perform(&mut private, access, offset, file_mut(wave, acc), regs, lane)
-                .map_err(|fault| fault.in_lane(lane))?;
+            perform(
+                &mut private,
+                access,
+                offset,
+                file_mut(wave, acc),
+                regs,
+                lane,
+            )
+            .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
             let mut lds = Local::lds(spaces.lds);
             let offset = address & 0xffff_ffff;
             perform(&mut lds, access, offset, file_mut(wave, acc), regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(spaces.global, access, address, file_mut(wave, acc), regs, lane)
-                .map_err(|fault| fault.in_lane(lane))?;
+            perform(
+                spaces.global,
+                access,
+                address,
+                file_mut(wave, acc),
+                regs,
+                lane,
+            )
+            .map_err(|fault| fault.in_lane(lane))?;
         }
     }
     Ok(())

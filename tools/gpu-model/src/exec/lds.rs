@@ -68,10 +68,9 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
         DS_LOAD_U8_D16_HI => narrow(1, false, Half::High),
         DS_LOAD_I8_D16_HI => narrow(1, true, Half::High),
         DS_LOAD_U16_D16_HI => narrow(2, false, Half::High),
-        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => Action::One(
-            Access::Load(spec.dst[0].bits(32) / 32),
-            Address::Register,
-        ),
+        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => {
+            Action::One(Access::Load(spec.dst[0].bits(32) / 32), Address::Register)
+        }
         DS_LOAD_ADDTID_B32 => Action::One(Access::Load(1), Address::Lane),
         DS_STORE_B8 => store(1, false),
         DS_STORE_B16 => store(2, false),
@@ -204,6 +203,12 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
     } else {
         0
     };
+    // In gfx9, the value to compare with is the first one (`ds_cmpst`), in gfx11 the second one (`ds_cmpstore`).
+    let (data, second) = if inst.arch.is_gfx9() && spec.name.starts_with("DS_CMPST") {
+        (second, data)
+    } else {
+        (data, second)
+    };
     let acc = inst.dst.as_agpr().is_some() || inst.src[1].as_agpr().is_some();
     let mut local = Local::lds(lds);
     let offset = inst.imm as u32 & 0xffff;
@@ -229,14 +234,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
                 let address = u64::from(base) + 4 * lane as u64;
-                perform(
-                    &mut local,
-                    access,
-                    address,
-                    file_mut(wave, acc),
-                    regs,
-                    lane,
-                )
+                perform(&mut local, access, address, file_mut(wave, acc), regs, lane)
                     .map_err(|fault| fault.in_lane(lane))?;
             }
         }

@@ -311,7 +311,9 @@ fn write_operand(
         245 => f.write_str("-2.0"),
         246 => f.write_str("4.0"),
         247 => f.write_str("-4.0"),
-        248 if kind.bits(lanes) == 64 && !matches!(kind, Kind::PKF32 | Kind::PKB32) => f.write_str("0.15915494309189532"),
+        248 if kind.bits(lanes) == 64 && !matches!(kind, Kind::PKF32 | Kind::PKB32) => {
+            f.write_str("0.15915494309189532")
+        }
         248 => f.write_str("0.15915494"),
         251 => f.write_str("src_vccz"),
         252 => f.write_str("src_execz"),

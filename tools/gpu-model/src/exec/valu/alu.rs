@@ -35,7 +35,7 @@ impl<'a> Alu<'a> {
         let mut active = wave.exec();
         let mut permutation = None;
         if inst.dpp != Dpp::None {
-            let (p, written) = Permutation::new(inst.dpp, active, wave.lanes)?;
+            let (p, written) = Permutation::new(inst.arch, inst.dpp, active, wave.lanes)?;
             permutation = Some(p);
             active &= written;
         }

@@ -1,7 +1,7 @@
 //! Data parallel primitives: the lane from which each lane reads its source 0 (guide, 7.7).
 
 use crate::fault::Fault;
-use crate::isa::Dpp;
+use crate::isa::{Architecture, Dpp};
 use crate::wave::VReg;
 
 /// For each lane, the lane that it reads, or `ZERO`.
@@ -12,7 +12,12 @@ const ZERO: u8 = u8::MAX;
 
 impl Permutation {
     /// The permutation, and the mask of lanes that write their result.
-    pub fn new(dpp: Dpp, exec: u64, lanes: usize) -> Result<(Self, u64), Fault> {
+    pub fn new(
+        arch: Architecture,
+        dpp: Dpp,
+        exec: u64,
+        lanes: usize,
+    ) -> Result<(Self, u64), Fault> {
         let mut from = [ZERO; 64];
         let mut written = 0;
         for (lane, from) in from.iter_mut().enumerate().take(lanes) {
@@ -20,6 +25,7 @@ impl Permutation {
                 Dpp::None => lane,
                 Dpp::Dpp8 { sel, .. } => lane & !7 | (sel >> (3 * (lane & 7)) & 7) as usize,
                 Dpp::Dpp16 { ctrl, .. } => match wave_source(ctrl, lane) {
+                    Some(_) if !arch.is_gfx9() => return Err(Fault::Unknown),
                     Some(source) => source.unwrap_or(usize::MAX),
                     None => match row_source(ctrl, lane & 15)? {
                         Some(in_row) => lane & !15 | in_row,

@@ -51,7 +51,11 @@ fn relative(wave: &Wave, inst: &Inst) -> Inst {
         if m0 >> (12 + i) & 1 != 0 && operand.as_vgpr().is_some() {
             // A sum that is not the number of a VGPR is that of no register.
             let sum = operand.0 + (m0 & 0xff) as u16;
-            *operand = if sum < 512 { Operand(sum) } else { Operand::NONE };
+            *operand = if sum < 512 {
+                Operand(sum)
+            } else {
+                Operand::NONE
+            };
         }
     }
     inst

@@ -357,8 +357,8 @@ impl Alu<'_> {
         }
         let low = [scalar32(self.wave, self.inst, operand)?; 64];
         let high = match operand.as_sgpr() {
-            Some(n) => Some([(self.wave.sgpr64(Operand(n as u16)) >> 32) as u32; 64]),
-            None => None,
+            Some(n) if n % 2 == 0 => Some([(self.wave.sgpr64(Operand(n as u16)) >> 32) as u32; 64]),
+            _ => None,
         };
         Ok((low, high))
     }
@@ -395,7 +395,10 @@ impl Alu<'_> {
         sources: usize,
         f: impl Fn(f32, f32, f32) -> f32 + Copy,
     ) -> Result<(), Fault> {
-        let (flush_input, flush) = (self.mode.flushes_input(false), self.mode.flushes_output(false));
+        let (flush_input, flush) = (
+            self.mode.flushes_input(false),
+            self.mode.flushes_output(false),
+        );
         let (clamp, dx10) = (self.take_clamp(), self.mode.dx10_clamp());
         let mut results = [[0; 64]; 2];
         for (half, result) in results.iter_mut().enumerate() {
@@ -415,7 +418,12 @@ impl Alu<'_> {
                     }
                 }
             }
-            over_lanes(f, [&operands[0], &operands[1], &operands[2]], result, self.lanes());
+            over_lanes(
+                f,
+                [&operands[0], &operands[1], &operands[2]],
+                result,
+                self.lanes(),
+            );
             for word in result.iter_mut() {
                 if flush {
                     *word = f32::from_bits(*word).flushed().to_bits();

@@ -349,7 +349,9 @@ fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     // The X half can only have the first sixteen operations.
     let x = ARCH.lookup(Encoding::Vopd, field(word, 22, 4));
-    let y = ARCH.lookup(Encoding::Vopd, field(word, 17, 5)).ok_or(Unknown)?;
+    let y = ARCH
+        .lookup(Encoding::Vopd, field(word, 17, 5))
+        .ok_or(Unknown)?;
     let mut d = Decoder::new(words, 2, Encoding::Vopd, ARCH, x)?;
     let second = words[1];
     let vdstx = field(second, 24, 8);

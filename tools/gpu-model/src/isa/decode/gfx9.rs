@@ -486,6 +486,9 @@ fn mai(arch: Architecture, words: &[u32], row: &'static Spec) -> Result<Inst, De
             _ => return Err(Unknown),
         };
     }
+    if row.src[2] == Kind::V32 {
+        unused(controls[2])?;
+    }
     d.inst.broadcast = controls.map(|control| control as u8);
     d.finish()
 }
@@ -497,7 +500,7 @@ fn ds(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     let second = words[1];
     let acc = bit(word, 25);
     d.inst.flag = bit(word, 16);
-    if d.inst.flag && d.spec.has(flag::LDS) {
+    if d.inst.flag && d.spec.has(flag::LDS) || !d.inst.flag && d.spec.has(flag::GDS) {
         return Err(Unknown);
     }
     if d.spec.has_two_offsets() {
@@ -506,12 +509,14 @@ fn ds(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     } else {
         d.inst.imm = field(word, 0, 16) as i32;
     }
-    d.inst.src[0] = d.vgpr(d.spec.src[0], field(second, 0, 8))?;
+    // The operand of GWS is data.
+    let acc_address = acc && d.spec.has(flag::GDS);
+    d.inst.src[0] = d.vector(d.spec.src[0], field(second, 0, 8), acc_address)?;
     for i in 1..3 {
         d.inst.src[i] = d.vector(d.spec.src[i], field(second, 8 * i as u32, 8), acc)?;
     }
     d.inst.dst = d.vector(d.spec.dst[0], field(second, 24, 8), acc)?;
-    if acc && [d.inst.src[1], d.inst.dst] == [Operand::NONE; 2] {
+    if acc && [d.inst.src[1], d.inst.dst] == [Operand::NONE; 2] && !acc_address {
         return Err(Unknown);
     }
     d.finish()
@@ -538,6 +543,20 @@ fn flat(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
     d.inst.glc = bit(word, 16);
     d.inst.slc = bit(word, 17);
     d.inst.dlc = bit(word, 25);
+    // LLVM does not have the scope bit of the first float atomics.
+    let single = matches!(
+        d.spec.op,
+        Op::GLOBAL_ATOMIC_ADD_F32 | Op::GLOBAL_ATOMIC_PK_ADD_F16
+    );
+    let double = d.spec.name.ends_with("_F64");
+    let without_scope = match arch {
+        Architecture::Gfx90a => single || double,
+        _ => double && acc,
+    };
+    let accumulates = arch == Architecture::Gfx942 && single && acc && d.inst.glc;
+    if d.inst.dlc && without_scope || accumulates {
+        return Err(Unknown);
+    }
     let has_saddr = saddr != 127;
     let bit13 = bit(word, 13);
     let address = match enc {

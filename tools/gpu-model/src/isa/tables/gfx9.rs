@@ -834,6 +834,12 @@ rows! {
         0x78 DS_LOAD_2ADDR_STRIDE64_B64 as DS_READ2ST64_B64: B128 = B32 | TWO_OFFSETS;
         0x7c DS_ADD_RTN_F64: B64 = B32 B64;
         0x7e DS_CONDXCHG32_RTN_B64: B64 = B32 B64;
+        0x98 DS_GWS_SEMA_RELEASE_ALL: = | GDS;
+        0x99 DS_GWS_INIT: = B32 | GDS;
+        0x9a DS_GWS_SEMA_V: = | GDS;
+        0x9b DS_GWS_SEMA_BR: = B32 | GDS;
+        0x9c DS_GWS_SEMA_P: = | GDS;
+        0x9d DS_GWS_BARRIER: = B32 | GDS;
         0xb6 DS_LOAD_ADDTID_B32 as DS_READ_ADDTID_B32: B32 =;
         0xbd DS_CONSUME: B32 =;
         0xbe DS_APPEND: B32 =;

@@ -253,9 +253,9 @@ impl Spec {
         self.has(flag::OP_SEL)
             || self.format == Encoding::Vop3p
                 && matches!(
-                self.src[0],
-                PKF16 | PKBF16 | PKI16 | PKU16 | PKF32 | PKB32 | MIX
-            )
+                    self.src[0],
+                    PKF16 | PKBF16 | PKI16 | PKU16 | PKF32 | PKB32 | MIX
+                )
     }
     /// Whether an instruction of gfx9 with a 16-bit result keeps the other half of the destination. (LLVM's
     /// `zeroesHigh16BitsOfDest` lists those that do not.)
