@@ -28,7 +28,7 @@ enum Action {
     Count {
         up: bool,
     },
-    Permute(fn(&VReg, &VReg, u64, usize) -> VReg),
+    Permute(fn(&VReg, &VReg, u64, usize, usize) -> VReg),
     Swizzle,
 }
 
@@ -131,23 +131,23 @@ fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
     })
 }
 
-/// Each active lane sends its data to another lane. `to` plus `offset` is the number of that lane times four. A wave64 has
-/// two halves of 32 lanes, and a lane only sends to its own half.
-fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+/// Each active lane sends its data to another lane of its group. `to` plus `offset` is the number of that lane times four.
+/// The groups of gfx11 have 32 lanes, also in a wave64, and those of gfx9 have 64.
+fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize, group: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
-        let target = to[lane].wrapping_add(offset as u32) / 4 % 32;
-        out[lane & 32 | target as usize] = data[lane];
+        let target = to[lane].wrapping_add(offset as u32) as usize / 4 % group;
+        out[lane & !(group - 1) | target] = data[lane];
     }
     out
 }
 
-/// Each active lane reads the data of a lane in its own half. `from` plus `offset` is the number of that lane times four.
-fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+/// Each active lane reads the data of a lane of its group. `from` plus `offset` is the number of that lane times four.
+fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize, group: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
-        let source = from[lane].wrapping_add(offset as u32) / 4 % 32;
-        let source = lane & 32 | source as usize;
+        let source = from[lane].wrapping_add(offset as u32) as usize / 4 % group;
+        let source = lane & !(group - 1) | source;
         if exec >> source & 1 == 1 {
             out[lane] = data[source];
         }
@@ -299,7 +299,8 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
         Action::Permute(permute) => {
             let address = vgprs(wave, inst.src[0], 1)?;
             let from = file_mut(wave, acc)[data];
-            let out = permute(&wave.vgpr[address], &from, exec, offset as usize);
+            let group = if inst.arch.is_gfx9() { 64 } else { 32 };
+            let out = permute(&wave.vgpr[address], &from, exec, offset as usize, group);
             let dst = dst.ok_or(Fault::Unknown)?;
             for lane in lanes(exec) {
                 file_mut(wave, acc)[dst][lane] = out[lane];

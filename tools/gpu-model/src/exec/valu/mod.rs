@@ -14,6 +14,7 @@ mod float_operations;
 mod integer;
 mod map;
 mod matrix;
+mod mfma;
 mod mode;
 mod operations;
 mod packed;

@@ -17,6 +17,7 @@ use super::integer::{
     sad_u16,
 };
 use super::matrix::Half;
+use super::mfma::float8;
 use super::transcend;
 use super::value::Moved;
 use crate::fault::Fault;
@@ -327,6 +328,8 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CVT_NORM_I16_F16 => alu.map1(snorm::<f16>),
         V_CVT_NORM_U16_F16 => alu.map1(unorm::<f16>),
         V_CVT_OFF_F32_I4 => alu.map1(offset_i4),
+        V_CVT_F32_FP8 => alu.map1(|a: u32| float8(a as u8, 3) as f32),
+        V_CVT_F32_BF8 => alu.map1(|a: u32| float8(a as u8, 2) as f32),
         V_CVT_F32_UBYTE0 => alu.cvt_ubyte(0),
         V_CVT_F32_UBYTE1 => alu.cvt_ubyte(1),
         V_CVT_F32_UBYTE2 => alu.cvt_ubyte(2),
@@ -404,6 +407,9 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
 
         _ => {
             let row = alu.inst.spec;
+            if row.format == Encoding::Mai {
+                return alu.mfma();
+            }
             if row.format != Encoding::Vopc {
                 return Err(Fault::Unknown);
             }

@@ -4,6 +4,7 @@
 mod float;
 mod integer;
 mod lane;
+mod mfma;
 mod operand;
 mod packed;
 
@@ -244,8 +245,6 @@ const NOT_MODELLED: &[Op] = &[
     V_EXP_LEGACY_F32,
     V_LOG_LEGACY_F32,
     V_CVT_PKACCUM_U8_F32,
-    V_CVT_F32_FP8,
-    V_CVT_F32_BF8,
     V_CVT_PK_F32_FP8,
     V_CVT_PK_F32_BF8,
     V_CVT_PK_FP8_F32,
@@ -304,7 +303,10 @@ fn every_vector_operation_is_modelled() {
         if spec.src[0] == Kind::A32 {
             inst.src[0] = Operand::agpr(0);
         }
-        let expected = if NOT_MODELLED.contains(op) || spec.name.contains("MFMA") {
+        let expected = if NOT_MODELLED.contains(op)
+            || spec.name.contains("SMFMAC")
+            || spec.name.contains("XF32")
+        {
             Err(Fault::Unknown)
         } else {
             Ok(())
