@@ -8,12 +8,15 @@ pub enum Fault {
     Unknown,
     /// The decoder rejects the words at the program counter: they are not a valid instruction, or one that it does not
     /// support.
-    #[error("not a supported gfx1100 instruction")]
-    Illegal,
+    #[error("not a supported {0} instruction")]
+    Illegal(&'static str),
     /// A vector register that the kernel descriptor does not allocate.
     #[error("register v{0} is not allocated by the kernel descriptor")]
     Vgpr(usize),
-    /// A scalar register above s105.
+    /// An AccVGPR that the kernel descriptor does not allocate.
+    #[error("register a{0} is not allocated by the kernel descriptor")]
+    Agpr(usize),
+    /// A scalar register above the last one.
     #[error("register s{0} does not exist")]
     Sgpr(usize),
     /// An access outside of the allocated ranges.
@@ -80,7 +83,7 @@ impl Fault {
             | Scratch { lane, .. }
             | Lds { lane, .. }
             | Alignment { lane, .. } => *lane,
-            Unknown | Illegal | Vgpr(_) | Sgpr(_) | Trap(_) => None,
+            Unknown | Illegal(_) | Vgpr(_) | Agpr(_) | Sgpr(_) | Trap(_) => None,
         }
     }
 }

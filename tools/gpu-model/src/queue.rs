@@ -514,7 +514,7 @@ impl Processor {
         if header as u8 != packet::KERNEL_DISPATCH || packet::has_barrier_bit(header) {
             return Ok(false);
         }
-        let descriptor = Descriptor::read(kernel, &mut self.memory);
+        let descriptor = Descriptor::read(self.shared.gpu.architecture(), kernel, &mut self.memory);
         if descriptor.map_or(true, |descriptor| descriptor.reads_packet()) {
             return Ok(false);
         }

@@ -11,17 +11,21 @@ pub struct Wave {
     pub pc: u64,
     /// The wave size: 32 or 64.
     pub lanes: usize,
-    /// Scalar registers by operand code: 0-105 SGPRs, 106-107 VCC, 108-123 TTMPs, 124 NULL (always 0),
+    /// Scalar registers by operand code: 0-105 SGPRs (gfx9: 102-103 FLAT_SCRATCH, 104-105 XNACK_MASK), 106-107 VCC, 108-123 TTMPs, 124 NULL (always 0),
     /// 125 M0, 126-127 EXEC.
     pub sgpr: [u32; 128],
     pub scc: bool,
     /// As many vector registers as the kernel descriptor allocates.
     pub vgpr: Vec<VReg>,
-    /// MODE (guide, 3.3 "MODE register"): bits 0-3 rounding, 4-7 denormals, 8 DX10_CLAMP, 9 IEEE. Set by the kernel
+    /// The AccVGPRs of gfx9 that the kernel descriptor allocates.
+    pub agpr: Vec<VReg>,
+    /// MODE (guide, 3.3 "MODE register"): bits 0-3 rounding, 4-7 denormals, 8 DX10_CLAMP, 9 IEEE, 27 GPR_IDX_EN. Set by the kernel
     /// descriptor, `s_setreg`, `s_round_mode` and `s_denorm_mode`.
     pub mode: u32,
-    /// HW_ID1: which SIMD executes the wave (guide, "Hardware registers").
-    pub hw_id1: u32,
+    /// HW_ID1 of gfx11, HW_ID of gfx9: which SIMD executes the wave (guides, "Hardware registers").
+    pub hw_id: u32,
+    /// XCC_ID of gfx942: which accelerator complex die executes the wave.
+    pub xcc_id: u32,
 }
 
 impl Wave {

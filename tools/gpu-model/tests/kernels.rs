@@ -261,7 +261,10 @@ fn a_fault_report_has_the_location() {
     assert_eq!(fault(machine.run([1, 1, 1], [1, 1, 1])).0, Fault::Trap(2));
     machine.load(&[0], true);
     machine.set(CODE, &[0x7e00_ffff]);
-    assert_eq!(fault(machine.run([1, 1, 1], [1, 1, 1])).0, Fault::Illegal);
+    assert_eq!(
+        fault(machine.run([1, 1, 1], [1, 1, 1])).0,
+        Fault::Illegal("gfx1100")
+    );
 }
 
 #[test]

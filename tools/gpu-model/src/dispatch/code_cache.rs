@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::fault::Fault;
-use crate::isa::{self, Inst};
+use crate::isa::{self, Architecture, Inst};
 use crate::memory::View;
 
 const PAGE_WORDS: usize = 1024;
@@ -24,6 +24,7 @@ struct Page {
 
 /// The cache of one thread.
 pub struct CodeCache {
+    arch: Architecture,
     pages: Vec<Page>,
     by_number: HashMap<u64, usize>,
     current: usize,
@@ -36,14 +37,19 @@ pub struct CodeCache {
 const MAX_PAGES: usize = 512;
 
 impl CodeCache {
-    pub fn new() -> CodeCache {
+    pub fn new(arch: Architecture) -> CodeCache {
         CodeCache {
+            arch,
             pages: Vec::new(),
             by_number: HashMap::new(),
             current: usize::MAX,
             epoch: 0,
             straddling: None,
         }
+    }
+
+    fn illegal(&self) -> Fault {
+        Fault::Illegal(self.arch.name())
     }
 
     /// From now on, memory may hold different code.
@@ -121,7 +127,7 @@ impl CodeCache {
     #[cold]
     fn decode(&mut self, index: usize, pc: u64, memory: &mut View) -> Result<&Inst, Fault> {
         if !pc.is_multiple_of(4) {
-            return Err(Fault::Illegal);
+            return Err(self.illegal());
         }
         let word = word_of(pc);
         if !self.pages[index].valid.contains(&word) {
@@ -130,10 +136,11 @@ impl CodeCache {
             let index = self.load_page(pc, memory)?;
             return self.decode(index, pc, memory);
         }
+        let (arch, illegal) = (self.arch, self.illegal());
         let page = &mut self.pages[index];
         let available = &page.words[word..page.valid.end];
         if available.len() >= 3 {
-            let inst = isa::decode(available).map_err(|_| Fault::Illegal)?;
+            let inst = isa::decode(arch, available).map_err(|_| illegal)?;
             return Ok(page.decoded[word].insert(inst));
         }
         let mut words = available.to_vec();
@@ -144,7 +151,7 @@ impl CodeCache {
                 Err(_) => break,
             }
         }
-        let inst = isa::decode(&words).map_err(|_| Fault::Illegal)?;
+        let inst = isa::decode(arch, &words).map_err(|_| illegal)?;
         if usize::from(inst.len) <= 4 * available.len() {
             return Ok(page.decoded[word].insert(inst));
         }
@@ -212,7 +219,7 @@ mod tests {
     #[test]
     fn an_instruction_can_cross_a_page_boundary() {
         let (mut bytes, mut view) = code(START + PAGE_BYTES - 4, &MOVE);
-        let mut code = CodeCache::new();
+        let mut code = CodeCache::new(Architecture::Gfx11);
         let inst = code.fetch(START + PAGE_BYTES - 4, &mut view).unwrap();
         assert_eq!((inst.len, inst.literal), (8, 0x1234_5678));
         // A change of its second half only.
@@ -226,7 +233,7 @@ mod tests {
     fn the_last_instruction_before_the_end_of_memory() {
         let end = START + 2 * PAGE_BYTES;
         let (_bytes, mut view) = code(end - 4, &[END]);
-        let mut code = CodeCache::new();
+        let mut code = CodeCache::new(Architecture::Gfx11);
         assert_eq!(code.fetch(end - 4, &mut view).unwrap().op, Op::S_ENDPGM);
         assert!(matches!(
             code.fetch(end, &mut view),
@@ -235,8 +242,8 @@ mod tests {
         // A literal outside of the memory.
         let (_bytes, mut view) = self::code(end - 4, &MOVE[..1]);
         assert_eq!(
-            CodeCache::new().fetch(end - 4, &mut view),
-            Err(Fault::Illegal)
+            CodeCache::new(Architecture::Gfx11).fetch(end - 4, &mut view),
+            Err(Fault::Illegal("gfx1100"))
         );
     }
 
@@ -245,7 +252,7 @@ mod tests {
         let (mut bytes, mut view) = code(START + 64, &[END]);
         bytes[64] = MOVE[0];
         view.memory().freed(START + 128, 64);
-        let mut code = CodeCache::new();
+        let mut code = CodeCache::new(Architecture::Gfx11);
         assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
         assert!(matches!(
             code.fetch(START + 160, &mut view),
@@ -256,6 +263,9 @@ mod tests {
             Op::S_MOV_B32
         );
         assert_eq!(code.fetch(START + 64, &mut view).unwrap().op, Op::S_ENDPGM);
-        assert_eq!(code.fetch(START + 66, &mut view), Err(Fault::Illegal));
+        assert_eq!(
+            code.fetch(START + 66, &mut view),
+            Err(Fault::Illegal("gfx1100"))
+        );
     }
 }

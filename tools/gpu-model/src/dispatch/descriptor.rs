@@ -1,22 +1,37 @@
 //! Kernel descriptors.
 //!
-//! The fields, the order of the initial SGPRs and the packed work-item ids are those of gfx11 in LLVM's "User Guide for
-//! AMDGPU Backend", "Kernel Descriptor" and "Initial Kernel Execution State".
+//! The fields, the order of the initial SGPRs and the packed work-item ids are those of LLVM's "User Guide for AMDGPU
+//! Backend", "Kernel Descriptor" and "Initial Kernel Execution State".
+//!
+//! The private segment of gfx90a: the kernel gets a buffer resource, the initial value of FLAT_SCRATCH, and the wave's
+//! offset, which is always 0 here. The values only identify the private segment, see [`SCRATCH_RESOURCE`]. gfx11 and gfx942
+//! have architected flat scratch: there is nothing to initialize.
 
 use super::packet::Packet;
+use crate::exec::{FLAT_SCRATCH_INIT, SCRATCH_RESOURCE};
+use crate::isa::Architecture;
 use crate::memory::View;
+
+/// Where the code of a kernel with preloaded arguments starts, in bytes. Before it is code that loads the arguments, for
+/// firmware that does not preload them.
+const PRELOAD_PROLOGUE: u64 = 256;
 
 /// The fields of a kernel descriptor.
 #[derive(Clone, Debug)]
 pub struct Descriptor {
+    pub arch: Architecture,
     pub entry: u64,
     pub lanes: usize,
     pub vgprs: usize,
+    /// AccVGPRs of gfx9.
+    pub agprs: usize,
     pub mode: u32,
     /// Whether the waves of a workgroup may be on both compute units of a WGP.
     pub wgp_mode: bool,
     properties: u16,
     user_sgprs: usize,
+    /// KERNARG_PRELOAD: how many dwords of the kernel arguments are in SGPRs, and the first one's number.
+    preload: (usize, u64),
     /// ENABLE_SGPR_WORKGROUP_ID_X, _Y, _Z.
     pub workgroup_ids: [bool; 3],
     pub workgroup_info: bool,
@@ -26,70 +41,96 @@ pub struct Descriptor {
 
 /// KERNEL_CODE_PROPERTIES.
 mod property {
+    use crate::isa::Architecture;
+
+    pub const PRIVATE_SEGMENT_BUFFER: u16 = 1;
     pub const DISPATCH_PTR: u16 = 1 << 1;
     pub const QUEUE_PTR: u16 = 1 << 2;
     pub const KERNARG_SEGMENT_PTR: u16 = 1 << 3;
     pub const DISPATCH_ID: u16 = 1 << 4;
+    pub const FLAT_SCRATCH_INIT: u16 = 1 << 5;
     pub const PRIVATE_SEGMENT_SIZE: u16 = 1 << 6;
     pub const WAVEFRONT_SIZE32: u16 = 1 << 10;
     pub const USES_DYNAMIC_STACK: u16 = 1 << 11;
-    pub const KNOWN: u16 = DISPATCH_PTR
+    const ALL_TARGETS: u16 = DISPATCH_PTR
         | QUEUE_PTR
         | KERNARG_SEGMENT_PTR
         | DISPATCH_ID
         | PRIVATE_SEGMENT_SIZE
-        | WAVEFRONT_SIZE32
         | USES_DYNAMIC_STACK;
+
+    pub const fn known(arch: Architecture) -> u16 {
+        match arch {
+            Architecture::Gfx11 => ALL_TARGETS | WAVEFRONT_SIZE32,
+            Architecture::Gfx90a => ALL_TARGETS | PRIVATE_SEGMENT_BUFFER | FLAT_SCRATCH_INIT,
+            Architecture::Gfx942 => ALL_TARGETS,
+        }
+    }
 }
 
 impl Descriptor {
     /// The descriptor at `address`, or why the model cannot execute its kernel.
-    pub fn read(address: u64, memory: &mut View) -> Result<Descriptor, String> {
+    pub fn read(arch: Architecture, address: u64, memory: &mut View) -> Result<Descriptor, String> {
         let mut words = [0; 16];
         memory
             .load_dwords(address, &mut words)
             .map_err(|fault| format!("cannot read its descriptor: {fault}"))?;
         let offset = u64::from(words[4]) | u64::from(words[5]) << 32;
-        let (rsrc1, rsrc2) = (words[12], words[13]);
+        let (rsrc1, rsrc2, rsrc3) = (words[12], words[13], words[11]);
         let properties = words[14] as u16;
         let preload = words[14] >> 16;
-        if properties & !property::KNOWN != 0 {
+        if properties & !property::known(arch) != 0 {
             return Err(format!(
                 "unknown kernel code properties {properties:#x} in its descriptor"
             ));
         }
-        if preload != 0 {
+        let preload = ((preload & 127) as usize, u64::from(preload >> 7));
+        if preload.0 != 0 && !arch.is_gfx9() {
             return Err(
                 "its descriptor preloads kernel arguments, which gfx11 does not support".into(),
             );
         }
+        let entry = address.wrapping_add(offset);
         let lanes = if properties & property::WAVEFRONT_SIZE32 != 0 {
             32
         } else {
             64
         };
-        let granule = if lanes == 32 { 8 } else { 4 };
+        let granule = if lanes == 32 || arch.is_gfx9() { 8 } else { 4 };
+        let registers = ((rsrc1 & 63) as usize + 1) * granule;
+        // In gfx9, AccVGPRs follow the VGPRs at ACCUM_OFFSET.
+        let vgprs = if arch.is_gfx9() {
+            registers.min(((rsrc3 & 63) as usize + 1) * 4)
+        } else {
+            registers
+        };
         let bit = |n: u32| rsrc2 >> n & 1 == 1;
         let descriptor = Descriptor {
-            entry: address.wrapping_add(offset),
+            arch,
+            entry: match preload.0 {
+                0 => entry,
+                _ => entry + PRELOAD_PROLOGUE,
+            },
             lanes,
-            vgprs: ((rsrc1 & 63) as usize + 1) * granule,
+            vgprs,
+            agprs: registers - vgprs,
             // Rounding and denormals, DX10_CLAMP, IEEE, FP16_OVFL.
             mode: rsrc1 >> 12 & 0xff
                 | (rsrc1 >> 21 & 1) << 8
                 | (rsrc1 >> 23 & 1) << 9
                 | (rsrc1 >> 26 & 1) << 23,
-            wgp_mode: rsrc1 >> 29 & 1 == 1,
+            wgp_mode: !arch.is_gfx9() && rsrc1 >> 29 & 1 == 1,
             properties,
             user_sgprs: (rsrc2 >> 1 & 31) as usize,
+            preload,
             workgroup_ids: [bit(7), bit(8), bit(9)],
             workgroup_info: bit(10),
             work_item_ids: rsrc2 >> 11 & 3,
         };
-        if descriptor.vgprs > 256 {
+        if descriptor.vgprs > 256 || descriptor.agprs > 256 {
             return Err(format!(
-                "its descriptor requests {} VGPRs",
-                descriptor.vgprs
+                "its descriptor requests {} VGPRs and {} AccVGPRs",
+                descriptor.vgprs, descriptor.agprs
             ));
         }
         Ok(descriptor)
@@ -101,8 +142,11 @@ impl Descriptor {
     }
 
     /// The values of the user SGPRs, in their fixed order, or why one of them cannot be set.
-    pub fn user_sgprs(&self, packet: &Packet) -> Result<Vec<u32>, String> {
+    pub fn user_sgprs(&self, packet: &Packet, memory: &mut View) -> Result<Vec<u32>, String> {
         let mut sgprs = Vec::with_capacity(16);
+        if self.properties & property::PRIVATE_SEGMENT_BUFFER != 0 {
+            sgprs.extend(SCRATCH_RESOURCE);
+        }
         let mut pair = |enabled: u16, value: u64, what: &str, needed: bool| {
             if self.properties & enabled != 0 {
                 if needed && value == 0 {
@@ -128,8 +172,22 @@ impl Descriptor {
             false,
         )?;
         pair(property::DISPATCH_ID, packet.id, "the dispatch id", false)?;
+        pair(
+            property::FLAT_SCRATCH_INIT,
+            FLAT_SCRATCH_INIT,
+            "private memory",
+            false,
+        )?;
         if self.properties & property::PRIVATE_SEGMENT_SIZE != 0 {
             sgprs.push(packet.private_segment_size);
+        }
+        let (count, first) = self.preload;
+        if count > 0 {
+            let at = sgprs.len();
+            sgprs.resize(at + count, 0);
+            memory
+                .load_dwords(packet.kernarg_address + 4 * first, &mut sgprs[at..])
+                .map_err(|fault| format!("cannot preload its arguments: {fault}"))?;
         }
         if sgprs.len() > self.user_sgprs {
             return Err(format!(

@@ -12,6 +12,7 @@ use super::run::Run;
 use super::stats::Stats;
 use super::symbol;
 use crate::clock::thread_time;
+use crate::isa::Architecture;
 use crate::memory::Memory;
 use crate::thread::{self, lock};
 
@@ -34,6 +35,7 @@ struct Pool {
 
 /// A GPU: its memory, and the host threads that run kernels.
 pub struct Gpu {
+    arch: Architecture,
     memory: Arc<Memory>,
     pool: Arc<Pool>,
     max_helpers: usize,
@@ -43,7 +45,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// A long dispatch uses as many threads as there are processors, at most 16.
+    /// A gfx1100 GPU. A long dispatch uses as many threads as there are processors, at most 16.
     pub fn new(memory: Arc<Memory>) -> Gpu {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Gpu::with_threads(memory, threads.min(16))
@@ -52,12 +54,25 @@ impl Gpu {
     /// A dispatch uses at most `threads` threads, including the caller's.
     pub fn with_threads(memory: Arc<Memory>, threads: usize) -> Gpu {
         Gpu {
+            arch: Architecture::default(),
             memory,
             pool: Arc::default(),
             max_helpers: threads.saturating_sub(1),
             idle: Mutex::default(),
             stats: Arc::default(),
         }
+    }
+
+    /// Changes the instruction set.
+    pub fn with_architecture(mut self, arch: Architecture) -> Gpu {
+        self.arch = arch;
+        // They decode for the previous one.
+        lock(&self.idle).clear();
+        self
+    }
+
+    pub fn architecture(&self) -> Architecture {
+        self.arch
     }
 
     pub fn memory(&self) -> &Arc<Memory> {
@@ -73,7 +88,7 @@ impl Gpu {
         let start = thread_time();
         let mut interpreter = lock(&self.idle)
             .pop()
-            .unwrap_or_else(|| Interpreter::new(self.memory.clone()));
+            .unwrap_or_else(|| Interpreter::new(self.memory.clone(), self.arch));
         let result = self.run(packet, &mut interpreter, stop);
         self.stats.dispatches.fetch_add(1, Relaxed);
         self.stats.add_time_since(start);
@@ -89,9 +104,11 @@ impl Gpu {
     ) -> Result<(), Error> {
         let start = Instant::now();
         let memory = &mut interpreter.memory;
-        let run = Run::new(packet, memory, self.stats.clone()).map_err(|reason| Error::Packet {
-            kernel: symbol::kernel_name(packet.kernel_object, memory),
-            reason,
+        let run = Run::new(self.arch, packet, memory, self.stats.clone()).map_err(|reason| {
+            Error::Packet {
+                kernel: symbol::kernel_name(packet.kernel_object, memory),
+                reason,
+            }
         })?;
         let run = Arc::new(run);
         let mut shared = run.is_one_workgroup();
@@ -121,9 +138,9 @@ impl Gpu {
             jobs.runs.push_back(run.clone());
         }
         while jobs.helpers < self.max_helpers {
-            let (pool, memory) = (self.pool.clone(), self.memory.clone());
+            let (pool, memory, arch) = (self.pool.clone(), self.memory.clone(), self.arch);
             // Not an error: the dispatch takes longer with fewer helpers.
-            if thread::spawn(c"gpu-model help", move || help(&pool, memory)).is_err() {
+            if thread::spawn(c"gpu-model help", move || help(&pool, memory, arch)).is_err() {
                 break;
             }
             jobs.helpers += 1;
@@ -144,8 +161,8 @@ impl Drop for Gpu {
 }
 
 /// Works on dispatches until the GPU is dropped.
-fn help(pool: &Pool, memory: Arc<Memory>) {
-    let mut interpreter = Interpreter::new(memory);
+fn help(pool: &Pool, memory: Arc<Memory>, arch: Architecture) {
+    let mut interpreter = Interpreter::new(memory, arch);
     let mut jobs = lock(&pool.jobs);
     while !jobs.closed {
         let Some(run) = jobs.runs.pop_front() else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::code_cache::CodeCache;
 use crate::exec::{self, AddressSpaces, Flow, Scratch};
 use crate::fault::Fault;
-use crate::isa::Encoding;
+use crate::isa::Architecture;
 use crate::memory::{Memory, View};
 use crate::wave::Wave;
 
@@ -20,10 +20,10 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    pub fn new(memory: Arc<Memory>) -> Interpreter {
+    pub fn new(memory: Arc<Memory>, arch: Architecture) -> Interpreter {
         Interpreter {
             memory: View::new(memory),
-            code: CodeCache::new(),
+            code: CodeCache::new(arch),
             instructions: 0,
             lane_instructions: 0,
         }
@@ -55,7 +55,7 @@ impl Interpreter {
                 Ok(inst) => inst,
                 Err(fault) => break Err(fault),
             };
-            if inst.enc as u8 > Encoding::Mubuf as u8 {
+            if inst.enc.is_vector() {
                 lane_instructions += wave.active_lanes();
             }
             wave.pc = pc + u64::from(inst.len);

@@ -1,19 +1,66 @@
-//! Which SIMD executes a wave: the register HW_ID1 (guide, "Hardware registers"; HIP's amd_device_functions.h).
+//! Which SIMD executes a wave: the registers HW_ID1 of gfx11, HW_ID of gfx9 and XCC_ID of gfx942 (guides, "Hardware
+//! registers"; HIP's amd_device_functions.h).
 //!
-//! The model executes waves on host threads, so this is only a number that kernels can read. It is that of a GPU with the
-//! topology's compute units: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array.
-//! A WGP has two compute units, a compute unit has two SIMDs. WGP_ID is the physical number, so an array's only WGP need
-//! not have number 0.
+//! The model executes waves on host threads, so these are only numbers that kernels can read. They are those of a GPU with
+//! the topology's compute units:
+//!
+//! - gfx11: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array. A WGP has two
+//!   compute units, a compute unit has two SIMDs. WGP_ID is the physical number, so an array's only WGP need not have
+//!   number 0.
+//! - gfx90a: four shader engines with two compute units each. A compute unit has four SIMDs.
+//! - gfx942: two accelerator complex dies (XCC), each with two shader engines that have two compute units.
 
-use crate::topology::{SHADER_ARRAYS_PER_ENGINE, SHADER_ENGINES};
+use crate::isa::Architecture;
+use crate::topology::{COMPUTE_UNITS, SHADER_ARRAYS_PER_ENGINE, SHADER_ENGINES};
 
 const WGPS: u64 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE;
 const WAVES_PER_SIMD: u64 = 16;
 
+/// The registers of a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// HW_ID1 of gfx11, HW_ID of gfx9.
+    pub hw_id: u32,
+    pub xcc_id: u32,
+}
+
+/// The placement of a wave of a workgroup.
+pub fn placement(arch: Architecture, workgroup: u64, wave: usize, wgp_mode: bool) -> Placement {
+    match arch {
+        Architecture::Gfx11 => Placement {
+            hw_id: hw_id1(workgroup, wave, wgp_mode),
+            xcc_id: 0,
+        },
+        Architecture::Gfx90a => gfx9(workgroup, wave, 1),
+        Architecture::Gfx942 => gfx9(workgroup, wave, 2),
+    }
+}
+
+/// The workgroups of a dispatch go to the XCCs in turn, then to the shader engines of the XCC, then to the next compute unit
+/// of the shader engine.
+fn gfx9(workgroup: u64, wave: usize, xccs: u64) -> Placement {
+    const SIMDS: u64 = 4;
+    const CUS: u64 = 2;
+    let engines = COMPUTE_UNITS / xccs / CUS;
+    let xcc = workgroup % xccs;
+    let in_xcc = workgroup / xccs;
+    let engine = in_xcc % engines;
+    let cu = in_xcc / engines % CUS;
+    let turn = in_xcc / engines / CUS;
+    let wave = wave as u64;
+    // 10 waves per SIMD in gfx90a, 8 in gfx942.
+    let wave_id = (wave / SIMDS + turn) % 8;
+    let simd = (wave + turn) % SIMDS;
+    Placement {
+        hw_id: (wave_id | simd << 4 | cu << 8 | engine << 13 | (turn % 16) << 16) as u32,
+        xcc_id: xcc as u32,
+    }
+}
+
 /// The value of HW_ID1 for a wave of a workgroup. The workgroups of a dispatch go to the WGPs in turn, each to the next SIMDs
 /// of its WGP. In WGP mode (WGP_MODE in the kernel descriptor), the waves of a workgroup are on all four SIMDs, otherwise on
 /// the two of a compute unit.
-pub fn hw_id1(workgroup: u64, wave: usize, wgp_mode: bool) -> u32 {
+fn hw_id1(workgroup: u64, wave: usize, wgp_mode: bool) -> u32 {
     let wave = wave as u64;
     let wgp = workgroup % WGPS;
     let turn = workgroup / WGPS;
@@ -37,7 +84,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::topology::COMPUTE_UNITS;
 
     fn field(hw_id1: u32, offset: u32, size: u32) -> u32 {
         hw_id1 >> offset & ((1 << size) - 1)
@@ -60,6 +106,29 @@ mod tests {
                 .map(|id| (wgp(id), field(id, 8, 1)))
                 .collect();
             assert_eq!(units.len() as u64, COMPUTE_UNITS, "{units:?}");
+        }
+    }
+
+    #[test]
+    fn workgroups_of_gfx9_use_all_compute_units_and_alternate_between_dies() {
+        for (arch, xccs) in [(Architecture::Gfx90a, 1), (Architecture::Gfx942, 2)] {
+            let unit = |placement: Placement| {
+                let id = placement.hw_id;
+                (placement.xcc_id, field(id, 13, 3), field(id, 8, 4))
+            };
+            let units: BTreeSet<_> = (0..COMPUTE_UNITS)
+                .map(|workgroup| unit(placement(arch, workgroup, 0, false)))
+                .collect();
+            assert_eq!(units.len() as u64, COMPUTE_UNITS, "{units:?}");
+            for workgroup in 0..100 {
+                let waves: Vec<_> = (0..16)
+                    .map(|wave| placement(arch, workgroup, wave, false))
+                    .collect();
+                assert!(waves.iter().all(|&wave| unit(wave) == unit(waves[0])));
+                assert_eq!(u64::from(waves[0].xcc_id), workgroup % xccs);
+                // No two of them have the same slot.
+                assert_eq!(waves.iter().collect::<BTreeSet<_>>().len(), waves.len());
+            }
         }
     }
 

@@ -9,11 +9,11 @@ use super::descriptor::Descriptor;
 use super::error::{Error, FaultReport};
 use super::interpreter::Interpreter;
 use super::packet::Packet;
-use super::placement::hw_id1;
+use super::placement::{Placement, placement};
 use super::stats::Stats;
 use super::symbol;
 use super::workgroup::{Pause, WaveFault, Workgroup};
-use crate::isa;
+use crate::isa::{self, Architecture};
 use crate::memory::View;
 use crate::thread::lock;
 use crate::wave::Wave;
@@ -49,7 +49,12 @@ pub struct Run {
 
 impl Run {
     /// Checks the packet and reads the kernel descriptor. Fails with the reason if the model cannot execute the kernel.
-    pub fn new(packet: &Packet, memory: &mut View, stats: Arc<Stats>) -> Result<Run, String> {
+    pub fn new(
+        arch: Architecture,
+        packet: &Packet,
+        memory: &mut View,
+        stats: Arc<Stats>,
+    ) -> Result<Run, String> {
         let size = packet.workgroup_size.map(u32::from);
         if size.contains(&0) || packet.grid_size.contains(&0) {
             return Err(format!(
@@ -68,12 +73,12 @@ impl Run {
                 packet.group_segment_size
             ));
         }
-        let descriptor = Descriptor::read(packet.kernel_object, memory)?;
+        let descriptor = Descriptor::read(arch, packet.kernel_object, memory)?;
         let lanes = descriptor.lanes as u32;
         let workgroups: [u32; 3] = std::array::from_fn(|d| packet.grid_size[d].div_ceil(size[d]));
         Ok(Run {
             packet: *packet,
-            user_sgprs: descriptor.user_sgprs(packet)?,
+            user_sgprs: descriptor.user_sgprs(packet, memory)?,
             descriptor,
             workgroups,
             total: workgroups
@@ -124,10 +129,12 @@ impl Run {
         let count = items.div_ceil(lanes);
         let waves = (0..count).map(|wave| {
             let first = wave * lanes;
-            let hw_id1 = hw_id1(number, wave, self.descriptor.wgp_mode);
+            let Placement { hw_id, xcc_id } =
+                placement(self.descriptor.arch, number, wave, self.descriptor.wgp_mode);
             let end = items.min(first + lanes);
             Wave {
-                hw_id1,
+                hw_id,
+                xcc_id,
                 ..self.start_wave(id, size, first, end, count)
             }
         });
@@ -155,8 +162,10 @@ impl Run {
             sgpr: [0; 128],
             scc: false,
             vgpr: vec![[0; 64]; descriptor.vgprs],
+            agpr: vec![[0; 64]; descriptor.agprs],
             mode: descriptor.mode,
-            hw_id1: 0,
+            hw_id: 0,
+            xcc_id: 0,
         };
         wave.sgpr[..self.user_sgprs.len()].copy_from_slice(&self.user_sgprs);
         let mut next = self.user_sgprs.len();
@@ -166,6 +175,7 @@ impl Run {
                 next += 1;
             }
         }
+        // The wave's offset in the scratch memory of gfx90a, which may follow, is 0.
         if descriptor.workgroup_info {
             wave.sgpr[next] = u32::from(first == 0) << 31 | waves as u32;
         }
@@ -271,14 +281,14 @@ impl Run {
         let words: Vec<u32> = (0..3)
             .map_while(|n| memory.load_u32(wave.pc.wrapping_add(4 * n)).ok())
             .collect();
-        let inst = isa::decode(&words).ok();
+        let inst = isa::decode(self.descriptor.arch, &words).ok();
         let count = inst.map_or(words.len(), |inst| usize::from(inst.len) / 4);
         Error::Fault(Box::new(FaultReport {
             kernel: symbol::kernel_name(self.packet.kernel_object, memory),
             entry: self.descriptor.entry,
             pc: wave.pc,
             words: words[..count].to_vec(),
-            text: inst.map(|inst| inst.to_string()),
+            text: inst.map(|inst| inst.text(self.descriptor.lanes).to_string()),
             fault,
             workgroup: workgroup.id,
             wave: number,

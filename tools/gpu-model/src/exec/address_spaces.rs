@@ -1,6 +1,6 @@
 //! The memory that a wave can access.
 
-use crate::memory::View;
+use crate::memory::{SCRATCH_APERTURE, View};
 
 /// The memory that a wave can access.
 pub struct AddressSpaces<'a> {
@@ -10,6 +10,14 @@ pub struct AddressSpaces<'a> {
     /// The private memory of the wave's lanes.
     pub scratch: &'a mut Scratch,
 }
+
+/// The resource of the private segment that kernels of gfx90a get in user SGPRs. Its words are those of ROCr (swizzled, 64
+/// lanes, dwords), but the address is not that of memory: executors recognize the resource and access the wave's
+/// [`Scratch`].
+pub const SCRATCH_RESOURCE: [u32; 4] = [0, SCRATCH_APERTURE >> 16 | 1 << 31, u32::MAX, 0x00ea_4000];
+
+/// FLAT_SCRATCH_INIT of gfx90a, which a kernel adds to the wave's offset (always 0).
+pub const FLAT_SCRATCH_INIT: u64 = (SCRATCH_APERTURE as u64) << 16;
 
 /// The private memory of a wave: one segment of `lane_size` bytes per lane. Allocated at the first access.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! The atomic operations of LDS and global memory: compute the new value from the old value.
 
+use half::f16;
+
 /// An atomic operation on 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {
@@ -28,6 +30,10 @@ pub enum Atomic {
     AddFloat {
         flush: bool,
     },
+    /// Adds both 16-bit floats of 32 bits.
+    AddPacked {
+        bf16: bool,
+    },
     MinFloat,
     MaxFloat,
     /// `old - data` if that is not negative, otherwise `old + second`.
@@ -40,6 +46,18 @@ impl Atomic {
         use Atomic::*;
         matches!(self, MaskOr | CompareSwap | CompareSwapFloat | Wrap)
     }
+}
+
+fn add_packed(a: u32, b: u32, bf16: bool) -> u32 {
+    let sum = |a: u16, b: u16| {
+        if bf16 {
+            (half::bf16::from_bits(a) + half::bf16::from_bits(b)).to_bits()
+        } else {
+            (f16::from_bits(a) + f16::from_bits(b)).to_bits()
+        }
+    };
+    let high = sum((a >> 16) as u16, (b >> 16) as u16);
+    u32::from(sum(a as u16, b as u16)) | u32::from(high) << 16
 }
 
 macro_rules! apply {
@@ -98,6 +116,9 @@ macro_rules! apply {
                         }
                     };
                     flushed(flushed(float(old)) + flushed(float(data))).to_bits()
+                }
+                Atomic::AddPacked { bf16 } => {
+                    add_packed(old as u32, data as u32, bf16) as $unsigned
                 }
                 Atomic::MinFloat => {
                     if float(data) < float(old) {

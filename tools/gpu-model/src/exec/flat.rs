@@ -1,84 +1,127 @@
-//! FLAT, GLOBAL and SCRATCH: vector memory. A flat address is in global memory, or in one of the two apertures: the
-//! workgroup's LDS and the lane's private segment. The three formats share their opcodes.
+//! FLAT, GLOBAL, SCRATCH and MUBUF: vector memory. A flat address is in global memory, or in one of the two apertures: the
+//! workgroup's LDS and the lane's private segment. The only buffer is the private segment of gfx90a.
 
 use super::access::{Access, Half, Local, Registers, perform};
-use super::address_spaces::AddressSpaces;
+use super::address_spaces::{AddressSpaces, FLAT_SCRATCH_INIT, SCRATCH_RESOURCE};
 use super::atomic::Atomic;
-use super::operand::{lanes, scalar32, scalar64, vgprs};
+use super::operand::{file_mut, lanes, scalar32, scalar64, vectors, vgprs};
 use crate::fault::Fault;
-use crate::isa::{Encoding, Inst, Operand};
+use crate::isa::{Architecture, Encoding, Inst, Op, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
 use crate::wave::Wave;
 
-/// The access of an opcode (guide, "FLAT, scratch and global instructions").
-fn access(opcode: u16) -> Result<Access, Fault> {
+/// What an operation does (guide, "FLAT, scratch and global instructions"). `arch`: the adders differ.
+fn access(op: Op, arch: Architecture) -> Result<Access, Fault> {
+    use Op::*;
     let narrow = |size, signed, half| Access::LoadNarrow { size, signed, half };
+    let store = |size, high| Access::StoreNarrow { size, high };
     let atomic = |op| Access::Atomic { op, wide: false };
     let wide = |op| Access::Atomic { op, wide: true };
-    Ok(match opcode {
-        0x10 => narrow(1, false, Half::Full),
-        0x11 => narrow(1, true, Half::Full),
-        0x12 => narrow(2, false, Half::Full),
-        0x13 => narrow(2, true, Half::Full),
-        0x14..=0x17 => Access::Load(usize::from(opcode) - 0x13),
-        0x18 => Access::StoreNarrow {
-            size: 1,
-            high: false,
-        },
-        0x19 => Access::StoreNarrow {
-            size: 2,
-            high: false,
-        },
-        0x1a..=0x1d => Access::Store(usize::from(opcode) - 0x19),
-        0x1e => narrow(1, false, Half::Low),
-        0x1f => narrow(1, true, Half::Low),
-        0x20 => narrow(2, false, Half::Low),
-        0x21 => narrow(1, false, Half::High),
-        0x22 => narrow(1, true, Half::High),
-        0x23 => narrow(2, false, Half::High),
-        0x24 => Access::StoreNarrow {
-            size: 1,
-            high: true,
-        },
-        0x25 => Access::StoreNarrow {
-            size: 2,
-            high: true,
-        },
-        // ADDTID
-        0x28 => Access::Load(1),
-        0x29 => Access::Store(1),
-        0x33 => atomic(Atomic::Swap),
-        0x34 => atomic(Atomic::CompareSwap),
-        0x35 => atomic(Atomic::Add),
-        0x36 => atomic(Atomic::Sub),
-        0x37 => atomic(Atomic::ClampedSub),
-        0x38 => atomic(Atomic::MinSigned),
-        0x39 => atomic(Atomic::MinUnsigned),
-        0x3a => atomic(Atomic::MaxSigned),
-        0x3b => atomic(Atomic::MaxUnsigned),
-        0x3c => atomic(Atomic::And),
-        0x3d => atomic(Atomic::Or),
-        0x3e => atomic(Atomic::Xor),
-        0x3f => atomic(Atomic::Inc),
-        0x40 => atomic(Atomic::Dec),
-        0x41 => wide(Atomic::Swap),
-        0x42 => wide(Atomic::CompareSwap),
-        0x43 => wide(Atomic::Add),
-        0x44 => wide(Atomic::Sub),
-        0x45 => wide(Atomic::MinSigned),
-        0x46 => wide(Atomic::MinUnsigned),
-        0x47 => wide(Atomic::MaxSigned),
-        0x48 => wide(Atomic::MaxUnsigned),
-        0x49 => wide(Atomic::And),
-        0x4a => wide(Atomic::Or),
-        0x4b => wide(Atomic::Xor),
-        0x4c => wide(Atomic::Inc),
-        0x4d => wide(Atomic::Dec),
-        0x50 => atomic(Atomic::CompareSwapFloat),
-        0x51 => atomic(Atomic::MinFloat),
-        0x52 => atomic(Atomic::MaxFloat),
-        // The adder in the L2 cache flushes denormals.
-        0x56 => atomic(Atomic::AddFloat { flush: true }),
+    Ok(match op {
+        FLAT_LOAD_U8 | GLOBAL_LOAD_U8 | SCRATCH_LOAD_U8 | BUFFER_LOAD_U8 => {
+            narrow(1, false, Half::Full)
+        }
+        FLAT_LOAD_I8 | GLOBAL_LOAD_I8 | SCRATCH_LOAD_I8 | BUFFER_LOAD_I8 => {
+            narrow(1, true, Half::Full)
+        }
+        FLAT_LOAD_U16 | GLOBAL_LOAD_U16 | SCRATCH_LOAD_U16 | BUFFER_LOAD_U16 => {
+            narrow(2, false, Half::Full)
+        }
+        FLAT_LOAD_I16 | GLOBAL_LOAD_I16 | SCRATCH_LOAD_I16 | BUFFER_LOAD_I16 => {
+            narrow(2, true, Half::Full)
+        }
+        FLAT_LOAD_B32 | GLOBAL_LOAD_B32 | SCRATCH_LOAD_B32 | BUFFER_LOAD_B32 => Access::Load(1),
+        FLAT_LOAD_B64 | GLOBAL_LOAD_B64 | SCRATCH_LOAD_B64 | BUFFER_LOAD_B64 => Access::Load(2),
+        FLAT_LOAD_B96 | GLOBAL_LOAD_B96 | SCRATCH_LOAD_B96 | BUFFER_LOAD_B96 => Access::Load(3),
+        FLAT_LOAD_B128 | GLOBAL_LOAD_B128 | SCRATCH_LOAD_B128 | BUFFER_LOAD_B128 => Access::Load(4),
+        FLAT_STORE_B8 | GLOBAL_STORE_B8 | SCRATCH_STORE_B8 | BUFFER_STORE_B8 => store(1, false),
+        FLAT_STORE_B16 | GLOBAL_STORE_B16 | SCRATCH_STORE_B16 | BUFFER_STORE_B16 => store(2, false),
+        FLAT_STORE_B32 | GLOBAL_STORE_B32 | SCRATCH_STORE_B32 | BUFFER_STORE_B32 => {
+            Access::Store(1)
+        }
+        FLAT_STORE_B64 | GLOBAL_STORE_B64 | SCRATCH_STORE_B64 | BUFFER_STORE_B64 => {
+            Access::Store(2)
+        }
+        FLAT_STORE_B96 | GLOBAL_STORE_B96 | SCRATCH_STORE_B96 | BUFFER_STORE_B96 => {
+            Access::Store(3)
+        }
+        FLAT_STORE_B128 | GLOBAL_STORE_B128 | SCRATCH_STORE_B128 | BUFFER_STORE_B128 => {
+            Access::Store(4)
+        }
+        FLAT_LOAD_D16_U8 | GLOBAL_LOAD_D16_U8 | SCRATCH_LOAD_D16_U8 | BUFFER_LOAD_D16_U8 => {
+            narrow(1, false, Half::Low)
+        }
+        FLAT_LOAD_D16_I8 | GLOBAL_LOAD_D16_I8 | SCRATCH_LOAD_D16_I8 | BUFFER_LOAD_D16_I8 => {
+            narrow(1, true, Half::Low)
+        }
+        FLAT_LOAD_D16_B16 | GLOBAL_LOAD_D16_B16 | SCRATCH_LOAD_D16_B16 | BUFFER_LOAD_D16_B16 => {
+            narrow(2, false, Half::Low)
+        }
+        FLAT_LOAD_D16_HI_U8
+        | GLOBAL_LOAD_D16_HI_U8
+        | SCRATCH_LOAD_D16_HI_U8
+        | BUFFER_LOAD_D16_HI_U8 => narrow(1, false, Half::High),
+        FLAT_LOAD_D16_HI_I8
+        | GLOBAL_LOAD_D16_HI_I8
+        | SCRATCH_LOAD_D16_HI_I8
+        | BUFFER_LOAD_D16_HI_I8 => narrow(1, true, Half::High),
+        FLAT_LOAD_D16_HI_B16
+        | GLOBAL_LOAD_D16_HI_B16
+        | SCRATCH_LOAD_D16_HI_B16
+        | BUFFER_LOAD_D16_HI_B16 => narrow(2, false, Half::High),
+        FLAT_STORE_D16_HI_B8
+        | GLOBAL_STORE_D16_HI_B8
+        | SCRATCH_STORE_D16_HI_B8
+        | BUFFER_STORE_D16_HI_B8 => store(1, true),
+        FLAT_STORE_D16_HI_B16
+        | GLOBAL_STORE_D16_HI_B16
+        | SCRATCH_STORE_D16_HI_B16
+        | BUFFER_STORE_D16_HI_B16 => store(2, true),
+        GLOBAL_LOAD_ADDTID_B32 => Access::Load(1),
+        GLOBAL_STORE_ADDTID_B32 => Access::Store(1),
+        FLAT_ATOMIC_SWAP_B32 | GLOBAL_ATOMIC_SWAP_B32 => atomic(Atomic::Swap),
+        FLAT_ATOMIC_SWAP_B64 | GLOBAL_ATOMIC_SWAP_B64 => wide(Atomic::Swap),
+        FLAT_ATOMIC_CMPSWAP_B32 | GLOBAL_ATOMIC_CMPSWAP_B32 => atomic(Atomic::CompareSwap),
+        FLAT_ATOMIC_CMPSWAP_B64 | GLOBAL_ATOMIC_CMPSWAP_B64 => wide(Atomic::CompareSwap),
+        FLAT_ATOMIC_ADD_U32 | GLOBAL_ATOMIC_ADD_U32 => atomic(Atomic::Add),
+        FLAT_ATOMIC_ADD_U64 | GLOBAL_ATOMIC_ADD_U64 => wide(Atomic::Add),
+        FLAT_ATOMIC_SUB_U32 | GLOBAL_ATOMIC_SUB_U32 => atomic(Atomic::Sub),
+        FLAT_ATOMIC_SUB_U64 | GLOBAL_ATOMIC_SUB_U64 => wide(Atomic::Sub),
+        FLAT_ATOMIC_MIN_I32 | GLOBAL_ATOMIC_MIN_I32 => atomic(Atomic::MinSigned),
+        FLAT_ATOMIC_MIN_I64 | GLOBAL_ATOMIC_MIN_I64 => wide(Atomic::MinSigned),
+        FLAT_ATOMIC_MIN_U32 | GLOBAL_ATOMIC_MIN_U32 => atomic(Atomic::MinUnsigned),
+        FLAT_ATOMIC_MIN_U64 | GLOBAL_ATOMIC_MIN_U64 => wide(Atomic::MinUnsigned),
+        FLAT_ATOMIC_MAX_I32 | GLOBAL_ATOMIC_MAX_I32 => atomic(Atomic::MaxSigned),
+        FLAT_ATOMIC_MAX_I64 | GLOBAL_ATOMIC_MAX_I64 => wide(Atomic::MaxSigned),
+        FLAT_ATOMIC_MAX_U32 | GLOBAL_ATOMIC_MAX_U32 => atomic(Atomic::MaxUnsigned),
+        FLAT_ATOMIC_MAX_U64 | GLOBAL_ATOMIC_MAX_U64 => wide(Atomic::MaxUnsigned),
+        FLAT_ATOMIC_AND_B32 | GLOBAL_ATOMIC_AND_B32 => atomic(Atomic::And),
+        FLAT_ATOMIC_AND_B64 | GLOBAL_ATOMIC_AND_B64 => wide(Atomic::And),
+        FLAT_ATOMIC_OR_B32 | GLOBAL_ATOMIC_OR_B32 => atomic(Atomic::Or),
+        FLAT_ATOMIC_OR_B64 | GLOBAL_ATOMIC_OR_B64 => wide(Atomic::Or),
+        FLAT_ATOMIC_XOR_B32 | GLOBAL_ATOMIC_XOR_B32 => atomic(Atomic::Xor),
+        FLAT_ATOMIC_XOR_B64 | GLOBAL_ATOMIC_XOR_B64 => wide(Atomic::Xor),
+        FLAT_ATOMIC_INC_U32 | GLOBAL_ATOMIC_INC_U32 => atomic(Atomic::Inc),
+        FLAT_ATOMIC_INC_U64 | GLOBAL_ATOMIC_INC_U64 => wide(Atomic::Inc),
+        FLAT_ATOMIC_DEC_U32 | GLOBAL_ATOMIC_DEC_U32 => atomic(Atomic::Dec),
+        FLAT_ATOMIC_DEC_U64 | GLOBAL_ATOMIC_DEC_U64 => wide(Atomic::Dec),
+        GLOBAL_ATOMIC_CSUB_U32 => atomic(Atomic::ClampedSub),
+        FLAT_ATOMIC_CMPSWAP_F32 | GLOBAL_ATOMIC_CMPSWAP_F32 => atomic(Atomic::CompareSwapFloat),
+        FLAT_ATOMIC_MIN_F32 | GLOBAL_ATOMIC_MIN_F32 => atomic(Atomic::MinFloat),
+        FLAT_ATOMIC_MAX_F32 | GLOBAL_ATOMIC_MAX_F32 => atomic(Atomic::MaxFloat),
+        FLAT_ATOMIC_MIN_F64 | GLOBAL_ATOMIC_MIN_F64 => wide(Atomic::MinFloat),
+        FLAT_ATOMIC_MAX_F64 | GLOBAL_ATOMIC_MAX_F64 => wide(Atomic::MaxFloat),
+        // The adder in the L2 cache flushes denormals, except that of gfx942.
+        FLAT_ATOMIC_ADD_F32 | GLOBAL_ATOMIC_ADD_F32 => atomic(Atomic::AddFloat {
+            flush: arch != Architecture::Gfx942,
+        }),
+        FLAT_ATOMIC_ADD_F64 | GLOBAL_ATOMIC_ADD_F64 => wide(Atomic::AddFloat { flush: false }),
+        FLAT_ATOMIC_PK_ADD_F16 | GLOBAL_ATOMIC_PK_ADD_F16 => {
+            atomic(Atomic::AddPacked { bf16: false })
+        }
+        FLAT_ATOMIC_PK_ADD_BF16 | GLOBAL_ATOMIC_PK_ADD_BF16 => {
+            atomic(Atomic::AddPacked { bf16: true })
+        }
         _ => return Err(Fault::Unknown),
     })
 }
@@ -97,14 +140,38 @@ fn widths(access: Access) -> (usize, usize) {
     }
 }
 
+/// The offset in each lane's private segment that SOFFSET of a buffer access adds. It is an offset in the memory of the
+/// wave, in which a dword of each lane follows the same dword of the lane before.
+fn private_offset(wave: &Wave, inst: &Inst) -> Result<u32, Fault> {
+    let first = inst.dst2.as_sgpr().ok_or(Fault::Unknown)?;
+    // Other buffers are not modelled.
+    if wave.sgpr[first..first + 4] != SCRATCH_RESOURCE {
+        return Err(Fault::Unknown);
+    }
+    let offset = scalar32(wave, inst, inst.src[2])?;
+    let dword_of_wave = 4 * wave.lanes as u32;
+    if !offset.is_multiple_of(dword_of_wave) {
+        return Err(Fault::Unknown);
+    }
+    Ok(offset / wave.lanes as u32)
+}
+
+/// Whether FLAT_SCRATCH has the initial value, which a kernel of gfx90a must set before it uses flat addresses of private
+/// memory.
+fn flat_scratch_is_set(wave: &Wave, inst: &Inst) -> bool {
+    inst.arch != Architecture::Gfx90a || wave.sgpr64(Operand::FLAT_SCRATCH) == FLAT_SCRATCH_INIT
+}
+
 /// The addresses of the active lanes.
 fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
     let [addr, _, saddr] = inst.src;
     let has_saddr = saddr != Operand::NONE && saddr != Operand::NULL;
     let mut out = [0; 64];
-    if inst.enc == Encoding::Scratch {
+    if matches!(inst.enc, Encoding::Scratch | Encoding::Mubuf) {
         let mut base = inst.imm as u32;
-        if has_saddr {
+        if inst.enc == Encoding::Mubuf {
+            base = base.wrapping_add(private_offset(wave, inst)?);
+        } else if has_saddr {
             base = base.wrapping_add(scalar32(wave, inst, saddr)?);
         }
         if inst.flag {
@@ -117,7 +184,10 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
         }
         return Ok(out);
     }
-    let add_thread_id = matches!(inst.op.operands().code, 0x28 | 0x29);
+    let add_thread_id = matches!(
+        inst.op,
+        Op::GLOBAL_LOAD_ADDTID_B32 | Op::GLOBAL_STORE_ADDTID_B32
+    );
     let base = if has_saddr {
         scalar64(wave, inst, saddr)?
     } else {
@@ -144,12 +214,12 @@ fn addresses(wave: &Wave, inst: &Inst, exec: u64) -> Result<[u64; 64], Fault> {
 }
 
 pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> Result<(), Fault> {
-    let access = access(inst.op.operands().code)?;
+    let access = access(inst.op, inst.arch)?;
     let exec = wave.exec();
     let addresses = addresses(wave, inst, exec)?;
     let (reads, writes) = widths(access);
     let data = if reads > 0 {
-        vgprs(wave, inst.src[1], reads)?
+        vectors(wave, inst.src[1], reads)?
     } else {
         0
     };
@@ -157,34 +227,52 @@ pub fn execute(wave: &mut Wave, inst: &Inst, spaces: &mut AddressSpaces<'_>) -> 
     let returns = writes > 0 && (inst.glc || !matches!(access, Access::Atomic { .. }));
     let regs = Registers {
         dst: if returns {
-            Some(vgprs(wave, inst.dst, writes)?)
+            Some(vectors(wave, inst.dst, writes)?)
         } else {
             None
         },
         data,
         second: data + reads / 2,
     };
+    let acc = inst.src[1].as_agpr().is_some() || inst.dst.as_agpr().is_some();
     for lane in lanes(exec) {
         let address = addresses[lane];
         let high = (address >> 32) as u32;
         let in_scratch = match inst.enc {
-            Encoding::Scratch => true,
+            Encoding::Scratch | Encoding::Mubuf => true,
             Encoding::Flat => high == SCRATCH_APERTURE,
             _ => false,
         };
         if in_scratch {
+            if inst.enc != Encoding::Mubuf && !flat_scratch_is_set(wave, inst) {
+                return Err(Fault::Unknown);
+            }
             let mut private = Local::private(spaces.scratch.lane(lane));
             let offset = address & 0xffff_ffff;
-            perform(&mut private, access, offset, &mut wave.vgpr, regs, lane)
-                .map_err(|fault| fault.in_lane(lane))?;
+            perform(
+                &mut private,
+                access,
+                offset,
+                file_mut(wave, acc),
+                regs,
+                lane,
+            )
+            .map_err(|fault| fault.in_lane(lane))?;
         } else if inst.enc == Encoding::Flat && high == LDS_APERTURE {
             let mut lds = Local::lds(spaces.lds);
             let offset = address & 0xffff_ffff;
-            perform(&mut lds, access, offset, &mut wave.vgpr, regs, lane)
+            perform(&mut lds, access, offset, file_mut(wave, acc), regs, lane)
                 .map_err(|fault| fault.in_lane(lane))?;
         } else {
-            perform(spaces.global, access, address, &mut wave.vgpr, regs, lane)
-                .map_err(|fault| fault.in_lane(lane))?;
+            perform(
+                spaces.global,
+                access,
+                address,
+                file_mut(wave, acc),
+                regs,
+                lane,
+            )
+            .map_err(|fault| fault.in_lane(lane))?;
         }
     }
     Ok(())
@@ -195,7 +283,6 @@ mod tests {
     use super::super::address_spaces::Scratch;
     use super::super::testing::{inst, wave};
     use super::*;
-    use crate::isa::Op;
     use crate::memory::{Memory, View};
 
     /// 256 bytes at GPU address 0x10000, 64 bytes of LDS, 32 bytes of private memory per lane.

@@ -2,7 +2,7 @@
 
 use super::access::{Access, Half, Local, Registers, Storage, perform};
 use super::atomic::Atomic;
-use super::operand::{lanes, vgprs};
+use super::operand::{file_mut, lanes, vectors, vgprs};
 use crate::fault::Fault;
 use crate::isa::{Inst, Op};
 use crate::wave::{VReg, Wave};
@@ -28,7 +28,7 @@ enum Action {
     Count {
         up: bool,
     },
-    Permute(fn(&VReg, &VReg, u64, usize) -> VReg),
+    Permute(fn(&VReg, &VReg, u64, usize, usize) -> VReg),
     Swizzle,
 }
 
@@ -39,14 +39,15 @@ enum Pair {
     Exchange,
 }
 
-fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
+fn action(wave: &Wave, inst: &Inst) -> Result<Action, Fault> {
     use Op::*;
+    let (op, spec) = (inst.op, inst.spec);
     let narrow = |size, signed, half| {
         Action::One(Access::LoadNarrow { size, signed, half }, Address::Register)
     };
     let store = |size, high| Action::One(Access::StoreNarrow { size, high }, Address::Register);
     // The width of an atomic operation or a store is that of its data.
-    let bits = op.operands().src[1].bits(32);
+    let bits = spec.src[1].bits(32);
     let atomic = |op| {
         Action::One(
             Access::Atomic {
@@ -67,10 +68,9 @@ fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
         DS_LOAD_U8_D16_HI => narrow(1, false, Half::High),
         DS_LOAD_I8_D16_HI => narrow(1, true, Half::High),
         DS_LOAD_U16_D16_HI => narrow(2, false, Half::High),
-        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => Action::One(
-            Access::Load(op.operands().dst[0].bits(32) / 32),
-            Address::Register,
-        ),
+        DS_LOAD_B32 | DS_LOAD_B64 | DS_LOAD_B96 | DS_LOAD_B128 => {
+            Action::One(Access::Load(spec.dst[0].bits(32) / 32), Address::Register)
+        }
         DS_LOAD_ADDTID_B32 => Action::One(Access::Load(1), Address::Lane),
         DS_STORE_B8 => store(1, false),
         DS_STORE_B16 => store(2, false),
@@ -116,6 +116,11 @@ fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
             // FP_DENORM of MODE for f32.
             flush: wave.mode >> 4 & 3 == 0,
         }),
+        DS_ADD_F64 | DS_ADD_RTN_F64 => atomic(Atomic::AddFloat {
+            flush: wave.mode >> 6 & 3 == 0,
+        }),
+        DS_PK_ADD_F16 | DS_PK_ADD_RTN_F16 => atomic(Atomic::AddPacked { bf16: false }),
+        DS_PK_ADD_BF16 | DS_PK_ADD_RTN_BF16 => atomic(Atomic::AddPacked { bf16: true }),
         DS_WRAP_RTN_B32 => atomic(Atomic::Wrap),
         DS_APPEND => Action::Count { up: true },
         DS_CONSUME => Action::Count { up: false },
@@ -126,23 +131,23 @@ fn action(wave: &Wave, op: Op) -> Result<Action, Fault> {
     })
 }
 
-/// Each active lane sends its data to another lane. `to` plus `offset` is the number of that lane times four. A wave64 has
-/// two halves of 32 lanes, and a lane only sends to its own half.
-fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+/// Each active lane sends its data to another lane of its group. `to` plus `offset` is the number of that lane times four.
+/// The groups of gfx11 have 32 lanes, also in a wave64, and those of gfx9 have 64.
+fn permute(to: &VReg, data: &VReg, exec: u64, offset: usize, group: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
-        let target = to[lane].wrapping_add(offset as u32) / 4 % 32;
-        out[lane & 32 | target as usize] = data[lane];
+        let target = to[lane].wrapping_add(offset as u32) as usize / 4 % group;
+        out[lane & !(group - 1) | target] = data[lane];
     }
     out
 }
 
-/// Each active lane reads the data of a lane in its own half. `from` plus `offset` is the number of that lane times four.
-fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize) -> VReg {
+/// Each active lane reads the data of a lane of its group. `from` plus `offset` is the number of that lane times four.
+fn bpermute(from: &VReg, data: &VReg, exec: u64, offset: usize, group: usize) -> VReg {
     let mut out = [0; 64];
     for lane in lanes(exec) {
-        let source = from[lane].wrapping_add(offset as u32) / 4 % 32;
-        let source = lane & 32 | source as usize;
+        let source = from[lane].wrapping_add(offset as u32) as usize / 4 % group;
+        let source = lane & !(group - 1) | source;
         if exec >> source & 1 == 1 {
             out[lane] = data[source];
         }
@@ -180,27 +185,34 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
         return Err(Fault::Unknown);
     }
     let exec = wave.exec();
-    let spec = inst.op.operands();
+    let spec = inst.spec;
     let dst_dwords = spec.dst[0].bits(32) / 32;
     let data_dwords = spec.src[1].bits(32) / 32;
     let dst = if dst_dwords > 0 {
-        Some(vgprs(wave, inst.dst, dst_dwords)?)
+        Some(vectors(wave, inst.dst, dst_dwords)?)
     } else {
         None
     };
     let data = if data_dwords > 0 {
-        vgprs(wave, inst.src[1], data_dwords)?
+        vectors(wave, inst.src[1], data_dwords)?
     } else {
         0
     };
     let second = if spec.src[2].bits(32) > 0 {
-        vgprs(wave, inst.src[2], data_dwords)?
+        vectors(wave, inst.src[2], data_dwords)?
     } else {
         0
     };
+    // In gfx9, the value to compare with is the first one (`ds_cmpst`), in gfx11 the second one (`ds_cmpstore`).
+    let (data, second) = if inst.arch.is_gfx9() && spec.name.starts_with("DS_CMPST") {
+        (second, data)
+    } else {
+        (data, second)
+    };
+    let acc = inst.dst.as_agpr().is_some() || inst.src[1].as_agpr().is_some();
     let mut local = Local::lds(lds);
     let offset = inst.imm as u32 & 0xffff;
-    match action(wave, inst.op)? {
+    match action(wave, inst)? {
         Action::One(access, Address::Register) => {
             let address = vgprs(wave, inst.src[0], 1)?;
             let regs = Registers { dst, data, second };
@@ -210,7 +222,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                     &mut local,
                     access,
                     u64::from(address),
-                    &mut wave.vgpr,
+                    file_mut(wave, acc),
                     regs,
                     lane,
                 )
@@ -222,7 +234,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
             let regs = Registers { dst, data, second };
             for lane in lanes(exec) {
                 let address = u64::from(base) + 4 * lane as u64;
-                perform(&mut local, access, address, &mut wave.vgpr, regs, lane)
+                perform(&mut local, access, address, file_mut(wave, acc), regs, lane)
                     .map_err(|fault| fault.in_lane(lane))?;
             }
         }
@@ -252,7 +264,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                     for (from, offset) in [data, second].into_iter().zip(offsets) {
                         let mut new = [0; 2];
                         for (n, dword) in new[..dwords].iter_mut().enumerate() {
-                            *dword = wave.vgpr[from + n][lane];
+                            *dword = file_mut(wave, acc)[from + n][lane];
                         }
                         local
                             .store_dwords(base + offset, &new[..dwords])
@@ -261,7 +273,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
                 }
                 if let Some(dst) = dst {
                     for (n, dword) in old[..2 * dwords].iter().enumerate() {
-                        wave.vgpr[dst + n][lane] = *dword;
+                        file_mut(wave, acc)[dst + n][lane] = *dword;
                     }
                 }
             }
@@ -281,15 +293,17 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
             })?;
             let dst = dst.ok_or(Fault::Unknown)?;
             for lane in lanes(exec) {
-                wave.vgpr[dst][lane] = old;
+                file_mut(wave, acc)[dst][lane] = old;
             }
         }
         Action::Permute(permute) => {
             let address = vgprs(wave, inst.src[0], 1)?;
-            let out = permute(&wave.vgpr[address], &wave.vgpr[data], exec, offset as usize);
+            let from = file_mut(wave, acc)[data];
+            let group = if inst.arch.is_gfx9() { 64 } else { 32 };
+            let out = permute(&wave.vgpr[address], &from, exec, offset as usize, group);
             let dst = dst.ok_or(Fault::Unknown)?;
             for lane in lanes(exec) {
-                wave.vgpr[dst][lane] = out[lane];
+                file_mut(wave, acc)[dst][lane] = out[lane];
             }
         }
         Action::Swizzle => {
@@ -298,7 +312,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
             let dst = dst.ok_or(Fault::Unknown)?;
             for lane in lanes(exec) {
                 let from = swizzle_source(lane, offset as usize);
-                wave.vgpr[dst][lane] = if exec >> from & 1 == 1 {
+                file_mut(wave, acc)[dst][lane] = if exec >> from & 1 == 1 {
                     source[from]
                 } else {
                     0

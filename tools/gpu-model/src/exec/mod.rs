@@ -15,7 +15,7 @@ mod valu;
 
 pub use crate::clock::clock_ticks;
 pub use crate::fault::Fault;
-pub use address_spaces::{AddressSpaces, Scratch};
+pub use address_spaces::{AddressSpaces, FLAT_SCRATCH_INIT, SCRATCH_RESOURCE, Scratch};
 pub use flow::Flow;
 
 use crate::isa::{Encoding, Inst};
@@ -35,6 +35,7 @@ pub fn execute(
         | Encoding::Vop3
         | Encoding::Vop3Sd
         | Encoding::Vop3p
+        | Encoding::Mai
         | Encoding::Vopd => valu::execute(wave, inst).map(|()| Flow::Next),
         Encoding::Sop1 => salu::sop1(wave, inst).map(|()| Flow::Next),
         Encoding::Sop2 => salu::sop2(wave, inst).map(|()| Flow::Next),
@@ -42,10 +43,10 @@ pub fn execute(
         Encoding::Sopk => salu::sopk(wave, inst).map(|()| Flow::Next),
         Encoding::Sopp => salu::sopp(wave, inst),
         Encoding::Smem => smem::execute(wave, inst, spaces.global).map(|()| Flow::Next),
-        // Only cache invalidations, and the model has no caches.
-        Encoding::Mubuf => Ok(Flow::Next),
+        // The model has no caches.
+        Encoding::Cache => Ok(Flow::Next),
         Encoding::Ds => lds::execute(wave, inst, spaces.lds).map(|()| Flow::Next),
-        Encoding::Flat | Encoding::Global | Encoding::Scratch => {
+        Encoding::Flat | Encoding::Global | Encoding::Scratch | Encoding::Mubuf => {
             flat::execute(wave, inst, spaces).map(|()| Flow::Next)
         }
     }

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::isa::{Inst, Operand};
 use crate::memory::{LDS_APERTURE, SCRATCH_APERTURE};
-use crate::wave::Wave;
+use crate::wave::{VReg, Wave};
 
 /// The 32-bit value of a scalar operand: SGPR, inline constant (an integer, or the bits of an f32), literal, SCC.
 /// Fails with [`Fault::Unknown`] for VGPRs and apertures.
@@ -22,6 +22,8 @@ pub fn scalar32(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u32, Fault
         246 => 4.0f32.to_bits(),
         247 => (-4.0f32).to_bits(),
         248 => 0x3e22_f983,
+        251 => u32::from(wave.vcc() == 0),
+        252 => u32::from(wave.exec() == 0),
         253 => u32::from(wave.scc),
         255 => inst.literal,
         _ => return Err(Fault::Unknown),
@@ -54,6 +56,8 @@ pub fn scalar64(wave: &Wave, inst: &Inst, operand: Operand) -> Result<u64, Fault
         246 => 4.0f64.to_bits(),
         247 => (-4.0f64).to_bits(),
         248 => 0x3fc4_5f30_6dc9_c882,
+        251 => u64::from(wave.vcc() == 0),
+        252 => u64::from(wave.exec() == 0),
         253 => u64::from(wave.scc),
         255 => u64::from(inst.literal),
         _ => return Err(Fault::Unknown),
@@ -68,6 +72,24 @@ pub fn vgprs(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault
         return Err(Fault::Vgpr(first + count - 1));
     }
     Ok(first)
+}
+
+/// Like [`vgprs`], for an operand that can be an AccVGPR: the number in the file of [`file_mut`].
+#[inline]
+pub fn vectors(wave: &Wave, operand: Operand, count: usize) -> Result<usize, Fault> {
+    let Some(first) = operand.as_agpr() else {
+        return vgprs(wave, operand, count);
+    };
+    if first + count > wave.agpr.len() {
+        return Err(Fault::Agpr(first + count - 1));
+    }
+    Ok(first)
+}
+
+/// The AccVGPRs if `acc`, otherwise the VGPRs.
+#[inline]
+pub fn file_mut(wave: &mut Wave, acc: bool) -> &mut [VReg] {
+    if acc { &mut wave.agpr } else { &mut wave.vgpr }
 }
 
 /// The set bits of a lane mask, lowest first.

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use super::operand::{scalar32, scalar64};
 use crate::clock::clock_ticks;
 use crate::fault::Fault;
-use crate::isa::{Inst, Op, Operand};
+use crate::isa::{Architecture, Inst, Op, Operand};
 use crate::wave::Wave;
 
 fn set32(wave: &mut Wave, reg: Operand, value: u32) -> Result<(), Fault> {
@@ -119,7 +119,7 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     let get64 = |wave: &Wave| scalar64(wave, inst, s);
 
     if let Some(op) = exec_mask(inst.op) {
-        let narrow = inst.op.operands().dst[0].bits(32) == 32;
+        let narrow = inst.spec.dst[0].bits(32) == 32;
         let (old, new);
         if narrow {
             old = u64::from(wave.sgpr[126]);
@@ -257,6 +257,19 @@ pub fn sop1(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
             };
             wave.scc = value != 0;
             set64(wave, dst, value)
+        }
+        S_FF0_I32_B32 => {
+            let value = count_or_minus_one(get32(wave)?.trailing_ones(), 32);
+            set32(wave, dst, value)
+        }
+        S_FF0_I32_B64 => {
+            let value = count_or_minus_one(get64(wave)?.trailing_ones(), 64);
+            set32(wave, dst, value)
+        }
+        S_SET_GPR_IDX_IDX => {
+            let index = get32(wave)? & 0xff;
+            wave.sgpr[125] = wave.sgpr[125] & !0xff | index;
+            Ok(())
         }
         S_MOVRELS_B32 => {
             let value = scalar32(wave, inst, indexed(s, wave.sgpr[125], 1)?)?;
@@ -477,6 +490,12 @@ pub fn sopc(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         S_CMP_GE_U32 => a(wave)? >= b(wave)?,
         S_CMP_LT_U32 => a(wave)? < b(wave)?,
         S_CMP_LE_U32 => a(wave)? <= b(wave)?,
+        S_SET_GPR_IDX_ON => {
+            let index = a(wave)? & 0xff;
+            wave.mode |= GPR_IDX_EN;
+            wave.sgpr[125] = wave.sgpr[125] & !0xf0ff | index | (inst.imm as u32 & 15) << 12;
+            wave.scc
+        }
         S_BITCMP0_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 0,
         S_BITCMP1_B32 => a(wave)? >> (b(wave)? & 31) & 1 == 1,
         S_BITCMP0_B64 => scalar64(wave, inst, s0)? >> (b(wave)? & 63) & 1 == 0,
@@ -488,13 +507,21 @@ pub fn sopc(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Hardware registers by number (guide, "Hardware registers").
+/// Hardware registers by number (guides, "Hardware registers").
 mod hwreg {
     pub const MODE: u32 = 1;
+    /// Of gfx9.
+    pub const HW_ID: u32 = 4;
+    /// Of gfx942.
+    pub const XCC_ID: u32 = 20;
+    /// These are of gfx11.
     pub const HW_ID1: u32 = 23;
     pub const HW_ID2: u32 = 24;
     pub const SHADER_CYCLES: u32 = 29;
 }
+
+/// The bit of MODE of gfx9 that enables the relative register numbers of VALU instructions.
+pub const GPR_IDX_EN: u32 = 1 << 27;
 
 /// The bits of MODE that the model supports: rounding, denormals, DX10_CLAMP, IEEE, FP16_OVFL.
 const MODE_BITS: u32 = 0x80_03ff;
@@ -533,12 +560,14 @@ pub fn sopk(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
         }
         S_GETREG_B32 => {
             let (register, offset, mask) = hwreg_fields(imm);
-            let value = match register {
-                hwreg::MODE => wave.mode,
-                hwreg::HW_ID1 => wave.hw_id1,
+            let value = match (register, inst.arch) {
+                (hwreg::MODE, _) => wave.mode,
+                (hwreg::HW_ID, Architecture::Gfx90a | Architecture::Gfx942) => wave.hw_id,
+                (hwreg::XCC_ID, Architecture::Gfx942) => wave.xcc_id,
+                (hwreg::HW_ID1, Architecture::Gfx11) => wave.hw_id,
                 // The queue, always the first one.
-                hwreg::HW_ID2 => 0,
-                hwreg::SHADER_CYCLES => clock_ticks() as u32 & 0xf_ffff,
+                (hwreg::HW_ID2, Architecture::Gfx11) => 0,
+                (hwreg::SHADER_CYCLES, Architecture::Gfx11) => clock_ticks() as u32 & 0xf_ffff,
                 _ => return Err(Fault::Unknown),
             };
             return set32(wave, dst, value >> offset & mask);
@@ -609,6 +638,14 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
         | S_SETPRIO
         | S_SET_INST_PREFETCH_DISTANCE
         | S_WAKEUP => false,
+        S_SET_GPR_IDX_OFF => {
+            wave.mode &= !GPR_IDX_EN;
+            false
+        }
+        S_SET_GPR_IDX_MODE => {
+            wave.sgpr[125] = wave.sgpr[125] & !0xf000 | (inst.imm as u32 & 15) << 12;
+            false
+        }
         S_SLEEP => return Ok(Flow::Yield),
         S_BARRIER => return Ok(Flow::Barrier),
         S_ENDPGM => return Ok(Flow::End),
@@ -622,7 +659,7 @@ pub fn sopp(wave: &mut Wave, inst: &Inst) -> Result<Flow, Fault> {
             false
         }
         // MSG_DEALLOC_VGPRS is a hint at the end of a kernel.
-        S_SENDMSG if inst.imm as u16 == 3 => false,
+        S_SENDMSG if inst.imm as u16 == 3 && !inst.arch.is_gfx9() => false,
         // llvm.debugtrap: without a debugger, AMD's trap handler continues after it.
         S_TRAP if inst.imm as u8 == 3 => false,
         S_TRAP => return Err(Fault::Trap(inst.imm as u8)),
@@ -825,7 +862,7 @@ mod tests {
         sopk(&mut wave, &inst).unwrap();
         assert_eq!(wave.sgpr[4], 3);
         // hwreg(HW_REG_HW_ID1, 8, 2)
-        wave.hw_id1 = 0x1_0e03;
+        wave.hw_id = 0x1_0e03;
         inst.imm = 23 | 8 << 6 | 1 << 11;
         sopk(&mut wave, &inst).unwrap();
         assert_eq!(wave.sgpr[4], 2);

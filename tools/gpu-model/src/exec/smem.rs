@@ -1,6 +1,7 @@
 //! SMEM: scalar loads.
 
 use super::operand::{scalar32, scalar64};
+use crate::clock::clock_ticks;
 use crate::fault::Fault;
 use crate::isa::{Inst, Op, Operand};
 use crate::memory::View;
@@ -14,7 +15,18 @@ pub fn execute(wave: &mut Wave, inst: &Inst, memory: &mut View) -> Result<(), Fa
         Op::S_LOAD_B256 => 8,
         Op::S_LOAD_B512 => 16,
         // The model has no caches.
-        Op::S_GL1_INV | Op::S_DCACHE_INV => return Ok(()),
+        Op::S_GL1_INV
+        | Op::S_DCACHE_INV
+        | Op::S_DCACHE_WB
+        | Op::S_DCACHE_INV_VOL
+        | Op::S_DCACHE_WB_VOL => return Ok(()),
+        Op::S_MEMTIME | Op::S_MEMREALTIME => {
+            let first = inst.dst.as_sgpr().ok_or(Fault::Unknown)?;
+            let ticks = clock_ticks();
+            wave.sgpr[first] = ticks as u32;
+            wave.sgpr[first + 1] = (ticks >> 32) as u32;
+            return Ok(());
+        }
         _ => return Err(Fault::Unknown),
     };
     let mut address = scalar64(wave, inst, inst.src[0])?.wrapping_add_signed(i64::from(inst.imm));

@@ -1,6 +1,6 @@
 //! Helpers for the unit tests of the executors.
 
-use crate::isa::{Encoding, Inst, Op, blank};
+use crate::isa::{Encoding, Inst, Op, example};
 use crate::wave::Wave;
 
 /// A wave with 32 vector registers, all lanes active.
@@ -11,8 +11,10 @@ pub fn wave(lanes: usize) -> Wave {
         sgpr: [0; 128],
         scc: false,
         vgpr: vec![[0; 64]; 32],
+        agpr: vec![[0; 64]; 32],
         mode: 0,
-        hw_id1: 0,
+        hw_id: 0,
+        xcc_id: 0,
     };
     wave.set_exec(u64::MAX);
     wave
@@ -22,6 +24,6 @@ pub fn wave(lanes: usize) -> Wave {
 pub fn inst(op: Op, enc: Encoding) -> Inst {
     Inst {
         len: 4,
-        ..blank(op, enc)
+        ..example(op, enc)
     }
 }

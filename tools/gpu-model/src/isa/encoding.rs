@@ -1,6 +1,6 @@
 //! The microcode formats.
 
-/// A microcode format (guide, 15.1 to 15.9).
+/// A microcode format (RDNA3 guide, 15.1 to 15.9; MI300 guide, 13.1 to 13.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     Sop1,
@@ -9,8 +9,8 @@ pub enum Encoding {
     Sopk,
     Sopp,
     Smem,
-    /// Only the cache invalidations: kernels that clang compiles do not use buffers.
-    Mubuf,
+    /// The instructions of MUBUF without operands: invalidations and write-backs of caches.
+    Cache,
     Vop1,
     Vop2,
     Vopc,
@@ -20,8 +20,22 @@ pub enum Encoding {
     Vop3Sd,
     Vop3p,
     Vopd,
+    /// VOP3P-MAI: matrices and AccVGPRs (gfx9).
+    Mai,
     Ds,
     Flat,
     Global,
     Scratch,
+    /// Loads and stores with a buffer resource (gfx9). The tables contain the rows of `Cache` in this format.
+    Mubuf,
+}
+
+impl Encoding {
+    pub(super) const COUNT: usize = Encoding::Mubuf as usize + 1;
+
+    /// Whether the instruction is executed once per active lane.
+    #[inline]
+    pub const fn is_vector(self) -> bool {
+        self as u8 > Encoding::Cache as u8
+    }
 }

@@ -1,8 +1,10 @@
 //! Decoded instructions.
 
+use super::architecture::Architecture;
 use super::encoding::Encoding;
+use super::op::Op;
 use super::operand::Operand;
-use super::tables::Op;
+use super::tables::Spec;
 
 /// The permutation of the lanes of source 0 (guide, "DPP").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,32 @@ pub enum Dpp {
     },
 }
 
+/// A part of a 32-bit register (SDWA).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Byte(u8),
+    Word(u8),
+    Dword,
+}
+
+/// What happens to the other bits of the destination of SDWA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unused {
+    Pad,
+    SignExtend,
+    Preserve,
+}
+
+/// Sub-dword addressing of gfx9: parts of the sources and of the destination (MI300 guide, "SDWA").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sdwa {
+    pub dst: Part,
+    pub unused: Unused,
+    pub src: [Part; 2],
+    /// Whether the source's part is sign-extended.
+    pub sext: [bool; 2],
+}
+
 /// The Y half of a VOPD instruction. The X half is in the [`Inst`] itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dual {
@@ -40,6 +68,9 @@ pub struct Inst {
     /// The operation: its mnemonic without encoding suffix (`V_ADD_F32` for e32, e64 and dpp).
     pub op: Op,
     pub enc: Encoding,
+    pub arch: Architecture,
+    /// The operation's row in the tables of the architecture.
+    pub spec: &'static Spec,
     /// Bytes: 4, 8 or 12.
     pub len: u8,
     /// SDST, VDST, or SDATA of a load. NONE for an atomic without GLC, VCC for `v_cmp_*_e32`, EXEC for `v_cmpx`. An SDST
@@ -48,7 +79,8 @@ pub struct Inst {
     /// SDST of VOP3SD; VCC for the VOP2 forms that write it.
     pub dst2: Operand,
     /// In the assembler's order of sources. SMEM: sbase, soffset. DS: addr, data0, data1.
-    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE if the form does not have it).
+    /// FLAT, GLOBAL, SCRATCH: addr, data, saddr (NONE if the form does not have it). MUBUF: vaddr, data, soffset; the resource is
+    /// in `dst2`.
     /// Includes VCC or the literal K that a VOP2 form reads implicitly.
     pub src: [Operand; 3],
     /// The 32 bits that follow the instruction, if an operand is [`Operand::LITERAL`]. The operation determines how they
@@ -65,6 +97,8 @@ pub struct Inst {
     pub opsel_hi: u8,
     /// CM / CLAMP.
     pub clamp: bool,
+    /// CBSZ, ABID (4 bits) and BLGP of MAI.
+    pub broadcast: [u8; 3],
     /// OMOD: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
     pub omod: u8,
     /// SIMM16 of SOPK and SOPP and the offset of SMEM and FLAT, sign-extended. For DS, offset0, or the 16-bit offset of the
@@ -72,20 +106,26 @@ pub struct Inst {
     pub imm: i32,
     /// DS offset1 of the two-address forms.
     pub imm2: u8,
+    /// GLC; SC0 of gfx942.
     pub glc: bool,
+    /// SLC; NT of gfx942.
     pub slc: bool,
+    /// DLC of gfx11, SCC of gfx90a, SC1 of gfx942.
     pub dlc: bool,
-    /// DS: the GDS bit. SCRATCH: SVE, whether the VGPR address is used.
+    /// DS: the GDS bit. SCRATCH: SVE, whether the VGPR address is used. MUBUF: OFFEN, the same.
     pub flag: bool,
     pub dpp: Dpp,
+    pub sdwa: Option<Sdwa>,
     pub dual: Option<Dual>,
 }
 
 /// An instruction without operands and with length 0.
-pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
+pub(super) fn blank(arch: Architecture, spec: &'static Spec, enc: Encoding) -> Inst {
     Inst {
-        op,
+        op: spec.op,
         enc,
+        arch,
+        spec,
         len: 0,
         dst: Operand::NONE,
         dst2: Operand::NONE,
@@ -96,6 +136,7 @@ pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
         opsel: 0,
         opsel_hi: 0,
         clamp: false,
+        broadcast: [0; 3],
         omod: 0,
         imm: 0,
         imm2: 0,
@@ -104,6 +145,18 @@ pub(crate) fn blank(op: Op, enc: Encoding) -> Inst {
         dlc: false,
         flag: false,
         dpp: Dpp::None,
+        sdwa: None,
         dual: None,
     }
+}
+
+/// An instruction of the first architecture that has the operation, without operands.
+#[cfg(test)]
+pub(crate) fn example(op: Op, enc: Encoding) -> Inst {
+    let with = |arch: &Architecture| Some((*arch, arch.row(op)?));
+    let (arch, spec) = Architecture::ALL
+        .iter()
+        .find_map(with)
+        .expect("every operation has a row");
+    blank(arch, spec, enc)
 }

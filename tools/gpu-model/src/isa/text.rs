@@ -1,16 +1,18 @@
-//! [`Inst`] in LLVM's assembly for gfx1100. Fault messages include it.
+//! [`Inst`] in LLVM's assembly. Fault messages include it.
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use super::architecture::Architecture;
 use super::encoding::Encoding;
-use super::inst::{Dpp, Dual, Inst};
+use super::inst::{Dpp, Dual, Inst, Part, Sdwa, Unused};
+use super::op::Op;
 use super::operand::Operand;
-use super::tables::{Kind, Op, Spec};
+use super::tables::{Kind, Spec};
 
 impl Display for Inst {
-    /// The text for a wave32. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
+    /// The text for a wave32, or a wave64 of gfx9. Use [`Inst::text`] for a wave64, in which lane masks are register pairs.
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        write(f, self, 32)
+        write(f, self, if self.arch.is_gfx9() { 64 } else { 32 })
     }
 }
 
@@ -28,7 +30,7 @@ impl Inst {
 }
 
 fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
-    let spec = inst.op.operands();
+    let spec = inst.spec;
     write_mnemonic(f, spec.name)?;
     f.write_str(suffix(inst, spec))?;
     let mut list = List {
@@ -39,12 +41,13 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
     };
     match inst.enc {
         Encoding::Flat | Encoding::Global | Encoding::Scratch => list.flat(spec)?,
-        Encoding::Smem => list.smem(spec)?,
+        Encoding::Smem if spec.src[0] != Kind::NONE => list.smem(spec)?,
+        Encoding::Mubuf => list.mubuf(spec)?,
         Encoding::Sopk => list.sopk(spec)?,
         Encoding::Vopd => {
             list.half(spec, inst.dst, &inst.src)?;
             if let Some(Dual { op, dst, src }) = &inst.dual {
-                let spec = op.operands();
+                let spec = inst.arch.row(*op).ok_or(fmt::Error)?;
                 list.f.write_str(" :: ")?;
                 write_mnemonic(list.f, spec.name)?;
                 list.first = true;
@@ -57,18 +60,34 @@ fn write(f: &mut Formatter, inst: &Inst, lanes: usize) -> fmt::Result {
     match inst.enc {
         Encoding::Vop3 | Encoding::Vop3Sd => vop3_modifiers(f, inst, spec)?,
         Encoding::Vop3p => vop3p_modifiers(f, inst, spec)?,
+        Encoding::Mai => mai_modifiers(f, inst, spec)?,
+        Encoding::Mubuf => {
+            f.write_str(if inst.flag { " offen" } else { "" })?;
+            if inst.imm != 0 {
+                write!(f, " offset:{}", inst.imm)?;
+            }
+        }
         Encoding::Ds => ds_modifiers(f, inst, spec)?,
         Encoding::Flat | Encoding::Global | Encoding::Scratch if inst.imm != 0 => {
             write!(f, " offset:{}", inst.imm)?;
         }
         _ => {}
     }
-    for (set, name) in [(inst.glc, " glc"), (inst.slc, " slc"), (inst.dlc, " dlc")] {
+    let names = match inst.arch {
+        Architecture::Gfx11 => [" glc", " slc", " dlc"],
+        Architecture::Gfx90a => [" glc", " slc", " scc"],
+        Architecture::Gfx942 if inst.enc == Encoding::Smem => [" glc", "", ""],
+        Architecture::Gfx942 => [" sc0", " nt", " sc1"],
+    };
+    for (set, name) in [inst.glc, inst.slc, inst.dlc].into_iter().zip(names) {
         if set {
             f.write_str(name)?;
         }
     }
-    dpp_control(f, inst.dpp)
+    if let Some(sdwa) = &inst.sdwa {
+        sdwa_control(f, inst, sdwa)?;
+    }
+    dpp_control(f, inst)
 }
 
 fn write_mnemonic(f: &mut Formatter, name: &str) -> fmt::Result {
@@ -80,6 +99,9 @@ fn write_mnemonic(f: &mut Formatter, name: &str) -> fmt::Result {
 fn suffix(inst: &Inst, spec: &Spec) -> &'static str {
     let dpp = inst.dpp != Dpp::None;
     let has_e64 = spec.has_e64();
+    if inst.sdwa.is_some() {
+        return "_sdwa";
+    }
     match inst.enc {
         Encoding::Vopc if dpp => "",
         Encoding::Vop1 | Encoding::Vop2 if dpp => "_dpp",
@@ -119,7 +141,7 @@ impl List<'_, '_> {
             return Ok(());
         }
         self.comma()?;
-        write_immediate(self.f, kind, imm)
+        write_immediate(self.f, self.inst.arch, kind, imm)
     }
 
     fn operands(&mut self, spec: &Spec) -> fmt::Result {
@@ -144,7 +166,8 @@ impl List<'_, '_> {
     /// A register, and its half if the operand is true16.
     fn register(&mut self, kind: Kind, operand: Operand, high: bool) -> fmt::Result {
         write_operand(self.f, self.inst, kind, operand, self.lanes)?;
-        if kind.is_true16() && operand.as_vgpr().is_some() {
+        let true16 = kind.is_true16() && !self.inst.arch.is_gfx9();
+        if true16 && operand.as_vgpr().is_some() {
             self.f.write_str(if high { ".h" } else { ".l" })?;
         }
         Ok(())
@@ -156,6 +179,11 @@ impl List<'_, '_> {
         let packed = inst.enc == Encoding::Vop3p && kind != Kind::MIX;
         let has = |bits: u8| !packed && bits >> i & 1 != 0;
         let (neg, abs) = (has(inst.neg), has(inst.abs));
+        if inst.sdwa.is_some_and(|sdwa| i < 2 && sdwa.sext[i]) {
+            self.f.write_str("sext(")?;
+            self.register(kind, inst.src[i], false)?;
+            return self.f.write_str(")");
+        }
         // `-1` would be another constant.
         let number = matches!(inst.src[i].0, 128..=208 | 240..=248 | 255);
         let call = neg && !abs && number;
@@ -195,14 +223,11 @@ impl List<'_, '_> {
     }
 
     fn smem(&mut self, spec: &Spec) -> fmt::Result {
-        if spec.dst[0] == Kind::NONE {
-            return Ok(());
-        }
         let inst = self.inst;
         self.operand(spec.dst[0], inst.dst)?;
         self.operand(spec.src[0], inst.src[0])?;
         let (sign, offset) = (if inst.imm < 0 { "-" } else { "" }, inst.imm.unsigned_abs());
-        if inst.src[1] == Operand::NULL && offset != 0 {
+        if inst.src[1] == Operand::NULL && (offset != 0 || inst.arch.is_gfx9()) {
             self.comma()?;
             return write!(self.f, "{sign}{offset:#x}");
         }
@@ -211,6 +236,25 @@ impl List<'_, '_> {
             write!(self.f, " offset:{sign}{offset:#x}")?;
         }
         Ok(())
+    }
+
+    /// The assembler writes `off` for a missing address.
+    fn mubuf(&mut self, spec: &Spec) -> fmt::Result {
+        let inst = self.inst;
+        let [addr, data, soffset] = inst.src;
+        if inst.dst != Operand::NONE {
+            self.operand(spec.dst[0], inst.dst)?;
+        } else {
+            self.operand(spec.src[1], data)?;
+        }
+        if addr != Operand::NONE {
+            self.operand(Kind::V32, addr)?;
+        } else {
+            self.comma()?;
+            self.f.write_str("off")?;
+        }
+        self.operand(Kind::B128, inst.dst2)?;
+        self.operand(Kind::B32, soffset)
     }
 
     /// The assembler writes `off` for a missing part of the address.
@@ -251,6 +295,7 @@ fn write_operand(
     let count = kind.bits(lanes).div_ceil(32);
     let code = operand.0;
     match code {
+        102..=105 if inst.arch.is_gfx9() => write_gfx9_special(f, usize::from(code), count),
         0..=127 => write_scalar(f, usize::from(code), count),
         128..=192 => write!(f, "{}", code - 128),
         193..=208 => write!(f, "{}", 192 - i32::from(code)),
@@ -266,12 +311,17 @@ fn write_operand(
         245 => f.write_str("-2.0"),
         246 => f.write_str("4.0"),
         247 => f.write_str("-4.0"),
-        248 if kind.bits(lanes) == 64 => f.write_str("0.15915494309189532"),
+        248 if kind.bits(lanes) == 64 && !matches!(kind, Kind::PKF32 | Kind::PKB32) => {
+            f.write_str("0.15915494309189532")
+        }
         248 => f.write_str("0.15915494"),
+        251 => f.write_str("src_vccz"),
+        252 => f.write_str("src_execz"),
         253 => f.write_str("src_scc"),
         // LLVM does not use inline constants in this instruction, so `lit()` is not necessary.
         255 if inst.op == Op::V_PK_FMAC_F16 => write!(f, "{:#x}", inst.literal),
         255 => write_literal(f, kind, inst.literal),
+        512..768 => write_range(f, "a", usize::from(code) - 512, count),
         256.. if operand != Operand::NONE => write_range(f, "v", usize::from(code) - 256, count),
         _ => write!(f, "<operand {code}>"),
     }
@@ -283,6 +333,20 @@ fn write_range(f: &mut Formatter, file: &str, first: usize, count: usize) -> fmt
     } else {
         write!(f, "{file}[{first}:{}]", first + count - 1)
     }
+}
+
+/// FLAT_SCRATCH and XNACK_MASK, which follow the SGPRs in gfx9.
+fn write_gfx9_special(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
+    f.write_str(if code < 104 {
+        "flat_scratch"
+    } else {
+        "xnack_mask"
+    })?;
+    f.write_str(match (count, code % 2) {
+        (1, 0) => "_lo",
+        (1, _) => "_hi",
+        _ => "",
+    })
 }
 
 fn write_scalar(f: &mut Formatter, code: usize, count: usize) -> fmt::Result {
@@ -371,11 +435,15 @@ fn write_small(f: &mut Formatter, value: u32) -> fmt::Result {
     }
 }
 
-fn write_immediate(f: &mut Formatter, kind: Kind, imm: u16) -> fmt::Result {
+fn write_immediate(f: &mut Formatter, arch: Architecture, kind: Kind, imm: u16) -> fmt::Result {
     match kind {
+        Kind::HWREG if arch.is_gfx9() => hwreg(f, imm, |id| gfx9_hwreg(arch, id)),
+        Kind::MSG if arch.is_gfx9() => gfx9_message(f, imm),
+        Kind::WAITCNT if arch.is_gfx9() => gfx9_waitcnt(f, imm),
+        Kind::GPRIDX => gpr_index_mode(f, imm),
         Kind::HEX => write!(f, "{imm:#x}"),
         Kind::DEC | Kind::LABEL => write!(f, "{imm}"),
-        Kind::HWREG => hwreg(f, imm),
+        Kind::HWREG => hwreg(f, imm, gfx11_hwreg),
         Kind::MSG => message(f, imm),
         Kind::WAITCNT => waitcnt(f, imm),
         Kind::DELAY => delay(f, imm),
@@ -386,9 +454,8 @@ fn write_immediate(f: &mut Formatter, kind: Kind, imm: u16) -> fmt::Result {
     }
 }
 
-fn hwreg(f: &mut Formatter, imm: u16) -> fmt::Result {
-    let (id, offset, size) = (imm & 63, imm >> 6 & 31, (imm >> 11) + 1);
-    let name = match id {
+fn gfx11_hwreg(id: u16) -> &'static str {
+    match id {
         1 => "MODE",
         2 => "STATUS",
         3 => "TRAPSTS",
@@ -405,7 +472,35 @@ fn hwreg(f: &mut Formatter, imm: u16) -> fmt::Result {
         27 => "PERF_SNAPSHOT_DATA",
         29 => "SHADER_CYCLES",
         _ => "",
-    };
+    }
+}
+
+fn gfx9_hwreg(arch: Architecture, id: u16) -> &'static str {
+    match id {
+        1 => "MODE",
+        2 => "STATUS",
+        3 => "TRAPSTS",
+        4 => "HW_ID",
+        5 => "GPR_ALLOC",
+        6 => "LDS_ALLOC",
+        7 => "IB_STS",
+        15 => "SH_MEM_BASES",
+        16 => "TBA_LO",
+        17 => "TBA_HI",
+        18 => "TMA_LO",
+        19 => "TMA_HI",
+        20 if arch == Architecture::Gfx942 => "XCC_ID",
+        21 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_DATA",
+        22 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_DATA1",
+        23 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_PC_LO",
+        24 if arch == Architecture::Gfx942 => "SQ_PERF_SNAPSHOT_PC_HI",
+        _ => "",
+    }
+}
+
+fn hwreg(f: &mut Formatter, imm: u16, name: impl Fn(u16) -> &'static str) -> fmt::Result {
+    let (id, offset, size) = (imm & 63, imm >> 6 & 31, (imm >> 11) + 1);
+    let name = name(id);
     if name.is_empty() {
         write!(f, "hwreg({id}")?;
     } else {
@@ -436,6 +531,53 @@ fn message(f: &mut Formatter, imm: u16) -> fmt::Result {
         _ => return write!(f, "{imm}"),
     };
     write!(f, "sendmsg(MSG_{name})")
+}
+
+/// The messages of a compute shader have no operation. Those of graphics are written as numbers.
+fn gfx9_message(f: &mut Formatter, imm: u16) -> fmt::Result {
+    let name = match imm {
+        1 => "INTERRUPT",
+        4 => "SAVEWAVE",
+        5 => "STALL_WAVE_GEN",
+        6 => "HALT_WAVES",
+        7 => "ORDERED_PS_DONE",
+        8 => "EARLY_PRIM_DEALLOC",
+        9 => "GS_ALLOC_REQ",
+        10 => "GET_DOORBELL",
+        _ => "",
+    };
+    if !name.is_empty() {
+        return write!(f, "sendmsg(MSG_{name})");
+    }
+    let (message, operation, stream) = (imm & 15, imm >> 4 & 7, imm >> 8 & 3);
+    if imm >> 10 != 0 || imm >> 7 & 1 != 0 {
+        return write!(f, "{imm}");
+    }
+    write!(f, "sendmsg({message}, {operation}, {stream})")
+}
+
+fn gfx9_waitcnt(f: &mut Formatter, imm: u16) -> fmt::Result {
+    counters(
+        f,
+        "",
+        &[
+            ("vmcnt", imm & 15 | imm >> 14 << 4, 63),
+            ("expcnt", imm >> 4 & 7, 7),
+            ("lgkmcnt", imm >> 8 & 15, 15),
+        ],
+    )
+}
+
+fn gpr_index_mode(f: &mut Formatter, imm: u16) -> fmt::Result {
+    f.write_str("gpr_idx(")?;
+    let mut comma = "";
+    for (i, name) in ["SRC0", "SRC1", "SRC2", "DST"].into_iter().enumerate() {
+        if imm >> i & 1 != 0 {
+            write!(f, "{comma}{name}")?;
+            comma = ",";
+        }
+    }
+    f.write_char(')')
 }
 
 /// The counters of `s_waitcnt`. Counters at their maximum are omitted, unless all are at their maximum.
@@ -534,7 +676,18 @@ fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
     // The names of VGPRs include the half. Those of other sources do not.
     let needs_op_sel =
         (0..sources).any(|i| inst.opsel >> i & 1 != 0 && inst.src[i].as_vgpr().is_none());
-    if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
+    if inst.arch.is_gfx9() {
+        if inst.opsel != 0 {
+            // Bits 2 and 3 of the stochastic conversions select the byte of the destination.
+            let sources = if matches!(inst.op, Op::V_CVT_SR_FP8_F32 | Op::V_CVT_SR_BF8_F32) {
+                3
+            } else {
+                sources
+            };
+            let destination = (inst.opsel >> 3 & 1) << sources;
+            bits(f, "op_sel", inst.opsel & 7 | destination, sources + 1)?;
+        }
+    } else if matches!(inst.op, Op::V_PERMLANE16_B32 | Op::V_PERMLANEX16_B32) {
         if inst.opsel != 0 {
             bits(f, "op_sel", inst.opsel, 2)?;
         }
@@ -543,12 +696,56 @@ fn vop3_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
         bits(f, "op_sel", inst.opsel & 7 | destination, sources + 1)?;
     }
     clamp(f, inst)?;
+    omod(f, inst)
+}
+
+fn omod(f: &mut Formatter, inst: &Inst) -> fmt::Result {
     f.write_str(match inst.omod {
         0 => "",
         1 => " mul:2",
         2 => " mul:4",
         _ => " div:2",
     })
+}
+
+fn mai_modifiers(f: &mut Formatter, inst: &Inst, spec: &Spec) -> fmt::Result {
+    let [cbsz, abid, blgp] = inst.broadcast;
+    // BLGP of f64 is NEG.
+    let neg = inst.arch == Architecture::Gfx942 && spec.name.starts_with("V_MFMA_F64");
+    for (name, value) in [("cbsz", cbsz), ("abid", abid), ("blgp", blgp)] {
+        if value == 0 {
+            continue;
+        }
+        if neg && name == "blgp" {
+            bits(f, "neg", value, 3)?;
+        } else {
+            write!(f, " {name}:{value}")?;
+        }
+    }
+    Ok(())
+}
+
+fn sdwa_control(f: &mut Formatter, inst: &Inst, sdwa: &Sdwa) -> fmt::Result {
+    let part = |f: &mut Formatter, name: &str, part: Part| match part {
+        Part::Byte(n) => write!(f, " {name}:BYTE_{n}"),
+        Part::Word(n) => write!(f, " {name}:WORD_{n}"),
+        Part::Dword => write!(f, " {name}:DWORD"),
+    };
+    clamp(f, inst)?;
+    omod(f, inst)?;
+    if inst.enc != Encoding::Vopc && !inst.spec.converts_8_bit_floats() {
+        part(f, "dst_sel", sdwa.dst)?;
+        f.write_str(match sdwa.unused {
+            Unused::Pad => " dst_unused:UNUSED_PAD",
+            Unused::SignExtend => " dst_unused:UNUSED_SEXT",
+            Unused::Preserve => " dst_unused:UNUSED_PRESERVE",
+        })?;
+    }
+    part(f, "src0_sel", sdwa.src[0])?;
+    if !matches!(inst.spec.src[1], Kind::NONE | Kind::MASK) {
+        part(f, "src1_sel", sdwa.src[1])?;
+    }
+    Ok(())
 }
 
 fn clamp(f: &mut Formatter, inst: &Inst) -> fmt::Result {
@@ -636,8 +833,8 @@ fn swizzle(f: &mut Formatter, imm: u16) -> fmt::Result {
     f.write_str("\")")
 }
 
-fn dpp_control(f: &mut Formatter, dpp: Dpp) -> fmt::Result {
-    let fi = match dpp {
+fn dpp_control(f: &mut Formatter, inst: &Inst) -> fmt::Result {
+    let fi = match inst.dpp {
         Dpp::None => return Ok(()),
         Dpp::Dpp8 { sel, fi } => {
             f.write_str(" dpp8:[")?;
@@ -664,8 +861,19 @@ fn dpp_control(f: &mut Formatter, dpp: Dpp) -> fmt::Result {
                 0x10 => write!(f, " row_shl:{n}")?,
                 0x11 => write!(f, " row_shr:{n}")?,
                 0x12 => write!(f, " row_ror:{n}")?,
-                0x14 if n == 0 => f.write_str(" row_mirror")?,
-                0x14 => f.write_str(" row_half_mirror")?,
+                0x13 => f.write_str(match n {
+                    0 => " wave_shl:1",
+                    4 => " wave_rol:1",
+                    8 => " wave_shr:1",
+                    _ => " wave_ror:1",
+                })?,
+                0x14 => f.write_str(match n {
+                    0 => " row_mirror",
+                    1 => " row_half_mirror",
+                    2 => " row_bcast:15",
+                    _ => " row_bcast:31",
+                })?,
+                0x15 if inst.arch.is_gfx9() => write!(f, " row_newbcast:{n}")?,
                 0x15 => write!(f, " row_share:{n}")?,
                 _ => write!(f, " row_xmask:{n}")?,
             }

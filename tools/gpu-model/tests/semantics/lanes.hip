@@ -66,10 +66,25 @@ template <class F, class G> void check(const char *name, F f, G wanted) {
 int dpp_source(int control, int lane) {
     int row = lane & ~15, l = lane & 15, n = control & 15;
     switch (control >> 4) {
+#ifdef GFX9
+    // WAVE_SHL, WAVE_ROL, WAVE_SHR, WAVE_ROR.
+    case 0x13: return n == 0   ? (lane < 63 ? lane + 1 : -1)
+                    : n == 4 ? (lane + 1) % 64
+                    : n == 8 ? lane - 1
+                             : (lane + 63) % 64;
+#endif
     case 0x10: return l + n < 16 ? lane + n : -1;
     case 0x11: return l - n >= 0 ? lane - n : -1;
     case 0x12: return row + ((l - n) & 15);
+#ifdef GFX9
+    // Also ROW_BCAST15 and ROW_BCAST31.
+    case 0x14: return n == 0   ? row + 15 - l
+                    : n == 1 ? (lane & ~7) + 7 - (lane & 7)
+                    : n == 2 ? row - 1
+                             : lane >= 32 ? 31 : -1;
+#else
     case 0x14: return n == 0 ? row + 15 - l : (lane & ~7) + 7 - (lane & 7);
+#endif
     case 0x15: return row + n;
     case 0x16: return row + (l ^ n);
     default: return (lane & ~3) + (control >> 2 * (lane & 3) & 3);
@@ -99,6 +114,7 @@ template <int... control> void dpp16_controls(std::integer_sequence<int, control
     (dpp16<control, 15, 0x6, true>(), ...);
 }
 
+#ifndef GFX9
 template <unsigned selectors> void dpp8() {
     check("dpp8", LANE(return __builtin_amdgcn_mov_dpp8(x, selectors)),
           [](const Wave &wave, int lane) {
@@ -106,6 +122,7 @@ template <unsigned selectors> void dpp8() {
               return wave.valid(from) ? wave.in[from] : 0;
           });
 }
+#endif
 
 template <int pattern> void swizzle() {
     char name[40];
@@ -121,6 +138,7 @@ template <int pattern> void swizzle() {
           });
 }
 
+#ifndef GFX9
 // v_permlane16 and v_permlanex16: a lane reads a lane of its row, or of the other row of its half.
 template <bool other_row, bool fetch_inactive, bool bound_control> void permlane() {
     constexpr uint32_t low = 0x76543210 ^ 0x31265075, high = 0xfedcba98 ^ 0x02040608;
@@ -136,6 +154,8 @@ template <bool other_row, bool fetch_inactive, bool bound_control> void permlane
             return fetch_inactive ? undefined : bound_control ? 0 : wave.index[lane];
         });
 }
+
+#endif
 
 uint64_t mask_of(const Wave &wave, bool (*predicate)(uint32_t)) {
     uint64_t mask = 0;
@@ -185,25 +205,34 @@ void votes() {
           });
 }
 
+// In wave64 of gfx11, each half is independent.
+#ifdef GFX9
+constexpr int group = 64;
+#else
+constexpr int group = 32;
+#endif
+
 void permutes() {
-    // In wave64, each half is independent.
     check("bpermute", LANE(return uint32_t(__builtin_amdgcn_ds_bpermute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
-              int from = (lane & 32) + (wave.index[lane] & 31);
+              int from = (lane & ~(group - 1)) + int(wave.index[lane] & (group - 1));
               return wave.valid(from) ? wave.in[from] : 0;
           });
     // If several lanes send to one lane, it receives the value of the last one.
     check("permute", LANE(return uint32_t(__builtin_amdgcn_ds_permute(int(y * 4), int(x)))),
           [](const Wave &wave, int lane) {
               uint32_t value = 0;
-              for (int from = lane & 32; from < (lane & 32) + 32; ++from)
-                  if (wave.valid(from) && (wave.index[from] & 31) == uint32_t(lane & 31))
+              int first = lane & ~(group - 1);
+              for (int from = first; from < first + group; ++from)
+                  if (wave.valid(from) && (wave.index[from] & (group - 1)) == uint32_t(lane & (group - 1)))
                       value = wave.in[from];
               return value;
           });
+#ifndef GFX9
     if (lanes == 64)
         check("permlane64", LANE(return __builtin_amdgcn_permlane64(x)),
               [](const Wave &wave, int lane) { return wave.active[lane ^ 32] ? wave.in[lane ^ 32] : undefined; });
+#endif
 }
 
 __global__ void wave_size(int *out) { *out = warpSize; }
@@ -256,11 +285,16 @@ int main(int argc, char **argv) {
     wave_size<<<1, 1>>>(size);
     lanes = download(size, 1)[0];
     dpp16_controls(std::integer_sequence<int, 0x00, 0x1b, 0xb1, 0xe4, 0x4e, 0x93, 0x101, 0x104, 0x10f, 0x111, 0x116, 0x11f,
-                                         0x121, 0x127, 0x12f, 0x140, 0x141, 0x150, 0x157, 0x15f, 0x161, 0x165, 0x16f>());
+                                         0x121, 0x127, 0x12f, 0x140, 0x141, 0x150, 0x157, 0x15f>());
+#ifdef GFX9
+    dpp16_controls(std::integer_sequence<int, 0x130, 0x134, 0x138, 0x13c, 0x142, 0x143>());
+#else
+    dpp16_controls(std::integer_sequence<int, 0x161, 0x165, 0x16f>());
     dpp8<076543210>();
     dpp8<001234567>();
     dpp8<000000000>();
     dpp8<035172640>();
+#endif
     swizzle<0x001f>();
     swizzle<0x041f>();
     swizzle<0x7c1f>();
@@ -269,12 +303,14 @@ int main(int argc, char **argv) {
     swizzle<0x2a75>();
     swizzle<0x8000 | 0x1b>();
     swizzle<0x8000 | 0x4e>();
+#ifndef GFX9
     permlane<false, false, false>();
     permlane<false, false, true>();
     permlane<false, true, false>();
     permlane<true, false, false>();
     permlane<true, false, true>();
     permlane<true, true, false>();
+#endif
     votes();
     permutes();
     shuffles_of<int>();

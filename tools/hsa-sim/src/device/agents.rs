@@ -30,7 +30,7 @@ impl Agents {
         let gpus = settings.gpus.iter().map(|&target| GpuAgent {
             target,
             // The GPU uses the addresses of the process.
-            gpu: Arc::new(Gpu::new(Memory::new(0))),
+            gpu: Arc::new(Gpu::new(Memory::new(0)).with_architecture(target.architecture())),
             l2: settings.write_back.then(Arc::default),
         });
         Agents {

@@ -6,7 +6,6 @@ use super::table::{Executables, Loaded, SymbolState, new_handle};
 use crate::device::agents::Agents;
 use crate::device::mapping::PAGE;
 use crate::memory::allocations::{Kind, Memory};
-use crate::settings::target::GENERIC_MACH;
 use hsa_abi::*;
 
 /// Destroys an executable and frees its code objects.
@@ -52,7 +51,7 @@ pub fn load(
         eprintln!("hsa-sim: {}: {error}", storage.uri());
         Status::INVALID_CODE_OBJECT
     })?;
-    if object.mach != gpu.target.mach && object.mach != GENERIC_MACH {
+    if !gpu.target.runs(object.mach) {
         return Err(Status::INVALID_ISA_NAME);
     }
     let executable = executables.get(handle)?;

@@ -80,7 +80,9 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
                 put(value.cast(), gpu_only(HSA_DEFAULT_FLOAT_ROUNDING_MODE_NEAR))
             }
             HSA_AGENT_INFO_FAST_F16_OPERATION => put(value.cast(), is_gpu),
-            HSA_AGENT_INFO_WAVEFRONT_SIZE => put(value.cast(), gpu_only(32)),
+            HSA_AGENT_INFO_WAVEFRONT_SIZE => {
+                put(value.cast(), target.map_or(0, |target| target.wave_size()))
+            }
             HSA_AGENT_INFO_WORKGROUP_MAX_DIM => put(value.cast(), [gpu_only(1024) as u16; 3]),
             HSA_AGENT_INFO_WORKGROUP_MAX_SIZE => put(value.cast(), gpu_only(1024)),
             HSA_AGENT_INFO_GRID_MAX_DIM => {
@@ -207,10 +209,14 @@ pub unsafe fn hsa_agent_iterate_isas(
     let isas = with(|state| {
         let number = state.agents.number(agent)?;
         Ok(match number.checked_sub(1) {
-            Some(n) => vec![
-                isa::of_target(state.agents.gpus[n].target),
-                isa::GENERIC_ISA,
-            ],
+            Some(n) => {
+                let target = state.agents.gpus[n].target;
+                let generic = target.is_generic().then_some(isa::GENERIC_ISA);
+                [Some(isa::of_target(target)), generic]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
             None => Vec::new(),
         })
     });

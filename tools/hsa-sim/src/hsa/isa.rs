@@ -82,8 +82,12 @@ pub unsafe fn hsa_isa_get_info(
         // SAFETY: the caller's promise.
         HSA_ISA_INFO_CALL_CONVENTION_COUNT => status(unsafe { put(value.cast(), 1u32) }),
         HSA_ISA_INFO_CALL_CONVENTION_INFO_WAVEFRONT_SIZE => {
+            let size = match with(|_| isa(handle)) {
+                Ok(name) => Target::find(name).map_or(32, Target::wave_size),
+                Err(status) => return status,
+            };
             // SAFETY: the caller's promise.
-            status(unsafe { put(value.cast(), 32u32) })
+            status(unsafe { put(value.cast(), size) })
         }
         // SAFETY: the caller's promise.
         _ => unsafe { hsa_isa_get_info_alt(handle, attribute, value) },
@@ -142,7 +146,12 @@ pub unsafe fn hsa_isa_get_info_alt(
 /// `result` may be written.
 pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status {
     status(
-        with(|_| Ok(isa(code)? == isa(agent)? || code == GENERIC_ISA)).and_then(|same| {
+        with(|_| {
+            let (name, agent) = (isa(code)?, isa(agent)?);
+            let generic = Target::find(agent).is_none_or(Target::is_generic);
+            Ok(name == agent || code == GENERIC_ISA && generic)
+        })
+        .and_then(|same| {
             // SAFETY: the caller's promise.
             unsafe { put(result, same) }
         }),

@@ -143,7 +143,7 @@ mod tests {
         );
         assert_eq!(names("").unwrap(), "");
         assert_eq!(names("gfx1100*0").unwrap(), "");
-        assert!(names("gfx90a").unwrap_err().contains("not 'gfx90a'"));
+        assert!(names("gfx908").unwrap_err().contains("not 'gfx908'"));
         assert!(
             names("gfx1100*x")
                 .unwrap_err()

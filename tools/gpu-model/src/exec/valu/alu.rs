@@ -5,6 +5,7 @@ use half::f16;
 use super::dpp::Permutation;
 use super::float::Float;
 use super::mode::{Mode, Round};
+use super::sdwa::{insert, select};
 use crate::exec::operand::scalar32;
 use crate::fault::Fault;
 use crate::isa::{Dpp, Inst, Operand};
@@ -34,7 +35,7 @@ impl<'a> Alu<'a> {
         let mut active = wave.exec();
         let mut permutation = None;
         if inst.dpp != Dpp::None {
-            let (p, written) = Permutation::new(inst.dpp, active, wave.lanes)?;
+            let (p, written) = Permutation::new(inst.arch, inst.dpp, active, wave.lanes)?;
             permutation = Some(p);
             active &= written;
         }
@@ -116,16 +117,27 @@ impl<'a> Alu<'a> {
         match self.src[i].as_vgpr() {
             Some(n) => {
                 let register = self.vgpr(n)?;
-                match &self.permutation {
-                    Some(permutation) if i == 0 => {
+                match (&self.permutation, &self.inst.sdwa) {
+                    (None, None) => Ok(register),
+                    (Some(permutation), _) if i == 0 => {
                         permutation.apply(register, buffer);
+                        Ok(buffer)
+                    }
+                    (_, Some(sdwa)) if i < 2 => {
+                        for (part, word) in buffer.iter_mut().zip(register) {
+                            *part = select(sdwa, i, *word);
+                        }
                         Ok(buffer)
                     }
                     _ => Ok(register),
                 }
             }
             None => {
-                buffer.fill(scalar32(self.wave, self.inst, self.src[i])?);
+                let word = scalar32(self.wave, self.inst, self.src[i])?;
+                buffer.fill(match &self.inst.sdwa {
+                    Some(sdwa) if i < 2 => select(sdwa, i, word),
+                    _ => word,
+                });
                 Ok(buffer)
             }
         }
@@ -161,14 +173,22 @@ impl<'a> Alu<'a> {
         literal: Literal64,
         buffer: &mut Lanes<u64>,
     ) -> Result<(), Fault> {
-        if self.has_dpp() || self.high_half(i) {
+        // A 64-bit operand with DPP: only gfx9.
+        if self.has_dpp() && !self.inst.arch.is_gfx9() || self.high_half(i) {
             return Err(Fault::Unknown);
         }
         let Some(n) = self.src[i].as_vgpr() else {
             buffer.fill(self.scalar64(self.src[i], literal)?);
             return Ok(());
         };
-        let (low, high) = (self.vgpr(n)?, self.vgpr(n + 1)?);
+        let (mut low, mut high) = (self.vgpr(n)?, self.vgpr(n + 1)?);
+        let mut permuted = [[0; 64]; 2];
+        if let (Some(permutation), 0) = (&self.permutation, i) {
+            let [permuted_low, permuted_high] = &mut permuted;
+            permutation.apply(low, permuted_low);
+            permutation.apply(high, permuted_high);
+            (low, high) = (permuted_low, permuted_high);
+        }
         for (wide, (low, high)) in buffer.iter_mut().zip(low.iter().zip(high)) {
             *wide = u64::from(*low) | u64::from(*high) << 32;
         }
@@ -222,7 +242,17 @@ impl<'a> Alu<'a> {
             return Err(Fault::Unknown);
         }
         let n = self.destination()?;
+        if self.inst.sdwa.is_some() {
+            return self.write_part(n, *lanes);
+        }
         self.write_register(n, lanes)
+    }
+
+    /// Writes the part of the destination that SDWA selects.
+    fn write_part(&mut self, n: usize, mut lanes: Lanes<u32>) -> Result<(), Fault> {
+        let sdwa = self.inst.sdwa.as_ref().ok_or(Fault::Unknown)?;
+        insert(sdwa, &mut lanes, self.vgpr(n)?);
+        self.write_register(n, &lanes)
     }
 
     /// Writes the active lanes of a register.
@@ -237,9 +267,18 @@ impl<'a> Alu<'a> {
         Ok(())
     }
 
-    /// Writes a 16-bit result to one half of the destination.
+    /// Writes a 16-bit result to one half of the destination. In gfx9, instructions without OP_SEL set the other half to 0.
     pub fn write16(&mut self, lanes: &mut Lanes<u32>) -> Result<(), Fault> {
         let (n, high) = (self.destination()?, self.high_half(3));
+        if self.inst.arch.is_gfx9() && !self.inst.spec.keeps_other_half() {
+            for lane in lanes.iter_mut() {
+                *lane &= 0xffff;
+            }
+            if self.inst.sdwa.is_some() {
+                return self.write_part(n, *lanes);
+            }
+            return self.write_register(n, lanes);
+        }
         for (new, old) in lanes.iter_mut().zip(self.vgpr(n)?) {
             *new = if high {
                 *new << 16 | old & 0xffff

@@ -8,9 +8,12 @@ use super::map::ballot;
 use super::value::{Moved, Value};
 use crate::fault::Fault;
 
-/// Executes the comparison with the VOPC opcode `code`. The bits of the opcode define the comparison (guide, 16.9): bit 7 is
-/// set if it writes EXEC, bits 6 to 4 are the type, and the low bits are the condition: less, equal, greater, unordered.
+/// Executes the comparison with the VOPC opcode `code` of gfx11. The bits of the opcode define the comparison (guide, 16.9):
+/// bit 7 is set if it writes EXEC, bits 6 to 4 are the type, and the low bits are the condition: less, equal, greater,
+/// unordered. In gfx9, bit 4 is set if it writes EXEC, and it writes the lane mask as well.
 pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
+    let gfx9 = alu.inst.arch.is_gfx9();
+    let code = if gfx9 { gfx11_code(code)? } else { code };
     // For floats, CLAMP enables exceptions, which are not modelled. For other types, it is ignored.
     alu.clamp = false;
     let condition = code & 0xf;
@@ -29,12 +32,33 @@ pub fn execute(alu: &mut Alu, code: u16) -> Result<(), Fault> {
         0x58..=0x5f => relation::<u64>(alu, condition & 7)?,
         _ => return Err(Fault::Unknown),
     };
+    if code & 0x80 == 0 || gfx9 {
+        alu.store_mask(alu.dst, bits)?;
+    }
     if code & 0x80 != 0 {
         alu.wave.set_exec(bits & alu.active);
-        Ok(())
-    } else {
-        alu.store_mask(alu.dst, bits)
     }
+    Ok(())
+}
+
+/// The opcode in gfx11 of an opcode of gfx9.
+fn gfx11_code(code: u16) -> Result<u16, Fault> {
+    let (exec, rest) = (code << 3 & 0x80, code & !0x10);
+    Ok(exec
+        | match rest {
+            // Classes: the last bit is set if it writes EXEC.
+            0x00..=0x05 if exec != 0 => {
+                let class = [0x7e, 0x7f, 0x7d][usize::from(rest / 2)];
+                return Ok(class | (rest & 1) << 7);
+            }
+            0x20..=0x2f => rest - 0x20,
+            0x40..=0x4f => rest - 0x30,
+            0x60..=0x6f => rest - 0x40,
+            0xa0..=0xaf => rest - 0x70,
+            0xc0..=0xcf => rest - 0x80,
+            0xe0..=0xef => rest - 0x90,
+            _ => return Err(Fault::Unknown),
+        })
 }
 
 fn relation<T: Value + PartialOrd>(alu: &mut Alu, condition: u16) -> Result<u64, Fault> {

@@ -1,7 +1,7 @@
 //! Data parallel primitives: the lane from which each lane reads its source 0 (guide, 7.7).
 
 use crate::fault::Fault;
-use crate::isa::Dpp;
+use crate::isa::{Architecture, Dpp};
 use crate::wave::VReg;
 
 /// For each lane, the lane that it reads, or `ZERO`.
@@ -12,16 +12,25 @@ const ZERO: u8 = u8::MAX;
 
 impl Permutation {
     /// The permutation, and the mask of lanes that write their result.
-    pub fn new(dpp: Dpp, exec: u64, lanes: usize) -> Result<(Self, u64), Fault> {
+    pub fn new(
+        arch: Architecture,
+        dpp: Dpp,
+        exec: u64,
+        lanes: usize,
+    ) -> Result<(Self, u64), Fault> {
         let mut from = [ZERO; 64];
         let mut written = 0;
         for (lane, from) in from.iter_mut().enumerate().take(lanes) {
             let source = match dpp {
                 Dpp::None => lane,
                 Dpp::Dpp8 { sel, .. } => lane & !7 | (sel >> (3 * (lane & 7)) & 7) as usize,
-                Dpp::Dpp16 { ctrl, .. } => match row_source(ctrl, lane & 15)? {
-                    Some(in_row) => lane & !15 | in_row,
-                    None => usize::MAX,
+                Dpp::Dpp16 { ctrl, .. } => match wave_source(ctrl, lane) {
+                    Some(_) if !arch.is_gfx9() => return Err(Fault::Unknown),
+                    Some(source) => source.unwrap_or(usize::MAX),
+                    None => match row_source(ctrl, lane & 15)? {
+                        Some(in_row) => lane & !15 | in_row,
+                        None => usize::MAX,
+                    },
                 },
             };
             let in_range = source != usize::MAX;
@@ -61,6 +70,22 @@ impl Permutation {
             *out = register.get(usize::from(from)).copied().unwrap_or(0);
         }
     }
+}
+
+/// The lane of the wave that `lane` reads, with a control of gfx9 that crosses rows; `None` within if it is outside of the
+/// wave, or if the control does not define one.
+fn wave_source(ctrl: u16, lane: usize) -> Option<Option<usize>> {
+    Some(match ctrl {
+        // WAVE_SHL, WAVE_ROL, WAVE_SHR, WAVE_ROR: by one lane.
+        0x130 => Some(lane + 1).filter(|&from| from < 64),
+        0x134 => Some((lane + 1) % 64),
+        0x138 => lane.checked_sub(1),
+        0x13c => Some((lane + 63) % 64),
+        // ROW_BCAST15: the last lane of a row to the next row. ROW_BCAST31: lane 31 to the upper half.
+        0x142 => (lane / 16).checked_sub(1).map(|row| row * 16 + 15),
+        0x143 => (lane >= 32).then_some(31),
+        _ => return None,
+    })
 }
 
 /// The lane within a row of 16 that `lane` reads; `None` if it is outside of the row.

@@ -17,6 +17,7 @@ use super::integer::{
     sad_u16,
 };
 use super::matrix::Half;
+use super::mfma::float8;
 use super::transcend;
 use super::value::Moved;
 use crate::fault::Fault;
@@ -33,10 +34,14 @@ pub fn execute(wave: &mut Wave, inst: &Inst) -> Result<(), Fault> {
 pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
     use Op::*;
     match op {
-        V_NOP | V_PIPEFLUSH => Ok(()),
+        V_NOP | V_PIPEFLUSH | V_CLREXCP => Ok(()),
 
         // Moves
         V_MOV_B32 => alu.map1(|a: Moved<f32>| a),
+        V_MOV_B64 => alu.map1(|a: u64| a),
+        V_ACCVGPR_READ_B32 => alu.accvgpr_read(),
+        V_ACCVGPR_WRITE_B32 => alu.accvgpr_write(),
+        V_ACCVGPR_MOV_B32 => alu.accvgpr_mov(),
         V_MOV_B16 => alu.map1(|a: Moved<f16>| a),
         V_CNDMASK_B32 => alu.cndmask::<f32>(),
         V_CNDMASK_B16 => alu.cndmask::<f16>(),
@@ -112,8 +117,13 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_SUB_NC_I32 => alu.clampable2(i32::wrapping_sub, i32::saturating_sub),
         V_ADD_NC_U16 => alu.clampable2(u16::wrapping_add, u16::saturating_add),
         V_SUB_NC_U16 => alu.clampable2(u16::wrapping_sub, u16::saturating_sub),
+        V_SUBREV_NC_U16 => alu.clampable2(
+            |a: u16, b: u16| b.wrapping_sub(a),
+            |a: u16, b: u16| b.saturating_sub(a),
+        ),
         V_ADD_NC_I16 => alu.clampable2(i16::wrapping_add, i16::saturating_add),
         V_SUB_NC_I16 => alu.clampable2(i16::wrapping_sub, i16::saturating_sub),
+        V_LSHL_ADD_U64 => alu.map3(|a: u64, b: u32, c: u64| (a << (b & 7)).wrapping_add(c)),
         V_ADD3_U32 => alu.map3(|a: u32, b: u32, c: u32| a.wrapping_add(b).wrapping_add(c)),
         V_XAD_U32 => alu.map3(|a: u32, b: u32, c: u32| (a ^ b).wrapping_add(c)),
         V_ADD_CO_U32 => alu.carry(0, |a, b, _| a + b),
@@ -148,10 +158,10 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MUL_LO_U16 => alu.clampable2(u16::wrapping_mul, u16::saturating_mul),
         V_MAD_I32_I24 => alu.exact3(|a: i32, b: i32, c: i32| low24(a) * low24(b) + i64::from(c)),
         V_MAD_U32_U24 => alu.exact3(|a: u32, b: u32, c: u32| low24u(a) * low24u(b) + i64::from(c)),
-        V_MAD_U16 => {
+        V_MAD_U16 | V_MAD_LEGACY_U16 => {
             alu.exact3(|a: u16, b: u16, c: u16| i64::from(a) * i64::from(b) + i64::from(c))
         }
-        V_MAD_I16 => {
+        V_MAD_I16 | V_MAD_LEGACY_I16 => {
             alu.exact3(|a: i16, b: i16, c: i16| i64::from(a) * i64::from(b) + i64::from(c))
         }
         V_MAD_U32_U16 => {
@@ -205,11 +215,12 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_MUL_F16 => alu.mul::<f16>(),
         V_MUL_F32 => alu.mul::<f32>(),
         V_MUL_F64 => alu.mul::<f64>(),
-        V_FMA_F16 | V_FMAMK_F16 | V_FMAAK_F16 => alu.fma::<f16>(),
+        V_FMA_F16 | V_FMA_LEGACY_F16 | V_FMAMK_F16 | V_FMAAK_F16 => alu.fma::<f16>(),
         V_FMA_F32 | V_FMAMK_F32 | V_FMAAK_F32 => alu.fma::<f32>(),
         V_FMA_F64 => alu.fma::<f64>(),
         V_FMAC_F16 => alu.fmac::<f16>(),
         V_FMAC_F32 => alu.fmac::<f32>(),
+        V_FMAC_F64 => alu.fmac::<f64>(),
         V_MUL_DX9_ZERO_F32 => alu.mul_dx9(),
         V_FMA_DX9_ZERO_F32 => alu.fma_dx9(),
         V_FMAC_DX9_ZERO_F32 => {
@@ -271,7 +282,7 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_DIV_SCALE_F64 => alu.div_scale::<f64>(),
         V_DIV_FMAS_F32 => alu.div_fmas::<f32>(),
         V_DIV_FMAS_F64 => alu.div_fmas::<f64>(),
-        V_DIV_FIXUP_F16 => alu.div_fixup_f16(),
+        V_DIV_FIXUP_F16 | V_DIV_FIXUP_LEGACY_F16 => alu.div_fixup_f16(),
         V_DIV_FIXUP_F32 => alu.div_fixup::<f32>(),
         V_DIV_FIXUP_F64 => alu.div_fixup::<f64>(),
 
@@ -317,6 +328,8 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_CVT_NORM_I16_F16 => alu.map1(snorm::<f16>),
         V_CVT_NORM_U16_F16 => alu.map1(unorm::<f16>),
         V_CVT_OFF_F32_I4 => alu.map1(offset_i4),
+        V_CVT_F32_FP8 => alu.map1(|a: u32| float8(a as u8, 3) as f32),
+        V_CVT_F32_BF8 => alu.map1(|a: u32| float8(a as u8, 2) as f32),
         V_CVT_F32_UBYTE0 => alu.cvt_ubyte(0),
         V_CVT_F32_UBYTE1 => alu.cvt_ubyte(1),
         V_CVT_F32_UBYTE2 => alu.cvt_ubyte(2),
@@ -357,6 +370,10 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_PK_MUL_F16 => alu.pk_mul_f16(),
         V_PK_FMA_F16 => alu.pk_fma_f16(),
         V_PK_FMAC_F16 => alu.pk_fmac_f16(),
+        V_PK_ADD_F32 => alu.pk_add_f32(),
+        V_PK_MUL_F32 => alu.pk_mul_f32(),
+        V_PK_FMA_F32 => alu.pk_fma_f32(),
+        V_PK_MOV_B32 => alu.pk_mov_b32(),
         V_PK_MIN_F16 => alu.pk_pick_f16(min),
         V_PK_MAX_F16 => alu.pk_pick_f16(max),
         V_FMA_MIX_F32 => alu.fma_mix_f32(),
@@ -374,6 +391,13 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_DOT4_U32_U8 => alu.dot_integer(8, false),
         V_DOT8_I32_IU4 => alu.dot_integer(4, true),
         V_DOT8_U32_U4 => alu.dot_integer(4, false),
+        V_DOT2_I32_I16 => alu.dot_gfx9(16, true),
+        V_DOT2_U32_U16 => alu.dot_gfx9(16, false),
+        V_DOT4_I32_I8 => alu.dot_gfx9(8, true),
+        V_DOT8_I32_I4 => alu.dot_gfx9(4, true),
+        V_DOT2C_I32_I16 => alu.dot_accumulate(16),
+        V_DOT4C_I32_I8 => alu.dot_accumulate(8),
+        V_DOT8C_I32_I4 => alu.dot_accumulate(4),
         V_WMMA_F32_16X16X16_F16 => alu.wmma_f32(Half::F16),
         V_WMMA_F32_16X16X16_BF16 => alu.wmma_f32(Half::Bf16),
         V_WMMA_F16_16X16X16_F16 => alu.wmma_half(Half::F16),
@@ -382,7 +406,10 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
         V_WMMA_I32_16X16X16_IU4 => alu.wmma_integer(4),
 
         _ => {
-            let row = op.operands();
+            let row = alu.inst.spec;
+            if row.format == Encoding::Mai {
+                return alu.mfma();
+            }
             if row.format != Encoding::Vopc {
                 return Err(Fault::Unknown);
             }

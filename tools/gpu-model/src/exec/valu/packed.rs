@@ -10,6 +10,7 @@ use super::integer::{Integer, part};
 use super::map::over_lanes;
 use super::mode::Round;
 use super::value::Value;
+use crate::exec::operand::scalar32;
 use crate::fault::Fault;
 use crate::isa::{Encoding, Operand};
 
@@ -303,6 +304,26 @@ impl Alu<'_> {
         if self.inst.abs != 0 || self.inst.neg & !0b011 != 0 || signed != self.inst.neg {
             return Err(Fault::Unknown);
         }
+        self.dot_parts(width, signed, may_be_signed)
+    }
+
+    /// Like [`Alu::dot_integer`] for gfx9, where the operation determines the sign. OP_SEL is only that of 16-bit parts.
+    pub fn dot_gfx9(&mut self, width: u32, signed: bool) -> Result<(), Fault> {
+        let halves_in_order = self.opsel == 0 && self.inst.opsel_hi & 3 == 3;
+        if self.inst.abs != 0
+            || self.inst.neg != 0
+            || self.inst.enc == Encoding::Vop3p && !halves_in_order
+        {
+            return Err(Fault::Unknown);
+        }
+        self.dot_parts(width, if signed { 3 } else { 0 }, signed)
+    }
+    pub fn dot_accumulate(&mut self, width: u32) -> Result<(), Fault> {
+        self.accumulate();
+        self.dot_gfx9(width, true)
+    }
+
+    fn dot_parts(&mut self, width: u32, signed: u8, may_be_signed: bool) -> Result<(), Fault> {
         let saturate = self.take_clamp();
         let (mut a, mut b, mut c) = ([0; 64], [0; 64], [0; 64]);
         let a = self.source32(0, &mut a)?;
@@ -326,6 +347,112 @@ impl Alu<'_> {
             };
         }
         self.write_word(&d)
+    }
+
+    /// Both words of source `i` of a packed 32-bit operation. A constant has only the low one.
+    fn words(&self, i: usize) -> Result<(Lanes<u32>, Option<Lanes<u32>>), Fault> {
+        let operand = self.src[i];
+        if let Some(n) = operand.as_vgpr() {
+            return Ok((*self.vgpr(n)?, Some(*self.vgpr(n + 1)?)));
+        }
+        let low = [scalar32(self.wave, self.inst, operand)?; 64];
+        let high = match operand.as_sgpr() {
+            Some(n) if n % 2 == 0 => Some([(self.wave.sgpr64(Operand(n as u16)) >> 32) as u32; 64]),
+            _ => None,
+        };
+        Ok((low, high))
+    }
+
+    /// The word of source `i` that a bit of OP_SEL or OP_SEL_HI selects.
+    fn selected_word(&self, i: usize, high: bool) -> Result<Lanes<u32>, Fault> {
+        match self.words(i)? {
+            (low, _) if !high => Ok(low),
+            (_, Some(high)) => Ok(high),
+            _ => Err(Fault::Unknown),
+        }
+    }
+
+    fn write_pair(&mut self, low: &Lanes<u32>, high: &Lanes<u32>) -> Result<(), Fault> {
+        let n = self.destination()?;
+        self.vgpr(n + 1)?;
+        self.write_register(n, low)?;
+        self.write_register(n + 1, high)
+    }
+
+    /// Moves a word of source 0 to the low word of the destination, and a word of source 1 to the high word.
+    pub fn pk_mov_b32(&mut self) -> Result<(), Fault> {
+        if self.inst.neg != 0 || self.inst.abs != 0 {
+            return Err(Fault::Unknown);
+        }
+        let low = self.selected_word(0, self.high_half(0))?;
+        let high = self.selected_word(1, self.high_half(1))?;
+        self.write_pair(&low, &high)
+    }
+
+    /// Applies `f` to both words of the sources.
+    fn packed_f32(
+        &mut self,
+        sources: usize,
+        f: impl Fn(f32, f32, f32) -> f32 + Copy,
+    ) -> Result<(), Fault> {
+        let (flush_input, flush) = (
+            self.mode.flushes_input(false),
+            self.mode.flushes_output(false),
+        );
+        let (clamp, dx10) = (self.take_clamp(), self.mode.dx10_clamp());
+        let mut results = [[0; 64]; 2];
+        for (half, result) in results.iter_mut().enumerate() {
+            let (select, neg) = if half == 0 {
+                (self.opsel, self.inst.neg)
+            } else {
+                (self.inst.opsel_hi, self.inst.abs)
+            };
+            let mut operands = [[0; 64]; 3];
+            for (i, operand) in operands.iter_mut().enumerate().take(sources) {
+                *operand = self.selected_word(i, select >> i & 1 != 0)?;
+                let flip = u32::from(neg >> i & 1) << 31;
+                for word in operand.iter_mut() {
+                    *word ^= flip;
+                    if flush_input {
+                        *word = f32::from_bits(*word).flushed().to_bits();
+                    }
+                }
+            }
+            over_lanes(
+                f,
+                [&operands[0], &operands[1], &operands[2]],
+                result,
+                self.lanes(),
+            );
+            for word in result.iter_mut() {
+                if flush {
+                    *word = f32::from_bits(*word).flushed().to_bits();
+                }
+                if clamp {
+                    *word = f32::from_bits(*word).clamped(dx10).to_bits();
+                }
+            }
+        }
+        let [low, high] = &results;
+        self.write_pair(low, high)
+    }
+    pub fn pk_add_f32(&mut self) -> Result<(), Fault> {
+        match self.round::<f32>() {
+            Round::Nearest => self.packed_f32(2, |a, b, _| a.add(b)),
+            round => self.packed_f32(2, |a, b, _| fma(a, 1.0, b, 0, round)),
+        }
+    }
+    pub fn pk_mul_f32(&mut self) -> Result<(), Fault> {
+        match self.round::<f32>() {
+            Round::Nearest => self.packed_f32(2, |a, b, _| a.mul(b)),
+            round => self.packed_f32(2, |a, b, _| product(a, b, round)),
+        }
+    }
+    pub fn pk_fma_f32(&mut self) -> Result<(), Fault> {
+        match self.round::<f32>() {
+            Round::Nearest => self.packed_f32(3, Float::fma),
+            round => self.packed_f32(3, |a, b, c| fma(a, b, c, 0, round)),
+        }
     }
 
     /// Source `i` of a mixed operation: an f32, or with OP_SEL_HI an f16 in the half that OP_SEL selects.

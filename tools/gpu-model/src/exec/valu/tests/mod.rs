@@ -4,6 +4,7 @@
 mod float;
 mod integer;
 mod lane;
+mod mfma;
 mod operand;
 mod packed;
 
@@ -11,7 +12,7 @@ use half::f16;
 
 use super::execute;
 use crate::exec::{Fault, testing};
-use crate::isa::{Dpp, Dual, Encoding, Inst, Op, Operand};
+use crate::isa::{Dpp, Dual, Encoding, Inst, Kind, Op, Operand};
 use crate::wave::Wave;
 use Op::*;
 
@@ -29,13 +30,19 @@ fn wave(lanes: usize) -> Wave {
 
 /// `op v0, v4, v8, v12` in the format of the operation's table. The carry is `s10`.
 fn inst(op: Op) -> Inst {
+    let example = testing::inst(op, Encoding::Vop1);
     Inst {
+        enc: example.spec.format,
         dst: Operand::vgpr(0),
         dst2: Operand(10),
         src: [Operand::vgpr(4), Operand::vgpr(8), Operand::vgpr(12)],
         opsel_hi: 7,
-        ..testing::inst(op, op.operands().format)
+        ..example
     }
+}
+
+fn name(op: Op) -> &'static str {
+    inst(op).spec.name
 }
 
 fn dpp16(ctrl: u16) -> Dpp {
@@ -184,10 +191,7 @@ fn no_operation_panics() {
         511,
         u16::MAX,
     ];
-    for op in Op::ALL
-        .iter()
-        .filter(|op| op.operands().name.starts_with("V_"))
-    {
+    for op in Op::ALL.iter().filter(|op| name(**op).starts_with("V_")) {
         for _ in 0..60 {
             let mut pick = || Operand(codes[random.next() as usize % codes.len()]);
             let (dst, dst2, src) = (pick(), pick(), [pick(), pick(), pick()]);
@@ -235,15 +239,36 @@ fn no_operation_panics() {
     }
 }
 
+/// Operations of gfx9 that the decoder knows, but the model does not execute. clang does not generate the ones with separate
+/// rounding steps (MAD, MAC), because denormals are enabled. The others need builtins.
+const NOT_MODELLED: &[Op] = &[
+    V_EXP_LEGACY_F32,
+    V_LOG_LEGACY_F32,
+    V_CVT_PKACCUM_U8_F32,
+    V_CVT_PK_F32_FP8,
+    V_CVT_PK_F32_BF8,
+    V_CVT_PK_FP8_F32,
+    V_CVT_PK_BF8_F32,
+    V_CVT_SR_FP8_F32,
+    V_CVT_SR_BF8_F32,
+    V_MAC_F16,
+    V_MAC_F32,
+    V_MADMK_F16,
+    V_MADAK_F16,
+    V_MADMK_F32,
+    V_MADAK_F32,
+    V_MAD_F16,
+    V_MAD_F32,
+    V_MAD_LEGACY_F16,
+    V_MAD_LEGACY_F32,
+];
+
 #[test]
 fn every_vector_operation_is_modelled() {
-    for op in Op::ALL
-        .iter()
-        .filter(|op| op.operands().name.starts_with("V_"))
-    {
-        let spec = op.operands();
-        let mut wave = wave(32);
+    for op in Op::ALL.iter().filter(|op| name(**op).starts_with("V_")) {
         let mut inst = inst(*op);
+        let spec = inst.spec;
+        let mut wave = wave(if inst.arch.is_gfx9() { 64 } else { 32 });
         if spec.name.starts_with("V_CMP") || spec.name.starts_with("V_READ") {
             inst.dst = Operand(10);
         }
@@ -267,6 +292,25 @@ fn every_vector_operation_is_modelled() {
                 src: inst.src,
             });
         }
-        assert_eq!(execute(&mut wave, &inst), Ok(()), "{}", spec.name);
+        if spec.format == Encoding::Mai {
+            for operand in [&mut inst.dst].into_iter().chain(&mut inst.src) {
+                *operand = Operand::vgpr(0);
+            }
+        }
+        if spec.dst[0] == Kind::A32 {
+            inst.dst = Operand::agpr(0);
+        }
+        if spec.src[0] == Kind::A32 {
+            inst.src[0] = Operand::agpr(0);
+        }
+        let expected = if NOT_MODELLED.contains(op)
+            || spec.name.contains("SMFMAC")
+            || spec.name.contains("XF32")
+        {
+            Err(Fault::Unknown)
+        } else {
+            Ok(())
+        };
+        assert_eq!(execute(&mut wave, &inst), expected, "{}", spec.name);
     }
 }

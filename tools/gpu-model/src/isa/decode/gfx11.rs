@@ -1,38 +1,21 @@
-//! Decodes instruction words to [`Inst`], using the tables.
-//!
-//! The decoder accepts only what an assembler would write. Everything else is [`DecodeError::Unknown`], because the
-//! hardware's behaviour is not documented: a modifier that the operation does not have, a register range that is not
-//! aligned or exceeds the register file, a nonzero field that must be zero.
+//! The formats of gfx11.
 
-use super::encoding::Encoding;
-use super::inst::{Dpp, Dual, Inst, blank};
-use super::operand::Operand;
-use super::tables::{Kind, Op, Spec, flag, lookup};
+use super::super::architecture::Architecture;
+use super::super::encoding::Encoding;
+use super::super::inst::{Dpp, Dual, Inst};
+use super::super::op::Op;
+use super::super::operand::Operand;
+use super::super::tables::{Kind, Spec, flag};
+use super::DecodeError::{self, Short, Unknown};
+use super::{Decoder, File, bit, field, scalar, sign_extend, unused};
 
-/// Why words do not decode to an instruction.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum DecodeError {
-    #[error("not a supported gfx1100 instruction")]
-    Unknown,
-    #[error("the instruction is truncated")]
-    Short,
-}
-
-use DecodeError::{Short, Unknown};
+const ARCH: Architecture = Architecture::Gfx11;
 
 /// Decodes the instruction at the start of `words`.
 pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = *words.first().ok_or(Short)?;
-    match word >> 23 {
-        0b1_0111_1101 => return sop1(words),
-        0b1_0111_1110 => return sopc(words),
-        0b1_0111_1111 => return sopp(words),
-        _ => {}
-    }
-    match word >> 28 {
-        0b1011 => return sopk(words),
-        0b1000..=0b1010 => return sop2(words),
-        _ => {}
+    if let Some(result) = scalar::decode(ARCH, words) {
+        return result;
     }
     match word >> 25 {
         0b011_1111 => return vop1(words),
@@ -52,32 +35,8 @@ pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
     }
 }
 
-fn field(word: u32, low: u32, width: u32) -> u32 {
-    word >> low & ((1 << width) - 1)
-}
-
-fn bit(word: u32, n: u32) -> bool {
-    word >> n & 1 != 0
-}
-
-fn sign_extend(value: u32, width: u32) -> i32 {
-    (value << (32 - width)) as i32 >> (32 - width)
-}
-
-/// Checks that the fields that the operation does not use are zero.
-fn unused(fields: u32) -> Result<(), DecodeError> {
-    if fields == 0 { Ok(()) } else { Err(Unknown) }
-}
-
-/// Which registers an operand field can name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum File {
-    Scalar,
-    Any,
-}
-
 /// The operand `code`, if it is valid for this kind.
-fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
+pub fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
     use Kind::*;
     let operand = Operand(code as u16);
     let vgpr_only = matches!(kind, V16 | V32 | V64 | V128 | V256);
@@ -120,87 +79,7 @@ fn scalar_range(kind: Kind, code: u32) -> bool {
         }
 }
 
-/// An instruction that is being decoded.
-struct Decoder<'a> {
-    words: &'a [u32],
-    /// Words decoded so far.
-    used: usize,
-    spec: &'static Spec,
-    inst: Inst,
-    has_literal: bool,
-}
-
-impl<'a> Decoder<'a> {
-    /// `size`: the number of words without literal and DPP control.
-    fn new(
-        words: &'a [u32],
-        size: usize,
-        enc: Encoding,
-        op: Option<Op>,
-    ) -> Result<Self, DecodeError> {
-        let op = op.ok_or(Unknown)?;
-        if words.len() < size {
-            return Err(Short);
-        }
-        Ok(Decoder {
-            words,
-            used: size,
-            spec: op.operands(),
-            inst: blank(op, enc),
-            has_literal: false,
-        })
-    }
-
-    fn finish(mut self) -> Result<Inst, DecodeError> {
-        self.inst.len = 4 * self.used as u8;
-        Ok(self.inst)
-    }
-
-    fn next(&mut self) -> Result<u32, DecodeError> {
-        let word = *self.words.get(self.used).ok_or(Short)?;
-        self.used += 1;
-        Ok(word)
-    }
-
-    /// Reads the literal, which several operands may share.
-    fn literal(&mut self) -> Result<Operand, DecodeError> {
-        if !self.has_literal {
-            self.inst.literal = self.next()?;
-            self.has_literal = true;
-        }
-        Ok(Operand::LITERAL)
-    }
-
-    fn operand(&mut self, kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
-        let operand = check(kind, code, file)?;
-        if operand == Operand::LITERAL {
-            self.literal()?;
-        }
-        Ok(operand)
-    }
-
-    fn source(&mut self, i: usize, code: u32, file: File) -> Result<(), DecodeError> {
-        self.inst.src[i] = self.operand(self.spec.src[i], code, file)?;
-        Ok(())
-    }
-
-    /// Sets the scalar destination from a seven-bit field, if the operation has one.
-    fn scalar_dst(&mut self, code: u32) -> Result<(), DecodeError> {
-        if self.spec.dst[0] == Kind::NONE {
-            return unused(code);
-        }
-        self.inst.dst = check(self.spec.dst[0], code, File::Scalar)?;
-        Ok(())
-    }
-
-    /// A VGPR operand of a format without true16, or NONE if the operation does not have it.
-    fn vgpr(&self, kind: Kind, n: u32) -> Result<Operand, DecodeError> {
-        if kind == Kind::NONE {
-            return unused(n).map(|()| Operand::NONE);
-        }
-        check(kind, 256 + n, File::Any)
-    }
-
+impl Decoder<'_> {
     /// An operand of VOP1, VOP2 or VOPC. The number of a true16 operand includes the half.
     /// `opsel`: the operand's bit in OP_SEL.
     fn half(&mut self, kind: Kind, code: u32, opsel: u8) -> Result<Operand, DecodeError> {
@@ -263,18 +142,6 @@ impl<'a> Decoder<'a> {
         Ok(field(word, 0, 8))
     }
 
-    /// Sets NEG and ABS. Only float sources have them.
-    fn source_modifiers(&mut self, neg: u8, abs: u8) -> Result<(), DecodeError> {
-        for (i, kind) in self.spec.src.iter().enumerate() {
-            if (neg | abs) >> i & 1 != 0 && !kind.is_float() {
-                return Err(Unknown);
-            }
-        }
-        self.inst.neg = neg;
-        self.inst.abs = abs;
-        Ok(())
-    }
-
     /// The sources of VOP3, VOP3SD and VOP3P, which are in the same fields of the second word.
     fn sources_e64(&mut self, word: u32) -> Result<(), DecodeError> {
         for i in 0..3 {
@@ -303,82 +170,12 @@ impl<'a> Decoder<'a> {
         }
         Ok(())
     }
-
-    fn output_modifiers(&mut self, clamp: bool, omod: u32) -> Result<(), DecodeError> {
-        if clamp && !self.spec.has_clamp() || omod != 0 && !self.spec.has_omod() {
-            return Err(Unknown);
-        }
-        self.inst.clamp = clamp;
-        self.inst.omod = omod as u8;
-        Ok(())
-    }
-}
-
-fn sop1(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = lookup(Encoding::Sop1, field(word, 8, 8));
-    let mut d = Decoder::new(words, 1, Encoding::Sop1, op)?;
-    d.scalar_dst(field(word, 16, 7))?;
-    let code = field(word, 0, 8);
-    match d.spec.src[0] {
-        Kind::NONE => unused(code)?,
-        kind if kind.is_immediate() => d.inst.imm = code as i32,
-        _ => d.source(0, code, File::Scalar)?,
-    }
-    d.finish()
-}
-
-fn sop2(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = lookup(Encoding::Sop2, field(word, 23, 7));
-    let mut d = Decoder::new(words, 1, Encoding::Sop2, op)?;
-    d.scalar_dst(field(word, 16, 7))?;
-    d.source(0, field(word, 0, 8), File::Scalar)?;
-    d.source(1, field(word, 8, 8), File::Scalar)?;
-    d.finish()
-}
-
-fn sopc(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = lookup(Encoding::Sopc, field(word, 16, 7));
-    let mut d = Decoder::new(words, 1, Encoding::Sopc, op)?;
-    d.source(0, field(word, 0, 8), File::Scalar)?;
-    d.source(1, field(word, 8, 8), File::Scalar)?;
-    d.finish()
-}
-
-fn sopk(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = lookup(Encoding::Sopk, field(word, 23, 5));
-    let mut d = Decoder::new(words, 1, Encoding::Sopk, op)?;
-    let sdst = field(word, 16, 7);
-    match d.spec.src[0] {
-        Kind::K32 => {
-            d.inst.src[0] = d.literal()?;
-            unused(sdst)?;
-        }
-        kind if kind.is_immediate() => d.scalar_dst(sdst)?,
-        _ => d.source(0, sdst, File::Scalar)?,
-    }
-    d.inst.imm = sign_extend(word, 16);
-    d.finish()
-}
-
-fn sopp(words: &[u32]) -> Result<Inst, DecodeError> {
-    let word = words[0];
-    let op = lookup(Encoding::Sopp, field(word, 16, 7));
-    let mut d = Decoder::new(words, 1, Encoding::Sopp, op)?;
-    if d.spec.src[0] == Kind::NONE {
-        unused(field(word, 0, 16))?;
-    }
-    d.inst.imm = sign_extend(word, 16);
-    d.finish()
 }
 
 fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Smem, field(word, 18, 8));
-    let mut d = Decoder::new(words, 2, Encoding::Smem, op)?;
+    let op = ARCH.lookup(Encoding::Smem, field(word, 18, 8));
+    let mut d = Decoder::new(words, 2, Encoding::Smem, ARCH, op)?;
     let second = words[1];
     unused(field(word, 15, 3) | field(second, 21, 4))?;
     if d.spec.dst[0] == Kind::NONE {
@@ -401,16 +198,16 @@ fn smem(words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn mubuf(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Mubuf, field(word, 18, 8));
-    let d = Decoder::new(words, 2, Encoding::Mubuf, op)?;
+    let op = ARCH.lookup(Encoding::Mubuf, field(word, 18, 8));
+    let d = Decoder::new(words, 2, Encoding::Cache, ARCH, op)?;
     unused(field(word, 0, 18) | words[1])?;
     d.finish()
 }
 
 fn vop1(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Vop1, field(word, 9, 8));
-    let mut d = Decoder::new(words, 1, Encoding::Vop1, op)?;
+    let op = ARCH.lookup(Encoding::Vop1, field(word, 9, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vop1, ARCH, op)?;
     let (vdst, src0) = (field(word, 17, 8), field(word, 0, 9));
     if d.spec.src[0] == Kind::NONE {
         unused(vdst | src0)?;
@@ -435,8 +232,8 @@ fn readlane_dst(code: u32) -> Result<Operand, DecodeError> {
 
 fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Vop2, field(word, 25, 6));
-    let mut d = Decoder::new(words, 1, Encoding::Vop2, op)?;
+    let op = ARCH.lookup(Encoding::Vop2, field(word, 25, 6));
+    let mut d = Decoder::new(words, 1, Encoding::Vop2, ARCH, op)?;
     d.inst.dst = d.half(d.spec.dst[0], 256 + field(word, 17, 8), 3)?;
     d.source0_e32(field(word, 0, 9))?;
     let mut vsrc1 = Some(256 + field(word, 9, 8));
@@ -456,8 +253,8 @@ fn vop2(words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn vopc(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Vopc, field(word, 17, 8));
-    let mut d = Decoder::new(words, 1, Encoding::Vopc, op)?;
+    let op = ARCH.lookup(Encoding::Vopc, field(word, 17, 8));
+    let mut d = Decoder::new(words, 1, Encoding::Vopc, ARCH, op)?;
     d.inst.dst = if d.spec.dst[0] == Kind::EXEC {
         Operand::EXEC_LO
     } else {
@@ -472,16 +269,16 @@ fn vop3(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     let code = field(word, 16, 10);
     let derived = match code {
-        0..=0xff => lookup(Encoding::Vopc, code),
-        0x100..=0x13f => lookup(Encoding::Vop2, code - 0x100),
-        0x180..=0x1ff => lookup(Encoding::Vop1, code - 0x180),
+        0..=0xff => ARCH.lookup(Encoding::Vopc, code),
+        0x100..=0x13f => ARCH.lookup(Encoding::Vop2, code - 0x100),
+        0x180..=0x1ff => ARCH.lookup(Encoding::Vop1, code - 0x180),
         _ => None,
     };
     let op = derived
-        .filter(|op| op.operands().has_e64())
-        .or_else(|| lookup(Encoding::Vop3, code))
-        .or_else(|| lookup(Encoding::Vop3Sd, code));
-    let mut d = Decoder::new(words, 2, Encoding::Vop3, op)?;
+        .filter(|row| row.has_e64())
+        .or_else(|| ARCH.lookup(Encoding::Vop3, code))
+        .or_else(|| ARCH.lookup(Encoding::Vop3Sd, code));
+    let mut d = Decoder::new(words, 2, Encoding::Vop3, ARCH, op)?;
     let second = words[1];
     let (vdst, omod, neg) = (
         field(word, 0, 8),
@@ -528,8 +325,8 @@ fn opsel_bits(inst: &Inst, spec: &Spec) -> u8 {
 
 fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Vop3p, field(word, 16, 7));
-    let mut d = Decoder::new(words, 2, Encoding::Vop3p, op)?;
+    let op = ARCH.lookup(Encoding::Vop3p, field(word, 16, 7));
+    let mut d = Decoder::new(words, 2, Encoding::Vop3p, ARCH, op)?;
     let second = words[1];
     d.inst.dst = d.vgpr(d.spec.dst[0], field(word, 0, 8))?;
     d.output_modifiers(bit(word, 15), 0)?;
@@ -551,9 +348,11 @@ fn vop3p(words: &[u32]) -> Result<Inst, DecodeError> {
 fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
     // The X half can only have the first sixteen operations.
-    let x = lookup(Encoding::Vopd, field(word, 22, 4));
-    let y = lookup(Encoding::Vopd, field(word, 17, 5)).ok_or(Unknown)?;
-    let mut d = Decoder::new(words, 2, Encoding::Vopd, x)?;
+    let x = ARCH.lookup(Encoding::Vopd, field(word, 22, 4));
+    let y = ARCH
+        .lookup(Encoding::Vopd, field(word, 17, 5))
+        .ok_or(Unknown)?;
+    let mut d = Decoder::new(words, 2, Encoding::Vopd, ARCH, x)?;
     let second = words[1];
     let vdstx = field(second, 24, 8);
     // The destinations are in different banks: the lowest bit of Y is the inverse of X's.
@@ -567,7 +366,7 @@ fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
     )?;
     let src = dual_sources(&mut d, y, field(second, 0, 9), field(second, 9, 8))?;
     d.inst.dual = Some(Dual {
-        op: y,
+        op: y.op,
         dst: Operand::vgpr(vdsty as u16),
         src,
     });
@@ -576,11 +375,10 @@ fn vopd(words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn dual_sources(
     d: &mut Decoder,
-    op: Op,
+    spec: &Spec,
     src0: u32,
     vsrc1: u32,
 ) -> Result<[Operand; 3], DecodeError> {
-    let spec = op.operands();
     let mut sources = [Operand::NONE; 3];
     sources[0] = d.operand(spec.src[0], src0, File::Any)?;
     let mut vsrc1 = Some(vsrc1);
@@ -598,8 +396,8 @@ fn dual_sources(
 
 fn ds(words: &[u32]) -> Result<Inst, DecodeError> {
     let word = words[0];
-    let op = lookup(Encoding::Ds, field(word, 18, 8));
-    let mut d = Decoder::new(words, 2, Encoding::Ds, op)?;
+    let op = ARCH.lookup(Encoding::Ds, field(word, 18, 8));
+    let mut d = Decoder::new(words, 2, Encoding::Ds, ARCH, op)?;
     let second = words[1];
     unused(field(word, 16, 1))?;
     d.inst.flag = bit(word, 17);
@@ -628,8 +426,8 @@ fn flat(words: &[u32]) -> Result<Inst, DecodeError> {
         _ => return Err(Unknown),
     };
     unused(field(word, 25, 1))?;
-    let op = lookup(enc, field(word, 18, 7));
-    let mut d = Decoder::new(words, 2, enc, op)?;
+    let op = ARCH.lookup(enc, field(word, 18, 7));
+    let mut d = Decoder::new(words, 2, enc, ARCH, op)?;
     let second = words[1];
     let (addr, data, saddr, sve, vdst) = (
         field(second, 0, 8),
