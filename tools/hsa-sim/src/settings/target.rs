@@ -49,12 +49,14 @@ impl Target {
             name: "gfx90a",
             mach: 0x3f,
             chip: 0x740f,
+            family: 141,
         },
         // MI300X.
         Target {
             name: "gfx942",
             mach: 0x4c,
             chip: 0x74a1,
+            family: 141,
         },
     ];
 
