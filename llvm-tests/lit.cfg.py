@@ -60,6 +60,7 @@ else:
         config.available_features.update(["images", "llvm-runtime", "model", "sim"])
     elif platform == "sim":
         passed_on = ["HOME"]
+        config.environment.pop("LD_PRELOAD", None)
         config.test_exec_root += "-sim"
         config.environment["LD_LIBRARY_PATH"] = os.path.join(os.path.abspath(target), "hsa-sim")
         gpus = int(parameter("gpus", "1"))
@@ -71,8 +72,6 @@ else:
         if parameter("bar") == "large":
             # LLVM's own runtime reads the GPU's memory on the host when a module is unloaded (peer/small-bar.test).
             config.available_features.add("llvm-runtime")
-        if gpus > 1:
-            config.available_features.add("several-gpus")
     else:
         lit_config.fatal(f"unknown platform {platform}: rocr or sim")
     if arch == "gfx1100":

@@ -31,7 +31,7 @@ int main() {
 
 // RAW:      {{^}}version 11 flags 0x0{{$}}
 // RAW:      {{^}}records 1{{$}}
-// RAW-NEXT: {{^}}record 0: counters [64, 32] uniform [64, 0] wave size 32{{$}}
+// RAW-NEXT: {{^}}record 0: counters [64, 32] uniform [64, 0] wave size {{32|64}}{{$}}
 // RAW-NOT:  {{.}}
 
 // FILES:      {{^a$}}

@@ -1,6 +1,7 @@
 // A collect call writes what has been counted so far. Later launches are in the same file at exit, and are counted
 // once.
 //
+// REQUIRES: gfx1100
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && ./a
 // RUN: ls | grep profraw | FileCheck %s --check-prefix=FILES
 // RUN: %counts first.profraw | FileCheck %s --check-prefix=FIRST

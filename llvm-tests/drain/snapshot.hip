@@ -2,6 +2,7 @@
 // process is read in a loop while the process launches, and the process is killed at a random moment, 12 times. Counts
 // never decrease, and include all launches up to half a second before (on an idle machine, snapshots are much newer).
 //
+// REQUIRES: gfx1100
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o linked %take_devprof %devprof_a
 // DEFINE: %{watch} = python3 %S/Inputs/watch.py

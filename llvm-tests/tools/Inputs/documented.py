@@ -26,8 +26,8 @@ config = "".join(read(path) for path in ["lit.cfg.py", *glob.glob("*/lit.local.c
 actual = {
     "Folders": {os.path.dirname(path) + "/" for path in glob.glob("*/*", root_dir=tests)} - {"Inputs/", "__pycache__/"},
     "Substitutions": {name.removesuffix(r"\b") for name in re.findall(r'\(r?"(%.*?)",', config)},
-    # wave64 is only for GPUs.
-    "Features": features.USES.keys() | {"wave64"},
+    # No command shows that a test uses these.
+    "Features": features.USES.keys() | {"images", "wave64"},
 }
 different = False
 for heading, names in actual.items():

@@ -1,0 +1,34 @@
+// A stock HIP program for gfx942 on eight simulated MI300X, by one command: the merged profile and the report have the
+// counts of all of them.
+//
+// REQUIRES: debian, gfx1100, model, sim
+// DEFINE: %{devprof} = env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %target/prefix/bin/devprof
+// RUN: bash -euc 'clang++-23 -x hip -I%inputs -O2 %s $(%target/prefix/bin/devprof flags --coverage --arch gfx942 --clang clang++-23) -o a'
+// RUN: %{devprof} run --model --gpus 8 --arch gfx942 --profile out/ --trace t.trace ./a 2>&1 | FileCheck %s
+// RUN: %{devprof} report ./a --profile out | FileCheck %s --check-prefix=REPORT
+// RUN: %{devprof} stats t.trace | FileCheck %s --check-prefix=STATS
+// CHECK:      devprof: the 8 GPUs are simulated: gfx942 (devprof's simulator)
+// CHECK-NEXT: sum: 36
+// CHECK-NEXT: devprof: 1 profile in out: 1 code object, 1 function (1 ran), 520 counts in all
+// REPORT: 100 %  4/4     100 %  2/2  kernel(int*, int)
+// STATS:  {{^}}    8 {{.*}}  kernel(int*, int)
+#include "check.h"
+
+__global__ void kernel(int *out, int device) {
+    if (threadIdx.x == unsigned(device))
+        atomicAdd(out, device + 1);
+}
+
+int main() {
+    int devices, sum = 0;
+    CHECK(hipGetDeviceCount(&devices));
+    for (int device = 0; device < devices; device++) {
+        CHECK(hipSetDevice(device));
+        int *out = device_ints(1), result;
+        CHECK(hipMemset(out, 0, 4));
+        kernel<<<1, 64>>>(out, device);
+        CHECK(hipMemcpy(&result, out, 4, hipMemcpyDeviceToHost));
+        sum += result;
+    }
+    printf("sum: %d\n", sum);
+}
