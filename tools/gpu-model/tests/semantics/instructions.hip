@@ -97,8 +97,21 @@ int main(int argc, char **argv) {
     exact("v_bfe_i32", INSTRUCTION((U x, U y), U(__builtin_amdgcn_sbfe(int(x), y & 15, 9)), U(int(x << (23 - (y & 15))) >> 23)), a, b);
     exact("v_dot4_u32_u8", INSTRUCTION((U x, U y, U z), __builtin_amdgcn_udot4(x, y, z, false), dot<false>(x, y, z, 8)), a, b, c);
     exact("v_dot8_u32_u4", INSTRUCTION((U x, U y, U z), __builtin_amdgcn_udot8(x, y, z, false), dot<false>(x, y, z, 4)), a, b, c);
+#ifdef GFX9
+    exact("v_dot4_i32_i8", INSTRUCTION((U x, U y, U z), U(__builtin_amdgcn_sdot4(int(x), int(y), int(z), false)), dot<true>(x, y, z, 8)), a, b, c);
+    exact("v_dot8_i32_i4", INSTRUCTION((U x, U y, U z), U(__builtin_amdgcn_sdot8(int(x), int(y), int(z), false)), dot<true>(x, y, z, 4)), a, b, c);
+    using Shorts = short __attribute__((ext_vector_type(2)));
+    using Words = unsigned short __attribute__((ext_vector_type(2)));
+    exact("v_dot2_i32_i16",
+          INSTRUCTION((U x, U y, U z), U(__builtin_amdgcn_sdot2(__builtin_bit_cast(Shorts, x), __builtin_bit_cast(Shorts, y), int(z), false)),
+                      dot<true>(x, y, z, 16)), a, b, c);
+    exact("v_dot2_u32_u16",
+          INSTRUCTION((U x, U y, U z), __builtin_amdgcn_udot2(__builtin_bit_cast(Words, x), __builtin_bit_cast(Words, y), z, false),
+                      dot<false>(x, y, z, 16)), a, b, c);
+#else
     exact("v_dot4_i32_iu8", INSTRUCTION((U x, U y, U z), U(__builtin_amdgcn_sudot4(true, int(x), true, int(y), int(z), false)), dot<true>(x, y, z, 8)), a, b, c);
     exact("v_dot8_i32_iu4", INSTRUCTION((U x, U y, U z), U(__builtin_amdgcn_sudot8(true, int(x), true, int(y), int(z), false)), dot<true>(x, y, z, 4)), a, b, c);
+#endif
     exact("v_cvt_pk_u16_u32", INSTRUCTION((U x, U y), U(__builtin_bit_cast(U, __builtin_amdgcn_cvt_pk_u16(x, y))), std::min(x, 0xffffu) | std::min(y, 0xffffu) << 16), a, b);
     exact("v_cvt_pk_i16_i32",
           INSTRUCTION((U x, U y), U(__builtin_bit_cast(U, __builtin_amdgcn_cvt_pk_i16(int(x), int(y)))),

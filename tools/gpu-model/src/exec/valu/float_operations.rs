@@ -1,5 +1,7 @@
 //! Operations on floats.
 
+use std::cell::Cell;
+
 use super::alu::Alu;
 use super::float::{Float, Integral, fma, fract, frexp_mantissa, integral, product, scale, sum};
 use super::map::over_lanes;
@@ -41,6 +43,39 @@ impl Alu<'_> {
     pub fn fmac<T: Float + Value>(&mut self) -> Result<(), Fault> {
         self.accumulate();
         self.fma::<T>()
+    }
+
+    /// A product and a sum that round separately and flush denormals, whatever MODE says (`v_mad_f32` of gfx90a). It is not
+    /// documented whether the product is flushed, so lanes for which that matters are not modelled.
+    pub fn mad_f32(&mut self) -> Result<(), Fault> {
+        if self.round::<f32>() != Round::Nearest {
+            return Err(Fault::Unknown);
+        }
+        let unclear = Cell::new(0u64);
+        // Flushes the sources and the result.
+        self.mode.0 &= !0b0011_0000;
+        let active = self.active;
+        let mad = |lane: usize, a: f32, b: f32, c: f32| {
+            let product = a * b;
+            let sum = (product + c).flushed();
+            if sum.to_bits() != (product.flushed() + c).flushed().to_bits() {
+                unclear.set(unclear.get() | 1 << lane);
+            }
+            sum
+        };
+        // A fault does not change the registers.
+        let before = *self.vgpr(self.destination()?)?;
+        self.map3_lane(mad)?;
+        if unclear.get() & active != 0 {
+            let n = self.destination()?;
+            *self.vgpr_mut(n)? = before;
+            return Err(Fault::Unknown);
+        }
+        Ok(())
+    }
+    pub fn mac_f32(&mut self) -> Result<(), Fault> {
+        self.accumulate();
+        self.mad_f32()
     }
 
     /// The most frequent float operation. It uses the host's FMA instruction if the host has one.

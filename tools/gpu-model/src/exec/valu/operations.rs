@@ -227,6 +227,8 @@ pub fn operate(alu: &mut Alu, op: Op) -> Result<(), Fault> {
             alu.accumulate();
             alu.fma_dx9()
         }
+        V_MAD_F32 | V_MADMK_F32 | V_MADAK_F32 => alu.mad_f32(),
+        V_MAC_F32 => alu.mac_f32(),
         V_MULLIT_F32 => alu.mullit(),
 
         // Minimum, maximum and median of floats

@@ -600,3 +600,23 @@ fn f16_conversions_equal_those_of_the_half_crate() {
         }
     }
 }
+
+#[test]
+fn mad_rounds_twice_and_flushes_denormals() {
+    let run = |a: f32, b: f32, c: f32| {
+        let mut wave = wave(64);
+        load(&mut wave, &[a, b, c].map(|x| u64::from(x.to_bits())));
+        execute(&mut wave, &inst(V_MAD_F32)).map(|()| f32::from_bits(wave.vgpr[0][0]))
+    };
+    // A fused operation would keep the low part of the product.
+    let x = 1.0 + f32::EPSILON;
+    assert_eq!(run(x, x, -(x * x)), Ok(0.0));
+    assert_eq!(run(3.0, 4.0, 5.0), Ok(17.0));
+    let tiny = f32::from_bits(1);
+    assert_eq!(run(tiny, 1.0, 2.0), Ok(2.0));
+    assert_eq!(run(1.0, 1.0, tiny), Ok(1.0));
+    // The product is denormal, and the sum depends on it.
+    let least = f32::MIN_POSITIVE;
+    assert_eq!(run(least, 0.5, least), Err(Fault::Unknown));
+    assert_eq!(run(least, 0.5, 0.0), Ok(0.0));
+}
