@@ -4,6 +4,7 @@
 use crate::median;
 use clap::Args;
 use gpu_model::dispatch::{Gpu, Packet};
+use gpu_model::isa::Architecture;
 use gpu_model::memory::Memory;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,7 +15,7 @@ pub struct Options {
     runs: usize,
 }
 
-/// Kernels that repeat a loop 2000 times. s[0:1] is the address of the kernel arguments, v0 the work-item id.
+/// Kernels of gfx1100 that repeat a loop 2000 times. s[0:1] is the address of the kernel arguments, v0 the work-item id.
 const KERNELS: &[(&str, &[u32])] = &[
     (
         "arithmetic",
@@ -69,13 +70,79 @@ const KERNELS: &[(&str, &[u32])] = &[
     ),
 ];
 
+/// Kernels of gfx942: the same, and a matrix multiplication, whose lane-instructions each are 64 fused multiply-adds.
+const KERNELS_OF_CDNA: &[(&str, &[u32])] = &[
+    (
+        "arithmetic",
+        &[
+            0xb00607d0, // s_movk_i32 s6, 0x7d0
+            0xd1cb0001, 0x040e0501, // v_fma_f32 v1, v1, v2, v3
+            0x76060501, // v_fmac_f32 v3, v1, v2
+            0x2a080104, // v_xor_b32 v4, v4, v0
+            0xd2850005, 0x00020104, // v_mul_lo_u32 v5, v4, v0
+            0x68080b04, // v_add_u32 v4, v4, v5
+            0x200a0883, // v_lshrrev_b32 v5, 3, v4
+            0x7d980b04, // v_cmp_gt_u32 vcc, v4, v5
+            0x000c0b04, // v_cndmask_b32 v6, v4, v5, vcc
+            0x8106c106, // s_add_i32 s6, s6, -1
+            0xbf078006, // s_cmp_lg_u32 s6, 0
+            0xbf85fff3, // s_cbranch_scc1 loop
+            0xbf810000, // s_endpgm
+        ],
+    ),
+    (
+        "global memory",
+        &[
+            0xc0060100, 0x00000000, // s_load_dwordx2 s[4:5], s[0:1], 0x0
+            0xb00607d0, // s_movk_i32 s6, 0x7d0
+            0x24020082, // v_lshlrev_b32 v1, 2, v0
+            0xbf8cc07f, // s_waitcnt lgkmcnt(0)
+            0xdc508000, 0x02040001, // global_load_dword v2, v1, s[4:5]
+            0xbf8c0f70, // s_waitcnt vmcnt(0)
+            0x68040102, // v_add_u32 v2, v2, v0
+            0xdc708000, 0x00040201, // global_store_dword v1, v2, s[4:5]
+            0x8106c106, // s_add_i32 s6, s6, -1
+            0xbf078006, // s_cmp_lg_u32 s6, 0
+            0xbf85fff7, // s_cbranch_scc1 loop2
+            0xbf810000, // s_endpgm
+        ],
+    ),
+    (
+        "LDS and barriers",
+        &[
+            0xb00607d0, // s_movk_i32 s6, 0x7d0
+            0x24020082, // v_lshlrev_b32 v1, 2, v0
+            0xd86c0000, 0x02000001, // ds_read_b32 v2, v1
+            0xbf8cc07f, // s_waitcnt lgkmcnt(0)
+            0x68040102, // v_add_u32 v2, v2, v0
+            0xd81a0000, 0x00000201, // ds_write_b32 v1, v2
+            0xbf8a0000, // s_barrier
+            0x8106c106, // s_add_i32 s6, s6, -1
+            0xbf078006, // s_cmp_lg_u32 s6, 0
+            0xbf85fff6, // s_cbranch_scc1 loop3
+            0xbf810000, // s_endpgm
+        ],
+    ),
+    (
+        "matrices",
+        &[
+            0xb00607d0, // s_movk_i32 s6, 0x7d0
+            0xd3cd0004, 0x04120500, // v_mfma_f32_16x16x16_f16 v[4:7], v[0:1], v[2:3], v[4:7]
+            0x8106c106, // s_add_i32 s6, s6, -1
+            0xbf078006, // s_cmp_lg_u32 s6, 0
+            0xbf85fffb, // s_cbranch_scc1 loop4
+            0xbf810000, // s_endpgm
+        ],
+    ),
+];
+
 const START: u64 = 0x1_0000;
 const DESCRIPTOR: u64 = START + 0x400;
 const ARGUMENTS: u64 = START + 0x800;
 const DATA: u64 = START + 0x1000;
 
 /// Million lane-instructions per second of processor time.
-fn speed(code: &[u32]) -> Result<f64, String> {
+fn speed(arch: Architecture, code: &[u32]) -> Result<f64, String> {
     let mut bytes = vec![0u32; 0x1000];
     let mut put = |address: u64, words: &[u32]| {
         let at = (address - START) as usize / 4;
@@ -84,14 +151,16 @@ fn speed(code: &[u32]) -> Result<f64, String> {
     put(START, code);
     let entry = START.wrapping_sub(DESCRIPTOR);
     put(DESCRIPTOR + 16, &[entry as u32, (entry >> 32) as u32]);
-    // 8 VGPRs; f32 and f64 denormals; two user SGPRs, for the address of the kernel arguments; wave32
-    put(DESCRIPTOR + 48, &[15 << 16, 2 << 1, 1 << 3 | 1 << 10]);
+    // 8 VGPRs, which is ACCUM_OFFSET 1 for gfx942; f32 and f64 denormals; two user SGPRs, for the address of the kernel
+    // arguments; wave32 for gfx11
+    let wave32 = u32::from(arch == Architecture::Gfx11) << 10;
+    put(DESCRIPTOR + 44, &[1, 15 << 16, 2 << 1, 1 << 3 | wave32]);
     put(ARGUMENTS, &[DATA as u32, (DATA >> 32) as u32]);
 
     let memory = Memory::new((bytes.as_ptr() as usize).wrapping_sub(START as usize));
     // SAFETY: the bytes outlive the GPU, and nothing else accesses them.
     unsafe { memory.allocated(START, 4 * bytes.len() as u64, true) };
-    let gpu = Gpu::with_threads(memory, 1);
+    let gpu = Gpu::with_threads(memory, 1).with_architecture(arch);
     let packet = Packet {
         workgroup_size: [256, 1, 1],
         grid_size: [32 * 256, 1, 1],
@@ -110,11 +179,16 @@ fn speed(code: &[u32]) -> Result<f64, String> {
 pub fn run(options: &Options) -> Result<(), String> {
     println!("| kernel of | million lane-instructions per second, one core |");
     println!("| --- | ---: |");
-    for (name, code) in KERNELS {
-        let runs = (0..options.runs)
-            .map(|_| speed(code))
-            .collect::<Result<_, _>>()?;
-        println!("| {name} | {:.0} |", median(runs));
+    for (arch, kernels) in [
+        (Architecture::Gfx11, KERNELS),
+        (Architecture::Gfx942, KERNELS_OF_CDNA),
+    ] {
+        for (name, code) in kernels {
+            let runs = (0..options.runs)
+                .map(|_| speed(arch, code))
+                .collect::<Result<_, _>>()?;
+            println!("| {}: {name} | {:.1} |", arch.name(), median(runs));
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A functional model of a gfx1100 GPU (RDNA3).
+//! A functional model of AMD GPUs: gfx1100 (RDNA3), gfx90a (CDNA2) and gfx942 (CDNA3).
 //!
 //! The layers, from the highest to the lowest. Each uses only layers below it:
 //!

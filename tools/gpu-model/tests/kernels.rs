@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use gpu_model::dispatch::{Error, Gpu, Packet};
 use gpu_model::exec::Fault;
+use gpu_model::isa::Architecture;
 use gpu_model::memory::Memory;
 use gpu_model::queue::{self, Host, Info, Queue};
 
@@ -32,6 +33,9 @@ struct Machine {
 
 impl Machine {
     fn new() -> Machine {
+        Machine::with_architecture(Architecture::Gfx11)
+    }
+    fn with_architecture(arch: Architecture) -> Machine {
         let bytes: &'static [AtomicU32] = (0..SIZE / 4)
             .map(|_| AtomicU32::new(0))
             .collect::<Vec<_>>()
@@ -41,7 +45,7 @@ impl Machine {
         unsafe { memory.allocated(START, SIZE, true) };
         Machine {
             bytes,
-            gpu: Arc::new(Gpu::new(memory)),
+            gpu: Arc::new(Gpu::new(memory).with_architecture(arch)),
         }
     }
     fn set(&self, address: u64, words: &[u32]) {
@@ -165,6 +169,59 @@ fn waves_of_a_workgroup_wait_at_a_barrier() {
         assert_eq!(machine.byte(DATA + n), n as u8 + 1);
     }
     assert_eq!(machine.byte(DATA + 159), 0);
+}
+
+/// A kernel of gfx942 whose argument is preloaded to s[2:3], with 8 VGPRs and 8 AccVGPRs. It stores the work-item id by way
+/// of the AccVGPR whose number is the argument.
+fn preloaded(machine: &Machine, agpr: u32) {
+    machine.load(&[0xbf92_0002], false); // s_trap 2
+    // The code for firmware that preloads arguments.
+    machine.set(
+        CODE + 256,
+        &[
+            0x24020082, // v_lshlrev_b32 v1, 2, v0
+            0xd3d94000 | agpr,
+            0x18000100, // v_accvgpr_write_b32 a7, v0
+            0xd3d84002,
+            0x18000100 | agpr, // v_accvgpr_read_b32 v2, a7
+            0xdc708000,
+            0x00020201, // global_store_dword v1, v2, s[2:3]
+            0xbf810000, // s_endpgm
+        ],
+    );
+    // ACCUM_OFFSET, 16 registers, four user SGPRs, two preloaded ones.
+    machine.set(DESCRIPTOR + 44, &[1, 1, 4 << 1, 1 << 3 | 2 << 16]);
+}
+
+#[test]
+fn a_kernel_of_gfx942_has_preloaded_arguments_and_accvgprs() {
+    let machine = Machine::with_architecture(Architecture::Gfx942);
+    preloaded(&machine, 7);
+    machine.run([64, 1, 1], [64, 1, 1]).unwrap();
+    for n in 0..64 {
+        assert_eq!(machine.word(DATA + 4 * n), n as u32);
+    }
+    preloaded(&machine, 8);
+    let (what, text) = fault(machine.run([64, 1, 1], [64, 1, 1]));
+    assert_eq!(what, Fault::Agpr(8));
+    assert!(text.contains("v_accvgpr_write_b32 a8, v0"), "{text}");
+    // gfx11 does not preload.
+    let machine = Machine::new();
+    preloaded(&machine, 7);
+    let error = machine.run([64, 1, 1], [64, 1, 1]).unwrap_err();
+    assert!(error.to_string().contains("gfx11 does not"), "{error}");
+}
+
+#[test]
+fn an_instruction_of_another_architecture_is_a_fault_that_names_the_target() {
+    let machine = Machine::with_architecture(Architecture::Gfx90a);
+    machine.load(&[0xbfb0_0000], false); // s_endpgm of gfx11
+    let (what, text) = fault(machine.run([64, 1, 1], [64, 1, 1]));
+    assert_eq!(what, Fault::Illegal("gfx90a"));
+    assert!(
+        text.contains("not a supported gfx90a instruction"),
+        "{text}"
+    );
 }
 
 /// Workgroup 0 waits in a loop until another workgroup has stored its result. Without another workgroup, it never ends.

@@ -443,6 +443,74 @@ mod tests {
     }
 
     #[test]
+    fn buffers_of_gfx90a_access_private_memory_and_accvgprs() {
+        let mut fixture = Fixture::new(64);
+        fixture.wave.set_exec(0b11);
+        fixture.wave.sgpr[4..8].copy_from_slice(&SCRATCH_RESOURCE);
+        // The offset of a dword of all lanes: 4 bytes in each lane.
+        fixture.wave.sgpr[33] = 256;
+        fixture.wave.agpr[2][..2].copy_from_slice(&[5, 6]);
+        let mut store = memory(Op::BUFFER_STORE_B32, Encoding::Mubuf, 8);
+        store.src = [Operand::NONE, Operand::agpr(2), Operand(33)];
+        store.dst = Operand::NONE;
+        store.dst2 = Operand(4);
+        fixture.run(&store).unwrap();
+        let mut load = memory(Op::SCRATCH_LOAD_B32, Encoding::Scratch, 12);
+        load.arch = Architecture::Gfx942;
+        load.src = [Operand::NONE; 3];
+        fixture.run(&load).unwrap();
+        assert_eq!(fixture.wave.vgpr[8][..2], [5, 6]);
+        // An offset that is not that of a dword of all lanes, and another buffer.
+        fixture.wave.sgpr[33] = 4;
+        assert_eq!(fixture.run(&store), Err(Fault::Unknown));
+        fixture.wave.sgpr[33] = 0;
+        fixture.wave.sgpr[4] = 64;
+        assert_eq!(fixture.run(&store), Err(Fault::Unknown));
+    }
+
+    #[test]
+    fn a_kernel_of_gfx90a_must_initialize_flat_scratch() {
+        let mut fixture = Fixture::new(64);
+        fixture.wave.set_exec(1);
+        fixture.address(0, 0x5000_0000_0000_0000);
+        let mut load = memory(Op::FLAT_LOAD_B32, Encoding::Flat, 0);
+        load.arch = Architecture::Gfx90a;
+        assert_eq!(fixture.run(&load), Err(Fault::Unknown));
+        let flat_scratch = Operand::FLAT_SCRATCH;
+        fixture.wave.set_sgpr64(flat_scratch, FLAT_SCRATCH_INIT);
+        assert_eq!(fixture.run(&load), Ok(()));
+    }
+
+    #[test]
+    fn atomics_on_packed_floats() {
+        let mut fixture = Fixture::new(64);
+        fixture.wave.set_exec(1);
+        fixture.address(0, 0x1_0000);
+        // f16: 1.0 and 2.0, plus 0.5 and -2.0. bf16: the same.
+        for (op, old, data, sum) in [
+            (
+                Op::GLOBAL_ATOMIC_PK_ADD_F16,
+                0x4000_3c00,
+                0xc000_3800,
+                0x3e00,
+            ),
+            (
+                Op::GLOBAL_ATOMIC_PK_ADD_BF16,
+                0x4000_3f80,
+                0xc000_3f00,
+                0x3fc0,
+            ),
+        ] {
+            fixture.bytes[0] = old;
+            fixture.wave.vgpr[2][0] = data;
+            let mut add = memory(op, Encoding::Global, 0);
+            add.dst = Operand::NONE;
+            fixture.run(&add).unwrap();
+            assert_eq!(fixture.bytes[0], sum, "{op:?}");
+        }
+    }
+
+    #[test]
     fn atomics_return_the_old_value_only_with_glc() {
         let mut fixture = Fixture::new(32);
         fixture.wave.set_exec(0b11);

@@ -327,7 +327,7 @@ pub fn execute(wave: &mut Wave, inst: &Inst, lds: &mut [u8]) -> Result<(), Fault
 mod tests {
     use super::super::testing::{inst, wave};
     use super::*;
-    use crate::isa::{Encoding, Operand};
+    use crate::isa::{Architecture, Encoding, Operand};
 
     /// address v0, data v2 (and v4), destination v8.
     fn ds(op: Op, offset: i32, offset1: u8) -> Inst {
@@ -372,6 +372,39 @@ mod tests {
         execute(&mut wave, &ds(DS_STORE_B8_D16_HI, 8, 0), &mut lds).unwrap();
         execute(&mut wave, &ds(DS_STORE_B16_D16_HI, 10, 0), &mut lds).unwrap();
         assert_eq!(dword(&lds, 8), 0xaabb_00bb);
+    }
+
+    #[test]
+    fn permutations_of_gfx9_cross_the_halves_of_a_wave() {
+        for (arch, source) in [(Architecture::Gfx11, 3), (Architecture::Gfx942, 35)] {
+            let mut wave = wave(64);
+            let mut inst = ds(Op::DS_BPERMUTE_B32, 0, 0);
+            inst.arch = arch;
+            for lane in 0..64 {
+                wave.vgpr[0][lane] = 4 * 35;
+                wave.vgpr[2][lane] = lane as u32;
+            }
+            execute(&mut wave, &inst, &mut []).unwrap();
+            assert_eq!(wave.vgpr[8][1], source, "{arch:?}");
+        }
+    }
+
+    #[test]
+    fn compare_and_store_of_gfx9_compares_with_the_first_operand() {
+        for (arch, stored) in [(Architecture::Gfx11, 5), (Architecture::Gfx90a, 7)] {
+            let mut inst = inst(Op::DS_CMPSTORE_B32, Encoding::Ds);
+            inst.arch = arch;
+            inst.spec = arch.row(inst.op).unwrap();
+            inst.src = [Operand::vgpr(0), Operand::vgpr(2), Operand::vgpr(4)];
+            let mut wave = wave(64);
+            wave.set_exec(1);
+            (wave.vgpr[2][0], wave.vgpr[4][0]) = (5, 7);
+            // The value equals the operand to compare with.
+            let old: u32 = if arch.is_gfx9() { 5 } else { 7 };
+            let mut lds = old.to_le_bytes();
+            execute(&mut wave, &inst, &mut lds).unwrap();
+            assert_eq!(u32::from_le_bytes(lds), stored, "{arch:?}");
+        }
     }
 
     #[test]

@@ -875,6 +875,43 @@ mod tests {
     }
 
     #[test]
+    fn identification_registers_of_gfx9() {
+        for (arch, register, expected) in [
+            (Architecture::Gfx90a, 4, Ok(0x2105)),
+            (Architecture::Gfx942, 4, Ok(0x2105)),
+            (Architecture::Gfx942, 20, Ok(1)),
+            (Architecture::Gfx90a, 20, Err(Fault::Unknown)),
+            (Architecture::Gfx942, 23, Err(Fault::Unknown)),
+        ] {
+            let mut wave = wave(64);
+            (wave.hw_id, wave.xcc_id) = (0x2105, 1);
+            let mut inst = inst(Op::S_GETREG_B32, Encoding::Sopk);
+            inst.arch = arch;
+            inst.dst = Operand(4);
+            inst.imm = i32::from((register | 31 << 11) as i16);
+            let result = sopk(&mut wave, &inst).map(|()| wave.sgpr[4]);
+            assert_eq!(result, expected, "{arch:?} {register}");
+        }
+    }
+
+    #[test]
+    fn relative_register_numbers_are_in_m0() {
+        let mut wave = wave(64);
+        wave.sgpr[0] = 0x1_0007;
+        wave.sgpr[125] = 0xabc_0fff;
+        wave.scc = true;
+        let mut on = inst(Op::S_SET_GPR_IDX_ON, Encoding::Sopc);
+        on.src[0] = Operand(0);
+        on.imm = 0b1001;
+        sopc(&mut wave, &on).unwrap();
+        assert_eq!(wave.sgpr[125], 0xabc_9f07);
+        assert!(wave.scc && wave.mode & GPR_IDX_EN != 0);
+        let off = inst(Op::S_SET_GPR_IDX_OFF, Encoding::Sopp);
+        sopp(&mut wave, &off).unwrap();
+        assert_eq!(wave.mode & GPR_IDX_EN, 0);
+    }
+
+    #[test]
     fn a_trap_is_a_fault_unless_it_is_for_a_debugger() {
         let mut wave = wave(32);
         let mut inst = inst(Op::S_TRAP, Encoding::Sopp);

@@ -1,6 +1,5 @@
 //! Sub-dword addressing of gfx9: parts of the sources and of the destination (MI300 guide, "SDWA").
 
-use super::alu::Lanes;
 use crate::isa::{Part, Sdwa, Unused};
 use crate::wave::VReg;
 
@@ -25,7 +24,7 @@ pub fn select(sdwa: &Sdwa, i: usize, word: u32) -> u32 {
 }
 
 /// Moves the low bits of the results to their part of the destination, whose old value is `old`.
-pub fn insert(sdwa: &Sdwa, results: &mut Lanes<u32>, old: &VReg) {
+pub fn insert(sdwa: &Sdwa, results: &mut VReg, old: &VReg) {
     let (first, width) = bits(sdwa.dst);
     let mask = (u32::MAX >> (32 - width)) << first;
     for (result, old) in results.iter_mut().zip(old) {

@@ -6,8 +6,10 @@ use super::super::inst::{Dpp, Dual, Inst};
 use super::super::op::Op;
 use super::super::operand::Operand;
 use super::super::tables::{Kind, Spec, flag};
-use super::DecodeError::{self, Short, Unknown};
-use super::{Decoder, File, bit, field, scalar, sign_extend, unused};
+use super::check::{File, gfx11 as check};
+use super::decoder::{Decoder, bit, field, sign_extend, unused};
+use super::error::DecodeError::{self, Short, Unknown};
+use super::scalar;
 
 const ARCH: Architecture = Architecture::Gfx11;
 
@@ -33,50 +35,6 @@ pub fn decode(words: &[u32]) -> Result<Inst, DecodeError> {
         0b111000 => mubuf(words),
         _ => Err(Unknown),
     }
-}
-
-/// The operand `code`, if it is valid for this kind.
-pub fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
-    use Kind::*;
-    let operand = Operand(code as u16);
-    let vgpr_only = matches!(kind, V16 | V32 | V64 | V128 | V256);
-    let register_only = matches!(kind, R32 | R64 | MASK | NULL);
-    let constant = !vgpr_only && !register_only;
-    let ok = match code {
-        _ if kind == NULL => operand == Operand::NULL,
-        0..=127 => !vgpr_only && kind != ACC && scalar_range(kind, code),
-        128..=208 | 240..=248 => constant,
-        255 => constant && !matches!(kind, ACC | LANE),
-        235..=238 | 253 => constant && kind != ACC,
-        256..=511 => {
-            let registers = kind.bits(64).div_ceil(32) as u32;
-            let vector = !register_only && !matches!(kind, S32 | LANE);
-            file == File::Any && vector && code + registers <= 512
-        }
-        _ => false,
-    };
-    if ok { Ok(operand) } else { Err(Unknown) }
-}
-
-/// Whether an operand of this kind may start at this scalar register: pairs start at even numbers, larger ranges at
-/// multiples of four, and no range exceeds its register file.
-fn scalar_range(kind: Kind, code: u32) -> bool {
-    let registers = match kind {
-        // One or two registers, depending on the wave size.
-        Kind::MASK => return code != 125,
-        kind => kind.bits(64).div_ceil(32) as u32,
-    };
-    if registers == 1 || code == 124 {
-        return true;
-    }
-    let end = code + registers;
-    code.is_multiple_of(registers.min(4))
-        && match code {
-            0..=107 => end <= 108,
-            108..=123 => end <= 124,
-            126 => registers == 2,
-            _ => false,
-        }
 }
 
 impl Decoder<'_> {

@@ -6,8 +6,10 @@ use super::super::inst::{Dpp, Inst, Part, Sdwa, Unused};
 use super::super::op::Op;
 use super::super::operand::Operand;
 use super::super::tables::{Kind, Spec, flag};
-use super::DecodeError::{self, Short, Unknown};
-use super::{Decoder, File, bit, field, scalar, sign_extend, unused};
+use super::check::{File, agpr};
+use super::decoder::{Decoder, bit, field, sign_extend, unused};
+use super::error::DecodeError::{self, Short, Unknown};
+use super::scalar;
 
 /// Decodes the instruction at the start of `words`.
 pub fn decode(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
@@ -29,68 +31,6 @@ pub fn decode(arch: Architecture, words: &[u32]) -> Result<Inst, DecodeError> {
         0b110111 => flat(arch, words),
         0b111000 => mubuf(arch, words),
         _ => Err(Unknown),
-    }
-}
-
-/// The operand `code`, if it is valid for this kind. `code` is that of gfx9.
-pub fn check(kind: Kind, code: u32, file: File) -> Result<Operand, DecodeError> {
-    use Kind::*;
-    // M0, and a reserved code that is NULL in gfx11.
-    let code = match code {
-        124 => 125,
-        125 => return Err(Unknown),
-        code => code,
-    };
-    let registers = kind.bits(64).div_ceil(32) as u32;
-    let vgpr_only = matches!(
-        kind,
-        V16 | V32 | V64 | V128 | A32 | AV32 | AV64 | AV128 | AV256 | AV512 | AV1024
-    );
-    let register_only = matches!(kind, R32 | R64 | MASK);
-    let constant = !vgpr_only && !register_only;
-    let ok = match code {
-        0..=127 => !vgpr_only && scalar_range(registers, code),
-        128..=208 | 240..=248 => constant,
-        255 => constant && kind != LANE,
-        235..=238 | 251..=253 => constant,
-        256..=511 => {
-            let vector = !register_only && !matches!(kind, S32 | LANE | A32);
-            file == File::Any && vector && vector_range(registers, code - 256)
-        }
-        _ => false,
-    };
-    if ok {
-        Ok(Operand(code as u16))
-    } else {
-        Err(Unknown)
-    }
-}
-
-/// Whether that many scalar registers can start at this number: pairs start at even numbers, larger ranges at multiples
-/// of four.
-fn scalar_range(registers: u32, code: u32) -> bool {
-    let end = code + registers;
-    match code {
-        _ if registers == 1 => true,
-        _ if !code.is_multiple_of(registers.min(4)) => false,
-        0..=101 => end <= 102,
-        102..=107 | 126 => registers == 2,
-        108..=123 => end <= 124,
-        _ => false,
-    }
-}
-
-/// Whether that many vector registers can start at this number. Ranges start at even numbers.
-fn vector_range(registers: u32, first: u32) -> bool {
-    first + registers <= 256 && (registers <= 1 || first.is_multiple_of(2))
-}
-
-/// An AccVGPR operand, or several.
-fn agpr(kind: Kind, n: u32) -> Result<Operand, DecodeError> {
-    if vector_range(kind.bits(64).div_ceil(32) as u32, n) {
-        Ok(Operand::agpr(n as u16))
-    } else {
-        Err(Unknown)
     }
 }
 

@@ -4,7 +4,9 @@ use super::super::architecture::Architecture;
 use super::super::encoding::Encoding;
 use super::super::inst::Inst;
 use super::super::tables::Kind;
-use super::{DecodeError, Decoder, File, field, sign_extend, unused};
+use super::check::File;
+use super::decoder::{Decoder, field, sign_extend, unused};
+use super::error::DecodeError;
 
 /// Decodes an instruction of these formats. `None`: another format.
 pub fn decode(arch: Architecture, words: &[u32]) -> Option<Result<Inst, DecodeError>> {

@@ -1,7 +1,9 @@
 //! The operations of gfx11. Opcodes are those of the RDNA3 guide, chapter 15. Operations that LLVM's gfx11 does not have are
 //! not included. The VOP3 opcodes of VOP1, VOP2 and VOPC are the row's opcode plus 0x180, 0x100 and 0.
 
-use super::{Encoding, Kind, Op, Spec, flag, padded, rows};
+use super::super::encoding::Encoding;
+use super::super::op::Op;
+use super::spec::{Kind, Spec, flag, padded, rows};
 
 rows! {
     ROWS

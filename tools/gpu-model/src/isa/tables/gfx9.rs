@@ -4,7 +4,9 @@
 //! Not included: image and formatted buffer instructions, buffer atomics, scalar stores and atomics, `s_setvskip`,
 //! `s_cbranch_g_fork` and similar instructions, `v_screen_partition_4se_b32`.
 
-use super::{Encoding, Kind, Op, Spec, flag, padded, rows};
+use super::super::encoding::Encoding;
+use super::super::op::Op;
+use super::spec::{Kind, Spec, flag, padded, rows};
 
 // Both targets.
 rows! {
