@@ -20,7 +20,7 @@ device_libs = "--rocm-device-lib-path=" + llvm22 + "/lib/clang/22/amdgcn/bitcode
 config.name = "devprof"
 config.test_format = split_test.SplitTest()
 config.suffixes = [".hip", ".cu", ".c", ".test"]
-config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "run"]
+config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "matrix", "run"]
 config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
 

@@ -260,7 +260,10 @@ mod tests {
     #[test]
     fn only_a_program_that_cargo_built_names_build_commands() {
         let (_dir, built) = program("target/release/devprof", &["target/release/.cargo-lock"]);
-        let (_dir, installed) = program("bin/devprof", &["lib/devprof/hsa-sim/libhsa-runtime64.so.1"]);
+        let (_dir, installed) = program(
+            "bin/devprof",
+            &["lib/devprof/hsa-sim/libhsa-runtime64.so.1"],
+        );
         let (_dir, copied) = program("release/devprof", &["dist/libdevprof.so"]);
         assert!(Component::Library.candidates(&copied).len() == LIBRARY_DIRS.len());
         for component in [

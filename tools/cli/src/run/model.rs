@@ -17,6 +17,8 @@ use std::process::Command;
 const DEFAULT: &str = "gfx1100";
 /// The simulator's GPUs.
 const AGENTS: &str = "HSA_SIM_AGENTS";
+/// Whether the host can access the simulated GPUs' memory.
+const BAR: &str = "HSA_SIM_BAR";
 
 /// What simulates the GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -137,6 +139,11 @@ impl Model {
     ) -> anyhow::Result<Vec<PathBuf>> {
         let library = simulator()?;
         command.env(AGENTS, self.gpus.join(","));
+        // The host can access the GPUs' memory, as on most systems: LLVM's own runtime, which may be in the program,
+        // crashes otherwise.
+        if env::var_os(BAR).is_none() {
+            command.env(BAR, "large");
+        }
         // Preloaded, it also replaces a library that an RPATH names. LLVM's libomptarget loads it by a name without the
         // version, which is a link next to it.
         if let Some(dir) = library.parent() {
