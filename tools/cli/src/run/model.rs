@@ -30,6 +30,7 @@ enum Platform {
 }
 
 #[derive(Args)]
+#[group(skip)]
 pub struct Options {
     /// Run on simulated GPUs, whether or not this machine has GPUs
     #[arg(
