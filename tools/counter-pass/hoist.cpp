@@ -68,7 +68,7 @@ public:
     }
 
     bool isUnsafe(const Instruction &I) const {
-        if (isa<UnreachableInst>(I) || isa<FenceInst>(I) || isa<AtomicCmpXchgInst>(I))
+        if (isa<UnreachableInst>(I) || isa<AtomicCmpXchgInst>(I))
             return true;
         if (auto *Load = dyn_cast<LoadInst>(&I))
             return Load->isVolatile() || Load->isAtomic();
@@ -83,17 +83,21 @@ public:
         if (!Callee)
             return true;
         if (Callee->isIntrinsic())
-            return !Callee->hasFnAttribute(Attribute::WillReturn);
+            return !Callee->hasFnAttribute(Attribute::WillReturn) && !isBarrier(*Callee);
         if (isRuntime(*Callee))
             return false;
         if (Callee->isDeclaration())
             return !isMath(*Callee);
-        return !Callee->hasExactDefinition() || Unsafe.contains(Callee);
+        return Callee->isInterposable() || Unsafe.contains(Callee);
     }
 
 private:
     static bool isRuntime(const Function &F) {
         return F.getName() == Update || F.getName() == Sampling || F.getName() == AddSums;
+    }
+    // Of a block: all of its waves arrive.
+    static bool isBarrier(const Function &F) {
+        return F.getName().starts_with("llvm.amdgcn.s.barrier") || F.getName().starts_with("llvm.nvvm.barrier");
     }
     // The math libraries of HIP and CUDA.
     static bool isMath(const Function &F) {

@@ -45,9 +45,9 @@ class Kernel:
         if kind == "else":
             return f"{pad}if ({condition()}) {{\n{body()}{pad}}} else {{\n{body()}{pad}}}\n"
         if kind == "switch":
-            cases = "".join(f"{pad}case {n}:\n{self.block(depth - 1, False, inner)}{pad}    {choose.choice(['break;', ''])}\n"
+            cases = "".join(f"{pad}case {n}: {{\n{self.block(depth - 1, loop, inner)}{pad}    {choose.choice(['break;', ''])}\n{pad}}}\n"
                             for n in range(choose.randint(1, 4)))
-            return f"{pad}switch ({value()} % 5) {{\n{cases}{pad}default:\n{self.block(depth - 1, False, inner)}{pad}}}\n"
+            return f"{pad}switch ({value()} % 5) {{\n{cases}{pad}default: {{\n{self.block(depth - 1, loop, inner)}{pad}}}\n{pad}}}\n"
         name = f"k{self.loops}"
         self.loops += 1
         limit = f"({value()}) % {choose.randint(1, 7)}"
