@@ -6,7 +6,7 @@ import sys
 seed, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 6
 choose = random.Random(seed)
 # An expression that is or is not the same for all lanes, and small.
-LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "x >> 3", "n", "7u", "i * 2654435761u >> 28"]
+LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "(x >> 3)", "n", "7u", "(i * 2654435761u >> 28)"]
 
 
 def value():
@@ -28,7 +28,7 @@ class Kernel:
         self.loops = 0
 
     def block(self, depth, loop, indent):
-        return "".join(self.statement(depth, loop, indent) for _ in range(choose.randint(1, 3)))
+        return "".join(self.statement(depth, loop, indent) for _ in range(choose.randint(1, 2)))
 
     def statement(self, depth, loop, indent):
         pad, inner = "    " * indent, indent + 1
