@@ -29,7 +29,6 @@
 // RUN: diff plain hoisted
 #include "check.h"
 
-// 64-bit sums above 2^32 without a long loop: the sum of a wave is multiplied by calls.
 __device__ __attribute__((noinline)) unsigned callee(unsigned n) {
     unsigned sum = 0;
     for (unsigned k = 0; k < n; k++)
