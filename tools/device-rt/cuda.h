@@ -26,6 +26,8 @@
 // `used`: when clang removes unused functions, nothing calls these yet.
 #define DEVPROF_CALLED DEVPROF_INLINE __attribute__((used))
 DEVPROF_CALLED void devprof_instrument(devprof_u64 *, devprof_u64 *, devprof_u64) __asm__("__llvm_profile_instrument_gpu");
+DEVPROF_CALLED void devprof_instrument_sums(devprof_u64 *, devprof_u64 *, devprof_u64, devprof_u64)
+    __asm__("__devprof_instrument_sums");
 DEVPROF_CALLED int devprof_sampling(devprof_u32) __asm__("__llvm_profile_sampling_gpu");
 
 // Counters are in global memory. With this type, the addition is one instruction and needs no check of the address.
@@ -37,6 +39,14 @@ DEVPROF_INLINE void devprof_add(devprof_u64 address, devprof_u64 sum) {
 
 // Constant memory, so that the compiler loads it once per function, or uses it as an operand. One per module.
 __attribute__((constant, weak)) struct devprof_counter_copies devprof_copies __asm__("__devprof_counter_copies");
+
+// The copy of the counters for this multiprocessor: what to add to a counter's address. The driver does not say how high the
+// number of a multiprocessor can be.
+DEVPROF_INLINE devprof_u64 devprof_copy() {
+    devprof_u32 unit = __nvvm_read_ptx_sreg_smid() & devprof_copies.mask;
+    unit = unit < devprof_copies.last ? unit : devprof_copies.last;
+    return devprof_copies.offset + unit * devprof_copies.stride;
+}
 
 // Adds `step` for every active lane to the lane's `counter`: to a copy, or, if there are no copies, to the counter itself.
 // Without copies, full warps add to `uniform_counter` (which may be null), too. A warp is full if all of its lanes count
@@ -59,13 +69,30 @@ DEVPROF_CALLED void devprof_instrument(devprof_u64 *counter, devprof_u64 *unifor
     if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
         devprof_u64 sum = step * __builtin_popcount(same);
         int is_full = same_counter == ~0u;
-        // The driver does not say how high the number of a multiprocessor can be.
-        devprof_u32 unit = __nvvm_read_ptx_sreg_smid() & devprof_copies.mask;
-        unit = unit < devprof_copies.last ? unit : devprof_copies.last;
-        devprof_u64 copy = devprof_copies.offset + unit * devprof_copies.stride;
+        devprof_u64 copy = devprof_copy();
         devprof_add((devprof_u64)counter + copy + (is_full ? devprof_copies.full : 0), sum);
         if (is_full && devprof_copies.full == 0 && uniform_counter)
             devprof_add((devprof_u64)uniform_counter, sum);
+    }
+}
+
+// Adds the sums of updates that the pass of tools/counter-pass moved out of a loop. Each active lane has two: `all` of its
+// updates, and `full` of those in full warps. The first lane of each group with equal sums and counters adds for the group.
+DEVPROF_CALLED void devprof_instrument_sums(devprof_u64 *counter, devprof_u64 *uniform_counter, devprof_u64 all,
+                                            devprof_u64 full) {
+    devprof_u32 active = __nvvm_activemask();
+    devprof_u32 same = __nvvm_match_any_sync_i64(active, (devprof_u64)counter);
+    same &= __nvvm_match_any_sync_i64(active, all);
+    same &= __nvvm_match_any_sync_i64(active, full);
+    if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
+        devprof_u64 lanes = __builtin_popcount(same), copy = devprof_copy();
+        if (all != full)
+            devprof_add((devprof_u64)counter + copy, (all - full) * lanes);
+        if (full) {
+            devprof_add((devprof_u64)counter + copy + devprof_copies.full, full * lanes);
+            if (devprof_copies.full == 0 && uniform_counter)
+                devprof_add((devprof_u64)uniform_counter, full * lanes);
+        }
     }
 }
 

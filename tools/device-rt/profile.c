@@ -193,6 +193,25 @@ CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_c
     }
 }
 
+// Adds the sums of updates that the pass of tools/counter-pass moved out of a loop. Each active lane has two: `all` of its
+// updates, and `full` of those in full waves. Lanes that left the loop earlier or later call it on their own.
+CALLED void __devprof_instrument_sums(uint64_t *counter, uint64_t *uniform_counter, uint64_t all, uint64_t full) {
+    struct copy copy = find_copy();
+    global_byte *destination = first_lanes_pointer((global_byte *)counter) + copy.offset;
+    uint64_t active = __builtin_amdgcn_ballot_w64(1);
+    uint64_t full_sum = sum_of_steps(full), partial_sum = sum_of_steps(all - full);
+    uint32_t lower_lanes = __builtin_amdgcn_mbcnt_hi(active >> 32, __builtin_amdgcn_mbcnt_lo(active, 0));
+    if (lower_lanes == 0) {
+        if (partial_sum)
+            add(destination, 0, partial_sum);
+        if (full_sum) {
+            add(destination, copy.full, full_sum);
+            if (copy.full == 0 && uniform_counter)
+                add((global_byte *)uniform_counter, 0, full_sum);
+        }
+    }
+}
+
 // The first fields of hsa_kernel_dispatch_packet_t (hsa/hsa.h), up to the grid size.
 struct dispatch_packet {
     uint16_t header, setup;

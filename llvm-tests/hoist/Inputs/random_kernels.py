@@ -1,0 +1,79 @@
+# random_kernels.py SEED [COUNT]: writes a HIP program with COUNT kernels of random control flow to standard output. Every loop
+# ends, and the program is the same for the same seed.
+import random
+import sys
+
+seed, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 6
+choose = random.Random(seed)
+# An expression that is or is not the same for all lanes, and small.
+LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "(x >> 3)", "n", "7u", "(i * 2654435761u >> 28)"]
+
+
+def value():
+    return choose.choice(["{}", "({} + {})", "({} ^ {})", "({} * 3 + {})"]).format(*(choose.choice(LEAVES) for _ in range(2)))
+
+
+def condition():
+    return choose.choice([f"{value()} % {choose.randint(2, 5)} == {choose.randint(0, 1)}", f"{value()} < {choose.randint(1, 40)}",
+                          f"({value()} & 1) || {value()} > 9", f"{value()} % 3 != 0 && {value()} % 2"])
+
+
+def step():
+    return choose.choice([f"x += {value()};", f"x ^= {value()} << 1;", f"x = {condition()} ? x + 1 : x * 5;",
+                          "x += helper(x, i);", "out[i] += x;", f"atomicAdd(out, {value()});"])
+
+
+class Kernel:
+    def __init__(self):
+        self.loops = 0
+
+    def block(self, depth, loop, indent):
+        return "".join(self.statement(depth, loop, indent) for _ in range(choose.randint(1, 2)))
+
+    def statement(self, depth, loop, indent):
+        pad, inner = "    " * indent, indent + 1
+        kinds = ["step", "step"] + (["if", "else", "for", "while", "do", "switch"] if depth else [])
+        kinds += ["break", "continue"] if loop else []
+        kind = choose.choice(kinds + ["return"] * (choose.random() < 0.15))
+        body = lambda inside=loop: self.block(depth - 1, inside, inner)
+        if kind == "step":
+            return f"{pad}{step()}\n"
+        if kind in ("break", "continue", "return"):
+            return f"{pad}if ({condition()}) {kind};\n"
+        if kind == "if":
+            return f"{pad}if ({condition()}) {{\n{body()}{pad}}}\n"
+        if kind == "else":
+            return f"{pad}if ({condition()}) {{\n{body()}{pad}}} else {{\n{body()}{pad}}}\n"
+        if kind == "switch":
+            cases = "".join(f"{pad}case {n}: {{\n{self.block(depth - 1, loop, inner)}{pad}    {choose.choice(['break;', ''])}\n{pad}}}\n"
+                            for n in range(choose.randint(1, 4)))
+            return f"{pad}switch ({value()} % 5) {{\n{cases}{pad}default: {{\n{self.block(depth - 1, loop, inner)}{pad}}}\n{pad}}}\n"
+        name = f"k{self.loops}"
+        self.loops += 1
+        limit = f"({value()}) % {choose.randint(1, 7)}"
+        if kind == "for":
+            return f"{pad}for (unsigned {name} = 0; {name} < {limit}; {name}++) {{\n{body(True)}{pad}}}\n"
+        if kind == "while":
+            return f"{pad}unsigned {name} = {limit};\n{pad}while ({name}-- > 0) {{\n{body(True)}{pad}}}\n"
+        return f"{pad}unsigned {name} = {limit};\n{pad}do {{\n{body(True)}{pad}}} while ({name} && --{name} > 0);\n"
+
+
+print('''#include "check.h"
+
+__device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
+    unsigned sum = 0;
+    for (unsigned k = 0; k < (x + i) % 4; k++)
+        if ((k ^ i) & 1)
+            sum += k;
+    return sum;
+}
+''')
+for number in range(count):
+    print(f"__global__ void kernel{number}(unsigned *out, unsigned n) {{\n    unsigned i = threadIdx.x, x = i + n;\n"
+          f"{Kernel().block(4, False, 1)}    out[i] = x;\n}}\n")
+print("int main() {\n    auto *out = (unsigned *)device_ints(256);\n    CHECK(hipMemset(out, 0, 1024));")
+for number in range(count):
+    print(f"    kernel{number}<<<{choose.randint(1, 3)}, {choose.choice([32, 64, 96, 40, 100, 1])}>>>(out, {choose.randint(0, 9)});")
+    # The counts do not depend on the order in which kernels write.
+    print("    CHECK(hipDeviceSynchronize());\n    CHECK(hipMemset(out, 0, 1024));")
+print("}")
