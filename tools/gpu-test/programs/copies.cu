@@ -14,14 +14,14 @@
 // STDOUT: counted directly
 // HOST: *.profraw
 // 8 launches of 2,000 blocks of 80 threads, 40 of which take the branch.
-// COUNTS: sm_90.threads.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90.threads.profraw entry: [80000, 16000]
-// COUNTS: sm_90.graph.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90.graph.profraw entry: [80000, 16000]
-// COUNTS: sm_90.none.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90.none.profraw entry: [80000, 16000]
-// COUNTS: sm_90.query.profraw _Z6kernelPi: [1280000, 640000]
-// COUNTS: sm_90.query.profraw entry: [80000, 16000]
+// COUNTS: sm_90*.threads.profraw _Z6kernelPi: [1280000, 640000]
+// COUNTS: sm_90*.threads.profraw entry: [80000, 16000]
+// COUNTS: sm_90*.graph.profraw _Z6kernelPi: [1280000, 640000]
+// COUNTS: sm_90*.graph.profraw entry: [80000, 16000]
+// COUNTS: sm_90*.none.profraw _Z6kernelPi: [1280000, 640000]
+// COUNTS: sm_90*.none.profraw entry: [80000, 16000]
+// COUNTS: sm_90*.query.profraw _Z6kernelPi: [1280000, 640000]
+// COUNTS: sm_90*.query.profraw entry: [80000, 16000]
 
 //--- module.cu
 extern "C" __global__ void entry(int *out) {
