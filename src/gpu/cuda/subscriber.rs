@@ -14,8 +14,9 @@ use crate::support::settings::settings;
 use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_uint, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// Why the modules of this process cannot be observed.
@@ -63,6 +64,14 @@ const LAUNCHES: &[c_uint] = &[
     cbid::cuLaunchKernelEx,
     cbid::cuLaunchKernelEx_ptsz,
 ];
+
+/// How many launches that were observed are in progress.
+static LAUNCHING: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// This thread is in one.
+    static IS_LAUNCHING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A context has yet to prepare a library, see [`prepare`].
 static UNPREPARED: AtomicBool = AtomicBool::new(false);
@@ -308,16 +317,26 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
 
 /// A launch begins or is over.
 fn launch(data: &CUpti_CallbackData) {
-    if data.callbackSite == CUPTI_API_ENTER
-        && !driver::is_own_call()
-        && let Some(Ok(driver)) = driver::find()
-    {
-        prepare::before_launch(driver, data.context);
+    if driver::is_own_call() {
+        return;
+    }
+    if data.callbackSite == CUPTI_API_ENTER {
+        if !IS_LAUNCHING.replace(true) {
+            LAUNCHING.fetch_add(1, Ordering::AcqRel);
+        }
+        if let Some(Ok(driver)) = driver::find() {
+            prepare::before_launch(driver, data.context);
+        }
+    } else if IS_LAUNCHING.replace(false) {
+        LAUNCHING.fetch_sub(1, Ordering::AcqRel);
         observe_launches();
     }
 }
 
 /// Begins or ends to observe launches: they are observed while a context has yet to prepare a library.
+///
+/// That ends when no observed launch is in progress. If it ended during one, CUPTI 13.0 would not report the end of the
+/// launch, and no beginning of any call after that, so devprof would not see what is unloaded.
 ///
 /// With a trace, they are not: CUPTI gives devprof's copies during a launch the number of the launch, so its record of the
 /// kernel would be taken for devprof's own. The kernels of libraries then have no copies of counters.
@@ -329,6 +348,9 @@ fn observe_launches() {
     };
     let _changing = lock(&CHANGING);
     let is_unprepared = prepare::are_wanted() && registry().is_unprepared();
+    if !is_unprepared && LAUNCHING.load(Ordering::Acquire) > 0 {
+        return;
+    }
     if UNPREPARED.swap(is_unprepared, Ordering::AcqRel) == is_unprepared {
         return;
     }
