@@ -190,6 +190,10 @@ static struct context *stack[16];
 static int depth;
 int cuCtxPushCurrent_v2(struct context *context) {
     BEGIN;
+    if (context->users < 0) {
+        fprintf(stderr, "%s: the context was destroyed\n", __func__);
+        abort(); // A real driver uses freed memory.
+    }
     stack[depth++] = current;
     current = context;
     return 0;
@@ -554,6 +558,7 @@ static void destroy(struct context *context) {
             free(found);
         } else
             link = &found->next;
+    context->users = -1;
 }
 int cuCtxDestroy_v2(struct context *context) {
     call(322, ENTER, &context, 0);

@@ -168,6 +168,10 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                 if !is_over {
                     report_destruction([context]);
                 }
+                // Its handle must not be used any more. CUPTI reports the destruction, but CUPTI may be missing.
+                if is_success {
+                    registry().remove_context(context);
+                }
                 unload(is_over, is_success, |known| known.context == context);
             }
             cbid::cuDevicePrimaryCtxRelease

@@ -204,7 +204,7 @@ pub fn free_unused(driver: &Driver) {
     let unused = std::mem::take(&mut registry().unused);
     for (context, copies) in unused {
         if let Ok((_current, _)) = handles::enter(driver, context) {
-            // SAFETY: the module that used it was unloaded. If the context was destroyed, `enter` has failed.
+            // SAFETY: the module that used it was unloaded. The memory of destroyed contexts is not in the list.
             unsafe { (driver.cuMemFree_v2)(copies.memory) };
         }
     }
