@@ -105,10 +105,17 @@ static void resource(unsigned id, struct context *context, const void *more) {
     is_reporting = 0;
 }
 
+// The call whose beginning is being reported. If it is switched off then, CUPTI 13.0 reports no beginning of any call any
+// more.
+static unsigned beginning;
+static int is_broken;
 static void call(unsigned id, unsigned site, const void *parameters, int result) {
     struct callback_data data = {.site = site, .parameters = parameters, .result = &result, .context = current};
-    if (subscriber && enabled[DRIVER_API][id])
-        subscriber(NULL, DRIVER_API, id, &data);
+    if (!subscriber || !enabled[DRIVER_API][id] || site == ENTER && is_broken)
+        return;
+    beginning = site == ENTER ? id : 0;
+    subscriber(NULL, DRIVER_API, id, &data);
+    beginning = 0;
 }
 
 int cuptiSubscribe_v2(uintptr_t *handle, callback function, void *user, struct {
@@ -129,6 +136,8 @@ int cuptiSubscribe_v2(uintptr_t *handle, callback function, void *user, struct {
 int cuptiSubscribe(uintptr_t *handle, callback function, void *user) { return 1; }
 int cuptiUnsubscribe(uintptr_t handle) { return 0; }
 int cuptiEnableCallback(uint32_t enable, uintptr_t handle, unsigned domain, unsigned id) {
+    if (!enable && domain == DRIVER_API && id == beginning)
+        is_broken = 1;
     enabled[domain][id] = enable;
     return 0;
 }
