@@ -20,6 +20,9 @@ const AGENTS: &str = "HSA_SIM_AGENTS";
 /// Whether the host can access the simulated GPUs' memory.
 const BAR: &str = "HSA_SIM_BAR";
 
+/// The largest number of simulated GPUs.
+const MOST: usize = 64;
+
 /// What simulates the GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Platform {
@@ -62,10 +65,14 @@ impl Options {
         let Some(platform) = self.model else {
             return Ok(None);
         };
-        let agents = env::var(AGENTS).ok().filter(|agents| !agents.is_empty());
-        let gpus = match (platform, agents) {
+        let gpus = match (platform, env::var(AGENTS).ok()) {
             (Platform::Sim, Some(agents)) if self.gpus.is_none() && self.arch.is_empty() => {
-                listed(&agents)
+                let invalid = || {
+                    usage(format!(
+                        "{AGENTS}={agents}: not a list of GPUs, such as gfx1100*2,gfx1101"
+                    ))
+                };
+                listed(&agents).ok_or_else(invalid)?
             }
             (Platform::Sim, Some(agents)) => {
                 return Err(usage(format!(
@@ -90,14 +97,18 @@ impl Options {
     }
 }
 
-/// The GPUs in the simulator's own variable: `gfx1100*2,gfx1101`. The simulator reports an invalid value.
-fn listed(agents: &str) -> Vec<String> {
-    let each = agents.split(',').flat_map(|part| {
+/// The GPUs in the simulator's own variable: `gfx1100*2,gfx1101`. `None`: there are none, too many, or it is invalid.
+fn listed(agents: &str) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for part in agents.split(',') {
         let (name, count) = part.split_once('*').unwrap_or((part, "1"));
-        let count = count.trim().parse().unwrap_or(0);
-        std::iter::repeat_n(name.trim().to_owned(), count)
-    });
-    each.filter(|name| !name.is_empty()).collect()
+        let count: usize = count.trim().parse().ok()?;
+        if name.trim().is_empty() || count == 0 || all.len() + count > MOST {
+            return None;
+        }
+        all.extend(std::iter::repeat_n(name.trim().to_owned(), count));
+    }
+    Some(all)
 }
 
 impl Model {
@@ -232,8 +243,19 @@ mod tests {
             "gfx1101 gfx1102 gfx1101"
         );
         assert_eq!(
-            listed("gfx1100, gfx1101*2").join(" "),
+            listed("gfx1100, gfx1101*2").unwrap().join(" "),
             "gfx1100 gfx1101 gfx1101"
         );
+        for invalid in [
+            "",
+            ",",
+            "gfx1100*x",
+            "gfx1100*0",
+            "*2",
+            "gfx1100*65",
+            "gfx1100*9999999999",
+        ] {
+            assert_eq!(listed(invalid), None, "{invalid}");
+        }
     }
 }
