@@ -2,7 +2,7 @@
 //! fields at their end. The fields here have been in the same location since CUDA 11.
 
 use crate::cupti::CUptiResult;
-use crate::driver::CUcontext;
+use crate::driver::{CUcontext, CUstream};
 use std::ffi::c_char;
 
 /// The oldest version of CUPTI (`cuptiGetVersion`) that has all functions of this module: that of CUDA 11.8.
@@ -223,6 +223,10 @@ functions! {
     cuptiActivityGetNextRecord(buffer: *mut u8, validSize: usize, record: *mut *mut u32) -> CUptiResult;
     /// How many records were dropped since the last call.
     cuptiActivityGetNumDroppedRecords(context: CUcontext, streamId: u32, dropped: *mut usize) -> CUptiResult;
+    /// The number of a context in records.
+    cuptiGetContextId(context: CUcontext, contextId: *mut u32) -> CUptiResult;
+    /// The number of a stream in records. `perThreadStream`: whether the null stream is that of each thread.
+    cuptiGetStreamIdEx(context: CUcontext, stream: CUstream, perThreadStream: u8, streamId: *mut u32) -> CUptiResult;
     /// Enables or disables all callbacks of a domain.
     cuptiEnableDomain(enable: u32, subscriber: crate::cupti::CUpti_SubscriberHandle, domain: std::ffi::c_uint) -> CUptiResult;
 }

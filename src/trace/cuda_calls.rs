@@ -31,11 +31,7 @@ thread_local! {
 
 /// The program, or devprof, has called a function.
 pub fn began(call: &ApiCall) {
-    if calls::state() != state::ON {
-        return;
-    }
-    if call.is_own {
-        push_launch(call, None);
+    if call.is_own || calls::state() != state::ON {
         return;
     }
     let mut nest = NEST.get();

@@ -9,7 +9,7 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
 use cuda_abi::activity::*;
 use cuda_abi::cupti::CUptiResult;
-use cuda_abi::driver::CUcontext;
+use cuda_abi::driver::{CUcontext, CUstream};
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -49,6 +49,9 @@ static KINDS: OnceLock<&'static [u32]> = OnceLock::new();
 static IS_ENABLED: Mutex<bool> = Mutex::new(false);
 /// The same, for [`is_enabled`].
 static MAY_RECORD: AtomicBool = AtomicBool::new(false);
+
+/// devprof's streams, by CUPTI's numbers of their contexts and their own.
+static OWN_STREAMS: Mutex<Vec<(u32, u32)>> = Mutex::new(Vec::new());
 
 /// Why activities cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -216,6 +219,27 @@ unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, size: usiz
     });
 }
 
+/// A stream is devprof's: what runs on it is not passed on by [`read`]. To be called before it is used.
+pub fn add_own_stream(context: CUcontext, stream: CUstream) -> Result<(), Unrecorded> {
+    let Some(functions) = FUNCTIONS.get() else {
+        return Ok(());
+    };
+    let mut numbers = (0, 0);
+    // SAFETY: a context and a stream in it; both calls write a number.
+    unsafe {
+        check(
+            "cuptiGetContextId",
+            (functions.cuptiGetContextId)(context, &raw mut numbers.0),
+        )?;
+        check(
+            "cuptiGetStreamIdEx",
+            (functions.cuptiGetStreamIdEx)(context, stream, 0, &raw mut numbers.1),
+        )?;
+    }
+    lock(&OWN_STREAMS).push(numbers);
+    Ok(())
+}
+
 /// Takes the full buffers.
 pub fn take_full() -> Vec<Full> {
     std::mem::take(&mut lock(&BUFFERS).full)
@@ -298,12 +322,24 @@ pub enum Activity<'a> {
     Copy(CopyRun),
 }
 
-/// Passes the activities in a buffer to `take`, and returns the buffer to the pool.
+impl Activity<'_> {
+    /// CUPTI's numbers of the context and of the stream.
+    fn stream(&self) -> (u32, u32) {
+        let run = match self {
+            Activity::Kernel(kernel) => &kernel.run,
+            Activity::Copy(copy) => &copy.run,
+        };
+        (run.context, run.stream)
+    }
+}
+
+/// Passes the program's activities in a buffer to `take`, and returns the buffer to the pool.
 pub fn read(full: Full, take: &mut dyn FnMut(Activity<'_>)) {
     let Full { mut memory, valid } = full;
     if let Some(functions) = FUNCTIONS.get() {
         let start = memory.as_mut_ptr().cast::<u8>();
         let mut record = std::ptr::null_mut();
+        let own = lock(&OWN_STREAMS).clone();
         loop {
             // SAFETY: a buffer that CUPTI has filled; the record before, which is in it.
             let result =
@@ -314,7 +350,9 @@ pub fn read(full: Full, take: &mut dyn FnMut(Activity<'_>)) {
             let end = start.wrapping_add(valid);
             let rest = (end as usize).saturating_sub(record as usize);
             // SAFETY: a record of CUPTI, of which `rest` bytes are in the buffer. Names are valid as long as CUPTI is.
-            if let Some(activity) = unsafe { decode(record, rest) } {
+            if let Some(activity) = unsafe { decode(record, rest) }
+                && !own.contains(&activity.stream())
+            {
                 take(activity);
             }
         }

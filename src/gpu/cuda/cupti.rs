@@ -78,6 +78,8 @@ activity! {
     cuptiActivityFlushAll,
     cuptiActivityGetNextRecord,
     cuptiActivityGetNumDroppedRecords,
+    cuptiGetContextId,
+    cuptiGetStreamIdEx,
     cuptiEnableDomain,
 }
 

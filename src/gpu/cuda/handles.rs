@@ -4,10 +4,12 @@
 //! that call. A library's module is loaded whenever the driver needs it, so devprof asks for the modules of all libraries
 //! that may count, and compares their variables with the image.
 
+use super::activity;
 use super::driver::{self, Current, Driver, check};
 use super::image::Image;
 use super::registry::{Counting, Located, Module, registry, take_loaded};
 use crate::gpu::runtime::{Error, ExecutableId};
+use crate::support::diagnostics;
 use cuda_abi::driver::*;
 use profraw::format::V11;
 use std::ffi::CStr;
@@ -210,6 +212,11 @@ pub fn enter(driver: &Driver, context: CUcontext) -> Result<(Current<'_>, CUstre
     // SAFETY: writes the stream, which is destroyed with the context.
     let result = unsafe { (driver.cuStreamCreate)(&raw mut stream, CU_STREAM_NON_BLOCKING) };
     check("cuStreamCreate", result)?;
+    if let Err(error) = activity::add_own_stream(context, stream) {
+        diagnostics::lost(format_args!(
+            "DEVPROF_TRACE: the trace has devprof's own copies and fills, too: {error}"
+        ));
+    }
     registry().context_mut(context).stream = Some(stream);
     Ok((current, stream))
 }

@@ -181,7 +181,11 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                 let device = (*parameters.cast::<cuDevicePrimaryCtxReset_params>()).dev;
                 let contexts = match is_over {
                     true => Vec::new(),
-                    false => handles::contexts_of(device),
+                    false => {
+                        // Those of libraries may not be known yet.
+                        without_cupti::find_modules();
+                        handles::contexts_of(device)
+                    }
                 };
                 if !is_over && api_calls::is_reported() {
                     report_destruction(handles::all_contexts_of(device));

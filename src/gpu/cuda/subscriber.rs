@@ -336,14 +336,12 @@ fn launch(data: &CUpti_CallbackData) {
 /// Begins or ends to observe launches: they are observed while a context has yet to prepare a library.
 ///
 /// That ends when no observed launch is in progress. If it ended during one, CUPTI 13.0 would not report the end of the
-/// launch, and no beginning of any call after that, so devprof would not see what is unloaded.
-///
-/// With a trace, they are not: CUPTI gives devprof's copies during a launch the number of the launch, so its record of the
-/// kernel would be taken for devprof's own. The kernels of libraries then have no copies of counters.
+/// launch, and no beginning of any call after that, so devprof would not see what is unloaded. A trace needs the reports
+/// of launches, so they stay on.
 fn observe_launches() {
     /// Serializes the calls of CUPTI.
     static CHANGING: Mutex<()> = Mutex::new(());
-    let Some(subscribed) = SUBSCRIBED.get().filter(|_| !api_calls::is_reported()) else {
+    let Some(subscribed) = SUBSCRIBED.get() else {
         return;
     };
     let _changing = lock(&CHANGING);
@@ -354,8 +352,9 @@ fn observe_launches() {
     if UNPREPARED.swap(is_unprepared, Ordering::AcqRel) == is_unprepared {
         return;
     }
+    let on = u32::from(is_unprepared || api_calls::is_reported());
     for &id in LAUNCHES {
-        let (on, domain) = (u32::from(is_unprepared), CUPTI_CB_DOMAIN_DRIVER_API);
+        let domain = CUPTI_CB_DOMAIN_DRIVER_API;
         // SAFETY: the subscriber; numbers of the header. An older CUPTI does not have all functions, and programs that it
         // serves cannot call them.
         unsafe { (subscribed.enable)(on, subscribed.handle, domain, id) };
