@@ -161,6 +161,8 @@ config.substitutions += [
     ("%on_rocr", "env"),
     ("%on_sim", "env -u LD_PRELOAD LD_LIBRARY_PATH=" + os.path.join(target, "hsa-sim")),
     ("%sim_dir", os.path.join(target, "hsa-sim")),
+    # Four processes on this machine, as root, that communicate through shared memory.
+    ("%{mpirun}", "mpirun --allow-run-as-root --oversubscribe --mca btl self,sm -n 4"),
     ("%fixtures", os.path.join(repo, "fixtures")),
     ("%inputs", inputs),
     ("%target", target),
