@@ -54,6 +54,6 @@ pub mod isa;
 pub mod memory;
 pub mod queue;
 pub mod rocr;
-mod thread;
+pub mod thread;
 pub mod topology;
 pub mod wave;

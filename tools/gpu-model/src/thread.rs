@@ -90,14 +90,18 @@ impl Thread {
         self.has_ended.load(Ordering::Acquire)
     }
 
+    /// Whether it is the calling thread.
+    pub fn is_current(&self) -> bool {
+        // SAFETY: the thread is neither joined nor detached.
+        unsafe { libc::pthread_equal(self.id, libc::pthread_self()) != 0 }
+    }
+
     /// Waits until the thread has ended, unless it is the calling thread.
     pub fn join(mut self) {
-        // SAFETY: the thread is neither joined nor detached.
-        unsafe {
-            if libc::pthread_equal(self.id, libc::pthread_self()) == 0 {
-                libc::pthread_join(self.id, ptr::null_mut());
-                self.is_joined = true;
-            }
+        if !self.is_current() {
+            // SAFETY: the thread is neither joined nor detached.
+            unsafe { libc::pthread_join(self.id, ptr::null_mut()) };
+            self.is_joined = true;
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::signals::{changes, copy_times, pool};
 use crate::state::with;
 use crate::sync::locked;
 use gpu_model::exec::clock_ticks;
+use gpu_model::thread::{self, Thread};
 use hsa_abi::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -15,7 +16,6 @@ use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The copy engines of each GPU.
@@ -57,7 +57,7 @@ pub static HAS_TIMES: AtomicBool = AtomicBool::new(false);
 struct Engine {
     /// With whether they have times.
     jobs: VecDeque<(Job, bool)>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
     stop: bool,
 }
 
@@ -148,10 +148,7 @@ pub fn start(job: Job) -> Status {
     engine.jobs.push_back((job, has_times));
     if engine.thread.is_none() {
         engine.stop = false;
-        let thread = std::thread::Builder::new()
-            .name("hsa-sim copy".into())
-            .spawn(run);
-        match thread {
+        match thread::spawn(c"hsa-sim copy", run) {
             Ok(thread) => engine.thread = Some(thread),
             Err(_) => {
                 engine.jobs.pop_back();
@@ -236,9 +233,7 @@ pub fn stop() {
         engine.thread.take()
     };
     changes::notify();
-    if let Some(thread) = thread
-        && thread.join().is_err()
-    {
-        die("internal error in the copy engine");
+    if let Some(thread) = thread {
+        thread.join();
     }
 }

@@ -3,10 +3,10 @@
 use super::changes::notify;
 use super::pool::get;
 use crate::sync::locked;
+use gpu_model::thread::{self, Thread};
 use hsa_abi::SignalHandle;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering::AcqRel, Ordering::Release};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Completes a signal with an error: sets it to -1.
@@ -28,22 +28,20 @@ fn complete(signal: SignalHandle, times: Option<(u64, u64)>, how: impl FnOnce(&A
 }
 
 /// The threads that complete signals late.
-static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+static LATE: Mutex<Vec<Thread>> = Mutex::new(Vec::new());
 
 /// Completes a signal after some time, unless it is destroyed by then.
 pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Duration) {
-    let thread = std::thread::Builder::new()
-        .name("hsa-sim late".into())
-        .spawn(move || {
-            std::thread::sleep(after);
-            complete(signal, times, |value| {
-                value.fetch_sub(1, AcqRel);
-            });
+    let thread = thread::spawn(c"hsa-sim late", move || {
+        std::thread::sleep(after);
+        complete(signal, times, |value| {
+            value.fetch_sub(1, AcqRel);
         });
+    });
     match thread {
         Ok(thread) => {
             let mut late = locked(&LATE);
-            late.retain(|thread| !thread.is_finished());
+            late.retain(|thread| !thread.has_ended());
             late.push(thread);
         }
         Err(error) => {
@@ -56,9 +54,6 @@ pub fn complete_later(signal: SignalHandle, times: Option<(u64, u64)>, after: Du
 /// At shutdown: waits for late completions.
 pub fn stop() {
     for thread in std::mem::take(&mut *locked(&LATE)) {
-        if thread.join().is_err() {
-            eprintln!("hsa-sim: internal error in a thread that completes a signal");
-            std::process::abort();
-        }
+        thread.join();
     }
 }

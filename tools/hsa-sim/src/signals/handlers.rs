@@ -3,11 +3,11 @@
 use super::changes::{POLL_INTERVAL, holds, notify, version, wait_since};
 use super::pool::get;
 use crate::sync::locked;
+use gpu_model::thread::{self, Thread};
 use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Acquire;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A function that the thread calls when a signal meets a condition, or as soon as possible.
@@ -28,7 +28,7 @@ struct Events {
     handlers: Vec<Handler>,
     /// The signal whose handler is running.
     running: Option<SignalHandle>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Thread>,
     stop: bool,
 }
 
@@ -45,10 +45,7 @@ pub fn add(handler: Handler) -> Status {
     events.handlers.push(handler);
     if events.thread.is_none() {
         events.stop = false;
-        let thread = std::thread::Builder::new()
-            .name("hsa-sim events".into())
-            .spawn(run);
-        match thread {
+        match thread::spawn(c"hsa-sim events", run) {
             Ok(thread) => events.thread = Some(thread),
             Err(_) => {
                 events.handlers.pop();
@@ -114,10 +111,7 @@ pub fn remove(signal: SignalHandle) {
         events
             .handlers
             .retain(|handler| handler.on.is_none_or(|(on, ..)| on != signal));
-        let here = events
-            .thread
-            .as_ref()
-            .is_some_and(|thread| thread.thread().id() == std::thread::current().id());
+        let here = events.thread.as_ref().is_some_and(Thread::is_current);
         if events.running != Some(signal) || here {
             return;
         }
@@ -135,11 +129,7 @@ pub fn stop() {
         events.thread.take()
     };
     notify();
-    if let Some(thread) = thread
-        && thread.thread().id() != std::thread::current().id()
-        && thread.join().is_err()
-    {
-        eprintln!("hsa-sim: internal error in the thread of handlers");
-        std::process::abort();
+    if let Some(thread) = thread {
+        thread.join();
     }
 }
