@@ -9,6 +9,7 @@
 // content as it is. PTX becomes a module without variables.
 //
 // FAKE_OWNER=NAME: CUPTI has a subscriber of this name. FAKE_FAIL=FUNCTION:NUMBER: the function returns this error.
+// FAKE_SLOW=N: a module is loaded N milliseconds before the call that loads it is over.
 // FAKE_UNITS=N: the number of multiprocessors of each device (default: 4).
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ENTER, EXIT };
 enum { DRIVER_API = 1, RESOURCE = 3 };
@@ -441,6 +443,8 @@ static struct module *load(char *image, size_t size, struct library *library) {
     *end = module;
     struct module_data data = {module->id, size, image};
     resource(MODULE_LOADED, module->context, &data);
+    if (getenv("FAKE_SLOW"))
+        usleep(1000 * atoi(getenv("FAKE_SLOW")));
     return module;
 }
 static void unload(struct module *module) {

@@ -82,7 +82,7 @@ impl Cuda {
     pub fn executables(&self) -> Vec<ExecutableId> {
         without_cupti::find_modules();
         let registry = registry();
-        let modules = registry.modules.iter();
+        let modules = registry.readable();
         modules.map(|module| module.executable).collect()
     }
 
@@ -214,7 +214,7 @@ impl Runtime for Cuda {
     }
 
     fn agents(&self) -> Result<Agents, Error> {
-        let modules = registry().modules.clone();
+        let modules: Vec<Module> = registry().readable().cloned().collect();
         let mut gpus = BTreeMap::new();
         for module in &modules {
             // If that fails, the search for segments fails, too, and reports it.
@@ -230,7 +230,7 @@ impl Runtime for Cuda {
     }
 
     fn segments(&self) -> Result<Segments, Error> {
-        let modules = registry().modules.clone();
+        let modules: Vec<Module> = registry().readable().cloned().collect();
         let (mut found, mut failed) = (Vec::new(), Vec::new());
         for module in &modules {
             match self.segment(module) {

@@ -22,8 +22,9 @@ pub fn locate_all() {
     };
     let missing: Vec<ExecutableId> = {
         let registry = registry();
-        let modules = registry.modules.iter();
-        let missing = modules.filter(|module| module.located.is_none());
+        let missing = registry
+            .readable()
+            .filter(|module| module.located.is_none());
         missing.map(|module| module.executable).collect()
     };
     for executable in missing {

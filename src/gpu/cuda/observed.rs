@@ -43,6 +43,21 @@ pub const CALLS: &[c_uint] = &[
 thread_local! {
     /// The thread is handling a report of a call, so a call from there is devprof's own.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
+    /// The thread is in a call that loads code ([`loads`]).
+    static IS_LOADING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a function loads code.
+fn loads(id: c_uint) -> bool {
+    matches!(
+        id,
+        cbid::cuModuleLoad
+            | cbid::cuModuleLoadData
+            | cbid::cuModuleLoadDataEx
+            | cbid::cuModuleLoadFatBinary
+            | cbid::cuLibraryLoadData
+            | cbid::cuLibraryLoadFromFile
+    )
 }
 
 /// A module was loaded. To be called during the call that loads it.
@@ -57,6 +72,7 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
             registry.modules.push(Module {
                 executable,
                 id,
+                is_loading: IS_LOADING.get(),
                 context,
                 handle: None,
                 library: None,
@@ -103,8 +119,12 @@ pub fn is_owner() -> bool {
 /// `data` describes a call of this function.
 unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
     let is_over = data.callbackSite == CUPTI_API_EXIT;
-    if !is_over {
-        take_loaded();
+    let mut loaded = Vec::new();
+    if !is_over || loads(id) {
+        loaded = take_loaded();
+    }
+    if loads(id) {
+        IS_LOADING.set(!is_over);
     }
     // SAFETY: after the call, a pointer to its result.
     let is_success = is_over
@@ -122,7 +142,7 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
                 if is_success =>
             {
                 let parameters = &*parameters.cast::<cuModuleLoad_params>();
-                module_loaded(*parameters.module);
+                module_loaded(*parameters.module, &loaded);
             }
             cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
                 let parameters = &*parameters.cast::<cuLibraryLoadData_params>();
@@ -196,6 +216,14 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             _ => {}
         }
     }
+    if is_over && loads(id) {
+        let mut registry = registry();
+        for executable in loaded {
+            if let Some(module) = registry.module_mut(executable) {
+                module.is_loading = false;
+            }
+        }
+    }
 }
 
 /// Contexts may be about to be destroyed.
@@ -261,17 +289,17 @@ fn has_compressed_code(bytes: &[u8]) -> bool {
     false
 }
 
-fn module_loaded(handle: CUmodule) {
-    let loaded = take_loaded();
+/// A call has loaded a module.
+fn module_loaded(handle: CUmodule, loaded: &[ExecutableId]) {
     let mut registry = registry();
-    for &executable in &loaded {
+    for &executable in loaded {
         if let Some(module) = registry.module_mut(executable) {
             module.handle = Some(handle);
         }
     }
     drop(registry);
     if let Some(Ok(driver)) = driver::find() {
-        for executable in loaded {
+        for &executable in loaded {
             prepare::set_up(driver, executable);
         }
     }

@@ -57,6 +57,8 @@ pub struct Module {
     pub executable: ExecutableId,
     /// CUPTI's number, or devprof's.
     pub id: u32,
+    /// The program's call that loads it is not over: its handle is not known yet, and no kernel has run.
+    pub is_loading: bool,
     pub context: CUcontext,
     /// The handle, if the module was loaded by a function that returns it.
     pub handle: Option<CUmodule>,
@@ -222,6 +224,11 @@ impl Registry {
             library.counting == Counting::Yes
                 && contexts.any(|context| !library.prepared.contains(&context.handle))
         })
+    }
+
+    /// The modules that can be read, in the order of loading.
+    pub fn readable(&self) -> impl Iterator<Item = &Module> {
+        self.modules.iter().filter(|module| !module.is_loading)
     }
 
     pub fn module(&self, executable: ExecutableId) -> Option<&Module> {

@@ -199,6 +199,7 @@ fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Resu
     registry().modules.push(Module {
         executable,
         id: n,
+        is_loading: false,
         context,
         handle: Some(handle),
         library,
