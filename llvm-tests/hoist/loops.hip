@@ -23,6 +23,17 @@
 // REDEFINE: %{level} = -O0
 // RUN: %{same}
 //
+// Sampled counts, and IR-level instrumentation.
+// DEFINE: %{counted} =
+// DEFINE: %{both} = %hip_cxx %{counted} -O2 %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > plain && \
+// DEFINE:     %hip_cxx %{counted} -O2 %hoist %s -o a %take_devprof %devprof_a && ./a && %profraw gfx1100.default.profraw > hoisted && \
+// DEFINE:     diff plain hoisted && grep -c "counters .*[1-9]" hoisted && \
+// DEFINE:     %hip_cxx %{counted} -O2 %hoist --cuda-device-only -S -emit-llvm %s -o - | grep -c "call .*@__devprof_instrument_sums"
+// REDEFINE: %{counted} = %pgo
+// RUN: %{both}
+// REDEFINE: %{counted} = -Xarch_device -fprofile-generate %exact
+// RUN: %{both}
+//
 // Without copies of the counters, the runtime adds to the uniform counters itself.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a && env DEVPROF_COUNTER_COPIES_MB=0 ./a && %profraw gfx1100.default.profraw > plain
 // RUN: %hip_cxx %pgo %exact -O2 %hoist %s -o a %devprof_a && env DEVPROF_COUNTER_COPIES_MB=0 ./a && %profraw gfx1100.default.profraw > hoisted
