@@ -130,11 +130,21 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
     Ok(flags)
 }
 
+/// The oldest clang for which tools/counter-pass is written.
+const OLDEST_HOISTING: u32 = 23;
+
 /// The flag that loads the plugin of tools/counter-pass. It ignores host code.
 fn hoisting(clang: &Clang) -> anyhow::Result<String> {
+    if clang.major < OLDEST_HOISTING {
+        bail!(
+            "--hoist needs clang {OLDEST_HOISTING} or later, and {} is {}: name another one with --clang",
+            clang.path.display(),
+            clang.version
+        );
+    }
     let plugin = Component::HoistPlugin(clang.major).find().with_context(|| {
         format!(
-            "devprof has no --hoist plugin for {} ({}): it needs clang 23 or later, and LLVM's headers for it (Debian: llvm-{}-dev) when devprof is installed",
+            "devprof has no --hoist plugin for {} ({}): install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
             clang.path.display(),
             clang.version,
             clang.major
