@@ -4,7 +4,7 @@
 // REQUIRES: gfx1100, sim
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o plain
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o linked %take_devprof %devprof_a
-// DEFINE: %{run} = %ended env 'HSA_SIM_AGENTS=gfx1100*3' LLVM_PROFILE_FILE
+// DEFINE: %{run} = %ended env HSA_SIM_AGENTS=gfx1100,gfx1100,gfx1100 LLVM_PROFILE_FILE
 // RUN: bash -uc 'for kind in trap memory; do %{run}=none.x %on_sim ./plain $kind; %{run}=preload-$kind.x %on_sim LD_PRELOAD=%devprof_so ./plain $kind; %{run}=linked-$kind.x %on_sim ./linked $kind; done' > out 2> err
 // RUN: FileCheck %s < out
 // RUN: not grep ^devprof: err
@@ -25,6 +25,13 @@
 // RUN: FileCheck %s --check-prefix=COUNTS < counts
 // COUNTS-COUNT-4: {{gfx1100$[[:space:]]_Z4losePii: .0, 0.$[[:space:]]_Z6kernelPi: .64, 40.$[[:space:]]gfx1100.1$[[:space:]]_Z4losePii: .0, 0.$[[:space:]]_Z6kernelPi: .128, 80.$[[:space:]]gfx1100.2$[[:space:]]_Z4losePii: .1, [01].$[[:space:]]_Z6kernelPi: .64, 40.$}}
 // COUNTS-NOT: gfx
+//
+// LLVM's own runtime loses the counts of all GPUs.
+// RUN: %if llvm-runtime %{ %hip_cxx %pgo %exact -O1 %s -o peer %}
+// RUN: %if llvm-runtime %{ bash -uc 'for kind in trap memory; do %{run}=peer-$kind.x %on_sim HSA_SIM_BAR=large ./peer $kind; done' 2>&1 | FileCheck %s --check-prefix=PEER %}
+// RUN: %if llvm-runtime %{ ls | not grep gfx.*peer- %}
+// PEER: LLVM Profile Warning: failed to copy device bounds table
+// PEER: LLVM Profile Warning: failed to copy device bounds table
 #include "check.h"
 
 __global__ void kernel(int *out) {
