@@ -7,6 +7,7 @@ mod merge;
 mod model;
 mod objects;
 mod snapshot;
+mod start;
 mod trace;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +38,8 @@ enum Benchmark {
     Unpack(objects::UnpackOptions),
     /// The cost of snapshots in a program that launches kernels without pause
     Snapshot(snapshot::Options),
+    /// The start of a HIP program on simulated GPUs
+    Start(start::Options),
     /// The cost of tracing for the launching thread, compared with other designs
     Trace(trace::Options),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Benchmark::Objects(options) => objects::run(&options),
         Benchmark::Unpack(options) => objects::unpack(&options),
         Benchmark::Snapshot(options) => snapshot::run(&options),
+        Benchmark::Start(options) => start::run(&options),
         Benchmark::Trace(options) => trace::run(&options),
     };
     match result {
