@@ -51,7 +51,7 @@ pub fn load(
         eprintln!("hsa-sim: {}: {error}", storage.uri());
         Status::INVALID_CODE_OBJECT
     })?;
-    if !gpu.target.runs(object.mach) {
+    if !gpu.device.target.runs(object.mach) {
         return Err(Status::INVALID_ISA_NAME);
     }
     let executable = executables.get(handle)?;

@@ -41,14 +41,15 @@ fn name64(text: &str) -> [u8; 64] {
 pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
-        let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
-        Ok((number, target))
+        Ok((number > 0).then(|| state.agents.gpus[number - 1].device))
     });
-    let (number, target) = match found {
+    let device = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
-    let is_gpu = target.is_some();
+    let target = device.map(|device| device.target);
+    let node = device.map_or(0, |device| device.node as u32);
+    let is_gpu = device.is_some();
     let gpu_only = |n: u32| if is_gpu { n } else { 0 };
     // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
@@ -102,9 +103,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_QUEUE_MIN_SIZE => put(value.cast(), gpu_only(MIN_PACKETS)),
             HSA_AGENT_INFO_QUEUE_MAX_SIZE => put(value.cast(), gpu_only(MAX_PACKETS)),
             HSA_AGENT_INFO_QUEUE_TYPE => put(value.cast(), HSA_QUEUE_TYPE_MULTI),
-            HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => {
-                put(value.cast(), number as u32)
-            }
+            HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => put(value.cast(), node),
             HSA_AGENT_INFO_DEVICE => put(
                 value.cast(),
                 if is_gpu {
@@ -128,7 +127,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
                 put(value.cast(), count)
             }
             HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY => put(value.cast(), 100u32),
-            HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), gpu_only((number as u32) << 8)),
+            HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), node << 8),
             HSA_AMD_AGENT_INFO_PRODUCT_NAME => put_bytes(value.cast(), &name64("hsa-sim")),
             HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
             HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
@@ -161,14 +160,12 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
             HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
             HSA_AMD_AGENT_INFO_UUID => {
-                let kind = if is_gpu { "GPU" } else { "CPU" };
-                let mut uuid = format!("{kind}-{number:016x}").into_bytes();
-                uuid.push(0);
-                put_bytes(value.cast(), &uuid)
+                let uuid = device.map_or("CPU-0000000000000000".into(), |device| device.uuid());
+                put_bytes(value.cast(), format!("{uuid}\0").as_bytes())
             }
             HSA_AMD_AGENT_INFO_MEMORY_AVAIL => put(value.cast(), POOL_BYTES as u64),
             HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), clock::GPU_FREQUENCY),
-            HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), number as u32),
+            HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), node),
             HSA_AMD_AGENT_INFO_NEAREST_CPU => put(value.cast(), handle(0)),
             HSA_AMD_AGENT_INFO_CLOCK_COUNTERS => {
                 if value.is_null() {
@@ -210,7 +207,7 @@ pub unsafe fn hsa_agent_iterate_isas(
         let number = state.agents.number(agent)?;
         Ok(match number.checked_sub(1) {
             Some(n) => {
-                let target = state.agents.gpus[n].target;
+                let target = state.agents.gpus[n].device.target;
                 let generic = target.is_generic().then_some(isa::GENERIC_ISA);
                 [Some(isa::of_target(target)), generic]
                     .into_iter()
