@@ -9,6 +9,7 @@ use crate::faults::injection;
 use crate::memory::pools::POOL_BYTES;
 use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
 use crate::results::{put, put_bytes, status};
+use crate::settings::isa::Isa;
 use crate::state::with;
 use gpu_model::topology::COMPUTE_UNITS;
 use hsa_abi::*;
@@ -115,7 +116,10 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_CACHE_SIZE => put(value.cast(), [0u32; 4]),
             HSA_AGENT_INFO_ISA => put(
                 value.cast(),
-                target.map_or(IsaHandle::default(), isa::of_target),
+                match target {
+                    Some(target) => isa::handle(&Isa::of_target(target)[0]),
+                    None => IsaHandle::default(),
+                },
             ),
             HSA_AGENT_INFO_EXTENSIONS => put_bytes(value.cast(), &system::extensions()),
             HSA_AGENT_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
@@ -207,12 +211,8 @@ pub unsafe fn hsa_agent_iterate_isas(
         let number = state.agents.number(agent)?;
         Ok(match number.checked_sub(1) {
             Some(n) => {
-                let target = state.agents.gpus[n].device.target;
-                let generic = target.is_generic().then_some(isa::GENERIC_ISA);
-                [Some(isa::of_target(target)), generic]
-                    .into_iter()
-                    .flatten()
-                    .collect()
+                let isas = Isa::of_target(state.agents.gpus[n].device.target);
+                isas.iter().map(isa::handle).collect()
             }
             None => Vec::new(),
         })

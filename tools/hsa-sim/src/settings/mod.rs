@@ -17,6 +17,7 @@
 //! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
 
+pub mod isa;
 pub mod target;
 pub mod tools;
 pub mod visible;
