@@ -166,6 +166,7 @@ impl Run {
             mode: descriptor.mode,
             hw_id: 0,
             xcc_id: 0,
+            gws_wait: None,
         };
         wave.sgpr[..self.user_sgprs.len()].copy_from_slice(&self.user_sgprs);
         let mut next = self.user_sgprs.len();
