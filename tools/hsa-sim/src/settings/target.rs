@@ -36,6 +36,12 @@ pub struct Target {
     pub chip: u32,
     /// `HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID`.
     pub family: u32,
+    /// The highest clock of the compute units, in MHz.
+    pub clock: u32,
+    /// Bits of the interface of the memory.
+    pub memory_width: u32,
+    /// The highest clock of the memory, in MHz.
+    pub memory_clock: u32,
 }
 
 impl Target {
@@ -47,6 +53,9 @@ impl Target {
             generic: Some(&GFX11_GENERIC),
             chip: 0x744c,
             family: 145,
+            clock: 100,
+            memory_width: 256,
+            memory_clock: 1000,
         },
         Target {
             name: "gfx1101",
@@ -54,6 +63,9 @@ impl Target {
             generic: Some(&GFX11_GENERIC),
             chip: 0x747e,
             family: 145,
+            clock: 100,
+            memory_width: 256,
+            memory_clock: 1000,
         },
         Target {
             name: "gfx1102",
@@ -61,6 +73,9 @@ impl Target {
             generic: Some(&GFX11_GENERIC),
             chip: 0x7480,
             family: 145,
+            clock: 100,
+            memory_width: 256,
+            memory_clock: 1000,
         },
         Target {
             name: "gfx1103",
@@ -68,6 +83,9 @@ impl Target {
             generic: Some(&GFX11_GENERIC),
             chip: 0x15bf,
             family: 148,
+            clock: 100,
+            memory_width: 256,
+            memory_clock: 1000,
         },
         // MI210.
         Target {
@@ -76,6 +94,9 @@ impl Target {
             generic: None,
             chip: 0x740f,
             family: 141,
+            clock: 100,
+            memory_width: 256,
+            memory_clock: 1000,
         },
         // MI300X.
         Target {
@@ -84,6 +105,9 @@ impl Target {
             generic: Some(&GFX9_4_GENERIC),
             chip: 0x74a1,
             family: 141,
+            clock: 2100,
+            memory_width: 8192,
+            memory_clock: 1300,
         },
     ];
 
