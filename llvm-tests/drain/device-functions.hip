@@ -7,7 +7,7 @@
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 //
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvm && env LLVM_PROFILE_FILE=llvm.profraw ./llvm
-// RUN: %if llvm-runtime %{ %counts gfx1100.*llvm.profraw | FileCheck %s --check-prefix=LLVM %}
+// RUN: %if llvm-runtime %{ %counts gfx1100*llvm.profraw | FileCheck %s --check-prefix=LLVM %}
 #include "check.h"
 
 __device__ int limit(int x) {

@@ -91,6 +91,7 @@ constants! {
         HSA_EXT_POINTER_TYPE_UNKNOWN = 0;
         HSA_EXT_POINTER_TYPE_HSA = 1;
         HSA_EXT_POINTER_TYPE_LOCKED = 2;
+        HSA_EXT_POINTER_TYPE_IPC = 4;
     }
     "`hsa_amd_sdma_engine_id_t` (hsa_ext_amd.h)": u32 {
         HSA_AMD_SDMA_ENGINE_0 = 0x1;

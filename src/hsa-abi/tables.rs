@@ -187,8 +187,8 @@ macro_rules! api_tables {
                 hsa_amd_ipc_memory_attach(handle: *const IpcHandle, size: usize, count: u32, agents: *const AgentHandle, base: *mut *mut c_void) -> Status;
                 hsa_amd_ipc_memory_detach(base: *mut c_void) -> Status;
                 hsa_amd_signal_create(value: SignalValue, consumers: u32, agents: *const AgentHandle, attributes: u64, signal: *mut SignalHandle) -> Status;
-                hsa_amd_ipc_signal_create;
-                hsa_amd_ipc_signal_attach;
+                hsa_amd_ipc_signal_create(signal: SignalHandle, handle: *mut IpcHandle) -> Status;
+                hsa_amd_ipc_signal_attach(handle: *const IpcHandle, signal: *mut SignalHandle) -> Status;
                 hsa_amd_register_system_event_handler(callback: SystemEventCallback, data: *mut c_void) -> Status;
                 hsa_amd_queue_intercept_create(agent: AgentHandle, size: u32, kind: u32, callback: Option<QueueErrorCallback>, data: *mut c_void, private: u32, group: u32, queue: *mut *mut Queue) -> Status;
                 hsa_amd_queue_intercept_register(queue: *mut Queue, callback: PacketHandler, data: *mut c_void) -> Status;

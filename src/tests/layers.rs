@@ -484,8 +484,8 @@ fn gpu_model() {
     check(
         "tools/gpu-model/src/lib.rs",
         &[
-            &["clock", "fault", "isa", "thread", "topology"],
-            &["memory", "wave"],
+            &["clock", "fault", "isa", "thread"],
+            &["memory", "topology", "wave"],
             &["exec"],
             &["dispatch"],
             &["queue"],

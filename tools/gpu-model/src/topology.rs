@@ -3,6 +3,7 @@
 //! Files and property names are those of Linux's `/sys/devices/virtual/kfd/kfd/topology`. The compute units are those of an
 //! RX 7900, but there are only eight: programs choose the sizes of their grids by the number of compute units.
 
+use crate::isa::Architecture;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -24,11 +25,70 @@ pub const TARGETS: &[Target] = &[Target {
     family_id: 145,
 }];
 
-pub const COMPUTE_UNITS: u64 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE * 2;
+const COMPUTE_UNITS: u64 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE * 2;
 pub const SHADER_ENGINES: u64 = 2;
 pub const SHADER_ARRAYS_PER_ENGINE: u64 = 2;
 const SIMDS_PER_COMPUTE_UNIT: u64 = 2;
 const VRAM: u64 = 8 << 30;
+
+/// The compute units of a GPU: those of MI300X for gfx942, and eight for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Accelerator complex dies.
+    pub xccs: u64,
+    /// Shader engines of each die.
+    pub engines_per_xcc: u64,
+    pub arrays_per_engine: u64,
+    /// Compute units of each die.
+    pub per_xcc: u64,
+    pub simds_per_unit: u64,
+    /// Waves that a compute unit can hold.
+    pub waves_per_unit: u64,
+}
+
+impl Units {
+    /// The compute units of the model's GPU with this instruction set.
+    pub fn of(arch: Architecture) -> Units {
+        let gfx9 = Units {
+            xccs: 1,
+            engines_per_xcc: 4,
+            arrays_per_engine: 1,
+            per_xcc: 8,
+            simds_per_unit: 4,
+            waves_per_unit: 32,
+        };
+        match arch {
+            Architecture::Gfx11 => Units {
+                engines_per_xcc: SHADER_ENGINES,
+                arrays_per_engine: SHADER_ARRAYS_PER_ENGINE,
+                per_xcc: COMPUTE_UNITS,
+                simds_per_unit: SIMDS_PER_COMPUTE_UNIT,
+                ..gfx9
+            },
+            Architecture::Gfx90a => gfx9,
+            Architecture::Gfx942 => Units {
+                xccs: 8,
+                per_xcc: 38,
+                ..gfx9
+            },
+        }
+    }
+
+    /// All compute units.
+    pub fn count(&self) -> u64 {
+        self.xccs * self.per_xcc
+    }
+
+    /// The waves that all compute units can hold.
+    pub fn waves(&self) -> u64 {
+        self.count() * self.waves_per_unit
+    }
+
+    /// All shader engines.
+    pub fn engines(&self) -> u64 {
+        self.xccs * self.engines_per_xcc
+    }
+}
 
 type Properties<'a> = &'a [(&'a str, u64)];
 

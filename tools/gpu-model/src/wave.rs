@@ -26,6 +26,8 @@ pub struct Wave {
     pub hw_id: u32,
     /// XCC_ID of gfx942: which accelerator complex die executes the wave.
     pub xcc_id: u32,
+    /// The wave waits at a barrier of GWS until there were more releases than this.
+    pub gws_wait: Option<u64>,
 }
 
 impl Wave {

@@ -12,6 +12,7 @@ use super::run::Run;
 use super::stats::Stats;
 use super::symbol;
 use crate::clock::thread_time;
+use crate::exec::Gws;
 use crate::isa::Architecture;
 use crate::memory::Memory;
 use crate::thread::{self, lock};
@@ -37,6 +38,7 @@ struct Pool {
 pub struct Gpu {
     arch: Architecture,
     memory: Arc<Memory>,
+    gws: Arc<Gws>,
     pool: Arc<Pool>,
     max_helpers: usize,
     /// Interpreters that are not in use. They are kept because they cache decoded instructions.
@@ -56,6 +58,7 @@ impl Gpu {
         Gpu {
             arch: Architecture::default(),
             memory,
+            gws: Arc::default(),
             pool: Arc::default(),
             max_helpers: threads.saturating_sub(1),
             idle: Mutex::default(),
@@ -88,7 +91,7 @@ impl Gpu {
         let start = thread_time();
         let mut interpreter = lock(&self.idle)
             .pop()
-            .unwrap_or_else(|| Interpreter::new(self.memory.clone(), self.arch));
+            .unwrap_or_else(|| Interpreter::new(self.memory.clone(), self.gws.clone(), self.arch));
         let result = self.run(packet, &mut interpreter, stop);
         self.stats.dispatches.fetch_add(1, Relaxed);
         self.stats.add_time_since(start);
@@ -138,9 +141,10 @@ impl Gpu {
             jobs.runs.push_back(run.clone());
         }
         while jobs.helpers < self.max_helpers {
-            let (pool, memory, arch) = (self.pool.clone(), self.memory.clone(), self.arch);
+            let (pool, arch) = (self.pool.clone(), self.arch);
+            let (memory, gws) = (self.memory.clone(), self.gws.clone());
             // Not an error: the dispatch takes longer with fewer helpers.
-            if thread::spawn(c"gpu-model help", move || help(&pool, memory, arch)).is_err() {
+            if thread::spawn(c"gpu-model help", move || help(&pool, memory, gws, arch)).is_err() {
                 break;
             }
             jobs.helpers += 1;
@@ -161,8 +165,8 @@ impl Drop for Gpu {
 }
 
 /// Works on dispatches until the GPU is dropped.
-fn help(pool: &Pool, memory: Arc<Memory>, arch: Architecture) {
-    let mut interpreter = Interpreter::new(memory, arch);
+fn help(pool: &Pool, memory: Arc<Memory>, gws: Arc<Gws>, arch: Architecture) {
+    let mut interpreter = Interpreter::new(memory, gws, arch);
     let mut jobs = lock(&pool.jobs);
     while !jobs.closed {
         let Some(run) = jobs.runs.pop_front() else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::code_cache::CodeCache;
-use crate::exec::{self, AddressSpaces, Flow, Scratch};
+use crate::exec::{self, AddressSpaces, Flow, Gws, Scratch};
 use crate::fault::Fault;
 use crate::isa::Architecture;
 use crate::memory::{Memory, View};
@@ -13,6 +13,7 @@ use crate::wave::Wave;
 pub struct Interpreter {
     pub memory: View,
     pub code: CodeCache,
+    gws: Arc<Gws>,
     /// Wave instructions executed.
     pub instructions: u64,
     /// Vector instructions executed, times their active lanes.
@@ -20,10 +21,11 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    pub fn new(memory: Arc<Memory>, arch: Architecture) -> Interpreter {
+    pub fn new(memory: Arc<Memory>, gws: Arc<Gws>, arch: Architecture) -> Interpreter {
         Interpreter {
             memory: View::new(memory),
             code: CodeCache::new(arch),
+            gws,
             instructions: 0,
             lane_instructions: 0,
         }
@@ -63,6 +65,7 @@ impl Interpreter {
                 global: &mut self.memory,
                 lds,
                 scratch,
+                gws: &self.gws,
             };
             match exec::execute(wave, inst, &mut spaces) {
                 Ok(Flow::Next) => {}

@@ -2,16 +2,17 @@
 //! registers"; HIP's amd_device_functions.h).
 //!
 //! The model executes waves on host threads, so these are only numbers that kernels can read. They are those of a GPU with
-//! the topology's compute units:
+//! these compute units ([`Units`]):
 //!
 //! - gfx11: two shader engines with two shader arrays each, and one workgroup processor (WGP) per array. A WGP has two
 //!   compute units, a compute unit has two SIMDs. WGP_ID is the physical number, so an array's only WGP need not have
 //!   number 0.
 //! - gfx90a: four shader engines with two compute units each. A compute unit has four SIMDs.
-//! - gfx942: two accelerator complex dies (XCC), each with two shader engines that have two compute units.
+//! - gfx942, as MI300X: eight accelerator complex dies (XCC) with four shader engines each, which have ten or nine compute
+//!   units, 38 per XCC.
 
 use crate::isa::Architecture;
-use crate::topology::{COMPUTE_UNITS, SHADER_ARRAYS_PER_ENGINE, SHADER_ENGINES};
+use crate::topology::{SHADER_ARRAYS_PER_ENGINE, SHADER_ENGINES, Units};
 
 const WGPS: u64 = SHADER_ENGINES * SHADER_ARRAYS_PER_ENGINE;
 const WAVES_PER_SIMD: u64 = 16;
@@ -31,22 +32,21 @@ pub fn placement(arch: Architecture, workgroup: u64, wave: usize, wgp_mode: bool
             hw_id: hw_id1(workgroup, wave, wgp_mode),
             xcc_id: 0,
         },
-        Architecture::Gfx90a => gfx9(workgroup, wave, 1),
-        Architecture::Gfx942 => gfx9(workgroup, wave, 2),
+        Architecture::Gfx90a | Architecture::Gfx942 => gfx9(Units::of(arch), workgroup, wave),
     }
 }
 
 /// The workgroups of a dispatch go to the XCCs in turn, then to the shader engines of the XCC, then to the next compute unit
 /// of the shader engine.
-fn gfx9(workgroup: u64, wave: usize, xccs: u64) -> Placement {
+fn gfx9(units: Units, workgroup: u64, wave: usize) -> Placement {
     const SIMDS: u64 = 4;
-    const CUS: u64 = 2;
-    let engines = COMPUTE_UNITS / xccs / CUS;
-    let xcc = workgroup % xccs;
-    let in_xcc = workgroup / xccs;
-    let engine = in_xcc % engines;
-    let cu = in_xcc / engines % CUS;
-    let turn = in_xcc / engines / CUS;
+    let xcc = workgroup % units.xccs;
+    let in_xcc = workgroup / units.xccs;
+    let unit = in_xcc % units.per_xcc;
+    let turn = in_xcc / units.per_xcc;
+    // The first engines have one compute unit more if they cannot all have the same number.
+    let engine = unit % units.engines_per_xcc;
+    let cu = unit / units.engines_per_xcc;
     let wave = wave as u64;
     // 10 waves per SIMD in gfx90a, 8 in gfx942.
     let wave_id = (wave / SIMDS + turn) % 8;
@@ -101,26 +101,33 @@ mod tests {
     #[test]
     fn workgroups_of_one_wave_use_all_compute_units() {
         for wgp_mode in [false, true] {
-            let units: BTreeSet<_> = (0..COMPUTE_UNITS)
+            let count = Units::of(Architecture::Gfx11).count();
+            let units: BTreeSet<_> = (0..count)
                 .map(|workgroup| hw_id1(workgroup, 0, wgp_mode))
                 .map(|id| (wgp(id), field(id, 8, 1)))
                 .collect();
-            assert_eq!(units.len() as u64, COMPUTE_UNITS, "{units:?}");
+            assert_eq!(units.len() as u64, count, "{units:?}");
         }
     }
 
     #[test]
     fn workgroups_of_gfx9_use_all_compute_units_and_alternate_between_dies() {
-        for (arch, xccs) in [(Architecture::Gfx90a, 1), (Architecture::Gfx942, 2)] {
+        for (arch, xccs, engines, count) in [
+            (Architecture::Gfx90a, 1, 4, 8),
+            (Architecture::Gfx942, 8, 32, 304),
+        ] {
             let unit = |placement: Placement| {
                 let id = placement.hw_id;
                 (placement.xcc_id, field(id, 13, 3), field(id, 8, 4))
             };
-            let units: BTreeSet<_> = (0..COMPUTE_UNITS)
+            let units: BTreeSet<_> = (0..count)
                 .map(|workgroup| unit(placement(arch, workgroup, 0, false)))
                 .collect();
-            assert_eq!(units.len() as u64, COMPUTE_UNITS, "{units:?}");
-            for workgroup in 0..100 {
+            assert_eq!(units.len() as u64, count, "{units:?}");
+            assert_eq!(unit(placement(arch, count, 0, false)), (0, 0, 0));
+            let used: BTreeSet<_> = units.iter().map(|(xcc, engine, _)| (xcc, engine)).collect();
+            assert_eq!(used.len(), engines);
+            for workgroup in 0..1000 {
                 let waves: Vec<_> = (0..16)
                     .map(|wave| placement(arch, workgroup, wave, false))
                     .collect();

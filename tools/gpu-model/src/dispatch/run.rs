@@ -16,10 +16,12 @@ use super::workgroup::{Pause, WaveFault, Workgroup};
 use crate::isa::{self, Architecture};
 use crate::memory::View;
 use crate::thread::lock;
+use crate::topology::Units;
 use crate::wave::Wave;
 
-/// The maximum number of resident waves of one dispatch: four times as many as the topology's compute units hold.
-const MAX_RESIDENT_WAVES: u32 = 1024;
+/// The number of waves of one dispatch that are resident at first. If all wait for something, more workgroups start, until
+/// there are as many waves as the compute units hold: the waves of a cooperative launch wait for each other.
+const RESIDENT_WAVES: u64 = 1024;
 
 struct Progress {
     /// The next workgroup to start, in x, y, z order.
@@ -27,6 +29,8 @@ struct Progress {
     suspended: VecDeque<Workgroup>,
     /// Workgroups that a thread is running now.
     running: usize,
+    /// The maximum number of resident workgroups.
+    limit: usize,
     error: Option<Error>,
 }
 
@@ -38,7 +42,7 @@ pub struct Run {
     /// Workgroups in each dimension.
     workgroups: [u32; 3],
     total: u64,
-    /// The maximum number of resident workgroups.
+    /// The limit of resident workgroups if they wait for each other.
     max_resident: usize,
     progress: Mutex<Progress>,
     /// Signalled when the turn of a workgroup ends.
@@ -75,6 +79,8 @@ impl Run {
         }
         let descriptor = Descriptor::read(arch, packet.kernel_object, memory)?;
         let lanes = descriptor.lanes as u32;
+        let waves_of_each = u64::from(size.iter().product::<u32>().div_ceil(lanes));
+        let workgroups_of = |waves: u64| (waves / waves_of_each).max(1) as usize;
         let workgroups: [u32; 3] = std::array::from_fn(|d| packet.grid_size[d].div_ceil(size[d]));
         Ok(Run {
             packet: *packet,
@@ -84,12 +90,12 @@ impl Run {
             total: workgroups
                 .iter()
                 .fold(1, |total: u64, &n| total.saturating_mul(n.into())),
-            max_resident: (MAX_RESIDENT_WAVES / size.iter().product::<u32>().div_ceil(lanes)).max(1)
-                as usize,
+            max_resident: workgroups_of(RESIDENT_WAVES.max(Units::of(arch).waves())),
             progress: Mutex::new(Progress {
                 next: 0,
                 suspended: VecDeque::new(),
                 running: 0,
+                limit: workgroups_of(RESIDENT_WAVES),
                 error: None,
             }),
             paused: Condvar::new(),
@@ -166,6 +172,7 @@ impl Run {
             mode: descriptor.mode,
             hw_id: 0,
             xcc_id: 0,
+            gws_wait: None,
         };
         wave.sgpr[..self.user_sgprs.len()].copy_from_slice(&self.user_sgprs);
         let mut next = self.user_sgprs.len();
@@ -208,7 +215,7 @@ impl Run {
                 break;
             }
             let resident = progress.running + progress.suspended.len();
-            let taken = if progress.next < self.total && resident < self.max_resident {
+            let taken = if progress.next < self.total && resident < progress.limit {
                 progress.next += 1;
                 Err(progress.next - 1)
             } else if let Some(workgroup) = progress.suspended.pop_front() {
@@ -237,6 +244,11 @@ impl Run {
                     };
                     progress.suspended.push_back(workgroup);
                     all_wait = waiting as usize > progress.suspended.len();
+                    if all_wait && progress.next < self.total && progress.limit < self.max_resident
+                    {
+                        progress.limit = (2 * progress.limit).min(self.max_resident);
+                        (all_wait, waiting) = (false, 0);
+                    }
                 }
                 Err(error) => {
                     progress.error.get_or_insert(error);

@@ -1,5 +1,6 @@
 //! The memory that a wave can access.
 
+use super::gws::Gws;
 use crate::memory::{SCRATCH_APERTURE, View};
 
 /// The memory that a wave can access.
@@ -9,6 +10,8 @@ pub struct AddressSpaces<'a> {
     pub lds: &'a mut [u8],
     /// The private memory of the wave's lanes.
     pub scratch: &'a mut Scratch,
+    /// The GPU's global wave sync.
+    pub gws: &'a Gws,
 }
 
 /// The resource of the private segment that kernels of gfx90a get in user SGPRs. Its words are those of ROCr (swizzled, 64

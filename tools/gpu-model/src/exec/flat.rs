@@ -313,6 +313,7 @@ mod tests {
                 global: &mut self.memory,
                 lds: &mut self.lds,
                 scratch: &mut self.scratch,
+                gws: &super::super::Gws::default(),
             };
             execute(&mut self.wave, inst, &mut spaces)
         }

@@ -5,6 +5,7 @@ mod address_spaces;
 mod atomic;
 mod flat;
 mod flow;
+mod gws;
 mod lds;
 mod operand;
 mod salu;
@@ -17,6 +18,7 @@ pub use crate::clock::clock_ticks;
 pub use crate::fault::Fault;
 pub use address_spaces::{AddressSpaces, FLAT_SCRATCH_INIT, SCRATCH_RESOURCE, Scratch};
 pub use flow::Flow;
+pub use gws::Gws;
 
 use crate::isa::{Encoding, Inst};
 use crate::wave::Wave;
@@ -45,6 +47,7 @@ pub fn execute(
         Encoding::Smem => smem::execute(wave, inst, spaces.global).map(|()| Flow::Next),
         // The model has no caches.
         Encoding::Cache => Ok(Flow::Next),
+        Encoding::Ds if inst.flag => gws::execute(wave, inst, spaces.gws),
         Encoding::Ds => lds::execute(wave, inst, spaces.lds).map(|()| Flow::Next),
         Encoding::Flat | Encoding::Global | Encoding::Scratch | Encoding::Mubuf => {
             flat::execute(wave, inst, spaces).map(|()| Flow::Next)

@@ -15,6 +15,7 @@ pub fn wave(lanes: usize) -> Wave {
         mode: 0,
         hw_id: 0,
         xcc_id: 0,
+        gws_wait: None,
     };
     wave.set_exec(u64::MAX);
     wave

@@ -21,6 +21,7 @@ mod simulated {
     pub use crate::hsa::counted_queue::*;
     pub use crate::hsa::executable::*;
     pub use crate::hsa::intercept_queue::*;
+    pub use crate::hsa::ipc::*;
     pub use crate::hsa::isa::*;
     pub use crate::hsa::memory_lock::*;
     pub use crate::hsa::pointer::*;

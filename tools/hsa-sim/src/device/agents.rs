@@ -1,8 +1,7 @@
 //! The agents: one CPU, and any number of GPUs. Each GPU is a [`Gpu`] of the model, with its own memory.
 
 use super::l2::L2;
-use crate::settings::Settings;
-use crate::settings::target::Target;
+use crate::settings::{Device, Settings};
 use gpu_model::dispatch::Gpu;
 use gpu_model::memory::Memory;
 use hsa_abi::{AgentHandle, Status};
@@ -13,7 +12,7 @@ const FIRST_AGENT: u64 = 0xa6e0_0000;
 
 /// A GPU agent.
 pub struct GpuAgent {
-    pub target: &'static Target,
+    pub device: Device,
     pub gpu: Arc<Gpu>,
     /// `None`: its memory is coherent.
     pub l2: Option<Arc<L2>>,
@@ -27,10 +26,10 @@ pub struct Agents {
 impl Agents {
     /// The agents of the settings.
     pub fn new(settings: &Settings) -> Agents {
-        let gpus = settings.gpus.iter().map(|&target| GpuAgent {
-            target,
+        let gpus = settings.gpus.iter().map(|&device| GpuAgent {
+            device,
             // The GPU uses the addresses of the process.
-            gpu: Arc::new(Gpu::new(Memory::new(0)).with_architecture(target.architecture())),
+            gpu: Arc::new(Gpu::new(Memory::new(0)).with_architecture(device.target.architecture())),
             l2: settings.write_back.then(Arc::default),
         });
         Agents {

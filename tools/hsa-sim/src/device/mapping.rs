@@ -4,7 +4,10 @@
 //! at that address: like the kernel driver, the simulator maps it without access rights. The model and copies access the
 //! bytes through a second mapping, whose address the program does not know.
 
+use super::shared_file::{Location, SharedFile};
 use std::ffi::c_int;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 
 /// The granule and the alignment of allocations, in bytes.
 pub const PAGE: usize = 4096;
@@ -16,17 +19,27 @@ pub struct Mapping {
     size: usize,
     /// An address at which the bytes can be accessed: `address` if the host can access that.
     bytes: usize,
+    /// Where other processes find the bytes.
+    location: Option<Location>,
+    /// The process that frees the bytes in the file when it unmaps them.
+    owner: Option<u32>,
 }
 
 impl Mapping {
     /// Memory of the host, of `size` bytes (a multiple of a page).
     pub fn host(size: usize) -> Option<Mapping> {
         let address = map(size, libc::MAP_PRIVATE)?;
-        Some(Mapping {
+        Some(Mapping::new(address, size, address))
+    }
+
+    fn new(address: usize, size: usize, bytes: usize) -> Mapping {
+        Mapping {
             address,
             size,
-            bytes: address,
-        })
+            bytes,
+            location: None,
+            owner: None,
+        }
     }
 
     /// Memory of a GPU. A forked child does not inherit it.
@@ -36,18 +49,43 @@ impl Mapping {
             not_in_children(memory.address, size);
             return Some(memory);
         }
-        let bytes = map(size, libc::MAP_SHARED)?;
+        Mapping::hidden(map(size, libc::MAP_SHARED)?, size)
+    }
+
+    /// Memory of a GPU that other processes can attach. A forked child does not inherit it.
+    pub fn shared(file: &mut SharedFile, size: usize, host_accessible: bool) -> Option<Mapping> {
+        let (file, location) = file.reserve(size)?;
+        let mut memory = Mapping::of_file(file, location.offset, size, host_accessible)?;
+        memory.location = Some(location);
+        memory.owner = Some(location.process);
+        Some(memory)
+    }
+
+    /// Memory of a GPU that another process has allocated.
+    pub fn attached(location: Location, size: usize, host_accessible: bool) -> Option<Mapping> {
+        let file = location.open()?;
+        Mapping::of_file(&file, location.offset, size, host_accessible)
+    }
+
+    fn of_file(file: &File, offset: u64, size: usize, host_accessible: bool) -> Option<Mapping> {
+        let offset = libc::off_t::try_from(offset).ok()?;
+        let bytes = map_file(size, libc::MAP_SHARED, file.as_raw_fd(), offset)?;
+        if host_accessible {
+            not_in_children(bytes, size);
+            return Some(Mapping::new(bytes, size, bytes));
+        }
+        Mapping::hidden(bytes, size)
+    }
+
+    /// Makes a second mapping of a shared mapping, without access rights.
+    fn hidden(bytes: usize, size: usize) -> Option<Mapping> {
         // SAFETY: an old size of 0 makes a second mapping of the same shared pages at a new address.
         let address = unsafe { libc::mremap(bytes as *mut _, 0, size, libc::MREMAP_MAYMOVE) };
         if address == libc::MAP_FAILED {
             unmap(bytes, size);
             return None;
         }
-        let memory = Mapping {
-            address: address as usize,
-            size,
-            bytes,
-        };
+        let memory = Mapping::new(address as usize, size, bytes);
         // SAFETY: the new mapping, which is not in use yet.
         let hidden = unsafe { libc::mprotect(address, size, libc::PROT_NONE) } == 0;
         not_in_children(memory.address, size);
@@ -69,10 +107,20 @@ impl Mapping {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// Where other processes find the bytes. `None`: they cannot attach this memory.
+    pub fn location(&self) -> Option<Location> {
+        self.location
+    }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        // A forked child does not have the mapping, and must not free the parent's memory.
+        if self.owner == Some(std::process::id()) {
+            // SAFETY: pages of a mapping that is not in use any more. Without them, the file reads as zeros.
+            unsafe { libc::madvise(self.bytes as *mut _, self.size, libc::MADV_REMOVE) };
+        }
         unmap(self.address, self.size);
         if self.bytes != self.address {
             unmap(self.bytes, self.size);
@@ -81,15 +129,19 @@ impl Drop for Mapping {
 }
 
 fn map(size: usize, sharing: c_int) -> Option<usize> {
+    map_file(size, sharing | libc::MAP_ANONYMOUS, -1, 0)
+}
+
+fn map_file(size: usize, flags: c_int, file: c_int, offset: libc::off_t) -> Option<usize> {
     // SAFETY: a new mapping does not affect other memory.
     let base = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             size,
             libc::PROT_READ | libc::PROT_WRITE,
-            sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
+            flags | libc::MAP_NORESERVE,
+            file,
+            offset,
         )
     };
     (base != libc::MAP_FAILED).then_some(base as usize)
@@ -152,5 +204,30 @@ mod tests {
             second.write(7);
             assert_eq!(first.add(PAGE / 8).read(), 7);
         }
+    }
+    #[test]
+    fn shared_memory_can_be_attached_until_it_is_freed() {
+        let mut file = SharedFile::new().expect("a file");
+        let word = |memory: &Mapping| memory.bytes() as *mut u64;
+        let first = Mapping::shared(&mut file, PAGE, true).expect("memory");
+        let second = Mapping::shared(&mut file, 2 * PAGE, false).expect("memory");
+        assert_eq!(rights(second.address()), "---s");
+        let location = second.location().expect("a location");
+        let attached = Mapping::attached(location, 2 * PAGE, true).expect("memory");
+        // SAFETY: this test's own memory.
+        unsafe {
+            word(&first).write(1);
+            word(&second).write(2);
+            assert_eq!(word(&attached).read(), 2);
+            word(&attached).add(PAGE / 8).write(3);
+            assert_eq!(word(&second).add(PAGE / 8).read(), 3);
+            drop(second);
+            assert_eq!(word(&attached).read(), 0);
+            assert_eq!(word(&first).read(), 1);
+        }
+        let inode = location.inode + 1;
+        assert!(Location { inode, ..location }.open().is_none());
+        drop(file);
+        assert!(location.open().is_none());
     }
 }

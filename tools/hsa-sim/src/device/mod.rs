@@ -4,3 +4,4 @@ pub mod agents;
 pub mod clock;
 pub mod l2;
 pub mod mapping;
+pub mod shared_file;

@@ -2,19 +2,20 @@
 //! segments, relocations and symbols ("User Guide for AMDGPU Backend", Code Object, Relocation Records).
 
 use goblin::elf::Elf;
-use goblin::elf::header::{EI_OSABI, ET_DYN};
+use goblin::elf::header::{EI_ABIVERSION, EI_OSABI, ET_DYN};
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_UNDEF;
 use goblin::elf::sym::{STB_LOCAL, STB_WEAK, STT_OBJECT};
 use hsa_abi::Status;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 const EM_AMDGPU: u16 = 224;
 
 const ELFOSABI_AMDGPU_HSA: u8 = 64;
 
-const EF_AMDGPU_MACH: u32 = 0xff;
+/// `ELFABIVERSION_AMDGPU_HSA_V4` to `…_V6`. Older versions have other flags for features.
+const ABI_VERSIONS: RangeInclusive<u8> = 2..=4;
 
 mod relocation {
     pub const NONE: u32 = 0;
@@ -74,7 +75,8 @@ enum Target {
 /// The parts of a code object that loading needs.
 #[derive(Debug)]
 pub struct CodeObject {
-    pub mach: u32,
+    /// The processor and its features.
+    pub flags: u32,
     /// The range of all loaded segments in the ELF file's address space.
     pub span: Range<u64>,
     /// The address of each segment, and the range of its bytes in the file.
@@ -98,6 +100,12 @@ impl CodeObject {
             || !elf.little_endian
         {
             return Err("not a shared ELF object for AMDGPU under HSA".into());
+        }
+        let version = header.e_ident[EI_ABIVERSION];
+        if !ABI_VERSIONS.contains(&version) {
+            return Err(format!(
+                "its ABI version is {version}: only code object versions 4 to 6 can be loaded"
+            ));
         }
         let mut segments = Vec::new();
         let (mut first, mut last) = (u64::MAX, 0);
@@ -168,7 +176,7 @@ impl CodeObject {
             });
         }
         Ok(CodeObject {
-            mach: header.e_flags & EF_AMDGPU_MACH,
+            flags: header.e_flags,
             span,
             segments,
             relocations,

@@ -6,6 +6,7 @@ use super::table::{Executables, Loaded, SymbolState, new_handle};
 use crate::device::agents::Agents;
 use crate::device::mapping::PAGE;
 use crate::memory::allocations::{Kind, Memory};
+use crate::settings::isa::Isa;
 use hsa_abi::*;
 
 /// Destroys an executable and frees its code objects.
@@ -51,7 +52,8 @@ pub fn load(
         eprintln!("hsa-sim: {}: {error}", storage.uri());
         Status::INVALID_CODE_OBJECT
     })?;
-    if !gpu.target.runs(object.mach) {
+    let isas = Isa::of_target(gpu.device.target);
+    if !Isa::of_code(object.flags).is_some_and(|code| isas[0].runs(&code)) {
         return Err(Status::INVALID_ISA_NAME);
     }
     let executable = executables.get(handle)?;

@@ -9,13 +9,11 @@ use crate::faults::injection;
 use crate::memory::pools::POOL_BYTES;
 use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
 use crate::results::{put, put_bytes, status};
+use crate::settings::isa::Isa;
 use crate::state::with;
-use gpu_model::topology::COMPUTE_UNITS;
+use gpu_model::topology::Units;
 use hsa_abi::*;
 use std::ffi::c_void;
-
-/// Bits of the interface of a GPU's memory.
-const MEMORY_WIDTH: u32 = 256;
 
 /// See `hsa.h`.
 ///
@@ -41,14 +39,17 @@ fn name64(text: &str) -> [u8; 64] {
 pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
-        let target = (number > 0).then(|| state.agents.gpus[number - 1].target);
-        Ok((number, target))
+        Ok((number > 0).then(|| state.agents.gpus[number - 1].device))
     });
-    let (number, target) = match found {
+    let device = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
-    let is_gpu = target.is_some();
+    let target = device.map(|device| device.target);
+    let node = device.map_or(0, |device| device.node as u32);
+    let units = target.map(|target| Units::of(target.architecture()));
+    let units = |number: fn(&Units) -> u64| units.as_ref().map_or(0, |units| number(units) as u32);
+    let is_gpu = device.is_some();
     let gpu_only = |n: u32| if is_gpu { n } else { 0 };
     // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
@@ -102,9 +103,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_QUEUE_MIN_SIZE => put(value.cast(), gpu_only(MIN_PACKETS)),
             HSA_AGENT_INFO_QUEUE_MAX_SIZE => put(value.cast(), gpu_only(MAX_PACKETS)),
             HSA_AGENT_INFO_QUEUE_TYPE => put(value.cast(), HSA_QUEUE_TYPE_MULTI),
-            HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => {
-                put(value.cast(), number as u32)
-            }
+            HSA_AGENT_INFO_NODE | HSA_AMD_AGENT_INFO_DRIVER_NODE_ID => put(value.cast(), node),
             HSA_AGENT_INFO_DEVICE => put(
                 value.cast(),
                 if is_gpu {
@@ -116,39 +115,51 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AGENT_INFO_CACHE_SIZE => put(value.cast(), [0u32; 4]),
             HSA_AGENT_INFO_ISA => put(
                 value.cast(),
-                target.map_or(IsaHandle::default(), isa::of_target),
+                match target {
+                    Some(target) => isa::handle(&Isa::of_target(target)[0]),
+                    None => IsaHandle::default(),
+                },
             ),
             HSA_AGENT_INFO_EXTENSIONS => put_bytes(value.cast(), &system::extensions()),
             HSA_AGENT_INFO_VERSION_MAJOR => put(value.cast(), 1u16),
             HSA_AGENT_INFO_VERSION_MINOR => put(value.cast(), 1u16),
             HSA_AMD_AGENT_INFO_CHIP_ID => put(value.cast(), target.map_or(0, |target| target.chip)),
             HSA_AMD_AGENT_INFO_CACHELINE_SIZE => put(value.cast(), 64u32),
-            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => {
-                let count = if is_gpu { COMPUTE_UNITS as u32 } else { 1 };
-                put(value.cast(), count)
+            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => put(value.cast(), units(Units::count).max(1)),
+            HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY => {
+                put(value.cast(), target.map_or(100, |target| target.clock))
             }
-            HSA_AMD_AGENT_INFO_MAX_CLOCK_FREQUENCY => put(value.cast(), 100u32),
-            HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), gpu_only((number as u32) << 8)),
+            HSA_AMD_AGENT_INFO_BDFID => put(value.cast(), node << 8),
             HSA_AMD_AGENT_INFO_PRODUCT_NAME => put_bytes(value.cast(), &name64("hsa-sim")),
-            HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => put(value.cast(), gpu_only(32)),
-            HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => put(value.cast(), gpu_only(2)),
+            HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => {
+                put(value.cast(), units(|all| all.waves_per_unit))
+            }
+            HSA_AMD_AGENT_INFO_NUM_SIMDS_PER_CU => {
+                put(value.cast(), units(|all| all.simds_per_unit))
+            }
             HSA_AMD_AGENT_INFO_MAX_ADDRESS_WATCH_POINTS
             | HSA_AMD_AGENT_INFO_ASIC_REVISION
             | HSA_AMD_AGENT_INFO_UCODE_VERSION
             | HSA_AMD_AGENT_INFO_SDMA_UCODE_VERSION
             | HSA_AMD_AGENT_INFO_NUM_SDMA_XGMI_ENG => put(value.cast(), 0u32),
-            HSA_AMD_AGENT_INFO_MEMORY_WIDTH => put(value.cast(), gpu_only(MEMORY_WIDTH)),
-            HSA_AMD_AGENT_INFO_MEMORY_MAX_FREQUENCY => put(value.cast(), gpu_only(1000)),
-            HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES
-            | HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE
-            | HSA_AMD_AGENT_INFO_NUM_XCC => put(value.cast(), gpu_only(1)),
+            HSA_AMD_AGENT_INFO_MEMORY_WIDTH => {
+                put(value.cast(), target.map_or(0, |target| target.memory_width))
+            }
+            HSA_AMD_AGENT_INFO_MEMORY_MAX_FREQUENCY => {
+                put(value.cast(), target.map_or(0, |target| target.memory_clock))
+            }
+            HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES => put(value.cast(), units(Units::engines)),
+            HSA_AMD_AGENT_INFO_NUM_SHADER_ARRAYS_PER_SE => {
+                put(value.cast(), units(|all| all.arrays_per_engine))
+            }
+            HSA_AMD_AGENT_INFO_NUM_XCC => put(value.cast(), units(|all| all.xccs)),
             // As in ROCr, if the driver has not mapped the registers.
             HSA_AMD_AGENT_INFO_HDP_FLUSH => put(value.cast(), [0usize; 2]),
             HSA_AMD_AGENT_INFO_SVM_DIRECT_HOST_ACCESS | HSA_AMD_AGENT_INFO_IOMMU_SUPPORT => {
                 put(value.cast(), false)
             }
             HSA_AMD_AGENT_INFO_COOPERATIVE_COMPUTE_UNIT_COUNT => {
-                put(value.cast(), gpu_only(COMPUTE_UNITS as u32))
+                put(value.cast(), units(Units::count))
             }
             HSA_AMD_AGENT_INFO_ASIC_FAMILY_ID => {
                 put(value.cast(), target.map_or(0, |target| target.family))
@@ -161,14 +172,12 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
             HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
             HSA_AMD_AGENT_INFO_UUID => {
-                let kind = if is_gpu { "GPU" } else { "CPU" };
-                let mut uuid = format!("{kind}-{number:016x}").into_bytes();
-                uuid.push(0);
-                put_bytes(value.cast(), &uuid)
+                let uuid = device.map_or("CPU-0000000000000000".into(), |device| device.uuid());
+                put_bytes(value.cast(), format!("{uuid}\0").as_bytes())
             }
             HSA_AMD_AGENT_INFO_MEMORY_AVAIL => put(value.cast(), POOL_BYTES as u64),
             HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), clock::GPU_FREQUENCY),
-            HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), number as u32),
+            HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), node),
             HSA_AMD_AGENT_INFO_NEAREST_CPU => put(value.cast(), handle(0)),
             HSA_AMD_AGENT_INFO_CLOCK_COUNTERS => {
                 if value.is_null() {
@@ -210,12 +219,8 @@ pub unsafe fn hsa_agent_iterate_isas(
         let number = state.agents.number(agent)?;
         Ok(match number.checked_sub(1) {
             Some(n) => {
-                let target = state.agents.gpus[n].target;
-                let generic = target.is_generic().then_some(isa::GENERIC_ISA);
-                [Some(isa::of_target(target)), generic]
-                    .into_iter()
-                    .flatten()
-                    .collect()
+                let isas = Isa::of_target(state.agents.gpus[n].device.target);
+                isas.iter().map(isa::handle).collect()
             }
             None => Vec::new(),
         })

@@ -2,41 +2,28 @@
 
 use super::calls::visit;
 use crate::results::{put, put_bytes, status};
-use crate::settings::target::Target;
+use crate::settings::isa::Isa;
 use crate::state::with;
 use hsa_abi::*;
 use std::ffi::{CStr, c_char, c_void};
 
-/// The handle of the first target's architecture.
+/// The handle of the first architecture.
 const FIRST_ISA: u64 = 0x15a0_0000;
-
-/// The generic architecture, whose code runs on all targets.
-pub const GENERIC_ISA: IsaHandle = IsaHandle(FIRST_ISA + 0x100);
-
-const GENERIC: &str = "gfx11-generic";
 
 /// The handle of a wavefront minus its size.
 const WAVEFRONT_BASE: u64 = 0x3a7e_0000;
 
 const ISA_PREFIX: &str = "amdgcn-amd-amdhsa--";
 
-/// The architecture of a target.
-pub fn of_target(target: &Target) -> IsaHandle {
-    let number = Target::ALL.iter().position(|known| known == target);
-    IsaHandle(FIRST_ISA + number.map_or(0, |n| n as u64))
+/// The handle of an architecture.
+pub fn handle(isa: &Isa) -> IsaHandle {
+    IsaHandle(FIRST_ISA + isa.number() as u64)
 }
 
-/// The name of an architecture.
-fn isa(handle: IsaHandle) -> Result<&'static str, Status> {
-    if handle == GENERIC_ISA {
-        return Ok(GENERIC);
-    }
-    let number = handle.0.wrapping_sub(FIRST_ISA);
-    usize::try_from(number)
-        .ok()
-        .and_then(|number| Target::ALL.get(number))
-        .map(|target| target.name)
-        .ok_or(Status::INVALID_ISA)
+/// The architecture of a handle.
+fn isa(handle: IsaHandle) -> Result<Isa, Status> {
+    let number = usize::try_from(handle.0.wrapping_sub(FIRST_ISA)).ok();
+    number.and_then(Isa::numbered).ok_or(Status::INVALID_ISA)
 }
 
 /// See `hsa.h`.
@@ -49,19 +36,16 @@ pub unsafe fn hsa_isa_from_name(name: *const c_char, out: *mut IsaHandle) -> Sta
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    let target = name
+    let found = name
         .to_str()
         .ok()
         .and_then(|name| name.strip_prefix(ISA_PREFIX))
-        .and_then(|name| match name {
-            GENERIC => Some(GENERIC_ISA),
-            name => Target::find(name).map(of_target),
-        });
-    status(match with(|_| Ok(target)) {
+        .and_then(Isa::find);
+    status(match with(|_| Ok(found)) {
         Err(status) => Err(status),
         Ok(None) => Err(Status::INVALID_ISA_NAME),
         // SAFETY: the caller's promise.
-        Ok(Some(isa)) => unsafe { put(out, isa) },
+        Ok(Some(isa)) => unsafe { put(out, handle(&isa)) },
     })
 }
 
@@ -83,7 +67,7 @@ pub unsafe fn hsa_isa_get_info(
         HSA_ISA_INFO_CALL_CONVENTION_COUNT => status(unsafe { put(value.cast(), 1u32) }),
         HSA_ISA_INFO_CALL_CONVENTION_INFO_WAVEFRONT_SIZE => {
             let size = match with(|_| isa(handle)) {
-                Ok(name) => Target::find(name).map_or(32, Target::wave_size),
+                Ok(isa) => isa.wave_size,
                 Err(status) => return status,
             };
             // SAFETY: the caller's promise.
@@ -103,11 +87,11 @@ pub unsafe fn hsa_isa_get_info_alt(
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    let name = match with(|_| isa(handle)) {
-        Ok(name) => name,
+    let isa = match with(|_| isa(handle)) {
+        Ok(isa) => isa,
         Err(status) => return status,
     };
-    let name = format!("{ISA_PREFIX}{name}\0");
+    let name = format!("{ISA_PREFIX}{}\0", isa.target_id());
     // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {
         match attribute {
@@ -147,9 +131,8 @@ pub unsafe fn hsa_isa_get_info_alt(
 pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut bool) -> Status {
     status(
         with(|_| {
-            let (name, agent) = (isa(code)?, isa(agent)?);
-            let generic = Target::find(agent).is_none_or(Target::is_generic);
-            Ok(name == agent || code == GENERIC_ISA && generic)
+            let (code, agent) = (isa(code)?, isa(agent)?);
+            Ok(agent.runs(&code))
         })
         .and_then(|same| {
             // SAFETY: the caller's promise.
@@ -158,7 +141,7 @@ pub unsafe fn hsa_isa_compatible(code: IsaHandle, agent: IsaHandle, result: *mut
     )
 }
 
-/// See `hsa.h`.
+/// See `hsa.h`. As in ROCr, an architecture has only its default wavefront.
 ///
 /// # Safety
 /// As specified in `hsa.h`.
@@ -168,11 +151,8 @@ pub unsafe fn hsa_isa_iterate_wavefronts(
     data: *mut c_void,
 ) -> Status {
     let sizes = with(|_| {
-        isa(handle).map(|_| {
-            [32, 64]
-                .map(|size| WavefrontHandle(WAVEFRONT_BASE + size))
-                .to_vec()
-        })
+        let size = isa(handle)?.wave_size;
+        Ok(vec![WavefrontHandle(WAVEFRONT_BASE + u64::from(size))])
     });
     // SAFETY: the caller's promise.
     unsafe { visit(sizes, callback, data) }

@@ -77,10 +77,9 @@ pub unsafe fn hsa_amd_memory_unlock(base: *mut c_void) -> Status {
     status(with(|state| {
         let State { agents, memory, .. } = state;
         match memory.kind(base as usize) {
-            Some(Kind::Pool) => Ok(()),
+            Some(Kind::Pool | Kind::Attached) => Ok(()),
             _ => memory
-                .free(agents, base as usize, Kind::Locked)
-                .map(|_| ())
+                .unlock(agents, base as usize)
                 .ok_or(Status::INVALID_ARGUMENT),
         }
     }))

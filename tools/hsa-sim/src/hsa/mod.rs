@@ -9,6 +9,7 @@ pub mod copy;
 pub mod counted_queue;
 pub mod executable;
 pub mod intercept_queue;
+pub mod ipc;
 pub mod isa;
 pub mod lifecycle;
 pub mod loader;

@@ -28,6 +28,7 @@ pub unsafe fn hsa_amd_pointer_info(
             .map(|(base, allocation)| {
                 let kind = match allocation.kind {
                     Kind::Locked => HSA_EXT_POINTER_TYPE_LOCKED,
+                    Kind::Attached => HSA_EXT_POINTER_TYPE_IPC,
                     Kind::Pool | Kind::Code | Kind::Runtime => HSA_EXT_POINTER_TYPE_HSA,
                 };
                 let mut users: Vec<AgentHandle> = allocation

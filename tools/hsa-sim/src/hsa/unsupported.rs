@@ -27,9 +27,8 @@ unsupported! {
     hsa_amd_interop_map_buffer(u32, *mut AgentHandle, c_int, u32, *mut usize, *mut *mut c_void, *mut usize, *mut *const c_void);
     hsa_amd_interop_unmap_buffer(*mut c_void);
     hsa_amd_image_create(AgentHandle, *const c_void, *const c_void, *const c_void, u32, *mut u64);
-    hsa_amd_ipc_memory_create(*mut c_void, usize, *mut IpcHandle);
-    hsa_amd_ipc_memory_attach(*const IpcHandle, usize, u32, *const AgentHandle, *mut *mut c_void);
-    hsa_amd_ipc_memory_detach(*mut c_void);
+    hsa_amd_ipc_signal_create(SignalHandle, *mut IpcHandle);
+    hsa_amd_ipc_signal_attach(*const IpcHandle, *mut SignalHandle);
     hsa_amd_svm_attributes_set(*mut c_void, usize, *mut SvmAttribute, usize);
     hsa_amd_svm_attributes_get(*mut c_void, usize, *mut SvmAttribute, usize);
     hsa_amd_svm_prefetch_async(*mut c_void, usize, AgentHandle, u32, *const SignalHandle, SignalHandle);

@@ -7,6 +7,7 @@
 use super::pools::{COARSE, FINE};
 use crate::device::agents::Agents;
 use crate::device::mapping::{Mapping, PAGE};
+use crate::device::shared_file::{Location, SharedFile};
 use crate::settings::Settings;
 use hsa_abi::{DeallocationCallback, Status};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use std::ops::Range;
 pub enum Kind {
     /// The program has allocated it from a pool or region.
     Pool,
+    /// Another process has allocated it, and this one has attached it.
+    Attached,
     /// The program's own memory, which it has locked.
     Locked,
     /// A loaded code object.
@@ -40,6 +43,8 @@ pub struct Allocation {
     pub flags: u32,
     /// The agent numbers of the GPUs that may use it.
     pub users: Vec<usize>,
+    /// How often the program has locked its own memory.
+    locks: u32,
     pub user_data: usize,
     pub callbacks: Vec<Callback>,
 }
@@ -50,6 +55,19 @@ pub struct Memory {
     watch: bool,
     /// The host can access the memory of GPUs.
     large_bar: bool,
+    /// The file with the memory of GPUs. `None`: it is not made yet, or cannot be made.
+    file: Option<SharedFile>,
+}
+
+/// What another process needs to attach memory of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    pub location: Location,
+    /// Bytes, a multiple of a page.
+    pub size: usize,
+    /// The number of the agent whose memory it is.
+    pub owner: usize,
+    pub flags: u32,
 }
 
 fn pages(size: usize) -> Option<usize> {
@@ -73,6 +91,7 @@ impl Allocation {
             owner,
             flags,
             users,
+            locks: 1,
             user_data: 0,
             callbacks: Vec::new(),
         }
@@ -92,6 +111,7 @@ impl Memory {
             all: BTreeMap::new(),
             watch: settings.watch,
             large_bar: !settings.small_bar,
+            file: None,
         }
     }
 
@@ -108,10 +128,71 @@ impl Memory {
         let pages = pages(size)?;
         let mapping = if owner == 0 {
             Mapping::host(pages)?
+        } else if kind == Kind::Pool {
+            self.shared(pages)?
         } else {
             Mapping::device(pages, self.large_bar)?
         };
-        let base = mapping.address();
+        self.add_mapping(agents, size, mapping, kind, owner, flags, users)
+    }
+
+    /// Memory of a GPU that other processes can attach, if possible.
+    fn shared(&mut self, pages: usize) -> Option<Mapping> {
+        // As in a forked child, or after the program has closed all files.
+        if !self.file.as_ref().is_some_and(SharedFile::is_usable) {
+            self.file = SharedFile::new();
+        }
+        match &mut self.file {
+            Some(file) => Mapping::shared(file, pages, self.large_bar),
+            None => Mapping::device(pages, self.large_bar),
+        }
+    }
+
+    /// What another process needs to attach the allocation at `base`, of `size` bytes. An error if this is not the memory of
+    /// a GPU, or not its complete size.
+    pub fn export(&self, base: usize, size: usize) -> Result<Exported, String> {
+        let allocation = self.all.get(&base);
+        let mapping = allocation.and_then(|allocation| allocation.mapping.as_ref());
+        let (Some(allocation), Some(mapping)) = (allocation, mapping) else {
+            return Err(format!("no allocation starts at {base:#x}"));
+        };
+        if allocation.kind != Kind::Pool || allocation.owner == 0 {
+            return Err(format!("{base:#x} is not memory of a GPU"));
+        }
+        if pages(size) != Some(mapping.size()) {
+            let actual = allocation.size;
+            return Err(format!("{base:#x} has {actual} bytes, not {size}"));
+        }
+        let location = mapping.location().ok_or(
+            "the memory is not in a file, because of RLIMIT_FSIZE or the number of open files",
+        )?;
+        Ok(Exported {
+            location,
+            size: mapping.size(),
+            owner: allocation.owner,
+            flags: allocation.flags,
+        })
+    }
+
+    /// Attaches memory of another process, for the GPUs `users` (agent numbers). Returns its address.
+    pub fn attach(&mut self, agents: &Agents, from: &Exported, users: Vec<usize>) -> Option<usize> {
+        let mapping = Mapping::attached(from.location, from.size, self.large_bar)?;
+        let (kind, owner, flags) = (Kind::Attached, from.owner, from.flags);
+        self.add_mapping(agents, from.size, mapping, kind, owner, flags, users)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of an allocation")]
+    fn add_mapping(
+        &mut self,
+        agents: &Agents,
+        size: usize,
+        mapping: Mapping,
+        kind: Kind,
+        owner: usize,
+        flags: u32,
+        users: Vec<usize>,
+    ) -> Option<usize> {
+        let (base, pages) = (mapping.address(), mapping.size());
         let l2 = owner
             .checked_sub(1)
             .and_then(|n| agents.gpus[n].l2.as_ref());
@@ -202,7 +283,7 @@ impl Memory {
         let allocation = self
             .all
             .get_mut(&base)
-            .filter(|allocation| allocation.kind == Kind::Pool)?;
+            .filter(|allocation| matches!(allocation.kind, Kind::Pool | Kind::Attached))?;
         users.extend(Some(allocation.owner).filter(|&owner| owner > 0));
         users.sort_unstable();
         users.dedup();
@@ -220,8 +301,9 @@ impl Memory {
         Some(())
     }
 
-    /// Locks the program's own memory for the GPUs `users` (agent numbers). Memory of a pool is always locked. Memory that is
-    /// already locked is an error.
+    /// Locks the program's own memory for the GPUs `users` (agent numbers). Memory of a pool is always locked. The same range
+    /// can be locked several times, and GPUs keep their access until it is unlocked as often. A part of locked memory, or
+    /// more than it, is an error.
     pub fn lock(
         &mut self,
         agents: &Agents,
@@ -230,12 +312,34 @@ impl Memory {
     ) -> Result<(), Status> {
         match self.of_range(&range) {
             Ok(None) => {}
-            Ok(Some(known)) if known.kind == Kind::Pool => return Ok(()),
+            Ok(Some(known)) if matches!(known.kind, Kind::Pool | Kind::Attached) => return Ok(()),
+            Ok(Some(known)) if known.kind == Kind::Locked && known.size == range.len() => {
+                let base = range.start;
+                let allocation = self.all.get_mut(&base).ok_or(Status::INVALID_ARGUMENT)?;
+                allocation.locks += 1;
+                for user in users {
+                    if !allocation.users.contains(&user) {
+                        grant(agents, user, base, allocation);
+                        allocation.users.push(user);
+                    }
+                }
+                return Ok(());
+            }
             Ok(Some(_)) | Err(_) => return Err(Status::INVALID_ARGUMENT),
         }
         let allocation = Allocation::new(range.len(), None, Kind::Locked, 0, FINE, users);
         self.add(agents, range.start, allocation);
         Ok(())
+    }
+
+    /// Unlocks the program's own memory. `None`: no lock starts at `base`.
+    pub fn unlock(&mut self, agents: &Agents, base: usize) -> Option<()> {
+        let allocation = self.all.get_mut(&base)?;
+        if allocation.kind == Kind::Locked && allocation.locks > 1 {
+            allocation.locks -= 1;
+            return Some(());
+        }
+        self.free(agents, base, Kind::Locked).map(|_| ())
     }
 
     /// The allocation that contains `range`. `None`: the range overlaps no allocation. An error if only a part of the range is
@@ -272,8 +376,10 @@ impl Memory {
             .of_range(&to)
             .map_err(|what| format!("a copy's target {what}"))?;
         let out = target.is_none_or(|target| target.owner == 0);
-        let from_device = source.is_some_and(|source| {
-            source.kind == Kind::Code || source.kind == Kind::Pool && source.owner > 0
+        let from_device = source.is_some_and(|source| match source.kind {
+            Kind::Code => true,
+            Kind::Pool | Kind::Attached => source.owner > 0,
+            Kind::Locked | Kind::Runtime => false,
         });
         if self.watch && out && !from_device {
             return Err(format!(

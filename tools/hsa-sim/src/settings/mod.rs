@@ -3,6 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
+//! | `ROCR_VISIBLE_DEVICES` | a setting of ROCr: which of them the process sees, see [`visible`] |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
@@ -16,16 +17,35 @@
 //! | `GPU_MAX_HW_QUEUES`, `HSA_COUNTED_QUEUE_SIZE` | settings of ROCr: the number of hardware queues, and their size in packets, see [`crate::queues::counted`] |
 //! | `HSA_TOOLS_LIB`, `HSA_TOOLS_ROCPROFILER_V1_TOOLS`, `HSA_TOOLS_DISABLE_REGISTER` | settings of ROCr: tool libraries, see [`crate::tools`] |
 
+pub mod isa;
 pub mod target;
 pub mod tools;
+pub mod visible;
 
+use std::env::VarError;
 use target::Target;
 use tools::ToolSettings;
+
+/// A GPU of the simulated machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    pub target: &'static Target,
+    /// The number of its node in the machine, which does not depend on `ROCR_VISIBLE_DEVICES`. Node 0 is the CPU.
+    pub node: usize,
+}
+
+impl Device {
+    /// `HSA_AMD_AGENT_INFO_UUID`, without the terminator.
+    pub fn uuid(&self) -> String {
+        format!("GPU-{:016x}", self.node)
+    }
+}
 
 /// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub gpus: Vec<&'static Target>,
+    /// The GPUs that the process sees.
+    pub gpus: Vec<Device>,
     /// Copies to the host may only read loaded code objects and memory that was allocated on a GPU.
     pub watch: bool,
     /// The host cannot access the GPUs' memory.
@@ -49,6 +69,12 @@ impl Settings {
         let gpus = match std::env::var("HSA_SIM_AGENTS") {
             Ok(text) => agents(&text).map_err(|error| format!("HSA_SIM_AGENTS={text}: {error}"))?,
             Err(_) => agents("gfx1100")?,
+        };
+        let gpus = match std::env::var("ROCR_VISIBLE_DEVICES") {
+            Ok(text) => visible_of(&text, &gpus)
+                .map_err(|error| format!("ROCR_VISIBLE_DEVICES={text}: {error}"))?,
+            Err(VarError::NotPresent) => gpus,
+            Err(error) => return Err(format!("ROCR_VISIBLE_DEVICES: {error}")),
         };
         let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
             Err(_) | Ok("off") => false,
@@ -104,7 +130,14 @@ impl Settings {
     }
 }
 
-fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
+/// The GPUs that `ROCR_VISIBLE_DEVICES` selects.
+fn visible_of(text: &str, gpus: &[Device]) -> Result<Vec<Device>, String> {
+    let uuids: Vec<_> = gpus.iter().map(Device::uuid).collect();
+    let numbers = visible::visible(text, &uuids)?;
+    Ok(numbers.into_iter().map(|number| gpus[number]).collect())
+}
+
+fn agents(text: &str) -> Result<Vec<Device>, String> {
     let mut gpus = Vec::new();
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (name, count) = match part.split_once('*') {
@@ -123,7 +156,8 @@ fn agents(text: &str) -> Result<Vec<&'static Target>, String> {
         if gpus.len() + count > MAX_AGENTS {
             return Err(format!("more than {MAX_AGENTS} agents"));
         }
-        gpus.extend(std::iter::repeat_n(target, count));
+        let nodes = gpus.len() + 1..=gpus.len() + count;
+        gpus.extend(nodes.map(|node| Device { target, node }));
     }
     Ok(gpus)
 }
@@ -135,7 +169,10 @@ mod tests {
     #[test]
     fn agents_have_names_and_counts() {
         let names = |text: &str| {
-            agents(text).map(|all| all.iter().map(|t| t.name).collect::<Vec<_>>().join(" "))
+            agents(text).map(|all| {
+                let names: Vec<_> = all.iter().map(|gpu| gpu.target.name).collect();
+                names.join(" ")
+            })
         };
         assert_eq!(
             names("gfx1100, gfx1101*2").unwrap(),
@@ -150,5 +187,12 @@ mod tests {
                 .contains("'x' is not a number")
         );
         assert!(names("gfx1100*5000").is_err());
+    }
+    #[test]
+    fn visible_gpus_keep_their_nodes() {
+        let all = agents("gfx1100,gfx942*3").unwrap();
+        let visible = visible_of("GPU-0000000000000004,0", &all).unwrap();
+        let found: Vec<_> = visible.iter().map(|g| (g.target.name, g.node)).collect();
+        assert_eq!(found, [("gfx942", 4), ("gfx1100", 1)]);
     }
 }
