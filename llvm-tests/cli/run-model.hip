@@ -1,6 +1,6 @@
 // devprof run --model: the number and the architectures of the simulated GPUs, and what is refused.
 //
-// REQUIRES: debian, model, sim
+// REQUIRES: debian, gfx1100, model, sim
 // DEFINE: %{run} = env -u HSA_MODEL_LIB -u HSA_MODEL_TOPOLOGY -u HSA_ENABLE_INTERRUPT -u HSA_ENABLE_SDMA -u LD_PRELOAD %target/prefix/bin/devprof run
 // RUN: %hip_cxx -O1 %s -o a
 // RUN: %{run} --model ./a 2>&1 | FileCheck %s --check-prefix=ONE
