@@ -187,11 +187,13 @@ __global__ void units(unsigned *out) {
 
 void compute_units() {
     Report report("compute units");
-    unsigned *out = upload(std::vector<unsigned>(16));
-    units<<<16, 64>>>(out);
-    auto got = download(out, 16);
-    for (unsigned i = 0; i < 16; ++i) {
-        unsigned expected = GFX9 == 942 ? (i % 2) << 16 | (i / 2 % 2) << 8 | i / 4 % 2 : (i % 4) << 8 | i / 4 % 2;
+    constexpr unsigned BLOCKS = 640, XCCS = GFX9 == 942 ? 8 : 1, UNITS_PER_XCC = GFX9 == 942 ? 38 : 8, ENGINES = 4;
+    unsigned *out = upload(std::vector<unsigned>(BLOCKS));
+    units<<<BLOCKS, 64>>>(out);
+    auto got = download(out, BLOCKS);
+    for (unsigned i = 0; i < BLOCKS; ++i) {
+        unsigned unit = i / XCCS % UNITS_PER_XCC;
+        unsigned expected = i % XCCS << 16 | unit % ENGINES << 8 | unit / ENGINES;
         if (got[i] != expected)
             report.differ(i, expected, got[i]);
     }
