@@ -49,7 +49,7 @@ static void write_to(struct gpu *to, int queue, int thread, hsa_signal_t done) {
     packet.kernel_object = to->kernels[index % 1000 % 2];
     packet.kernarg_address = arguments;
     packet.completion_signal = done;
-    put(q->queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, index % 4));
+    put(q->queue, index, &packet, header_of(HSA_PACKET_TYPE_KERNEL_DISPATCH, true));
     ring(q->queue, index);
 }
 
