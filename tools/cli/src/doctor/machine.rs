@@ -35,15 +35,15 @@ pub fn check() -> Vec<Finding> {
     let kfd = Path::new(KFD);
     if !kfd.exists() {
         let driver = "AMD GPUs need the amdgpu kernel driver: modprobe amdgpu";
-        return vec![match Component::Model.find() {
+        return vec![match Component::HsaRuntime.find() {
             Ok(_) => Finding::warning(
                 TOPIC,
-                format!("no {KFD}: programs can run only on the GPU model"),
+                format!("no {KFD}: programs can run only on simulated GPUs"),
                 format!("devprof run --model PROGRAM; {driver}"),
             ),
             Err(error) => Finding::missing(
                 TOPIC,
-                format!("no {KFD}, and no GPU model ({error:#})"),
+                format!("no {KFD}, and no simulator ({error:#})"),
                 driver,
             ),
         }];
