@@ -6,7 +6,7 @@
 // RUN: %hip_cxx %pgo %exact -O3 %s -o a %devprof_a && ./a
 // RUN: %counts gfx1100.default.profraw | FileCheck %s
 //
-// RUN: %hip_cxx %pgo %exact -O2 %s -o llvm && env LLVM_PROFILE_FILE=llvm.profraw ./llvm
+// RUN: %if llvm-runtime %{ %hip_cxx %pgo %exact -O2 %s -o llvm && env LLVM_PROFILE_FILE=llvm.profraw ./llvm %}
 // RUN: %if llvm-runtime %{ %counts gfx1100*llvm.profraw | FileCheck %s --check-prefix=LLVM %}
 #include "check.h"
 

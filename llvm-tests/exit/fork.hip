@@ -39,7 +39,7 @@
 // that both use the GPU write the same file, even with %p.
 // RUN: %hip_cxx %pgo -O2 %exact %s -o llvm
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=l1/%%p ./llvm after-exit | FileCheck %s --check-prefix=LLVM-AFTER %}
-// RUN: env LLVM_PROFILE_FILE=l2/%%p ./llvm before-both
+// RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=l2/%%p ./llvm before-both %}
 // RUN: %if llvm-runtime %{ ls l2 | grep -c gfx1100 | FileCheck %s --check-prefix=LLVM-BOTH %}
 // LLVM-AFTER: after-exit: child: signal 11
 // LLVM-BOTH: {{^}}1{{$}}

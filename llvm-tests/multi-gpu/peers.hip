@@ -12,6 +12,14 @@
 // RUN: %counts gfx1100.1.large.x | FileCheck %s --check-prefix=SECOND
 // RUN: %counts gfx1100.cached.x | FileCheck %s --check-prefix=FIRST
 // RUN: %counts gfx1100.1.cached.x | FileCheck %s --check-prefix=SECOND
+//
+// A trace has the copy from one GPU to the other, with its call.
+// RUN: env 'HSA_SIM_AGENTS=gfx1100*2' LLVM_PROFILE_FILE=traced.x DEVPROF_TRACE=t.trace DEVPROF_TRACE_COPIES=1 %on_sim LD_PRELOAD=%devprof_so ./a | FileCheck %s
+// RUN: %trace --copies t.trace | FileCheck %s --check-prefix=COPIES
+// COPIES:      hsa_amd_memory_async_copy{{.*}} device-to-device 2>1{{.*}}: 1 copies, 4194304 bytes, 1 with times{{$}}
+// COPIES-NEXT: calls: hipMemcpyPeer 1{{$}}
+// COPIES-NEXT: dropped: 0 closed: 1{{$}}
+//
 // CHECK:     peer: 2016
 // CHECK:     copied: 63
 // CHECK:     shared: 64
@@ -36,19 +44,19 @@ __global__ void count(int *sum) {
 
 int main() {
     CHECK(hipSetDevice(1));
-    int *remote = device_ints(64);
+    int *remote = device_ints(1 << 20);
     fill<<<1, 64>>>(remote);
     CHECK(hipDeviceSynchronize());
 
     CHECK(hipSetDevice(0));
     CHECK(hipDeviceEnablePeerAccess(1, 0));
-    int *sum = device_ints(1), *copy = device_ints(64), result, last[64];
+    int *sum = device_ints(1), *copy = device_ints(1 << 20), result, last[64];
     CHECK(hipMemset(sum, 0, 4));
     add<<<1, 64>>>(remote, sum);
     CHECK(hipMemcpy(&result, sum, 4, hipMemcpyDeviceToHost));
     printf("peer: %d\n", result);
 
-    CHECK(hipMemcpyPeer(copy, 0, remote, 1, sizeof last));
+    CHECK(hipMemcpyPeer(copy, 0, remote, 1, 4 << 20));
     CHECK(hipMemcpy(last, copy, sizeof last, hipMemcpyDeviceToHost));
     printf("copied: %d\n", last[63]);
 

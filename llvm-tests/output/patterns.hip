@@ -12,9 +12,9 @@
 // RUN: env LLVM_PROFILE_FILE=pool/%%m.profraw ./a && env LLVM_PROFILE_FILE=pool/%%m.profraw ./a
 // RUN: ls -A pool | FileCheck %s --check-prefix=POOL
 // RUN: %counts pool/gfx1100.*.profraw | FileCheck %s --check-prefix=TWICE
-// RUN: env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm && env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm
-// RUN: ls -A llvm-pool | FileCheck %s --check-prefix=POOL
-// RUN: %counts llvm-pool/gfx1100.*.profraw | FileCheck %s --check-prefix=ONCE
+// RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm && env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm %}
+// RUN: %if llvm-runtime %{ ls -A llvm-pool | FileCheck %s --check-prefix=POOL %}
+// RUN: %if llvm-runtime %{ %counts llvm-pool/gfx1100.*.profraw | FileCheck %s --check-prefix=ONCE %}
 //
 // The name from the compiler.
 // RUN: %hip_cxx -fprofile-generate=made %exact -O2 %s -o b %devprof_a && ./b && ./b
@@ -25,7 +25,7 @@
 // RUN: mkdir null && mknod null/null c 1 3
 // RUN: env LLVM_PROFILE_FILE=null/null ./a 2>&1 | FileCheck %s --allow-empty --check-prefix=SILENT
 // RUN: ls -A null | FileCheck %s --check-prefix=NULL
-// RUN: env LLVM_PROFILE_FILE=null/null ./llvm
+// RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=null/null ./llvm %}
 // RUN: %if llvm-runtime %{ ls -A null | FileCheck %s --check-prefix=LLVM-NULL %}
 #include "check.h"
 

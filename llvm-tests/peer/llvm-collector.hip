@@ -1,6 +1,7 @@
 // The shared library in a program that has LLVM's own collector, which writes a file with the same name and fewer
 // records: the complete file of devprof remains.
 //
+// REQUIRES: llvm-runtime
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a
 // RUN: env LLVM_PROFILE_FILE=preload.profraw %preload ./a
 // RUN: %counts gfx1100.preload.profraw | FileCheck %s

@@ -185,19 +185,25 @@ unsafe extern "C" fn memory_fill(base: *mut c_void, value: u32, count: usize) ->
     observe(&call, fill)
 }
 
-/// An asynchronous copy between two agents by `function`.
+/// An asynchronous copy by `function`. `from` and `to`: the addresses, and the agents that the program names for them.
 fn linear(
     function: &'static str,
     size: usize,
-    from: AgentHandle,
-    to: AgentHandle,
+    from: (*const c_void, AgentHandle),
+    to: (*const c_void, AgentHandle),
     completion: SignalHandle,
 ) -> CopyCall {
+    // HIP names the GPU that copies for both, also if it reads or writes the memory of another GPU.
+    let is_one = from.1 == to.1;
+    let owner_of = |(address, named)| match is_one.then(|| owner(address)) {
+        Some(Owner::Agent(owner)) => Owner::Agent(owner),
+        _ => agent(named),
+    };
     CopyCall {
         function,
         bytes: size as u64,
-        source: agent(from),
-        destination: agent(to),
+        source: owner_of(from),
+        destination: owner_of(to),
         is_fill: false,
         engine: 0,
         completion: Some(completion.0),
@@ -237,8 +243,8 @@ unsafe extern "C" fn async_copy(
     let call = linear(
         "hsa_amd_memory_async_copy",
         size,
-        from_agent,
-        to_agent,
+        (from, from_agent),
+        (to, to_agent),
         completion,
     );
     observe(&call, copy)
@@ -280,7 +286,7 @@ unsafe extern "C" fn async_copy_on_engine(
     let name = "hsa_amd_memory_async_copy_on_engine";
     let call = CopyCall {
         engine,
-        ..linear(name, size, from_agent, to_agent, completion)
+        ..linear(name, size, (from, from_agent), (to, to_agent), completion)
     };
     observe(&call, copy)
 }
