@@ -26,9 +26,10 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Memory of the host, of `size` bytes (a multiple of a page).
+    /// Memory of the host, of `size` bytes (a multiple of a page). A forked child does not inherit it.
     pub fn host(size: usize) -> Option<Mapping> {
         let address = map(size, libc::MAP_PRIVATE)?;
+        not_in_children(address, size);
         Some(Mapping::new(address, size, address))
     }
 
@@ -45,9 +46,7 @@ impl Mapping {
     /// Memory of a GPU. A forked child does not inherit it.
     pub fn device(size: usize, host_accessible: bool) -> Option<Mapping> {
         if host_accessible {
-            let memory = Mapping::host(size)?;
-            not_in_children(memory.address, size);
-            return Some(memory);
+            return Mapping::host(size);
         }
         Mapping::hidden(map(size, libc::MAP_SHARED)?, size)
     }
