@@ -23,6 +23,8 @@ config.suffixes = [".hip", ".cu", ".c", ".test"]
 config.excludes = ["Inputs", "lit.cfg.py", "gpu.py", "matrix", "run"]
 config.test_source_root = tests
 config.test_exec_root = os.path.join(target, "llvm-tests")
+# ROCr does not load HSA_TOOLS_LIB if rocprofiler-sdk has registered: tests that need it are skipped then.
+config.loads_tools = lit_config.params.get("tools") != "registered"
 
 # The tests run on the GPU model in the root of tools/rocm-env or, with the parameter `gpu`, on this machine's GPU with its
 # ROCm, which gpu.py has found. Tests name the features that they need in REQUIRES lines (Inputs/features.py).

@@ -1,6 +1,7 @@
 """The format of the tests. It is a module because lit's worker processes import it."""
 import re
 
+import lit.Test
 import lit.formats
 
 
@@ -9,7 +10,10 @@ class SplitTest(lit.formats.ShTest):
 
     def execute(self, test, lit_config):
         with open(test.getSourcePath()) as file:
-            has_parts = re.search(r"(?m)^(#|//)--- ", file.read())
+            text = file.read()
+        if not test.config.loads_tools and re.search("HSA_TOOLS_LIB|Inputs/same", text):
+            return lit.Test.Result(lit.Test.UNSUPPORTED, "the runtime does not load HSA_TOOLS_LIB")
+        has_parts = re.search(r"(?m)^(#|//)--- ", text)
         self.preamble_commands = ["rm -rf %t", "split-file %s %t" if has_parts else "mkdir %t", "cd %t"]
         result = super().execute(test, lit_config)
         if result.code.isFailure:

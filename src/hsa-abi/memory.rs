@@ -44,6 +44,10 @@ constants! {
         HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED = 4;
         HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED = 8;
     }
+    "`hsa_amd_memory_pool_flag_t` (hsa_ext_amd.h)": u32 {
+        HSA_AMD_MEMORY_POOL_EXECUTABLE_FLAG = 4;
+        HSA_AMD_MEMORY_POOL_UNCACHED_FLAG = 8;
+    }
     "`hsa_amd_memory_pool_info_t` (hsa_ext_amd.h)": u32 {
         /// An `hsa_amd_segment_t`, u32.
         HSA_AMD_MEMORY_POOL_INFO_SEGMENT = 0;

@@ -35,7 +35,7 @@ fn allocate_from(
 pub unsafe fn hsa_amd_memory_pool_allocate(
     handle: PoolHandle,
     size: usize,
-    _flags: u32,
+    flags: u32,
     base: *mut *mut c_void,
 ) -> Status {
     let allocated = with(|state| {
@@ -44,7 +44,13 @@ pub unsafe fn hsa_amd_memory_pool_allocate(
             return Err(Status::INVALID_ARGUMENT);
         }
         let users = if owner == 0 { Vec::new() } else { vec![owner] };
-        allocate_from(state, owner, kind, size, users)
+        let address = allocate_from(state, owner, kind, size, users)?;
+        // HIP allocates the arguments of kernels as executable memory. The host writes them through the BAR, without a fence
+        // on the GPU, which on hardware has not read them before.
+        if flags & (HSA_AMD_MEMORY_POOL_EXECUTABLE_FLAG | HSA_AMD_MEMORY_POOL_UNCACHED_FLAG) != 0 {
+            state.memory.bypass_cache(&state.agents, address);
+        }
+        Ok(address)
     });
     // SAFETY: the caller's promise.
     status(allocated.and_then(|address| unsafe { put(base.cast(), address) }))

@@ -136,6 +136,24 @@ impl Memory {
         self.add_mapping(agents, size, mapping, kind, owner, flags, users)
     }
 
+    /// The owner's cache does not contain the allocation at `base`.
+    pub fn bypass_cache(&mut self, agents: &Agents, base: usize) {
+        if let Some(allocation) = self.all.get_mut(&base)
+            && allocation.cached.is_some()
+        {
+            for &user in &allocation.users {
+                revoke(agents, user, base, allocation);
+            }
+            allocation.cached = None;
+            for &user in &allocation.users {
+                grant(agents, user, base, allocation);
+            }
+            if let Some(l2) = &agents.gpus[allocation.owner - 1].l2 {
+                l2.remove(base);
+            }
+        }
+    }
+
     /// Memory of a GPU that other processes can attach, if possible.
     fn shared(&mut self, pages: usize) -> Option<Mapping> {
         // As in a forked child, or after the program has closed all files.
