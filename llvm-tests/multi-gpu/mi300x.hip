@@ -12,6 +12,12 @@
 // CHECK-NEXT: devprof: 1 profile in out: 1 code object, 1 function (1 ran), 520 counts in all
 // REPORT: 100 %  4/4     100 %  2/2  kernel(int*, int)
 // STATS:  {{^}}    8 {{.*}}  kernel(int*, int)
+//
+// With caches that do not see what the host writes: HIP writes the arguments of kernels through the BAR.
+// RUN: env HSA_SIM_L2=writeback %{devprof} run --model --gpus 8 --arch gfx942 --profile cached/ ./a 2>&1 | FileCheck %s --check-prefix=CACHED
+// CACHED:      devprof: the 8 GPUs are simulated
+// CACHED-NEXT: sum: 36
+// CACHED-NEXT: devprof: 1 profile in cached: 1 code object, 1 function (1 ran), 520 counts in all
 #include "check.h"
 
 __global__ void kernel(int *out, int device) {
