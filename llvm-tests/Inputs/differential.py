@@ -95,7 +95,7 @@ def profile(program, kind, compiled, libraries):
         report_mismatch(f"{name}: with {kind} the program exits with {ran.returncode}")
     elif why:
         print(f"{name}: exits with {expected} with LLVM: {why}")
-    files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx1100")]
+    files = [os.path.join(directory, f) for f in sorted(os.listdir(directory)) if f.startswith("gfx")]
     functions = counts.read("llvm-profdata", files) if files else {}
     # IR-level names of local functions start with the source's path.
     return {name.rpartition("/")[2]: found for name, found in functions.items()}

@@ -13,8 +13,8 @@
 // RUN: ls -A pool | FileCheck %s --check-prefix=POOL
 // RUN: %counts pool/gfx1100.*.profraw | FileCheck %s --check-prefix=TWICE
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm && env LLVM_PROFILE_FILE=llvm-pool/%%m.profraw ./llvm %}
-// RUN: %if llvm-runtime %{ ls -A llvm-pool | FileCheck %s --check-prefix=POOL %}
-// RUN: %if llvm-runtime %{ %counts llvm-pool/gfx1100.*.profraw | FileCheck %s --check-prefix=ONCE %}
+// RUN: %if llvm-runtime %{ ls -A llvm-pool | FileCheck %s --check-prefix=LLVM-POOL %}
+// RUN: %if llvm-runtime %{ %counts llvm-pool/gfx1100*.profraw | FileCheck %s --check-prefix=ONCE %}
 //
 // The name from the compiler.
 // RUN: %hip_cxx -fprofile-generate=made %exact -O2 %s -o b %devprof_a && ./b && ./b
@@ -45,6 +45,10 @@ int main() {
 // POOL:      {{^}}[[HASH:[0-9]+]]_0.profraw{{$}}
 // POOL-NEXT: {{^}}gfx1100.{{[0-9]+}}_0.profraw{{$}}
 // POOL-NOT:  {{.}}
+// The names of LLVM's runtime contain the target's features: gfx942:sramecc+:xnack-.
+// LLVM-POOL:      {{^}}[[HASH:[0-9]+]]_0.profraw{{$}}
+// LLVM-POOL-NEXT: {{^}}gfx1100{{(:[^.]*)?}}.{{[0-9]+}}_0.profraw{{$}}
+// LLVM-POOL-NOT:  {{.}}
 
 // MADE:      {{^}}default_{{[0-9]+}}_0.profraw{{$}}
 // MADE-NEXT: {{^}}gfx1100.default_{{[0-9]+}}_0.profraw{{$}}
@@ -56,5 +60,5 @@ int main() {
 // SILENT-NOT:     {{^}}devprof:
 // NULL:           {{^}}null{{$}}
 // NULL-NOT:       {{.}}
-// LLVM-NULL:      {{^}}gfx1100.null{{$}}
+// LLVM-NULL:      {{^}}gfx1100{{(:[^.]*)?}}.null{{$}}
 // LLVM-NULL-NEXT: {{^}}null{{$}}

@@ -20,7 +20,7 @@
 // RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./a; wc -c dir/gfx1100.x' > out 2>&1
 // RUN: FileCheck %s --check-prefixes=CHECK,OLD < out
 // RUN: ./mounts small=dir -- sh -c 'echo old > dir/gfx1100.x; LLVM_PROFILE_FILE=dir/x ./llvm; wc -c dir/gfx1100.x' > out 2>&1
-// RUN: %if llvm-runtime %{ FileCheck %s --check-prefix=LLVM-OLD < out %}
+// RUN: %if llvm-runtime && gfx1100 %{ FileCheck %s --check-prefix=LLVM-OLD < out %}
 //
 // The same without a collect call, with the shared library: the exit status stays the same.
 // RUN: %hip_cxx %device_pgo %exact -O1 -DNO_COLLECT %s -o b
