@@ -1,5 +1,6 @@
 //! Code that a program passes to the driver: a cubin, PTX, or a fat binary with several of them, for different
-//! architectures. Finds the cubins that may count, and which of them the driver uses on a device.
+//! architectures. Finds the cubins that count, and which of them the driver uses on a device. Of large code, it reads only
+//! headers and symbols.
 //!
 //! The layout of fat binaries is not documented by NVIDIA; `tools/code-objects/src/cuda/fatbin.rs` has it in full. Clang's
 //! fat binaries are not compressed, so compressed code is not unpacked, only reported.
@@ -8,6 +9,7 @@ use super::image;
 use byteorder::{ByteOrder, LittleEndian};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
@@ -44,14 +46,23 @@ pub enum Damage {
     File(String, std::io::ErrorKind),
 }
 
+/// Whether code is instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    No,
+    /// A part of it is compressed, or it cannot be read.
+    Unknown,
+    Yes,
+}
+
 /// What is known about an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content {
     /// An instrumented cubin.
     Counting(Arc<[u8]>),
-    /// PTX that mentions instrumentation.
+    /// Instrumented PTX.
     CountingPtx,
-    /// It does not mention instrumentation.
+    /// It is not instrumented.
     Plain,
     Compressed,
 }
@@ -104,9 +115,19 @@ impl Code {
                 fat_binary(&bytes[..size.ok_or(Damage::Unknown)?])
             }
             Some(ELF) => Ok(Code::single(false, cubin(bytes))),
-            // Each module of PTX begins with this directive, after comments.
-            _ if contains(bytes, b".version") => Ok(Code::single(true, ptx(bytes))),
+            _ if is_ptx(bytes) => Ok(Code::single(true, ptx(bytes))),
             _ => Err(Damage::Unknown),
+        }
+    }
+
+    /// Reads a file.
+    pub fn read_file(path: &Path) -> Result<Code, Damage> {
+        // Reading a pipe again would wait for ever.
+        let is_file = |path| Ok::<bool, std::io::Error>(std::fs::metadata(path)?.is_file());
+        match is_file(path).and_then(|is_file| is_file.then(|| std::fs::read(path)).transpose()) {
+            Ok(Some(bytes)) => Code::read(&bytes),
+            Ok(None) => Err(Damage::Unknown),
+            Err(error) => Err(Damage::File(path.display().to_string(), error.kind())),
         }
     }
 
@@ -162,10 +183,19 @@ impl Code {
         }
     }
 
-    /// Whether the code may be instrumented.
-    pub fn may_count(&self) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|entry| entry.content != Content::Plain)
+    /// Whether the code, for any device, is instrumented.
+    pub fn counting(&self) -> Counting {
+        let has = |wanted: fn(&Content) -> bool| {
+            let mut entries = self.entries.iter();
+            entries.any(|entry| wanted(&entry.content))
+        };
+        if has(|content| matches!(content, Content::Counting(_) | Content::CountingPtx)) {
+            Counting::Yes
+        } else if has(|content| *content == Content::Compressed) {
+            Counting::Unknown
+        } else {
+            Counting::No
+        }
     }
 
     /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
@@ -207,10 +237,6 @@ impl Code {
             }
         }
     }
-}
-
-fn contains(bytes: &[u8], text: &[u8]) -> bool {
-    bytes.windows(text.len()).any(|window| window == text)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -293,15 +319,22 @@ fn entry(bytes: &[u8], at: usize) -> Option<(Option<Entry>, usize)> {
     Some((Some(entry), next))
 }
 
+/// Whether text is PTX: each module begins with this directive, after comments.
+fn is_ptx(text: &[u8]) -> bool {
+    let mut chunks = text.utf8_chunks();
+    chunks.any(|chunk| chunk.valid().contains(".version"))
+}
+
 fn cubin(bytes: &[u8]) -> Content {
-    match image::mentions_counters(bytes) {
-        true => Content::Counting(bytes.into()),
-        false => Content::Plain,
+    match image::is_instrumented(bytes) {
+        Ok(false) | Err(image::Damage::NotCuda) => Content::Plain,
+        // A damaged one is reported when it is used.
+        Ok(true) | Err(_) => Content::Counting(bytes.into()),
     }
 }
 
 fn ptx(text: &[u8]) -> Content {
-    match image::mentions_counters(text) {
+    match image::is_instrumented_text(text) {
         true => Content::CountingPtx,
         false => Content::Plain,
     }
@@ -359,9 +392,9 @@ mod tests {
         [bytes, content].concat()
     }
 
-    /// Content of a cubin that mentions counters, recognizable by its last byte.
+    /// An instrumented cubin, recognizable by its last byte.
     fn counting(n: u8) -> Vec<u8> {
-        [b"__llvm_prf_nm".as_slice(), &[n]].concat()
+        [cubin_bytes().as_slice(), &[n]].concat()
     }
 
     /// The last bytes of the chosen cubins.
@@ -381,11 +414,11 @@ mod tests {
             entry_bytes(CUBIN, 86, 0, b"plain"),
             entry_bytes(CUBIN, 100, FAMILY_SPECIFIC, &counting(4)),
             entry_bytes(CUBIN, 120, 0, &counting(5)),
-            entry_bytes(PTX, 75, 0, &counting(6)),
+            entry_bytes(PTX, 75, 0, b"__llvm_prf_nm"),
             entry_bytes(77, 90, 0, &counting(7)),
         ]))
         .unwrap();
-        assert!(code.may_count());
+        assert_eq!(code.counting(), Counting::Yes);
         assert_eq!(chosen(&code, 80), [1]);
         assert_eq!(code.chosen(86), Chosen::Plain);
         assert_eq!(chosen(&code, 90), [3, 2]);
@@ -404,12 +437,12 @@ mod tests {
                 entry_bytes(CUBIN, 90, flag, b"packed"),
             ]))
             .unwrap();
-            assert!(code.may_count());
+            assert_eq!(code.counting(), Counting::Unknown);
             assert_eq!(code.chosen(90), Chosen::Compressed);
             assert_eq!(code.chosen(80), Chosen::Plain);
         }
         let plain = Code::read(&fat(&[entry_bytes(CUBIN, 90, 0, b"plain")])).unwrap();
-        assert!(!plain.may_count());
+        assert_eq!(plain.counting(), Counting::No);
     }
 
     #[test]
@@ -425,6 +458,50 @@ mod tests {
         );
         assert_eq!(Code::read(b""), Err(Damage::Unknown));
         assert_eq!(Code::read(b"\xff\xff"), Err(Damage::Unknown));
+    }
+
+    /// Pages that cannot be read.
+    fn unreadable(pages: &[u8]) {
+        // SAFETY: pages of this test, which does not read them any more.
+        let result = unsafe {
+            libc::mprotect(
+                pages.as_ptr().cast_mut().cast(),
+                pages.len(),
+                libc::PROT_NONE,
+            )
+        };
+        assert_eq!(result, 0);
+    }
+
+    /// Large libraries stay on disk: of compressed entries nothing is read, and of cubins the symbols.
+    #[test]
+    fn only_headers_and_symbols_are_read() {
+        const PAGE: usize = 4096;
+        let mut plain = cubin_bytes();
+        for at in 0..plain.len() - 8 {
+            if plain[at..].starts_with(b"__profd_") {
+                plain[at] = b'x';
+            }
+        }
+        // Code is in the second page of the cubin, and the compressed entry fills pages, too.
+        assert!(plain.len() > 3 * PAGE);
+        plain.resize(plain.len().next_multiple_of(PAGE) - ENTRY_HEADER, 0);
+        let bytes = fat(&[
+            entry_bytes(CUBIN, 90, 0, &plain),
+            entry_bytes(CUBIN, 90, 0x8000, &[1; 3 * PAGE]),
+        ]);
+        let mut memory = memmap2::MmapMut::map_anon(bytes.len() + 2 * PAGE).unwrap();
+        // The first cubin begins at a multiple of the page's size.
+        let start = PAGE - FAT_HEADER - ENTRY_HEADER;
+        memory[start..start + bytes.len()].copy_from_slice(&bytes);
+        unreadable(&memory[2 * PAGE..3 * PAGE]);
+        let packed = PAGE + plain.len() + ENTRY_HEADER;
+        assert_eq!(packed % PAGE, 0);
+        unreadable(&memory[packed..packed + 3 * PAGE]);
+        // SAFETY: a fat binary. If its code is read, this process ends.
+        let code = unsafe { Code::read_memory(memory[start..].as_ptr().cast()) }.unwrap();
+        assert_eq!(code.counting(), Counting::Unknown);
+        assert_eq!(code.chosen(90), Chosen::Plain);
     }
 
     #[test]
@@ -456,7 +533,7 @@ mod tests {
     #[test]
     fn damaged_fat_binaries_do_no_harm() {
         let whole = fat(&[
-            entry_bytes(CUBIN, 90, 0, &counting(1)),
+            entry_bytes(CUBIN, 90, 0, b"cubin"),
             entry_bytes(PTX, 90, 0, b"text"),
         ]);
         for length in 0..whole.len() {

@@ -5,9 +5,10 @@
 //! that may count, and compares their variables with the image.
 
 use super::activity;
+use super::code::Counting;
 use super::driver::{self, Current, Driver, check};
 use super::image::Image;
-use super::registry::{Counting, Located, Module, registry, take_loaded};
+use super::registry::{Located, Module, registry, take_loaded};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
 use cuda_abi::driver::*;

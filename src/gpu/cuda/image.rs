@@ -11,7 +11,7 @@ use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::header::Header;
-use goblin::elf::{SectionHeader, Symtab};
+use goblin::elf::{SectionHeader, Sym, Symtab};
 use profraw::format::{COUNTER, DataRecord, V11};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
@@ -21,13 +21,20 @@ use std::ops::Range;
 const MACHINE: u16 = 190;
 /// The raw version of a cubin that does not contain it: front-end instrumentation of clang 23.
 const DEFAULT_VERSION: u64 = 11;
+/// In `st_other`: the function is a kernel.
+const ENTRY: u8 = 0x10;
+const CONTEXT: Ctx = Ctx {
+    container: Container::Big,
+    le: Endian::Little,
+};
 /// The size of the bounds table, bytes (`INSTR_PROF_GPU_SECT` in InstrProfData.inc).
 pub const TABLE: u64 = 72;
 
 const RECORD: &[u8] = b"__profd_";
 pub const COUNTERS: &[u8] = b"__profc_";
 pub const UNIFORM: &[u8] = b"__llvm_prf_unifcnt_";
-const NAMES: &[u8] = b"__llvm_prf_nm";
+const NAMES_TEXT: &str = "__llvm_prf_nm";
+const NAMES: &[u8] = NAMES_TEXT.as_bytes();
 const VERSION: &[u8] = b"__llvm_profile_raw_version";
 
 /// Why a cubin cannot be read.
@@ -73,6 +80,8 @@ pub struct Image {
     pub head: Vec<u8>,
     /// All counters, in ascending order of their ranges, which are adjacent. They follow the head.
     pub counters: Vec<Counters>,
+    /// One of its kernels. Code without kernels counts nothing.
+    pub kernel: Option<CString>,
 }
 
 impl Image {
@@ -100,6 +109,8 @@ struct Variables<'a> {
     by_name: HashMap<&'a [u8], Variable<'a>>,
     /// The content of each `__llvm_prf_nm`, by its address in the section.
     names: BTreeMap<u64, &'a [u8]>,
+    /// The first kernel.
+    kernel: Option<&'a [u8]>,
 }
 
 /// A variable in the cubin.
@@ -109,9 +120,22 @@ struct Variable<'a> {
     size: u64,
 }
 
-/// Whether bytes of code, in any format, mention instrumentation. False for compressed code.
-pub fn mentions_counters(bytes: &[u8]) -> bool {
-    bytes.windows(NAMES.len()).any(|window| window == NAMES)
+/// Whether a cubin is instrumented. Reads only its headers and its symbols: the rest of a large library, which the driver may
+/// never read, stays on disk.
+pub fn is_instrumented(cubin: &[u8]) -> Result<bool, Damage> {
+    let mut is_found = false;
+    let sections = Sections::parse(cubin)?;
+    sections.each_symbol(|name, _| {
+        is_found |= name.starts_with(RECORD);
+        Ok(())
+    })?;
+    Ok(is_found)
+}
+
+/// Whether PTX is instrumented.
+pub fn is_instrumented_text(ptx: &[u8]) -> bool {
+    let mut chunks = ptx.utf8_chunks();
+    chunks.any(|chunk| chunk.valid().contains(NAMES_TEXT))
 }
 
 /// Reads a cubin. `None` if it is not instrumented. `base`: the virtual address of its first byte.
@@ -120,6 +144,7 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
     let Variables {
         by_name: variables,
         names,
+        kernel,
     } = variables;
     let mut functions: Vec<&[u8]> = variables
         .keys()
@@ -211,6 +236,7 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         base,
         head,
         counters,
+        kernel: kernel.and_then(|name| CString::new(name).ok()),
     }))
 }
 
@@ -292,73 +318,109 @@ fn part<'a>(
     })
 }
 
-/// The architecture, and the profile's variables by name.
-fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
-    let header = goblin::elf::Elf::parse_header(cubin).map_err(|_| Damage::NotCuda)?;
-    if header.e_machine != MACHINE || !is_supported(&header) {
-        return Err(Damage::NotCuda);
-    }
-    let context = Ctx::new(Container::Big, Endian::Little);
-    let outside = |what, offset| Damage::Outside {
-        what,
-        offset,
-        size: cubin.len(),
-    };
-    let sections = usize::try_from(header.e_shoff)
-        .ok()
-        .and_then(|at| SectionHeader::parse(cubin, at, header.e_shnum.into(), context).ok())
-        .ok_or(outside("the section table", header.e_shoff))?;
-    let mut found = Variables::default();
-    for table in &sections {
-        if table.sh_type != goblin::elf::section_header::SHT_SYMTAB {
-            continue;
+/// The sections of a cubin.
+struct Sections<'a> {
+    cubin: &'a [u8],
+    header: Header,
+    all: Vec<SectionHeader>,
+}
+
+impl<'a> Sections<'a> {
+    fn parse(cubin: &'a [u8]) -> Result<Sections<'a>, Damage> {
+        let header = goblin::elf::Elf::parse_header(cubin).map_err(|_| Damage::NotCuda)?;
+        if header.e_machine != MACHINE || !is_supported(&header) {
+            return Err(Damage::NotCuda);
         }
-        part(cubin, "the symbol table", table.sh_offset, table.sh_size)?;
-        let names = sections
-            .get(table.sh_link as usize)
-            .ok_or(outside("the symbols' string table", table.sh_offset))?;
-        let names = part(cubin, "the string table", names.sh_offset, names.sh_size)?;
-        let count = (table.sh_size / 24) as usize;
-        let symbols = Symtab::parse(cubin, table.sh_offset as usize, count, context)
-            .map_err(|_| outside("the symbol table", table.sh_offset))?;
-        for symbol in symbols.iter() {
-            let rest = names.get(symbol.st_name..).unwrap_or_default();
-            let Ok(name) = CStr::from_bytes_until_nul(rest) else {
-                continue;
-            };
-            let name = name.to_bytes();
-            let is_wanted = [RECORD, COUNTERS, UNIFORM]
-                .iter()
-                .any(|p| name.starts_with(p))
-                || name == VERSION
-                || is_names(name);
-            let section = sections
-                .get(symbol.st_shndx)
-                .filter(|_| symbol.st_shndx != 0);
-            let (true, Some(section)) = (is_wanted, section) else {
-                continue;
-            };
-            let bytes = match section.sh_type {
-                goblin::elf::section_header::SHT_NOBITS => None,
-                _ => {
-                    let offset = section.sh_offset.saturating_add(symbol.st_value);
-                    Some(part(cubin, "a variable", offset, symbol.st_size)?)
-                }
-            };
-            if is_names(name) {
-                found
-                    .names
-                    .extend(bytes.map(|bytes| (symbol.st_value, bytes)));
+        let all = usize::try_from(header.e_shoff)
+            .ok()
+            .and_then(|at| SectionHeader::parse(cubin, at, header.e_shnum.into(), CONTEXT).ok())
+            .ok_or(Damage::Outside {
+                what: "the section table",
+                offset: header.e_shoff,
+                size: cubin.len(),
+            })?;
+        Ok(Sections { cubin, header, all })
+    }
+
+    /// Calls `take` with the name of each symbol.
+    fn each_symbol(
+        &self,
+        mut take: impl FnMut(&'a [u8], Sym) -> Result<(), Damage>,
+    ) -> Result<(), Damage> {
+        let cubin = self.cubin;
+        let outside = |what, offset| Damage::Outside {
+            what,
+            offset,
+            size: cubin.len(),
+        };
+        for table in &self.all {
+            if table.sh_type != goblin::elf::section_header::SHT_SYMTAB {
                 continue;
             }
-            let variable = Variable {
-                bytes,
-                size: symbol.st_size,
-            };
-            found.by_name.insert(name, variable);
+            part(cubin, "the symbol table", table.sh_offset, table.sh_size)?;
+            let names = self
+                .all
+                .get(table.sh_link as usize)
+                .ok_or(outside("the symbols' string table", table.sh_offset))?;
+            let names = part(cubin, "the string table", names.sh_offset, names.sh_size)?;
+            let count = (table.sh_size / 24) as usize;
+            let symbols = Symtab::parse(cubin, table.sh_offset as usize, count, CONTEXT)
+                .map_err(|_| outside("the symbol table", table.sh_offset))?;
+            for symbol in symbols.iter() {
+                let rest = names.get(symbol.st_name..).unwrap_or_default();
+                if let Ok(name) = CStr::from_bytes_until_nul(rest) {
+                    take(name.to_bytes(), symbol)?;
+                }
+            }
         }
+        Ok(())
     }
-    Ok((format!("sm_{}", architecture(&header)), found))
+}
+
+/// The architecture, and the profile's variables by name.
+fn variables(cubin: &[u8]) -> Result<(String, Variables<'_>), Damage> {
+    let sections = Sections::parse(cubin)?;
+    let mut found = Variables::default();
+    sections.each_symbol(|name, symbol| {
+        if found.kernel.is_none()
+            && symbol.st_type() == goblin::elf::sym::STT_FUNC
+            && symbol.st_other & ENTRY != 0
+        {
+            found.kernel = Some(name);
+        }
+        let is_wanted = [RECORD, COUNTERS, UNIFORM]
+            .iter()
+            .any(|p| name.starts_with(p))
+            || name == VERSION
+            || is_names(name);
+        let section = sections
+            .all
+            .get(symbol.st_shndx)
+            .filter(|_| symbol.st_shndx != 0);
+        let (true, Some(section)) = (is_wanted, section) else {
+            return Ok(());
+        };
+        let bytes = match section.sh_type {
+            goblin::elf::section_header::SHT_NOBITS => None,
+            _ => {
+                let offset = section.sh_offset.saturating_add(symbol.st_value);
+                Some(part(cubin, "a variable", offset, symbol.st_size)?)
+            }
+        };
+        if is_names(name) {
+            found
+                .names
+                .extend(bytes.map(|bytes| (symbol.st_value, bytes)));
+            return Ok(());
+        }
+        let variable = Variable {
+            bytes,
+            size: symbol.st_size,
+        };
+        found.by_name.insert(name, variable);
+        Ok(())
+    })?;
+    Ok((format!("sm_{}", architecture(&sections.header)), found))
 }
 
 /// Whether a variable has this name, or that with a number.
@@ -425,10 +487,29 @@ mod tests {
 
     #[test]
     fn an_instrumented_cubin_is_presented_as_a_code_object() {
+        assert_eq!(is_instrumented(&fixture()), Ok(true));
         let image = read(&fixture(), BASE).unwrap().expect("instrumented");
         assert_eq!((image.arch.as_str(), image.base), ("sm_90", BASE));
+        assert_eq!(image.kernel.as_deref(), Some(c"loop"));
         assert!(image.records().count() > 1);
         check(&image);
+    }
+
+    /// Only the symbols are read: names in other parts of the file do not count.
+    #[test]
+    fn a_cubin_is_instrumented_if_its_symbols_are() {
+        let mut plain = fixture();
+        let size = plain.len();
+        for at in 0..size - RECORD.len() {
+            if plain[at..].starts_with(RECORD) {
+                plain[at] = b'x';
+            }
+        }
+        plain.extend_from_slice(b"\0__profd_x\0__llvm_prf_nm\0");
+        assert_eq!(is_instrumented(&plain), Ok(false));
+        assert_eq!(is_instrumented(b"text"), Err(Damage::NotCuda));
+        assert!(is_instrumented_text(b"\xff\xff.b8 __llvm_prf_nm[3];"));
+        assert!(!is_instrumented_text(b"\xff\xff.b8 __llvm_prf[3];"));
     }
 
     /// Whatever is damaged: an error, or an image whose parts fit together.

@@ -4,7 +4,8 @@
 //!
 //! The driver holds no locks during these reports, so a drain may run.
 
-use super::registry::{self, Counting, Library, Module, registry, take_loaded, take_of_thread};
+use super::code::{Code, Counting};
+use super::registry::{self, Library, Module, registry, take_loaded, take_of_thread};
 use super::{api_calls, driver, handles, image, prepare, without_cupti};
 use crate::gpu::events::{self, Event, Source};
 use crate::gpu::runtime::ExecutableId;
@@ -12,7 +13,7 @@ use crate::sys::threads;
 use cuda_abi::cupti::*;
 use cuda_abi::driver::{CUcontext, CUlibrary, CUmodule, CUresult};
 use std::cell::Cell;
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_uint;
 
 /// The calls to observe: their numbers in CUPTI's callbacks.
 pub const CALLS: &[c_uint] = &[
@@ -147,7 +148,8 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
                 let parameters = &*parameters.cast::<cuLibraryLoadData_params>();
                 let counting = match id {
-                    cbid::cuLibraryLoadData => counting(parameters.code),
+                    cbid::cuLibraryLoadData => Code::read_memory(parameters.code)
+                        .map_or(Counting::Unknown, |code| code.counting()),
                     _ => Counting::Unknown,
                 };
                 library_loaded(*parameters.library, counting);
@@ -233,60 +235,6 @@ fn report_destruction(contexts: impl IntoIterator<Item = CUcontext>) {
             context: context.0 as u64,
         });
     }
-}
-
-/// # Safety
-/// `code` is what a program has passed to `cuLibraryLoadData`, without an error.
-unsafe fn counting(code: *const c_void) -> Counting {
-    /// The wrapper of a fat binary: magic number, version, pointer (`fatbinary_section.h`).
-    const WRAPPER: u32 = 0x4662_43b1;
-    /// A fat binary: magic number, version, size of this header, size of what follows.
-    const FAT_BINARY: u32 = 0xba55_ed50;
-    // SAFETY: the driver has read the code, so it is one of its formats. All are longer than the words that are read.
-    unsafe {
-        let mut start = code.cast::<u32>();
-        if start.is_null() {
-            return Counting::No;
-        }
-        if start.read_unaligned() == WRAPPER {
-            start = start.add(2).cast::<*const u32>().read_unaligned();
-        }
-        if start.is_null() || start.read_unaligned() != FAT_BINARY {
-            // A cubin or PTX, whose size is not known.
-            return Counting::Unknown;
-        }
-        let header = start.cast::<u16>().add(3).read_unaligned();
-        let size = start.add(2).cast::<u64>().read_unaligned();
-        let bytes =
-            std::slice::from_raw_parts(start.cast::<u8>(), usize::from(header) + size as usize);
-        match image::mentions_counters(bytes) {
-            true => Counting::Yes,
-            false if has_compressed_code(bytes) => Counting::Unknown,
-            false => Counting::No,
-        }
-    }
-}
-
-/// Whether a fat binary has code that is compressed, or for another architecture's translation: PTX.
-fn has_compressed_code(bytes: &[u8]) -> bool {
-    /// The flags of an entry: LZ4, zstd.
-    const COMPRESSED: u64 = 0x2000 | 0x8000;
-    let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let mut at = 16;
-    // The header of an entry: kind and version (4 bytes), its own size (4), the size of the data (8), …, flags at 40.
-    while let (Some(header), Some(size)) = (word(at + 4), long(at + 8)) {
-        match long(at + 40) {
-            Some(flags) if flags & COMPRESSED == 0 => {}
-            _ => return true,
-        }
-        let next = at as u64 + u64::from(header) + size;
-        if next <= at as u64 || next > bytes.len() as u64 {
-            return true;
-        }
-        at = next as usize;
-    }
-    false
 }
 
 /// A call has loaded a module.

@@ -8,11 +8,12 @@
 //! the first kernel of a module can run, and never changed: when a call that loads a module returns, or, because the
 //! driver loads the modules of libraries when it needs them, before the first launch in a context.
 
+use super::code::Counting;
 use super::copies::{Copies, Place};
 use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
-use super::registry::{Counting, Module, registry};
+use super::registry::{Module, registry};
 use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE};
 use crate::gpu::runtime::{Error, ExecutableId, Units};
 use crate::support::settings::settings;

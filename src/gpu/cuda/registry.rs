@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::code::Code;
+use super::code::{Code, Counting};
 use super::copies::Copies;
 use super::image::Image;
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -83,15 +83,6 @@ pub struct Context {
     pub device: Option<CUdevice>,
     /// devprof's own stream, after the first use.
     pub stream: Option<CUstream>,
-}
-
-/// Whether code is instrumented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
-    No,
-    /// It is compressed, or of unknown size.
-    Unknown,
-    Yes,
 }
 
 /// A library. It may be loaded in each context.

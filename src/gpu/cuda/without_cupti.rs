@@ -5,7 +5,7 @@
 //! is chosen as the driver chooses it, and each drain requests the modules of the libraries that may count, in each
 //! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
 
-use super::code::{Chosen, Code, Damage};
+use super::code::{Chosen, Code, Counting, Damage};
 use super::driver::{self, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
@@ -92,7 +92,7 @@ pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
 /// The code, if it may count.
 fn readable(loaded: Loaded) -> Option<Code> {
     match loaded {
-        Ok(code) => code.may_count().then_some(code),
+        Ok(code) => (code.counting() != Counting::No).then_some(code),
         Err(damage) => {
             report_unread(&damage);
             None

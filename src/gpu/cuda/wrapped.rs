@@ -11,7 +11,7 @@
 //! All versions of a function have the same first arguments. A wrapper passes as many as the longest version has: those that
 //! a version does not have are in registers, which it ignores.
 
-use super::code::{Code, Damage};
+use super::code::Code;
 use super::observed::{self, CALLS};
 use super::{driver, subscriber, without_cupti};
 use crate::gpu::events::{self, Event};
@@ -371,7 +371,8 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: O
             }
             cbid::cuModuleLoad if is_success => {
                 let arguments = &*arguments.cast::<cuModuleLoad_params>();
-                without_cupti::module_loaded(*arguments.module, read_file(arguments.fname));
+                let code = Code::read_file(path(arguments.fname));
+                without_cupti::module_loaded(*arguments.module, code);
             }
             cbid::cuModuleLoadData | cbid::cuModuleLoadDataEx | cbid::cuModuleLoadFatBinary
                 if is_success =>
@@ -395,7 +396,7 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: O
                 let arguments = &*arguments.cast::<cuLibraryLoadData_params>();
                 let code = match id {
                     cbid::cuLibraryLoadData => Code::read_memory(arguments.code),
-                    _ => read_file(arguments.code.cast()),
+                    _ => Code::read_file(path(arguments.code.cast())),
                 };
                 without_cupti::library_loaded(*arguments.library, code);
             }
@@ -404,19 +405,12 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: O
     }
 }
 
-/// Reads a file from which the driver has loaded code.
-///
 /// # Safety
 /// `path` is a C string.
-unsafe fn read_file(path: *const c_char) -> Result<Code, Damage> {
+unsafe fn path<'a>(path: *const c_char) -> &'a Path {
     // SAFETY: the caller's promise.
-    let path = Path::new(OsStr::from_bytes(
-        unsafe { CStr::from_ptr(path) }.to_bytes(),
-    ));
-    match std::fs::read(path) {
-        Ok(bytes) => Code::read(&bytes),
-        Err(error) => Err(Damage::File(path.display().to_string(), error.kind())),
-    }
+    let path = unsafe { CStr::from_ptr(path) };
+    Path::new(OsStr::from_bytes(path.to_bytes()))
 }
 
 #[cfg(test)]
