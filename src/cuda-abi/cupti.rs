@@ -72,6 +72,9 @@ pub mod cbid {
         cuModuleLoadDataEx = 20;
         cuModuleLoadFatBinary = 21;
         cuModuleUnload = 22;
+        cuCtxCreate_v2 = 235;
+        cuCtxCreate_v3 = 645;
+        cuCtxCreate_v4 = 757;
         cuCtxDestroy_v2 = 322;
         cuDevicePrimaryCtxRetain = 386;
         cuDevicePrimaryCtxRelease = 387;
@@ -89,18 +92,7 @@ pub mod cbid {
         cuLibraryLoadData = 678;
         cuLibraryLoadFromFile = 679;
         cuLibraryUnload = 680;
-        cuLaunch = 115;
-        cuLaunchGrid = 116;
-        cuLaunchGridAsync = 117;
         cuLaunchKernel = 307;
-        cuLaunchKernel_ptsz = 442;
-        cuLaunchCooperativeKernel = 477;
-        cuLaunchCooperativeKernel_ptsz = 478;
-        cuLaunchCooperativeKernelMultiDevice = 480;
-        cuGraphLaunch = 514;
-        cuGraphLaunch_ptsz = 515;
-        cuLaunchKernelEx = 652;
-        cuLaunchKernelEx_ptsz = 653;
         cuProfilerStart = 308;
         cuProfilerStop = 309;
     }

@@ -25,6 +25,8 @@ handles! {
     CUmodule;
     /// A library: code that the driver loads in each context that uses it.
     CUlibrary;
+    /// A kernel of a library.
+    CUkernel;
     /// A stream.
     CUstream;
 }
@@ -99,6 +101,8 @@ functions! {
     cuModuleGetGlobal_v2(address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char) -> CUresult;
     /// The module of a library in the current context. Loads it if necessary.
     cuLibraryGetModule(module: *mut CUmodule, library: CUlibrary) -> CUresult;
+    /// The kernel of a library with this name. Does not load the library's module.
+    cuLibraryGetKernel(kernel: *mut CUkernel, library: CUlibrary, name: *const c_char) -> CUresult;
     /// Creates a stream in the current context.
     cuStreamCreate(stream: *mut CUstream, flags: c_uint) -> CUresult;
     /// Whether a stream is idle.

@@ -109,7 +109,7 @@ pub enum Error {
     #[error("devprof does not support {0} for {1}")]
     Unsupported(&'static str, &'static str),
     #[error(
-        "none of the modules that the driver has for the program's libraries has its counters; please report this"
+        "the driver's handle of the module is not known: more libraries with compressed code have its kernels than are loaded, or none has its counters"
     )]
     NoHandle,
     #[error("the driver's variable {0} is shorter than in the image")]

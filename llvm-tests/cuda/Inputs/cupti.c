@@ -186,6 +186,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) { return C
 // For modules, which no program of these tests loads.
 CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) { abort(); }
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library) { abort(); }
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) { abort(); }
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) { abort(); }
 CUresult cuStreamQuery(CUstream stream) { abort(); }
 CUresult cuStreamSynchronize(CUstream stream) { abort(); }

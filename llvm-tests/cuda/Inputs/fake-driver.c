@@ -3,13 +3,16 @@
 // tested by tools/gpu-test.
 //
 // It is as strict as the real one: a copy must be inside one variable or one allocation, and a function of the driver must not be called
-// while the driver reports a change of an object, because the driver holds its locks then.
+// while the driver reports a change of an object, because the driver holds its locks then. Copies of counters must not be announced
+// to a module of which a kernel has run: it may have read a part of the old announcement.
 //
 // Of a fat binary, it uses the image that a real driver uses for sm_90; it does not unpack compressed ones, but takes their
 // content as it is. PTX becomes a module without variables.
 //
 // FAKE_OWNER=NAME: CUPTI has a subscriber of this name. FAKE_FAIL=FUNCTION:NUMBER: the function returns this error.
 // FAKE_SLOW=N: a module is loaded N milliseconds before the call that loads it is over.
+// FAKE_EAGER=1: libraries are loaded in all contexts at once, as with CUDA_MODULE_LOADING=EAGER.
+// FAKE_WAIT=1: a module that is loaded in a context in which a kernel runs waits for it, as in a real driver. Otherwise that is an error.
 // FAKE_UNITS=N: the number of multiprocessors of each device (default: 4).
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,6 +36,7 @@ struct module {
     struct library *library; // null: loaded by cuModuleLoad
     struct context *context;
     uint32_t id;
+    int has_run;
     size_t size, count;
     char *image, *memory;
     struct variable *variables;
@@ -41,9 +45,11 @@ struct module {
 struct library {
     char *image;
     size_t size;
+    struct library *next;
 };
 struct context {
-    int device, users;
+    int device, users, is_busy;
+    struct context *next;
 };
 struct callback_data {
     unsigned site;
@@ -77,8 +83,10 @@ struct allocation {
 };
 
 static struct module *modules;
+static struct library *libraries;
+static struct context *contexts;
 static struct allocation *allocations;
-static struct context *current;
+static __thread struct context *current;
 static uint32_t last_id;
 static int is_initialized, is_reporting;
 
@@ -110,11 +118,12 @@ static void resource(unsigned id, struct context *context, const void *more) {
 // The call whose beginning is being reported. If it is switched off then, CUPTI 13.0 reports no beginning of any call any
 // more.
 static unsigned beginning;
-static int is_broken;
+static int is_broken, launch_reports;
 static void call(unsigned id, unsigned site, const void *parameters, int result) {
     struct callback_data data = {.site = site, .parameters = parameters, .result = &result, .context = current};
     if (!subscriber || !enabled[DRIVER_API][id] || site == ENTER && is_broken)
         return;
+    launch_reports += id == 307;
     beginning = site == ENTER ? id : 0;
     subscriber(NULL, DRIVER_API, id, &data);
     beginning = 0;
@@ -158,12 +167,32 @@ int cuDeviceGetCount(int *count) {
     *count = 2;
     return is_initialized ? 0 : 3;
 }
+static int is_eager(void) { return getenv("FAKE_EAGER") != NULL; }
+static struct module *load(char *image, size_t size, struct library *library);
+static void load_in(struct library *library, struct context *context) {
+    struct context *old = current;
+    current = context;
+    load(library->image, library->size, library);
+    current = old;
+}
+static struct context *create(int device) {
+    struct context *context = calloc(1, sizeof *context);
+    context->device = device;
+    context->next = contexts;
+    contexts = context;
+    resource(CONTEXT_CREATED, context, NULL);
+    for (struct library *library = libraries; library && is_eager(); library = library->next)
+        load_in(library, context);
+    return context;
+}
 int cuCtxCreate(struct context **context, int device) {
-    *context = calloc(1, sizeof **context);
-    (*context)->device = device;
-    resource(CONTEXT_CREATED, *context, NULL);
+    call(10, ENTER, &context, 0);
+    *context = create(device);
+    call(10, EXIT, &context, 0);
     return 0;
 }
+// A context of a function that CUPTI does not report.
+void fake_context(struct context **context, int device) { *context = create(device); }
 int cuCtxGetCurrent(struct context **context) {
     BEGIN;
     *context = current;
@@ -178,10 +207,12 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
 }
 int cuDevicePrimaryCtxRetain(struct context **context, int device) {
     BEGIN;
+    call(386, ENTER, &context, 0);
     if (!primaries[device])
-        cuCtxCreate(&primaries[device], device);
+        primaries[device] = create(device);
     primaries[device]->users++;
     *context = primaries[device];
+    call(386, EXIT, &context, 0);
     return 0;
 }
 static int units(void) {
@@ -197,8 +228,8 @@ int cuCtxSetCurrent(struct context *context) {
     current = context;
     return 0;
 }
-static struct context *stack[16];
-static int depth;
+static __thread struct context *stack[16];
+static __thread int depth;
 int cuCtxPushCurrent_v2(struct context *context) {
     BEGIN;
     if (context->users < 0) {
@@ -219,7 +250,19 @@ int cuCtxGetDevice(int *device) {
     *device = current->device;
     return 0;
 }
-int cuCtxSynchronize(void) { return fails(__func__); }
+// Waits until a thread waits for such a kernel, to load a module.
+static volatile int is_waiting;
+void fake_await(void) {
+    while (!is_waiting)
+        usleep(1000);
+}
+// From now on, a kernel runs in the current context that never ends.
+void fake_busy(void) { current->is_busy = 1; }
+int cuCtxSynchronize(void) {
+    while (current->is_busy)
+        pause();
+    return fails(__func__);
+}
 int cuStreamCreate(uintptr_t *stream, unsigned flags) {
     BEGIN;
     *stream = 7;
@@ -329,8 +372,20 @@ static int is_memory(uint64_t address, size_t size) {
         }
     return 0;
 }
+static int is_announced_late(uint64_t to) {
+    for (struct module *module = modules; module; module = module->next)
+        for (size_t n = 0; n < module->count; n++)
+            if (module->has_run && (uint64_t)module->variables[n].memory == to &&
+                !strcmp(module->variables[n].name, "__devprof_counter_copies"))
+                return 1;
+    return 0;
+}
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, uintptr_t stream) {
     BEGIN;
+    if (is_announced_late(to)) {
+        fprintf(stderr, "fake driver: copies are announced to a module of which a kernel has run\n");
+        abort();
+    }
     if (stream != 7 || !is_memory(to, size))
         return 1;
     begin((struct operation){.to = (char *)to, .from = from, .size = size});
@@ -408,6 +463,14 @@ static char *choose(const char *code, size_t *size) {
 }
 
 static struct module *load(char *image, size_t size, struct library *library) {
+    while (current->is_busy && getenv("FAKE_WAIT")) {
+        is_waiting = 1;
+        pause();
+    }
+    if (current->is_busy) {
+        fprintf(stderr, "fake driver: the module cannot be loaded while a kernel runs\n");
+        abort(); // A real driver waits for the kernel.
+    }
     struct module *module = calloc(1, sizeof *module);
     const Elf64_Ehdr *header = (void *)image;
     const Elf64_Shdr *sections = (void *)(image + (is_cubin(image) ? header->e_shoff : 0));
@@ -512,16 +575,24 @@ int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, struct module *module,
         }
     return 500;
 }
+static struct library *add(char *image, size_t size) {
+    struct library *library = malloc(sizeof *library);
+    *library = (struct library){image, size, libraries};
+    libraries = library;
+    for (struct context *context = contexts; context && is_eager(); context = context->next)
+        load_in(library, context);
+    return library;
+}
 int cuLibraryLoadData(struct library **library, const void *code, void *options, void *values, unsigned count,
                       void *library_options, void *library_values, unsigned library_count) {
     struct load_parameters parameters = {library, code};
+    size_t size;
     BEGIN;
     // The last argument is on the stack.
     if (library_count)
         return 1;
     call(678, ENTER, &parameters, 0);
-    *library = calloc(1, sizeof **library);
-    (*library)->image = choose(code, &(*library)->size);
+    *library = add(choose(code, &size), size);
     call(678, EXIT, &parameters, 0);
     return 0;
 }
@@ -533,8 +604,7 @@ int cuLibraryLoadFromFile(struct library **library, const char *path, void *opti
     if (library_count)
         return 1;
     call(679, ENTER, &parameters, 0);
-    *library = calloc(1, sizeof **library);
-    (*library)->image = choose(read_file(path, &size), &(*library)->size);
+    *library = add(choose(read_file(path, &size), &size), size);
     call(679, EXIT, &parameters, 0);
     return 0;
 }
@@ -546,8 +616,39 @@ int cuLibraryGetModule(struct module **found, struct library *library) {
     *found = load(library->image, library->size, library);
     return 0;
 }
+int cuLibraryGetKernel(void **kernel, struct library *library, const char *name) {
+    const Elf64_Ehdr *header = (void *)library->image;
+    BEGIN;
+    for (int n = 0; is_cubin(library->image) && n < header->e_shnum; n++) {
+        const Elf64_Shdr *sections = (void *)(library->image + header->e_shoff);
+        const Elf64_Sym *symbols = (void *)(library->image + sections[n].sh_offset);
+        for (size_t k = 0; sections[n].sh_type == SHT_SYMTAB && k < sections[n].sh_size / sizeof *symbols; k++)
+            if (symbols[k].st_other & 0x10 &&
+                !strcmp(library->image + sections[sections[n].sh_link].sh_offset + symbols[k].st_name, name)) {
+                *kernel = (void *)&symbols[k];
+                return 0;
+            }
+    }
+    return 500;
+}
+// Prints how many modules are loaded.
+void fake_modules(void) {
+    int count = 0;
+    for (struct module *module = modules; module; module = module->next)
+        count++;
+    printf("modules: %d\n", count);
+}
+// Prints how many beginnings and ends of launches were reported.
+void fake_launches(void) { printf("reports of launches: %d\n", launch_reports); }
+// Unloads a module without a call that CUPTI reports.
+void fake_unload(struct module *module) { unload(module); }
 int cuLibraryUnload(struct library *library) {
     call(680, ENTER, &library, 0);
+    for (struct library **link = &libraries; *link; link = &(*link)->next)
+        if (*link == library) {
+            *link = library->next;
+            break;
+        }
     for (struct module *module = modules, *next; module; module = next) {
         next = module->next;
         if (module->library == library)
@@ -571,6 +672,11 @@ static void destroy(struct context *context) {
             free(found);
         } else
             link = &found->next;
+    for (struct context **link = &contexts; *link; link = &(*link)->next)
+        if (*link == context) {
+            *link = context->next;
+            break;
+        }
     context->users = -1;
 }
 int cuCtxDestroy_v2(struct context *context) {
@@ -613,6 +719,8 @@ int cuLaunchKernel(struct library *library) {
     struct module *module;
     call(307, ENTER, NULL, 0);
     int error = cuLibraryGetModule(&module, library);
+    if (!error)
+        module->has_run = 1;
     call(307, EXIT, NULL, error);
     return error;
 }
@@ -659,6 +767,7 @@ void fake_count(struct module *module, const char *function, int n, uint64_t cou
     char counters[256], uniform[256];
     uint64_t address, uniform_address;
     size_t size, copies_size;
+    module->has_run = 1;
     snprintf(counters, sizeof counters, "__profc_%s", function);
     snprintf(uniform, sizeof uniform, "__llvm_prf_unifcnt_%s", function);
     if (cuModuleGetGlobal_v2(&address, &size, module, counters) || size <= 8 * n ||

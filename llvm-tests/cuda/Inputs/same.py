@@ -1,4 +1,4 @@
-# same.py LIBRARY NAME [VARIABLE=VALUE…] STEP…: runs the steps with CUPTI, and twice without it, with LIBRARY preloaded: linked
+# same.py LIBRARY NAME [VARIABLE=VALUE…] [-VARIABLE…] STEP…: runs the steps with CUPTI, and twice without it, with LIBRARY preloaded: linked
 # with the driver while another tool has CUPTI, and looked up as the CUDA runtime does while CUPTI is not installed. What
 # devprof writes must be the same. The files with CUPTI stay in NAME.cupti.
 import os
@@ -9,7 +9,8 @@ import sys
 library, name = sys.argv[1:3]
 words = sys.argv[3:]
 variables = dict(word.split("=", 1) for word in words if "=" in word)
-steps = [word for word in words if "=" not in word]
+removed = [word[1:] for word in words if word.startswith("-")]
+steps = [word for word in words if "=" not in word and not word.startswith("-")]
 cupti = os.path.abspath("libcuda.so.1")
 
 
@@ -18,6 +19,8 @@ def run(suffix, program, settings):
     shutil.rmtree(directory, ignore_errors=True)
     os.mkdir(directory)
     environment = {**os.environ, "LD_PRELOAD": library, "DEVPROF_CUPTI": cupti, **settings, **variables}
+    for variable in removed:
+        environment.pop(variable, None)
     done = subprocess.run([f"../{program}", *steps], cwd=directory, env=environment, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     files = {}

@@ -1,5 +1,6 @@
 // Runs steps on the driver of fake-driver.c. Each argument is a step:
 //   context:DEVICE   create a context and make it the current one
+//   hidden:DEVICE    the same, by a function of which nobody knows
 //   primary:DEVICE   make the device's primary context the current one
 //   release:DEVICE   release it                reset:DEVICE  as cudaDeviceReset does
 //   module:FILE      load a module           library:FILE  load a library
@@ -9,6 +10,11 @@
 //   damaged:FILE     load an image that the driver does not read
 //   use              load the last library's module
 //   launch           launch a kernel of the last library, which loads its module
+//   modules          print how many modules are loaded
+//   launches         print how many reports of launches devprof has got
+//   busy             from now on, a kernel runs in the current context that never ends
+//   stuck:FILE       load a library from memory in another thread, which waits for that kernel
+//   vanish           unload the last module, and report no call
 //   allocated        print the number of bytes that are allocated on the devices
 //   waits            print how often devprof has waited for its copies since the last time
 //   count:F:N:COUNT  the last module that was loaded or used counts
@@ -23,6 +29,7 @@
 #define _GNU_SOURCE
 #include "../../../src/devprof.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +56,9 @@
 #ifdef LOOKUP
 #define POINTER(name, version, arguments) static int(*name) arguments;
 FUNCTIONS(POINTER)
-static void (*fake_load)(const char *), (*fake_allocated)(void), (*fake_waits)(void), (*fake_count)(void *, const char *, int, uint64_t);
+static void (*fake_load)(const char *), (*fake_count)(void *, const char *, int, uint64_t);
+static void (*fake_allocated)(void), (*fake_waits)(void), (*fake_modules)(void), (*fake_launches)(void), (*fake_unload)(void *), (*fake_busy)(void), (*fake_await)(void);
+static void (*fake_context)(void **, int);
 
 static void look_up(void) {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *other = 0;
@@ -63,10 +72,17 @@ static void look_up(void) {
     if (get(#name, &name, 13000, 0, 0)) \
         abort();
     FUNCTIONS(GET)
-    fake_load = dlsym(driver, "fake_load");
-    fake_allocated = dlsym(driver, "fake_allocated");
-    fake_waits = dlsym(driver, "fake_waits");
-    fake_count = dlsym(driver, "fake_count");
+#define FAKE(name) name = dlsym(driver, #name)
+    FAKE(fake_load);
+    FAKE(fake_allocated);
+    FAKE(fake_waits);
+    FAKE(fake_count);
+    FAKE(fake_modules);
+    FAKE(fake_launches);
+    FAKE(fake_unload);
+    FAKE(fake_context);
+    FAKE(fake_busy);
+    FAKE(fake_await);
     // The same function is the same address, however it is found.
     if (dlsym(driver, "cuModuleUnload") != (void *)cuModuleUnload)
         abort();
@@ -75,6 +91,7 @@ static void look_up(void) {
 #define DECLARE(name, version, arguments) int name##version arguments;
 FUNCTIONS(DECLARE)
 void fake_load(const char *), fake_allocated(void), fake_waits(void), fake_count(void *, const char *, int, uint64_t);
+void fake_modules(void), fake_launches(void), fake_unload(void *), fake_busy(void), fake_await(void), fake_context(void **, int);
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
@@ -104,6 +121,13 @@ static void *wrap(void *fat) {
     return wrapper;
 }
 
+static void *load_library(void *arguments) {
+    void **context_and_file = arguments, *library;
+    cuCtxSetCurrent(context_and_file[0]);
+    cuLibraryLoadData(&library, read_file(context_and_file[1]), 0, 0, 0, 0, 0, 0);
+    return NULL;
+}
+
 int main(int count, char **steps) {
     void *context = 0, *module = 0, *library = 0, *graph = 0;
     look_up();
@@ -113,6 +137,8 @@ int main(int count, char **steps) {
         int error = 0;
         if (!strcmp(step, "context"))
             error = cuCtxCreate(&context, atoi(argument)) || cuCtxSetCurrent(context);
+        else if (!strcmp(step, "hidden"))
+            fake_context(&context, atoi(argument)), error = cuCtxSetCurrent(context);
         else if (!strcmp(step, "primary"))
             error = cuDevicePrimaryCtxRetain(&context, atoi(argument)) || cuCtxSetCurrent(context);
         else if (!strcmp(step, "release"))
@@ -139,6 +165,19 @@ int main(int count, char **steps) {
             error = cuLibraryGetModule(&module, library);
         else if (!strcmp(step, "launch"))
             error = cuLaunchKernel(library) || cuLibraryGetModule(&module, library);
+        else if (!strcmp(step, "modules"))
+            fake_modules();
+        else if (!strcmp(step, "launches"))
+            fake_launches();
+        else if (!strcmp(step, "busy"))
+            fake_busy();
+        else if (!strcmp(step, "stuck")) {
+            pthread_t thread;
+            void *arguments[] = {context, argument};
+            error = pthread_create(&thread, NULL, load_library, arguments);
+            fake_await();
+        } else if (!strcmp(step, "vanish"))
+            fake_unload(module);
         else if (!strcmp(step, "allocated"))
             fake_allocated();
         else if (!strcmp(step, "waits"))

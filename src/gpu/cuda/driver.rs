@@ -44,6 +44,7 @@ driver! {
     cuCtxSynchronize,
     cuModuleGetGlobal_v2,
     cuLibraryGetModule,
+    cuLibraryGetKernel,
     cuStreamCreate,
     cuStreamQuery,
     cuStreamSynchronize,

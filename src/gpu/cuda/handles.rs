@@ -1,14 +1,15 @@
 //! Finds the module handle of each image, and the device addresses of its counters.
 //!
 //! CUPTI reports an image and its context, but no handle. A module that was loaded by `cuModuleLoad…` is reported during
-//! that call. A library's module is loaded whenever the driver needs it, so devprof asks for the modules of all libraries
-//! that may count, and compares their variables with the image.
+//! that call, and those of libraries that count while devprof requests them ([`super::prepare`]). The other modules belong to
+//! libraries of which devprof cannot see whether they count: it finds those that have the image's kernels, and compares
+//! their variables with the image. It never loads a library that the program has not loaded.
 
 use super::activity;
 use super::code::Counting;
-use super::driver::{self, Current, Driver, check};
+use super::driver::{self, Current, Driver, OwnCalls, check};
 use super::image::Image;
-use super::registry::{Located, Module, registry, take_loaded};
+use super::registry::{self, Located, Module, registry, take_loaded};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
 use cuda_abi::driver::*;
@@ -56,34 +57,89 @@ pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Erro
     Ok(located)
 }
 
-/// Loads a library's module in a context, as a launch does, unless it was loaded before.
-pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Result<(), Error> {
-    let (_current, _) = enter(driver, context)?;
-    let mut handle = CUmodule::NULL;
+/// Loads a library's module in a context, as a launch does. The program must not be able to launch its kernels there yet.
+/// Returns the instrumented modules, which the call in progress may have loaded itself.
+pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Vec<ExecutableId> {
+    // The context may be unusable after an error of a kernel, and the library may have no code for this device.
+    let Ok((_current, stream)) = enter(driver, context) else {
+        return Vec::new();
+    };
     take_loaded();
-    // SAFETY: a handle of a library that is loaded; writes the module.
-    let result = unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) };
-    check("cuLibraryGetModule", result)?;
-    for executable in take_loaded() {
-        let Some(module) = registry().module(executable).cloned() else {
-            continue;
-        };
-        let located = Located {
-            module: handle,
-            library: Some(library),
-            addresses: addresses(driver, handle, &module)?,
-        };
+    registry::set_loading(true);
+    let handle = module_of(driver, library);
+    registry::set_loading(false);
+    let mut loaded = take_loaded();
+    let Ok(handle) = handle else {
+        return loaded;
+    };
+    if loaded.is_empty() {
+        let is_same =
+            |module: &Module| has_same_records(driver, stream, handle, &module.image, true);
+        let found = unlocated(context)
+            .into_iter()
+            .find(|module| !module.is_prepared && is_same(module));
+        loaded.extend(found.map(|module| module.executable));
+    }
+    for &executable in &loaded {
+        let module = registry().module(executable).cloned();
+        let addresses = module.and_then(|module| addresses(driver, handle, &module).ok());
+        // If it has no addresses, reading it tries again, and reports the error.
         if let Some(module) = registry().module_mut(executable) {
-            module.located = Some(located);
+            module.handle = Some(handle);
+            module.library = Some(library);
             module.may_be_unused = true;
+            module.located = addresses.map(|addresses| Located {
+                module: handle,
+                library: Some(library),
+                addresses,
+            });
         }
     }
-    Ok(())
+    loaded
+}
+
+/// The module of a library in the current context. Loads it if necessary.
+fn module_of(driver: &Driver, library: CUlibrary) -> Result<CUmodule, Error> {
+    let mut handle = CUmodule::NULL;
+    // SAFETY: a handle of a library that is loaded; writes the module.
+    let result = unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) };
+    check("cuLibraryGetModule", result).map(|()| handle)
+}
+
+/// The modules of a context whose handles are not known: those of libraries.
+fn unlocated(context: CUcontext) -> Vec<Module> {
+    let registry = registry();
+    let modules = registry.modules.iter().filter(|module| {
+        module.context == context && module.handle.is_none() && module.located.is_none()
+    });
+    modules.cloned().collect()
 }
 
 /// The module of one of the libraries. The module's context is the current one.
 fn find_library(driver: &Driver, stream: CUstream, module: &Module) -> Result<Located, Error> {
-    let libraries: Vec<CUlibrary> = {
+    for library in libraries_with(driver, module) {
+        let Ok(handle) = module_of(driver, library) else {
+            continue;
+        };
+        if has_same_records(driver, stream, handle, &module.image, true) {
+            return Ok(Located {
+                module: handle,
+                library: Some(library),
+                addresses: addresses(driver, handle, module)?,
+            });
+        }
+    }
+    Err(Error::NoHandle)
+}
+
+/// The libraries that may be a module's, the most likely ones first, if it is certain that all of them are loaded in the
+/// module's context: there are not more of them than modules with the same kernel. To request the module of another library
+/// would load it, which can take much time and memory.
+fn libraries_with(driver: &Driver, module: &Module) -> Vec<CUlibrary> {
+    let Some(kernel) = &module.image.kernel else {
+        return Vec::new();
+    };
+    let mut libraries: Vec<(Counting, CUlibrary)> = {
         let registry = registry();
         let is_taken = |library: CUlibrary| {
             registry.modules.iter().any(|other| {
@@ -96,35 +152,26 @@ fn find_library(driver: &Driver, stream: CUstream, module: &Module) -> Result<Lo
         let free = libraries
             .filter(|library| library.counting != Counting::No && !is_taken(library.handle));
         // The latest library is the most likely one.
-        free.map(|library| library.handle).rev().collect()
+        free.map(|library| (library.counting, library.handle))
+            .rev()
+            .collect()
     };
-    let mut found = Vec::new();
-    for library in libraries {
-        let mut handle = CUmodule::NULL;
-        take_loaded();
-        // SAFETY: a handle of a library that is loaded; writes the module.
-        if unsafe { (driver.cuLibraryGetModule)(&raw mut handle, library) } != CUresult::SUCCESS {
-            continue;
-        }
-        // The library was not loaded in this context: its module is another one.
-        let is_new = !take_loaded().is_empty();
-        if !is_new && has_same_records(driver, stream, handle, &module.image, false) {
-            let addresses = addresses(driver, handle, module);
-            found.extend(addresses.ok().map(|addresses| Located {
-                module: handle,
-                library: Some(library),
-                addresses,
-            }));
-        }
+    libraries.retain(|&(_, library)| {
+        let mut found = CUkernel::NULL;
+        // SAFETY: a handle of a library that is loaded; a C string; writes the kernel.
+        let result =
+            unsafe { (driver.cuLibraryGetKernel)(&raw mut found, library, kernel.as_ptr()) };
+        result == CUresult::SUCCESS
+    });
+    libraries.sort_by_key(|&(counting, _)| counting != Counting::Yes);
+    let modules = unlocated(module.context);
+    let with_kernel = modules
+        .iter()
+        .filter(|module| module.image.kernel.as_ref() == Some(kernel));
+    match libraries.len() <= with_kernel.count() {
+        true => libraries.into_iter().map(|(_, library)| library).collect(),
+        false => Vec::new(),
     }
-    // If the functions of several modules are equal, any of the modules is right.
-    if found.len() > 1
-        && let Some(n) = (0..found.len())
-            .find(|&n| has_same_records(driver, stream, found[n].module, &module.image, true))
-    {
-        found.swap(0, n);
-    }
-    found.into_iter().next().ok_or(Error::NoHandle)
 }
 
 /// The address and the size of a variable. Its context is the current one.
@@ -221,6 +268,17 @@ pub fn enter(driver: &Driver, context: CUcontext) -> Result<(Current<'_>, CUstre
     }
     registry().context_mut(context).stream = Some(stream);
     Ok((current, stream))
+}
+
+/// The calling thread's current context.
+pub fn current_context() -> CUcontext {
+    let _own = OwnCalls::begin();
+    let mut context = CUcontext::NULL;
+    if let Some(contexts) = driver::contexts() {
+        // SAFETY: writes the handle. If it fails, the handle stays null.
+        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
+    }
+    context
 }
 
 /// The device of a context.

@@ -4,8 +4,8 @@
 //!
 //! The driver holds no locks during these reports, so a drain may run.
 
-use super::code::{Code, Counting};
-use super::registry::{self, Library, Module, registry, take_loaded, take_of_thread};
+use super::code::{Code, Counting, Damage};
+use super::registry::{self, Module, registry, take_loaded, take_of_thread};
 use super::{api_calls, driver, handles, image, prepare, without_cupti};
 use crate::gpu::events::{self, Event, Source};
 use crate::gpu::runtime::ExecutableId;
@@ -13,12 +13,19 @@ use crate::sys::threads;
 use cuda_abi::cupti::*;
 use cuda_abi::driver::{CUcontext, CUlibrary, CUmodule, CUresult};
 use std::cell::Cell;
-use std::ffi::c_uint;
+use std::ffi::{CStr, OsStr, c_uint};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The calls to observe: their numbers in CUPTI's callbacks.
 pub const CALLS: &[c_uint] = &[
+    cbid::cuCtxCreate,
+    cbid::cuCtxCreate_v2,
+    cbid::cuCtxCreate_v3,
+    cbid::cuCtxCreate_v4,
     cbid::cuCtxDestroy,
     cbid::cuCtxDestroy_v2,
+    cbid::cuDevicePrimaryCtxRetain,
     cbid::cuDevicePrimaryCtxRelease,
     cbid::cuDevicePrimaryCtxRelease_v2,
     cbid::cuDevicePrimaryCtxReset,
@@ -44,21 +51,33 @@ pub const CALLS: &[c_uint] = &[
 thread_local! {
     /// The thread is handling a report of a call, so a call from there is devprof's own.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
-    /// The thread is in a call that loads code ([`loads`]).
-    static IS_LOADING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a function loads code.
-fn loads(id: c_uint) -> bool {
+/// Whether a function creates a context.
+fn creates(id: c_uint) -> bool {
     matches!(
         id,
-        cbid::cuModuleLoad
-            | cbid::cuModuleLoadData
-            | cbid::cuModuleLoadDataEx
-            | cbid::cuModuleLoadFatBinary
-            | cbid::cuLibraryLoadData
-            | cbid::cuLibraryLoadFromFile
+        cbid::cuCtxCreate
+            | cbid::cuCtxCreate_v2
+            | cbid::cuCtxCreate_v3
+            | cbid::cuCtxCreate_v4
+            | cbid::cuDevicePrimaryCtxRetain
     )
+}
+
+/// Whether a function loads code whose kernels can only be launched when the call is over. A new context may get that of all
+/// libraries (CUDA_MODULE_LOADING=EAGER).
+fn loads(id: c_uint) -> bool {
+    creates(id)
+        || matches!(
+            id,
+            cbid::cuModuleLoad
+                | cbid::cuModuleLoadData
+                | cbid::cuModuleLoadDataEx
+                | cbid::cuModuleLoadFatBinary
+                | cbid::cuLibraryLoadData
+                | cbid::cuLibraryLoadFromFile
+        )
 }
 
 /// A module was loaded. To be called during the call that loads it.
@@ -73,7 +92,7 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
             registry.modules.push(Module {
                 executable,
                 id,
-                is_loading: IS_LOADING.get(),
+                is_loading: registry::is_loading(),
                 context,
                 handle: None,
                 library: None,
@@ -81,7 +100,7 @@ pub fn loaded(context: CUcontext, id: u32, cubin: &[u8]) {
                 image: image.into(),
                 located: None,
                 copies: None,
-                is_prepared: false,
+                is_prepared: !registry::is_loading(),
             });
             drop(registry);
             registry::add_loaded(executable);
@@ -125,7 +144,7 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
         loaded = take_loaded();
     }
     if loads(id) {
-        IS_LOADING.set(!is_over);
+        registry::set_loading(!is_over);
     }
     // SAFETY: after the call, a pointer to its result.
     let is_success = is_over
@@ -147,12 +166,18 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             }
             cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
                 let parameters = &*parameters.cast::<cuLibraryLoadData_params>();
-                let counting = match id {
-                    cbid::cuLibraryLoadData => Code::read_memory(parameters.code)
-                        .map_or(Counting::Unknown, |code| code.counting()),
-                    _ => Counting::Unknown,
+                let code = match id {
+                    cbid::cuLibraryLoadData => Code::read_memory(parameters.code),
+                    _ => {
+                        let path = CStr::from_ptr(parameters.code.cast());
+                        Code::read_file(Path::new(OsStr::from_bytes(path.to_bytes())))
+                    }
                 };
-                library_loaded(*parameters.library, counting);
+                library_loaded(*parameters.library, code);
+            }
+            _ if creates(id) && is_success && without_cupti::is_active() => {
+                let parameters = &*parameters.cast::<cuCtxCreate_params>();
+                without_cupti::context_created(*parameters.pctx);
             }
             cbid::cuStreamBeginCapture
             | cbid::cuStreamBeginCapture_ptsz
@@ -177,17 +202,21 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             }
             cbid::cuLibraryUnload => {
                 let library = (*parameters.cast::<cuLibraryUnload_params>()).library;
+                if !is_over {
+                    prepare::close_library(library);
+                }
                 unload(is_over, is_success, |known| {
                     let located = known.located.as_ref().and_then(|at| at.library);
                     located.or(known.library) == Some(library)
                 });
                 if is_success {
-                    registry().libraries.retain(|known| known.handle != library);
+                    registry().remove_library(library);
                 }
             }
             cbid::cuCtxDestroy | cbid::cuCtxDestroy_v2 => {
                 let context = (*parameters.cast::<cuCtxDestroy_params>()).ctx;
                 if !is_over {
+                    prepare::close_context(context);
                     report_destruction([context]);
                 }
                 // Its handle must not be used any more. CUPTI reports the destruction, but CUPTI may be missing.
@@ -219,10 +248,20 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
         }
     }
     if is_over && loads(id) {
+        match without_cupti::is_active() {
+            true => prepare::libraries(without_cupti::load),
+            false => prepare::libraries(handles::load),
+        }
+        if creates(id) && is_success {
+            // SAFETY: the arguments of a function that creates contexts, which has succeeded.
+            let context = unsafe { *(*parameters.cast::<cuCtxCreate_params>()).pctx };
+            prepare::context_returned(context);
+        }
         let mut registry = registry();
         for executable in loaded {
             if let Some(module) = registry.module_mut(executable) {
                 module.is_loading = false;
+                module.is_prepared = true;
             }
         }
     }
@@ -253,17 +292,13 @@ fn module_loaded(handle: CUmodule, loaded: &[ExecutableId]) {
     }
 }
 
-fn library_loaded(handle: CUlibrary, counting: Counting) {
-    let mut registry = registry();
-    // The driver reuses handles.
-    registry.libraries.retain(|known| known.handle != handle);
-    registry.libraries.push(Library {
-        handle,
-        counting,
-        code: None,
-        searched: Vec::new(),
-        prepared: Vec::new(),
-    });
+fn library_loaded(handle: CUlibrary, code: Result<Code, Damage>) {
+    if without_cupti::is_active() {
+        without_cupti::library_loaded(handle, code);
+    } else {
+        let counting = code.as_ref().map_or(Counting::Unknown, Code::counting);
+        registry().add_library(handle, counting, None);
+    }
 }
 
 /// A call unloads the modules that `is_unloaded` accepts, or has done so. `is_success`: those that it announced are

@@ -5,23 +5,26 @@
 //! of counters add them up.
 //!
 //! A kernel may load the variable with the copies' address once, and parts of it later. Therefore copies are set up before
-//! the first kernel of a module can run, and never changed: when a call that loads a module returns, or, because the
-//! driver loads the modules of libraries when it needs them, before the first launch in a context.
+//! the first kernel of a module can run, and never changed: when a call that loads a module returns. The driver loads the
+//! modules of libraries when it needs them, usually during a launch, which is not observed. So devprof requests those of the
+//! libraries that count itself: when the library is loaded, in all contexts that are idle and in the current one, and when a
+//! context is created. A module that the driver loads at any other time has no copies, because its kernels may run already.
 
-use super::code::Counting;
 use super::copies::{Copies, Place};
 use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
-use super::registry::{Module, registry};
+use super::registry::{Module, Registry, Unprepared, registry};
+use super::wait;
 use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE};
 use crate::gpu::runtime::{Error, ExecutableId, Units};
 use crate::support::settings::settings;
-use crate::support::sync::lock;
+use crate::sys::threads;
 use cuda_abi::driver::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar};
+use std::time::Duration;
 use zerocopy::IntoBytes;
 
 /// Other variables may lie between the counters. Copies contain at most this many bytes per byte of counters, and
@@ -29,15 +32,16 @@ use zerocopy::IntoBytes;
 const MAX_SPREAD: u64 = 64;
 const SPREAD: u64 = 64 << 10;
 
-/// Whether copies are to be set up.
-pub fn are_wanted() -> bool {
-    settings().copies_budget > 0
-}
+/// How long to wait for the kernels of another context, once.
+const IDLE_LIMIT: Duration = Duration::from_millis(100);
+
+/// Notified when a library was prepared.
+static PREPARED: Condvar = Condvar::new();
 
 /// Sets up copies for a module, before its first kernel. If that is not possible, the kernels add to the counters
 /// themselves, which is slower.
 pub fn set_up(driver: &Driver, executable: ExecutableId) {
-    if !are_wanted() {
+    if settings().copies_budget == 0 {
         return;
     }
     let module = {
@@ -79,7 +83,7 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
         is_limited: true,
     };
     let budget = settings().copies_budget;
-    let free = budget.saturating_sub(used(driver, device));
+    let free = budget.saturating_sub(used(device));
     for layout in Layout::all(counters.end - counters.start, units, free) {
         let mut memory = 0;
         // SAFETY: writes the address.
@@ -153,51 +157,116 @@ fn places(module: &Module, addresses: &[CUdeviceptr]) -> Option<(Range<CUdevicep
     is_dense.then_some((start..end, places?))
 }
 
-/// The size of all copies on a device, bytes.
-fn used(driver: &Driver, device: CUdevice) -> u64 {
-    let modules = registry().modules.clone();
-    let on_device = modules.iter().filter(|module| {
-        module.copies.is_some()
-            && handles::device_of(driver, module.context).is_ok_and(|of| of == device)
-    });
-    on_device
-        .filter_map(|module| module.copies.as_ref())
-        .map(|copies| copies.layout.size())
+/// The size of all copies on a device, bytes. The devices of contexts with copies are known.
+fn used(device: CUdevice) -> u64 {
+    let registry = registry();
+    let is_on_device = |context| {
+        let context = registry.context(context);
+        context.and_then(|context| context.device) == Some(device)
+    };
+    let modules = registry.modules.iter();
+    modules
+        .filter_map(|module| Some((module.context, module.copies.as_ref()?)))
+        .filter(|&(context, _)| is_on_device(context))
+        .map(|(_, copies)| copies.layout.size())
         .sum()
 }
 
-/// Sets up copies for all modules in a context, and loads those of the libraries that are known to count. (To load other
-/// libraries, which the program may not use, could take much time and memory.) To be called before each launch, until no context has a library that is
-/// unprepared. The driver would load the modules of the libraries during the launch.
-pub fn before_launch(driver: &Driver, context: CUcontext) {
-    // A launch of another thread waits until the copies are set up.
-    static PREPARING: Mutex<()> = Mutex::new(());
-    let _preparing = lock(&PREPARING);
-    let unprepared: Vec<CUlibrary> = {
+/// Prepares libraries: loads their modules with `load`, which returns them, and sets up copies. To be called when a call of
+/// this thread is over that has loaded a library or created a context, before it returns to the program.
+pub fn libraries(load: impl Fn(&'static Driver, CUcontext, CUlibrary) -> Vec<ExecutableId>) {
+    let Some(Ok(driver)) = driver::find().filter(|_| !registry().unprepared.is_empty()) else {
+        return;
+    };
+    while let Some(Claimed(pair)) = &claim() {
+        if !can_load(driver, pair) {
+            continue;
+        }
+        for executable in load(driver, pair.context, pair.library) {
+            set_up(driver, executable);
+            if let Some(module) = registry().module_mut(executable) {
+                module.is_loading = false;
+            }
+        }
+    }
+}
+
+/// A library that this thread loads in a context. It stays in the registry's list until it is prepared.
+struct Claimed(Unprepared);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        registry().unprepared.retain(|pair| *pair != self.0);
+        PREPARED.notify_all();
+    }
+}
+
+fn claim() -> Option<Claimed> {
+    let thread = threads::thread_id();
+    let mut registry = registry();
+    let mut pairs = registry.unprepared.iter_mut();
+    let pair = pairs.find(|pair| pair.thread == thread)?;
+    pair.is_claimed = true;
+    Some(Claimed(*pair))
+}
+
+/// Waits until other threads have prepared the libraries that are concerned.
+fn wait_for(is_concerned: impl Fn(&Unprepared) -> bool) {
+    let is_waiting = |registry: &mut Registry| registry.unprepared.iter().any(&is_concerned);
+    // If the limit is reached, or a thread has panicked, the program goes on.
+    drop(PREPARED.wait_timeout_while(registry(), settings().sync_limit, is_waiting));
+}
+
+/// The program gets a context from a call that is over. If the call of another thread has created it, that one may still
+/// prepare libraries there.
+pub fn context_returned(handle: CUcontext) {
+    wait_for(|pair| pair.context == handle && pair.is_new_context);
+}
+
+/// Whether devprof may load a library. The driver would wait for the kernels of the context, which perhaps wait for what the
+/// program does next. In the current context, the program has to wait for them, too, when it uses the library.
+fn can_load(driver: &'static Driver, pair: &Unprepared) -> bool {
+    if pair.is_new_context || pair.context == handles::current_context() {
+        return true;
+    }
+    let is_busy = |registry: &Registry| {
+        let context = registry.context(pair.context);
+        context.is_none_or(|context| context.is_busy)
+    };
+    if is_busy(&registry()) {
+        return false;
+    }
+    let is_idle = wait::is_idle(driver, pair.context, IDLE_LIMIT);
+    registry().context_mut(pair.context).is_busy = !is_idle;
+    is_idle
+}
+
+/// The program destroys a context: no library is prepared in it any more.
+pub fn close_context(handle: CUcontext) {
+    {
         let mut registry = registry();
-        let libraries = registry.libraries.iter_mut();
-        let unprepared = libraries.filter(|library| {
-            library.counting == Counting::Yes && !library.prepared.contains(&context)
-        });
-        let handles = unprepared.map(|library| {
-            library.prepared.push(context);
-            library.handle
-        });
-        handles.collect()
-    };
-    for library in unprepared {
-        // The library may have no code for this device.
-        let _ = handles::load(driver, context, library);
+        let mut contexts = registry.contexts.iter_mut();
+        if let Some(context) = contexts.find(|context| context.handle == handle) {
+            context.is_closing = true;
+        }
+        let is_kept = |pair: &Unprepared| pair.is_claimed || pair.context != handle;
+        registry.unprepared.retain(is_kept);
     }
-    let modules: Vec<ExecutableId> = {
-        let registry = registry();
-        let modules = registry.modules.iter();
-        let in_context = modules.filter(|module| module.context == context);
-        in_context.map(|module| module.executable).collect()
-    };
-    for executable in modules {
-        set_up(driver, executable);
+    wait_for(|pair| pair.context == handle);
+}
+
+/// The program unloads a library: it is not prepared any more.
+pub fn close_library(handle: CUlibrary) {
+    {
+        let mut registry = registry();
+        let mut libraries = registry.libraries.iter_mut();
+        if let Some(library) = libraries.find(|library| library.handle == handle) {
+            library.is_closing = true;
+        }
+        let is_kept = |pair: &Unprepared| pair.is_claimed || pair.library != handle;
+        registry.unprepared.retain(is_kept);
     }
+    wait_for(|pair| pair.library == handle);
 }
 
 /// Frees the copies of modules that were unloaded.

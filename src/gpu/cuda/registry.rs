@@ -11,6 +11,7 @@ use crate::gpu::runtime::{AgentId, ExecutableId};
 use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::driver::{CUcontext, CUdevice, CUdeviceptr, CUlibrary, CUmodule, CUstream};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// An id of this kind is a module's. HSA's ids are addresses of user space.
@@ -57,7 +58,7 @@ pub struct Module {
     pub executable: ExecutableId,
     /// CUPTI's number, or devprof's.
     pub id: u32,
-    /// The program's call that loads it is not over: its handle is not known yet, and no kernel has run.
+    /// The call that loads it is not over: its handle is not known yet, and no kernel has run.
     pub is_loading: bool,
     pub context: CUcontext,
     /// The handle, if the module was loaded by a function that returns it.
@@ -71,7 +72,7 @@ pub struct Module {
     pub located: Option<Located>,
     /// Copies of the counters, if there are any.
     pub copies: Option<Arc<Copies>>,
-    /// Whether copies were set up, or could not be. After its first launch, a module cannot get any.
+    /// Whether copies were set up, or cannot be: a kernel may have run. See [`prepare`](super::prepare).
     pub is_prepared: bool,
 }
 
@@ -83,6 +84,24 @@ pub struct Context {
     pub device: Option<CUdevice>,
     /// devprof's own stream, after the first use.
     pub stream: Option<CUstream>,
+    /// The program destroys it.
+    pub is_closing: bool,
+    /// Its kernels ran for so long that a library was not loaded in it.
+    pub is_busy: bool,
+}
+
+/// A library that is to be loaded in a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unprepared {
+    pub context: CUcontext,
+    pub library: CUlibrary,
+    /// The thread whose call has created the context or loaded the library. It loads the library in the context before the
+    /// call returns.
+    pub thread: u32,
+    /// The context is new, so no kernel runs in it.
+    pub is_new_context: bool,
+    /// It is being loaded.
+    pub is_claimed: bool,
 }
 
 /// A library. It may be loaded in each context.
@@ -94,8 +113,8 @@ pub struct Library {
     pub code: Option<Arc<Code>>,
     /// The contexts in which it was searched for.
     pub searched: Vec<CUcontext>,
-    /// The contexts in which its module has copies of its counters, or cannot have them.
-    pub prepared: Vec<CUcontext>,
+    /// The program unloads it.
+    pub is_closing: bool,
 }
 
 #[derive(Default)]
@@ -103,6 +122,9 @@ pub struct Registry {
     pub contexts: Vec<Context>,
     pub libraries: Vec<Library>,
     pub modules: Vec<Module>,
+    /// New contexts with all instrumented libraries, and new libraries with all contexts, until the library is prepared there.
+    /// See [`prepare`](super::prepare).
+    pub unprepared: Vec<Unprepared>,
     /// The number of stream captures in progress.
     pub captures: u32,
     /// Copies of modules that were unloaded, to be freed.
@@ -122,6 +144,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     contexts: Vec::new(),
     libraries: Vec::new(),
     modules: Vec::new(),
+    unprepared: Vec::new(),
     captures: 0,
     unused: Vec::new(),
     damaged: Vec::new(),
@@ -129,6 +152,20 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     unloading: Vec::new(),
     last: 0,
 });
+
+thread_local! {
+    static IS_LOADING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is in a call after which the program can launch kernels of the modules that the call loads, but
+/// not before.
+pub fn is_loading() -> bool {
+    IS_LOADING.get()
+}
+
+pub fn set_loading(is_loading: bool) {
+    IS_LOADING.set(is_loading);
+}
 
 pub fn registry() -> MutexGuard<'static, Registry> {
     lock(&REGISTRY)
@@ -177,10 +214,57 @@ impl Registry {
                 handle,
                 device: None,
                 stream: None,
+                is_closing: false,
+                is_busy: false,
             });
             self.contexts.len() - 1
         });
         &mut self.contexts[n]
+    }
+
+    /// A context was created by the call in progress, before which no kernel can have run in it.
+    pub fn add_new_context(&mut self, handle: CUcontext) {
+        self.context_mut(handle);
+        let libraries = self.libraries.iter();
+        let counting = libraries
+            .filter(|library| library.counting == Counting::Yes && !library.is_closing)
+            .map(|library| Unprepared {
+                context: handle,
+                library: library.handle,
+                thread: threads::thread_id(),
+                is_new_context: true,
+                is_claimed: false,
+            });
+        self.unprepared.extend(counting);
+    }
+
+    /// The call in progress has loaded a library, whose kernels no thread can launch yet.
+    pub fn add_library(&mut self, handle: CUlibrary, counting: Counting, code: Option<Arc<Code>>) {
+        // The driver reuses handles.
+        self.remove_library(handle);
+        self.libraries.push(Library {
+            handle,
+            counting,
+            code,
+            searched: Vec::new(),
+            is_closing: false,
+        });
+        if counting == Counting::Yes {
+            let contexts = self.contexts.iter().filter(|context| !context.is_closing);
+            let contexts = contexts.map(|context| Unprepared {
+                context: context.handle,
+                library: handle,
+                thread: threads::thread_id(),
+                is_new_context: false,
+                is_claimed: false,
+            });
+            self.unprepared.extend(contexts);
+        }
+    }
+
+    pub fn remove_library(&mut self, handle: CUlibrary) {
+        self.libraries.retain(|library| library.handle != handle);
+        self.unprepared.retain(|pair| pair.library != handle);
     }
 
     /// The contexts that have instrumented modules, in ascending order.
@@ -195,26 +279,13 @@ impl Registry {
     /// A context is being destroyed, with its modules.
     pub fn remove_context(&mut self, handle: CUcontext) {
         self.contexts.retain(|context| context.handle != handle);
-        for library in &mut self.libraries {
-            library.searched.retain(|context| *context != handle);
-        }
+        self.unprepared.retain(|pair| pair.context != handle);
         self.modules.retain(|module| module.context != handle);
         // The memory is freed with the context.
         self.unused.retain(|(context, _)| *context != handle);
         for library in &mut self.libraries {
             library.searched.retain(|context| *context != handle);
-            library.prepared.retain(|context| *context != handle);
         }
-    }
-
-    /// Whether a context has yet to prepare a library, see [`Library::prepared`].
-    pub fn is_unprepared(&self) -> bool {
-        let mut libraries = self.libraries.iter();
-        libraries.any(|library| {
-            let mut contexts = self.contexts.iter();
-            library.counting == Counting::Yes
-                && contexts.any(|context| !library.prepared.contains(&context.handle))
-        })
     }
 
     /// The modules that can be read, in the order of loading.
@@ -231,6 +302,29 @@ impl Registry {
     pub fn module_mut(&mut self, executable: ExecutableId) -> Option<&mut Module> {
         let mut modules = self.modules.iter_mut();
         modules.find(|module| module.executable == executable)
+    }
+
+    /// The driver unloads modules. Those that no call has announced were not read before.
+    pub fn report_unannounced(&mut self, is_unloaded: impl Fn(&Module) -> bool) {
+        let thread = threads::thread_id();
+        let is_unloading = self.unloading.iter().any(|(of, _)| *of == thread);
+        let announced = |module: &Module| {
+            let mut unloading = self.unloading.iter();
+            // Of equal modules that the call unloads, another one may have been announced.
+            is_unloading && module.located.is_some()
+                || unloading.any(|(_, (executable, _))| *executable == module.executable)
+        };
+        let modules = self.modules.iter();
+        let lost = modules.filter(|module| is_unloaded(module) && !announced(module));
+        let lost: Vec<String> = lost
+            .map(|module| {
+                format!(
+                    "lost the counters of CUDA module {}: its unloading was not announced",
+                    module.id
+                )
+            })
+            .collect();
+        self.damaged.extend(lost);
     }
 
     /// Modules were unloaded, or are being unloaded.

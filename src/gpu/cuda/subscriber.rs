@@ -3,21 +3,19 @@
 //! Callbacks about resources run while the driver holds its locks: they only change the registry. Callbacks about API
 //! calls run without these locks, so events are reported there, and a drain may run.
 
+use super::activity;
 use super::api_calls::{self, Reported};
 use super::cupti::{self, ActivityFunctions, Cupti};
 use super::observed::{self, CALLS};
-use super::registry::registry;
-use super::{activity, driver, prepare};
+use super::registry::{self, registry};
 use crate::gpu::events::{self, Event};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
-use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_uint, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why the modules of this process cannot be observed.
 #[derive(Debug, thiserror::Error)]
@@ -48,33 +46,6 @@ struct Subscribed {
 }
 
 static SUBSCRIBED: OnceLock<Subscribed> = OnceLock::new();
-
-/// The calls that launch kernels.
-const LAUNCHES: &[c_uint] = &[
-    cbid::cuLaunch,
-    cbid::cuLaunchGrid,
-    cbid::cuLaunchGridAsync,
-    cbid::cuLaunchKernel,
-    cbid::cuLaunchKernel_ptsz,
-    cbid::cuLaunchCooperativeKernel,
-    cbid::cuLaunchCooperativeKernel_ptsz,
-    cbid::cuLaunchCooperativeKernelMultiDevice,
-    cbid::cuGraphLaunch,
-    cbid::cuGraphLaunch_ptsz,
-    cbid::cuLaunchKernelEx,
-    cbid::cuLaunchKernelEx_ptsz,
-];
-
-/// How many launches that were observed are in progress.
-static LAUNCHING: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    /// This thread is in one.
-    static IS_LAUNCHING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// A context has yet to prepare a library, see [`prepare`].
-static UNPREPARED: AtomicBool = AtomicBool::new(false);
 
 const RESOURCES: &[c_uint] = &[
     CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
@@ -243,10 +214,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
             api_calls::handle(domain, id, &*data.cast());
         });
     }
-    let is_launch = domain == CUPTI_CB_DOMAIN_DRIVER_API
-        && UNPREPARED.load(Ordering::Acquire)
-        && LAUNCHES.contains(&id);
-    if is_call && !is_launch && !CALLS.contains(&id) || domain == CUPTI_CB_DOMAIN_RUNTIME_API {
+    if is_call && (domain == CUPTI_CB_DOMAIN_RUNTIME_API || !CALLS.contains(&id)) {
         return;
     }
     guarded(Cost::Counters, (), || {
@@ -257,12 +225,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
             // SAFETY: the domain's data.
             CUPTI_CB_DOMAIN_RESOURCE => unsafe { resource(id, &*data.cast()) },
             // SAFETY: as above.
-            CUPTI_CB_DOMAIN_DRIVER_API if is_launch => launch(unsafe { &*data.cast() }),
-            CUPTI_CB_DOMAIN_DRIVER_API => {
-                // SAFETY: as above.
-                unsafe { observed::report_call(id, &*data.cast()) };
-                observe_launches();
-            }
+            CUPTI_CB_DOMAIN_DRIVER_API => unsafe { observed::report_call(id, &*data.cast()) },
             _ => {}
         }
     });
@@ -273,14 +236,22 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
 unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
     match id {
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED => {
-            registry().context_mut(data.context);
+            if registry::is_loading() {
+                registry().add_new_context(data.context);
+            } else {
+                // The end of the call that has created it is not observed.
+                registry().context_mut(data.context);
+            }
             events::report(Event::ContextCreated);
-            observe_launches();
         }
         CUPTI_CBID_RESOURCE_STREAM_CREATED => events::report(Event::StreamCreated {
             handle: data.resourceHandle as u64,
         }),
-        CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING => registry().remove_context(data.context),
+        CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING => {
+            let mut registry = registry();
+            registry.report_unannounced(|module| module.context == data.context);
+            registry.remove_context(data.context);
+        }
         CUPTI_CBID_RESOURCE_MODULE_LOADED => {
             // SAFETY: the caller's promise: the descriptor is a module's, and its bytes are valid during the call.
             unsafe {
@@ -304,6 +275,7 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
             };
             if let Some(module) = module {
                 let mut registry = registry();
+                registry.report_unannounced(|known| known.id == module.moduleId);
                 // If a call of this thread unloads modules, their handles are known, and removed when it is over.
                 let thread = threads::thread_id();
                 if registry.unloading.iter().all(|(of, _)| *of != thread) {
@@ -312,51 +284,5 @@ unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
             }
         }
         _ => {}
-    }
-}
-
-/// A launch begins or is over.
-fn launch(data: &CUpti_CallbackData) {
-    if driver::is_own_call() {
-        return;
-    }
-    if data.callbackSite == CUPTI_API_ENTER {
-        if !IS_LAUNCHING.replace(true) {
-            LAUNCHING.fetch_add(1, Ordering::AcqRel);
-        }
-        if let Some(Ok(driver)) = driver::find() {
-            prepare::before_launch(driver, data.context);
-        }
-    } else if IS_LAUNCHING.replace(false) {
-        LAUNCHING.fetch_sub(1, Ordering::AcqRel);
-        observe_launches();
-    }
-}
-
-/// Begins or ends to observe launches: they are observed while a context has yet to prepare a library.
-///
-/// That ends when no observed launch is in progress. If it ended during one, CUPTI 13.0 would not report the end of the
-/// launch, and no beginning of any call after that, so devprof would not see what is unloaded. A trace needs the reports
-/// of launches, so they stay on.
-fn observe_launches() {
-    /// Serializes the calls of CUPTI.
-    static CHANGING: Mutex<()> = Mutex::new(());
-    let Some(subscribed) = SUBSCRIBED.get() else {
-        return;
-    };
-    let _changing = lock(&CHANGING);
-    let is_unprepared = prepare::are_wanted() && registry().is_unprepared();
-    if !is_unprepared && LAUNCHING.load(Ordering::Acquire) > 0 {
-        return;
-    }
-    if UNPREPARED.swap(is_unprepared, Ordering::AcqRel) == is_unprepared {
-        return;
-    }
-    let on = u32::from(is_unprepared || api_calls::is_reported());
-    for &id in LAUNCHES {
-        let domain = CUPTI_CB_DOMAIN_DRIVER_API;
-        // SAFETY: the subscriber; numbers of the header. An older CUPTI does not have all functions, and programs that it
-        // serves cannot call them.
-        unsafe { (subscribed.enable)(on, subscribed.handle, domain, id) };
     }
 }

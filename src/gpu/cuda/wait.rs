@@ -56,6 +56,12 @@ pub fn wait_for(context: u64, limit: Duration) -> bool {
     wait_for_contexts(vec![CUcontext(context as usize)], limit)
 }
 
+/// Whether no kernel runs in a context any more, within `limit`. Not known during a stream capture.
+pub fn is_idle(driver: &'static Driver, context: CUcontext, limit: Duration) -> bool {
+    registry().captures == 0
+        && begin_contexts(driver, vec![context], limit).kernels() == Waited::Done
+}
+
 fn wait_for_contexts(contexts: Vec<CUcontext>, limit: Duration) -> bool {
     let Some(Ok(driver)) = driver::find() else {
         return true;

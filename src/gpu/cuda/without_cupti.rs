@@ -11,7 +11,7 @@ use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare};
 use crate::gpu::events::{self, Event};
-use crate::gpu::runtime::Error;
+use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
 use cuda_abi::driver::*;
 use std::sync::{Arc, OnceLock};
@@ -50,19 +50,17 @@ pub fn context_used(context: CUcontext) {
     }
 }
 
-/// The calling thread's current context.
-fn current_context() -> CUcontext {
-    let mut context = CUcontext::NULL;
-    if let Some(contexts) = driver::contexts() {
-        // SAFETY: writes the handle. If it fails, the handle stays null.
-        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
+/// The call in progress has created a context, or retained the primary one.
+pub fn context_created(context: CUcontext) {
+    if registry().context(context).is_none() {
+        registry().add_new_context(context);
+        events::report(Event::ContextCreated);
     }
-    context
 }
 
 /// The program has loaded a module into the current context.
 pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
-    let context = current_context();
+    let context = handles::current_context();
     context_used(context);
     let Some(code) = readable(loaded) else {
         return;
@@ -74,19 +72,16 @@ pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
     }
 }
 
-/// The program has loaded a library, which is in the registry.
+/// The program has loaded a library.
 pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
-    context_used(current_context());
-    let Some(code) = readable(loaded) else {
-        return;
-    };
-    let mut registry = registry();
-    let mut libraries = registry.libraries.iter_mut();
-    if let Some(library) = libraries.find(|library| library.handle == handle) {
-        library.code = Some(code.into());
+    context_used(handles::current_context());
+    match readable(loaded) {
+        Some(code) => {
+            registry().add_library(handle, code.counting(), Some(code.into()));
+            events::report(Event::CodeLoaded);
+        }
+        None => registry().add_library(handle, Counting::No, None),
     }
-    drop(registry);
-    events::report(Event::CodeLoaded);
 }
 
 /// The code, if it may count.
@@ -138,6 +133,31 @@ pub fn find_modules() {
     }
 }
 
+/// As [`handles::load`]: adds a library's module in a context, before the program can launch its kernels there.
+pub fn load(driver: &Driver, context: CUcontext, handle: CUlibrary) -> Vec<ExecutableId> {
+    let code = {
+        let mut registry = registry();
+        let mut libraries = registry.libraries.iter_mut();
+        let library = libraries.find(|library| library.handle == handle);
+        let library = library.filter(|library| !library.searched.contains(&context));
+        library.and_then(|library| {
+            library.searched.push(context);
+            library.code.clone()
+        })
+    };
+    registry::set_loading(true);
+    let added = code.map(|code| add(driver, context, &code, Source::Library(handle)));
+    registry::set_loading(false);
+    match added {
+        Some(Ok(added)) => added.into_iter().collect(),
+        Some(Err(error)) => {
+            report_unread(&error);
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
 /// What the driver has made of code.
 #[derive(Clone, Copy)]
 enum Source {
@@ -161,15 +181,20 @@ enum Unread {
 }
 
 /// Adds the module that the driver has made of code in a context, if it is instrumented.
-fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Result<(), Unread> {
+fn add(
+    driver: &Driver,
+    context: CUcontext,
+    code: &Code,
+    source: Source,
+) -> Result<Option<ExecutableId>, Unread> {
     let arch = architecture(driver, context)?;
     let cubins = match code.chosen(arch) {
         Chosen::Counting(cubins) => cubins,
-        Chosen::Plain => return Ok(()),
+        Chosen::Plain => return Ok(None),
         Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
         Chosen::Compressed => {
             report_compressed();
-            return Ok(());
+            return Ok(None);
         }
     };
     let (_current, stream) = handles::enter(driver, context)?;
@@ -191,7 +216,7 @@ fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Resu
     }
     let is_right = |image: &Image| handles::has_same_records(driver, stream, handle, image, true);
     let image = match images.len() {
-        0 => return Ok(()),
+        0 => return Ok(None),
         1 => images.pop(),
         _ => images.into_iter().find(is_right),
     };
@@ -199,7 +224,7 @@ fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Resu
     registry().modules.push(Module {
         executable,
         id: n,
-        is_loading: false,
+        is_loading: library.is_some() && registry::is_loading(),
         context,
         handle: Some(handle),
         library,
@@ -208,13 +233,13 @@ fn add(driver: &Driver, context: CUcontext, code: &Code, source: Source) -> Resu
         located: None,
         copies: None,
         // A library's kernels may have run.
-        is_prepared: library.is_some(),
+        is_prepared: library.is_some() && !registry::is_loading(),
     });
     if library.is_none() {
         prepare::set_up(driver, executable);
         events::report(Event::CodeLoaded);
     }
-    Ok(())
+    Ok(Some(executable))
 }
 
 /// The architecture of a context's device, for example 90.

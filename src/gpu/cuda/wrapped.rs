@@ -371,7 +371,8 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: O
             }
             cbid::cuModuleLoad if is_success => {
                 let arguments = &*arguments.cast::<cuModuleLoad_params>();
-                let code = Code::read_file(path(arguments.fname));
+                let path = CStr::from_ptr(arguments.fname);
+                let code = Code::read_file(Path::new(OsStr::from_bytes(path.to_bytes())));
                 without_cupti::module_loaded(*arguments.module, code);
             }
             cbid::cuModuleLoadData | cbid::cuModuleLoadDataEx | cbid::cuModuleLoadFatBinary
@@ -385,32 +386,13 @@ unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: O
         }
         report(id, arguments, &raw const result);
         match id {
-            cbid::cuCtxCreate | cbid::cuDevicePrimaryCtxRetain if is_success => {
-                without_cupti::context_used(*(*arguments.cast::<cuCtxCreate_params>()).pctx);
-            }
             cbid::cuCtxDestroy_v2 if is_success => {
                 let context = (*arguments.cast::<cuCtxDestroy_params>()).ctx;
                 without_cupti::context_destroyed(context);
             }
-            cbid::cuLibraryLoadData | cbid::cuLibraryLoadFromFile if is_success => {
-                let arguments = &*arguments.cast::<cuLibraryLoadData_params>();
-                let code = match id {
-                    cbid::cuLibraryLoadData => Code::read_memory(arguments.code),
-                    _ => Code::read_file(path(arguments.code.cast())),
-                };
-                without_cupti::library_loaded(*arguments.library, code);
-            }
             _ => {}
         }
     }
-}
-
-/// # Safety
-/// `path` is a C string.
-unsafe fn path<'a>(path: *const c_char) -> &'a Path {
-    // SAFETY: the caller's promise.
-    let path = unsafe { CStr::from_ptr(path) };
-    Path::new(OsStr::from_bytes(path.to_bytes()))
 }
 
 #[cfg(test)]
