@@ -87,7 +87,12 @@ struct copy {
 // A read of memory would be repeated after each atomic operation.
 DEVPROF_INLINE struct copy find_copy(void) {
     uint32_t fields __attribute__((ext_vector_type(4))), mask, unit, field;
-    __asm__(".if .amdgcn.gfx_generation_number >= 11\n"
+    // On gfx9, a load that faults is executed again, with all loads directly before and after it. One in front of this statement
+    // must not find its address overwritten by the first load here, and the compiler does not look into the statement.
+    __asm__(".if .amdgcn.gfx_generation_number == 9\n"
+            "s_nop 0\n"
+            ".endif\n"
+            ".if .amdgcn.gfx_generation_number >= 11\n"
             "s_load_b128 %0, %4, 0x0\n"
             "s_load_b32 %1, %4, 0x10\n"
             ".else\n"
