@@ -61,6 +61,7 @@ pub struct Variable {
 /// The units of a GPU that run waves: compute units, or multiprocessors of NVIDIA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
+    /// The numbers of units are less than this. There may be gaps between them.
     pub count: u32,
     /// The device runtime limits the numbers of copies, so that there can be any number of them, not only powers of two.
     pub is_limited: bool,

@@ -47,7 +47,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
     };
     let target = device.map(|device| device.target);
     let node = device.map_or(0, |device| device.node as u32);
-    let units = target.map(|target| Units::of(target.architecture()));
+    let units = device.map(|device| device.units);
     let units = |number: fn(&Units) -> u64| units.as_ref().map_or(0, |units| number(units) as u32);
     let is_gpu = device.is_some();
     let gpu_only = |n: u32| if is_gpu { n } else { 0 };

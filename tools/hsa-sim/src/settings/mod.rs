@@ -2,7 +2,7 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
+//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; `gfx942/cpx` is a partition of MI300X in the mode CPX (also `dpx`, `qpx`), and `gfx942/mi300a`, `/mi308x`, `/mi350x` have the compute units of these GPUs; empty: none |
 //! | `ROCR_VISIBLE_DEVICES` | a setting of ROCr: which of them the process sees, see [`visible`] |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
@@ -22,6 +22,7 @@ pub mod target;
 pub mod tools;
 pub mod visible;
 
+use gpu_model::topology::Units;
 use std::env::VarError;
 use target::Target;
 use tools::ToolSettings;
@@ -30,6 +31,7 @@ use tools::ToolSettings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     pub target: &'static Target,
+    pub units: Units,
     /// The number of its node in the machine, which does not depend on `ROCR_VISIBLE_DEVICES`. Node 0 is the CPU.
     pub node: usize,
 }
@@ -149,17 +151,40 @@ fn agents(text: &str) -> Result<Vec<Device>, String> {
             ),
             None => (part, 1),
         };
+        let (name, variant) = match name.split_once('/') {
+            Some((name, variant)) => (name, Some(variant)),
+            None => (name, None),
+        };
         let target = Target::find(name).ok_or_else(|| {
             let known: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
             format!("the model runs {}, not '{name}'", known.join(", "))
         })?;
+        let units = units(target, variant)?;
         if gpus.len() + count > MAX_AGENTS {
             return Err(format!("more than {MAX_AGENTS} agents"));
         }
         let nodes = gpus.len() + 1..=gpus.len() + count;
-        gpus.extend(nodes.map(|node| Device { target, node }));
+        gpus.extend(nodes.map(|node| Device {
+            target,
+            units,
+            node,
+        }));
     }
     Ok(gpus)
+}
+
+/// The compute units of a target's variant.
+fn units(target: &Target, variant: Option<&str>) -> Result<Units, String> {
+    let Some(variant) = variant else {
+        return Ok(Units::of(target.architecture()));
+    };
+    let all = Units::variants(target.architecture());
+    let found = all.iter().find(|(name, _)| *name == variant);
+    found.map(|&(_, units)| units).ok_or_else(|| {
+        let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        let (name, known) = (target.name, known.join(", "));
+        format!("'{variant}' is not a variant of {name} ({known})")
+    })
 }
 
 #[cfg(test)]
