@@ -102,7 +102,7 @@ config.environment["LC_ALL"] = "C.UTF-8"
 
 # How many copies of their counters programs have: the parameter `copies`. With `shared`, the memory is enough for four copies
 # of a small program's counters, which the model's eight compute units share.
-copies = {"on": None, "shared": "0.003", "off": "0"}[lit_config.params.get("copies", "on")]
+copies = {"on": None, "shared": "0.0079", "off": "0"}[lit_config.params.get("copies", "on")]
 if copies:
     config.environment["DEVPROF_COUNTER_COPIES_MB"] = copies
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// The default of DEVPROF_SYNC_MS.
 const SYNC_LIMIT: Duration = Duration::from_secs(10);
-/// The default of DEVPROF_COUNTER_COPIES_MB: enough for a copy of a megabyte of counters for each of 304 compute units.
+/// The default of DEVPROF_COUNTER_COPIES_MB. A quarter of it is enough for 512 copies of 256 KiB of counters, for the 304 compute
+/// units of an MI300X.
 const COPIES_BUDGET: u64 = 1024 << 20;
 
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@
 //     sharing         prints how many compute units share a copy at most, after one `run=units`
 //     set=N           writes N to each of the 32-bit words after the first one of the variable
 //     collect, reset  calls devprof's function and prints its result
+//     fill=N          allocates memory of the first GPU until less than N KiB are left
 //     memory          prints the number of allocations from memory pools (on the simulator)
 //     down            hsa_shut_down
 #include "hsa.h"
@@ -169,6 +170,19 @@ static void set(uint32_t value) {
             CHECK(hsa_memory_copy((void *)variable(g, n), words, 24));
 }
 
+static void fill(uint64_t left) {
+    uint64_t available;
+    for (;;) {
+        hsa_agent_info_t attribute = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_MEMORY_AVAIL;
+        CHECK(hsa_agent_get_info(gpus[0].gpu, attribute, &available));
+        if (available < left << 10)
+            return;
+        void *unused;
+        hsa_amd_memory_pool_t pool = pool_of(gpus[0].gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+        CHECK(hsa_amd_memory_pool_allocate(pool, 4096, 0, &unused));
+    }
+}
+
 // A function of devprof: the linked one, or that of a preloaded library.
 static int call(int (*function)(void), const char *name) {
     if (!function)
@@ -201,6 +215,8 @@ static void step(char *what) {
         set(number);
     else if (!strcmp(what, "collect"))
         printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
+    else if (!strcmp(what, "fill"))
+        fill(number);
     else if (!strcmp(what, "reset"))
         printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
     else if (!strcmp(what, "memory")) {

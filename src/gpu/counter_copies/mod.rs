@@ -1,5 +1,6 @@
 //! Copies of counters: how device code finds them, and their sums. Plain data.
 
+pub mod budget;
 pub mod sums;
 
 use super::runtime::Units;

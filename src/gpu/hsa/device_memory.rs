@@ -2,7 +2,7 @@
 
 use super::api::{Api, check, failed};
 use super::{pools, query};
-use crate::gpu::runtime::{Error, Units};
+use crate::gpu::runtime::{Error, Memory, Units};
 use hsa_abi::{AgentHandle, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED, Status};
 use std::ffi::c_void;
 
@@ -21,6 +21,15 @@ pub fn allocate(api: &Api, gpu: AgentHandle, size: usize) -> Result<u64, Error> 
 pub fn free(api: &Api, address: u64) {
     // SAFETY: allocated from a pool, and no kernel uses it. If this fails, HSA is shut down, and the memory with it.
     unsafe { (api.hsa_amd_memory_pool_free)(address as *mut c_void) };
+}
+
+/// The size of a GPU's memory, and what is free of it.
+pub fn memory(api: &Api, gpu: AgentHandle) -> Memory {
+    let pool = pools::find(api, gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+    Memory {
+        size: pool.and_then(|pool| pools::size(api, pool)),
+        free: query::free_memory(api, gpu),
+    }
 }
 
 /// The compute units of a GPU, by its target's name. `None`: its waves cannot read their unit.

@@ -5,7 +5,7 @@ use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
 use hsa_abi::{
     AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME,
-    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
+    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_AMD_AGENT_INFO_MEMORY_AVAIL,
     HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES, HSA_AMD_AGENT_INFO_NUM_XCC, HSA_DEVICE_TYPE_CPU,
     HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
@@ -147,6 +147,12 @@ pub fn engines_and_xccs(api: &Api, agent: AgentHandle) -> [Option<u32>; 2] {
     ]
     // SAFETY: these attributes are a u32.
     .map(|attribute| unsafe { number(api, agent, attribute) }.ok())
+}
+
+/// The bytes of a GPU's memory that no process has allocated; `None` if the driver does not report it.
+pub fn free_memory(api: &Api, agent: AgentHandle) -> Option<u64> {
+    // SAFETY: the attribute is a u64.
+    unsafe { number(api, agent, HSA_AMD_AGENT_INFO_MEMORY_AVAIL) }.ok()
 }
 
 /// An attribute of an agent that is a number.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; `gfx942/cpx` is a partition of MI300X in the mode CPX (also `dpx`, `qpx`), and `gfx942/mi300a`, `/mi308x`, `/mi350x` have the compute units of these GPUs; empty: none |
 //! | `ROCR_VISIBLE_DEVICES` | a setting of ROCr: which of them the process sees, see [`visible`] |
+//! | `HSA_SIM_MEMORY_MB` | the memory of each GPU in MiB, 16384 by default. If it is used up, allocations fail |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
@@ -48,6 +49,8 @@ impl Device {
 pub struct Settings {
     /// The GPUs that the process sees.
     pub gpus: Vec<Device>,
+    /// The size of each GPU's memory, bytes.
+    pub memory: usize,
     /// Copies to the host may only read loaded code objects and memory that was allocated on a GPU.
     pub watch: bool,
     /// The host cannot access the GPUs' memory.
@@ -65,6 +68,9 @@ pub struct Settings {
 
 const MAX_AGENTS: usize = 4096;
 
+/// The default of `HSA_SIM_MEMORY_MB`, in bytes.
+const GPU_MEMORY: usize = 16 << 30;
+
 impl Settings {
     /// Reads the settings from the environment.
     pub fn from_env() -> Result<Settings, String> {
@@ -77,6 +83,14 @@ impl Settings {
                 .map_err(|error| format!("ROCR_VISIBLE_DEVICES={text}: {error}"))?,
             Err(VarError::NotPresent) => gpus,
             Err(error) => return Err(format!("ROCR_VISIBLE_DEVICES: {error}")),
+        };
+        let memory = match std::env::var("HSA_SIM_MEMORY_MB") {
+            Err(_) => GPU_MEMORY,
+            Ok(text) => text
+                .parse()
+                .ok()
+                .and_then(|number: usize| number.checked_mul(1 << 20))
+                .ok_or_else(|| format!("HSA_SIM_MEMORY_MB={text}: not a number of MiB"))?,
         };
         let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
             Err(_) | Ok("off") => false,
@@ -121,6 +135,7 @@ impl Settings {
         };
         Ok(Settings {
             gpus,
+            memory,
             watch,
             small_bar,
             write_back,
