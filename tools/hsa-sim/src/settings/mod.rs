@@ -9,6 +9,7 @@
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
+//! | `HSA_SIM_PACKETS` | `newest`: those of ROCr's development branch: hints in the lowest bits of completion signals, and `AQL_IB_JUMP`; `rocr-7.2` (default): a packet with these is an error |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
 //! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object or one allocation of a GPU's memory ends the process; `off` (default) |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
@@ -59,6 +60,8 @@ pub struct Settings {
     pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
+    /// Packets may be those of ROCr's development branch.
+    pub newest_packets: bool,
     /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
     pub faulty_intercept: bool,
     /// GPUs have copy engines.
@@ -124,6 +127,15 @@ impl Settings {
                 return Err(format!("HSA_SIM_KERNELS={other}: expected 'run' or 'null'"));
             }
         };
+        let newest_packets = match std::env::var("HSA_SIM_PACKETS").as_deref() {
+            Err(_) | Ok("rocr-7.2") => false,
+            Ok("newest") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_PACKETS={other}: expected 'newest' or 'rocr-7.2'"
+                ));
+            }
+        };
         let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
             Err(_) | Ok("sound") => false,
             Ok("rocr-7.2.4") => true,
@@ -140,6 +152,7 @@ impl Settings {
             small_bar,
             write_back,
             kernels,
+            newest_packets,
             faulty_intercept,
             copy_engines: std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0"),
             tools: ToolSettings::from_env()?,
