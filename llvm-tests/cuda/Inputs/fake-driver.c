@@ -328,6 +328,14 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
     return 0;
 }
 
+// FAKE_FREE: the free memory, bytes.
+int cuMemGetInfo_v2(size_t *free, size_t *size) {
+    BEGIN;
+    const char *number = getenv("FAKE_FREE");
+    *size = 64ul << 30;
+    *free = number ? strtoul(number, NULL, 0) : *size;
+    return 0;
+}
 int cuMemAlloc_v2(uint64_t *address, size_t size) {
     BEGIN;
     struct allocation *allocation = malloc(sizeof *allocation);
