@@ -21,6 +21,7 @@ use super::recording;
 use super::wakeup;
 use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
+use crate::sys::threads::Uncancelled;
 use hsa_abi::SignalHandle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -300,6 +301,7 @@ impl Capture {
                 yields += 1;
                 std::thread::yield_now();
             } else {
+                let _uncancelled = Uncancelled::begin();
                 std::thread::sleep(SIGNAL_WAIT_PAUSE);
             }
         };
