@@ -118,6 +118,11 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
+/// Whether the calling thread is the process's only one. False if that cannot be found out.
+pub fn is_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.take(2).count() == 1)
+}
+
 thread_local! {
     static THREAD_ID: Cell<u32> = const { Cell::new(0) };
 }
