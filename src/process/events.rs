@@ -50,11 +50,16 @@ pub fn handle(event: Event<'_>) {
             }
         }
         Event::IsOwner { is_owner } => *is_owner = lifecycle::is_owner(),
-        Event::CudaUsed => cuda::used(),
+        Event::CudaUsed => {
+            request(Request::CudaStarting {});
+            cuda::used();
+        }
         Event::ContextCreated => {
+            request(Request::CudaStarting {});
             request(Request::RegisterExit {});
         }
         Event::CodeLoaded => {
+            request(Request::CudaStarting {});
             request(Request::CodeLoaded {});
         }
         Event::ApiCallBegan { call } => {

@@ -86,6 +86,11 @@ pub fn handle(request: Request) -> u64 {
         Request::IsObserved {} => {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
         }
+        Request::MayBeUp {} => return u64::from(lifecycle::may_be_up()),
+        Request::CudaStarting {} => {
+            lifecycle::cuda_initializing();
+            return 0;
+        }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
         // The driver holds its locks, perhaps during a drain of this thread.
@@ -231,6 +236,8 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
         Request::IsObserved {}
+        | Request::MayBeUp {}
+        | Request::CudaStarting {}
         | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}
         | Request::RegisterExit {}

@@ -3,6 +3,7 @@
 //! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
 use super::collect::{DrainKind, collect};
+use super::lifecycle;
 use super::signals;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -17,8 +18,8 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it
-/// may be held during a fork.
+/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, a forked
+/// child can read it.
 static GATE: AtomicU32 = AtomicU32::new(0);
 const BUSY: u32 = 1;
 const CLOSED: u32 = 2;
@@ -76,6 +77,10 @@ fn run(settings: &Settings) {
 
 /// Drains. Returns false if the gate is closed.
 fn drain() -> bool {
+    // So that a fork does not find the thread in a drain that has nothing to do.
+    if !lifecycle::may_be_up() {
+        return true;
+    }
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
@@ -94,30 +99,16 @@ pub fn close_gate() {
     }
 }
 
-/// Reverts [`close_gate`].
-pub fn open_gate() {
-    GATE.fetch_sub(CLOSED, Ordering::SeqCst);
-}
-
 /// The last drain is over.
 pub fn stop() {
     signals::release();
     close_gate();
 }
 
-/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks
-/// that the thread holds.
-pub fn before_fork(is_hsa_initialized: bool) {
-    if is_hsa_initialized {
-        GATE.fetch_add(CLOSED, Ordering::SeqCst);
-    } else {
-        close_gate();
-    }
-}
-
-/// In the child of a fork, which does not have the thread.
-pub fn in_child() {
+/// In the child of a fork, which does not have the thread. Returns whether the thread was in a drain: it may have held locks
+/// that nobody will release.
+pub fn in_child() -> bool {
     signals::release();
     STARTED.store(false, Ordering::SeqCst);
-    GATE.store(0, Ordering::SeqCst);
+    GATE.swap(0, Ordering::SeqCst) & BUSY != 0
 }

@@ -55,4 +55,5 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
     }
     tool::register(on_load);
     cuda::register(injection);
+    lifecycle::constructed(settings().is_traced());
 }
