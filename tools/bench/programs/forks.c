@@ -1,6 +1,8 @@
-// forks N: the time of a fork whose child ends at once, microseconds: the median of N.
+// forks N MIB: the time of a fork whose child ends at once, microseconds: the median of N. The program has written to MIB
+// mebibytes of memory.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +20,9 @@ static int compare(const void *a, const void *b) {
 
 int main(int count, char **arguments) {
     int n = count > 1 ? atoi(arguments[1]) : 1;
+    size_t size = count > 2 ? (size_t)atoi(arguments[2]) << 20 : 0;
+    char *volatile memory = malloc(size + 1);
+    memset(memory, 1, size + 1);
     double *times = malloc(n * sizeof *times);
     for (int i = 0; i < n; i++) {
         double start = now();
