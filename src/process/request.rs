@@ -151,6 +151,8 @@ requests! {
         24 CudaStarting();
         /// The answer is 1 if a GPU runtime is initialized, or may be. Handled without a lock.
         25 MayBeUp();
+        /// The program is about to be replaced (`execve`). Saves the counters. Handled without a lock on the calling thread.
+        26 BeforeExec();
     }
 }
 
@@ -197,13 +199,14 @@ mod tests {
             Request::CudaUsed { is_other: true },
             Request::CudaStarting {},
             Request::MayBeUp {},
+            Request::BeforeExec {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 26);
+        assert_eq!((0..).take_while(is_known).count(), 27);
     }
 
     #[test]

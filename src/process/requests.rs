@@ -4,6 +4,7 @@ use super::collect::{DrainKind, collect, set_up_copies};
 use super::cuda_trace;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
+use super::signals;
 use super::snapshot;
 use super::trace_guard::{HAS_CUDA, HAS_TRACE};
 use crate::gpu::cuda::subscriber::{self, Unobserved};
@@ -87,6 +88,10 @@ pub fn handle(request: Request) -> u64 {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
         }
         Request::MayBeUp {} => return u64::from(lifecycle::may_be_up()),
+        Request::BeforeExec {} => {
+            signals::save_before_exec();
+            return 0;
+        }
         Request::CudaStarting {} => {
             lifecycle::cuda_initializing();
             return 0;
@@ -237,6 +242,7 @@ fn handle_as_owner(request: Request) -> u64 {
         // Handled above.
         Request::IsObserved {}
         | Request::MayBeUp {}
+        | Request::BeforeExec {}
         | Request::CudaStarting {}
         | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}

@@ -1,10 +1,11 @@
 //! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
-//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is
-//! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
+//! when a signal is about to end the process or the program calls `exec` ([`super::signals`]). The thread starts when the
+//! first executable is frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
 use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::signals;
+use super::trace_guard::HAS_TRACE;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
@@ -27,13 +28,19 @@ const CLOSED: u32 = 2;
 /// Starts the thread, unless it is running or not needed.
 pub fn start() {
     let settings = settings();
-    if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
+    // The shared library also needs it for `exec`.
+    let is_needed = settings.snapshot.is_some() || settings.signals || HAS_TRACE;
+    if !is_needed || STARTED.swap(true, Ordering::SeqCst) {
         return;
     }
     let run = || guarded(Cost::Counters, (), || run(settings));
     match threads::spawn_without_signals("devprof-snap", run) {
-        Ok(_) if settings.signals => signals::install(settings.sync_limit),
-        Ok(_) => {}
+        Ok(_) => {
+            signals::prepare(settings.sync_limit);
+            if settings.signals {
+                signals::install();
+            }
+        }
         Err(error) => diagnostics::lost(format_args!(
             "cannot start the thread for snapshots and signals: {error}; counters are saved at exit, when code objects are unloaded, and by the collect call, but not by DEVPROF_SNAPSHOT_MS and not when a signal ends the process"
         )),
@@ -64,7 +71,7 @@ fn run(settings: &Settings) {
             continue;
         }
         let begin = Instant::now();
-        is_closed = !drain();
+        is_closed = !drain(request.is_some());
         if !is_closed {
             last = begin;
             if let Some(request) = request {
@@ -75,8 +82,8 @@ fn run(settings: &Settings) {
     }
 }
 
-/// Drains. Returns false if the gate is closed.
-fn drain() -> bool {
+/// Drains. `is_last`: the process may end afterwards. Returns false if the gate is closed.
+fn drain(is_last: bool) -> bool {
     // So that a fork does not find the thread in a drain that has nothing to do.
     if !lifecycle::may_be_up() {
         return true;
@@ -84,7 +91,11 @@ fn drain() -> bool {
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
-            collect(DrainKind::Snapshot, false);
+            let kind = match is_last && signals::take_waits_for_kernels() {
+                true => DrainKind::All { wait: true },
+                false => DrainKind::Snapshot,
+            };
+            collect(kind, false);
         });
         GATE.fetch_sub(BUSY, Ordering::SeqCst);
     }
