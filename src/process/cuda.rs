@@ -35,7 +35,10 @@ pub fn register(entry: *const c_void) {
         }
         if HAS_TRACE && settings().is_traced() && settings().tracing.markers {
             match env::env(NVTX_INJECTION).filter(|value| !value.is_empty()) {
-                None => env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()),
+                None if env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()) => {}
+                None => diagnostics::lost(
+                    "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because libdevprof.so was loaded when the program was already running; preload it (devprof run --trace does)",
+                ),
                 Some(other) if other == library.as_os_str() => {}
                 Some(other) => diagnostics::lost(format_args!(
                     "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because NVTX_INJECTION64_PATH is set to {}: unset it",

@@ -4,6 +4,7 @@ use super::collect::{DrainKind, collect, set_up_copies};
 use super::cuda_trace;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
+use super::signals;
 use super::snapshot;
 use super::trace_guard::{HAS_CUDA, HAS_TRACE};
 use crate::gpu::cuda::subscriber::{self, Unobserved};
@@ -85,6 +86,15 @@ pub fn handle(request: Request) -> u64 {
     match request {
         Request::IsObserved {} => {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
+        }
+        Request::MayBeUp {} => return u64::from(lifecycle::may_be_up()),
+        Request::BeforeExec {} => {
+            signals::save_before_exec();
+            return 0;
+        }
+        Request::CudaStarting {} => {
+            lifecycle::cuda_initializing();
+            return 0;
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
@@ -231,6 +241,9 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
         Request::IsObserved {}
+        | Request::MayBeUp {}
+        | Request::BeforeExec {}
+        | Request::CudaStarting {}
         | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}
         | Request::RegisterExit {}

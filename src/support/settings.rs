@@ -5,7 +5,7 @@ use super::environment::Environment;
 use crate::sys::env::env;
 use std::ffi::OsString;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The default of DEVPROF_SYNC_MS.
 const SYNC_LIMIT: Duration = Duration::from_secs(10);
@@ -17,6 +17,8 @@ const COPIES_BUDGET: u64 = 1024 << 20;
 pub struct Settings {
     /// DEVPROF_DISABLE=1: do nothing.
     pub disabled: bool,
+    /// When devprof was loaded.
+    pub loaded: SystemTime,
     /// The environment when devprof was loaded.
     pub environment: Environment,
     /// DEVPROF_TRACE.
@@ -132,6 +134,7 @@ impl Settings {
         let sync_instead = format!("using {}", SYNC_LIMIT.as_millis());
         Settings {
             disabled: is_on("DEVPROF_DISABLE"),
+            loaded: SystemTime::now(),
             environment: Environment::now(),
             trace: env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
             cupti: env("DEVPROF_CUPTI").filter(|path| !path.is_empty()),

@@ -8,6 +8,7 @@ pub mod exit;
 pub mod files;
 pub mod futex;
 pub mod llvm_runtime;
+pub mod loaded_files;
 pub mod loader;
 pub mod thread_value;
 pub mod threads;

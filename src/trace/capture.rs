@@ -21,6 +21,7 @@ use super::recording;
 use super::wakeup;
 use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
+use crate::sys::threads::Uncancelled;
 use hsa_abi::SignalHandle;
 use hsa_abi::newer::signal_hint;
 use std::sync::Arc;
@@ -322,6 +323,7 @@ impl Capture {
                 yields += 1;
                 std::thread::yield_now();
             } else {
+                let _uncancelled = Uncancelled::begin();
                 std::thread::sleep(SIGNAL_WAIT_PAUSE);
             }
         };

@@ -9,7 +9,7 @@ use super::cupti::{self, ActivityFunctions, Cupti};
 use super::observed::{self, CALLS};
 use super::registry::{self, registry};
 use crate::gpu::events::{self, Event};
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
@@ -210,7 +210,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
     );
     if is_call && api_calls::is_reported() && !data.is_null() {
         // SAFETY: the domain's data. Without a trace, or in a forked child, nothing is recorded.
-        guarded(Cost::Dispatches, (), || unsafe {
+        guarded_hot(Cost::Dispatches, (), || unsafe {
             api_calls::handle(domain, id, &*data.cast());
         });
     }

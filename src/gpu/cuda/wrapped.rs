@@ -66,6 +66,11 @@ pub fn find(name: &CStr) -> Option<&'static Family> {
     FAMILIES.iter().find(is_name).copied()
 }
 
+/// The driver's function of this name; null if it has none, or is not loaded.
+pub fn driver_function(name: &CStr) -> P {
+    driver::address(name)
+}
+
 impl Family {
     /// Whether a function is exported by devprof.
     pub fn is_exported(&self, function: P) -> bool {
