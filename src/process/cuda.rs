@@ -20,8 +20,16 @@ use std::path::Path;
 
 /// The library that NVTX loads in programs with markers.
 const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
-/// The device file of NVIDIA's driver. Without it, there is no GPU that CUDA can use.
-const DEVICE: &str = "/dev/nvidiactl";
+/// The device file of NVIDIA's driver.
+const DEVICE: &str = "dev/nvidiactl";
+/// In WSL2, the device file of all GPUs, and the driver if there is one of NVIDIA's.
+const WSL: [&str; 2] = ["dev/dxg", "usr/lib/wsl/lib/libcuda.so.1"];
+
+/// Whether there is a GPU that CUDA can use. `root`: `/`, or the directory that a test uses in its place.
+fn has_gpu(root: &Path) -> bool {
+    let exists = |file: &str| root.join(file).exists();
+    exists(DEVICE) || WSL.into_iter().all(exists)
+}
 
 /// Begins to observe the driver, in a program with the archive. Makes NVTX load the shared library, for a trace with
 /// markers. To be called by the constructor. `entry`: the address of `InitializeInjection`.
@@ -40,7 +48,7 @@ pub fn register(entry: *const c_void) {
                 )),
             }
         }
-    } else if !HAS_TRACE && Path::new(DEVICE).exists() {
+    } else if !HAS_TRACE && has_gpu(Path::new("/")) {
         initializing();
     }
 }
@@ -88,4 +96,27 @@ pub fn initializing() {
             );
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_gpu_has_a_device_file_and_in_wsl_a_driver() {
+        let root = tempfile::tempdir().unwrap();
+        let add = |file: &str| {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+            has_gpu(root.path())
+        };
+        assert!(!has_gpu(root.path()));
+        assert!(!add(WSL[0]));
+        assert!(add(WSL[1]));
+        fs::remove_file(root.path().join(WSL[0])).unwrap();
+        assert!(!has_gpu(root.path()));
+        assert!(add(DEVICE));
+    }
 }
