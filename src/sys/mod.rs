@@ -3,6 +3,7 @@
 mod backtrace;
 pub mod clock;
 pub mod elf_notes;
+pub mod elf_sections;
 pub mod env;
 pub mod exit;
 pub mod files;

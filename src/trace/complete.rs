@@ -443,6 +443,11 @@ impl Completer {
         self.cuda.has_missing(time)
     }
 
+    /// See [`CudaRecords::report_missing`].
+    pub fn report_missing_cuda(&mut self, time: u64) -> bool {
+        self.cuda.report_missing(time, &mut self.file)
+    }
+
     /// Refills the queue's pool.
     fn replenish_signals(&mut self, queue: &mut Queue) {
         let signal_waits = queue.shared.signal_waits.load(Ordering::Relaxed);
