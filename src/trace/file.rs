@@ -45,7 +45,8 @@ pub struct TraceFile {
     /// Addresses and lengths of static texts, and their ids.
     static_texts: [((usize, usize), u32); 64],
     full_since: Option<Instant>,
-    /// The result of the last length check; reset when records are published.
+    /// The result of the last length check. It holds for the records up to the next [`TraceFile::publish`], which are
+    /// written at once; see [`TraceFile::end_batch`].
     length: Length,
     /// Records with the counter [`Count::DroppedOthers`] that could not be written because the disk was full. Later
     /// records may refer to them, so they are written later. Until then they count as dropped.
@@ -199,6 +200,13 @@ impl TraceFile {
         self.length == Length::Complete
     }
 
+    /// What is written next may be written much later: the length is checked again.
+    fn end_batch(&mut self) {
+        if self.length == Length::Complete {
+            self.length = Length::Unchecked;
+        }
+    }
+
     /// Adds `more` to one of the file's counters.
     pub fn add_to_counter(&mut self, count: Count, more: u64) {
         let value = &mut self.counts[count as usize];
@@ -290,9 +298,7 @@ impl TraceFile {
     pub fn publish(&mut self) {
         fence(Release);
         self.add_to_counter(Count::Records, 0);
-        if self.length == Length::Complete {
-            self.length = Length::Unchecked;
-        }
+        self.end_batch();
     }
 
     /// A text's id. A new text is written.
@@ -329,7 +335,9 @@ impl TraceFile {
 
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
-        self.check_length() && self.full_since.is_none() && self.deferred.is_empty()
+        let has_length = self.check_length();
+        self.end_batch();
+        has_length && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// As [`TraceFile::text`], faster for texts that occur often.
@@ -356,6 +364,7 @@ impl TraceFile {
             ));
         }
         self.set_closed(true);
+        self.end_batch();
     }
 }
 
@@ -371,6 +380,8 @@ mod tests {
             let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
+            // What is checked here says nothing about the time of the next record.
+            assert!(file.is_complete());
             let other = File::options().write(true).open(&path).expect("a trace");
             other.set_len(keep).expect("truncated");
             for id in 2..100_000 {
@@ -380,6 +391,21 @@ mod tests {
             file.close();
             assert_eq!(std::fs::metadata(&path).expect("a trace").len(), keep);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_truncated_after_it_was_closed_is_not_written_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+        file.close();
+        let other = File::options().write(true).open(&path).expect("a trace");
+        other.set_len(0).expect("truncated");
+        file.append(Dispatch::new(2, 0), Count::DroppedDispatches);
+        file.add_to_counter(Count::DroppedDispatches, 1);
+        file.publish();
+        assert_eq!(std::fs::metadata(&path).expect("a trace").len(), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::queues::{cooperative, counted, lifetime, notifier};
 use crate::settings::Settings;
 use crate::settings::tools::ToolSettings;
 use crate::signals::pool::Signals;
-use crate::signals::{completion, copy_times, handlers};
+use crate::signals::{completion, copy_times, exit, handlers};
 use crate::state::{STATE, State};
 use crate::sync::locked;
 use hsa_abi::*;
@@ -69,6 +69,7 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
     });
     INITIALIZING.store(false, SeqCst);
     drop(lifecycle);
+    exit::observe();
     load_tools(&tools);
     Status::SUCCESS
 }
