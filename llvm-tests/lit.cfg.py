@@ -68,7 +68,7 @@ else:
         gpus = int(parameter("gpus", "1"))
         config.environment["HSA_SIM_AGENTS"] = f"{arch}*{gpus}"
         # As the simulator's settings of these names.
-        for name in ("bar", "l2", "tools"):
+        for name in ("atomics", "bar", "l2", "tools"):
             if parameter(name):
                 config.environment["HSA_SIM_" + name.upper()] = parameter(name)
         if parameter("bar") == "large":

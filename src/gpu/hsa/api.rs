@@ -102,6 +102,7 @@ api! {
     AmdExtTable hsa_amd_memory_pool_allocate,
     AmdExtTable hsa_amd_memory_pool_free,
     AmdExtTable hsa_amd_memory_async_copy,
+    AmdExtTable hsa_amd_memory_async_copy_on_engine,
     AmdExtTable hsa_amd_agents_allow_access,
 }
 
