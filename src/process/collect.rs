@@ -214,6 +214,13 @@ fn wait_for_kernels(
         Waited::NoThread => outcome.lose(format_args!(
             "cannot start the thread that waits for the GPU's streams: what running kernels count from now on is {result}"
         )),
+        // Perhaps no kernel runs.
+        Waited::Unobserved => diagnostics::lost(format_args!(
+            "HIP's queues were created before devprof was loaded, or without its functions: kernels that still run were not waited for, and what they count from now on is {result}; preload libdevprof.so (devprof run), or link with the flags of `devprof flags`",
+        )),
+        Waited::NotSubmitted => outcome.lose(format_args!(
+            "HIP does not wait for its streams, because one of them is being captured (AMD_DIRECT_DISPATCH=0): what kernels count that it has not submitted yet is {result}"
+        )),
     }
     wait
 }

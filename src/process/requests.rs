@@ -205,6 +205,8 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::ShutDown {} => lifecycle::end_shutdown(),
         Request::Initializing {} => {
             lifecycle::interposed_function_called();
+            // Its other functions are reached, too.
+            queues::set_sees_all(true);
             lifecycle::begin_transition();
         }
         Request::Initialized {} => {
@@ -233,8 +235,9 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::CudaInitializing {} | Request::CudaUsed { .. } => {}
         Request::QueueCreated {
             queue,
+            callback,
             is_single_producer,
-        } => queues::created(queue as usize, is_single_producer),
+        } => queues::created(queue as usize, is_single_producer, callback as usize),
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
         Request::IsObserved {}
