@@ -147,7 +147,9 @@ fn handle_as_owner(request: Request) -> u64 {
     let run = |kind| {
         // Without a tool, HSA must not be shut down before the last drain.
         let is_last = kind == DrainKind::All { wait: false };
-        collect(kind, !observes && !is_last)
+        let outcome = collect(kind, !observes && !is_last);
+        snapshot::drained();
+        outcome
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
@@ -183,6 +185,7 @@ fn handle_as_owner(request: Request) -> u64 {
             }
             set_up_copies(ExecutableId(executable));
             snapshot::start();
+            snapshot::drained();
         }
         Request::Destroying { executable } => {
             let executable = ExecutableId(executable);
