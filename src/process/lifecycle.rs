@@ -354,13 +354,16 @@ pub fn end_shutdown() {
     queues::allow_waits(is_up.unwrap_or(false));
 }
 
-/// Whether HSA is initialized. Not to be called during a transition.
+/// Whether HSA is initialized. During a transition it is not.
 pub fn hsa_is_up() -> bool {
-    let known = with_state(|state| state.known_hsa_state());
+    let known = with_state(|state| match state.hsa.transitions.is_empty() {
+        true => state.known_hsa_state(),
+        false => Some(false),
+    });
     known.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }
 
-/// Queries whether HSA is initialized. `None` if the query fails.
+/// Queries whether HSA is initialized, or a thread is initializing it. `None` if the query fails.
 pub fn query_hsa() -> Option<bool> {
     if with_state(|state| is_inherited(state.hsa.initialized_by)) {
         return Some(false);
@@ -457,7 +460,7 @@ pub fn await_initialization() {
     // A drain waits for transitions that are reported.
     let is_known = with_state(|state| {
         let hsa = &state.hsa;
-        hsa.is_up.is_some() || hsa.is_held || !hsa.transitions.is_empty()
+        state.known_hsa_state().is_some() || hsa.is_held || !hsa.transitions.is_empty()
     });
     if is_known || query_hsa() == Some(false) {
         return;
