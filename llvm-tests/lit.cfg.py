@@ -68,7 +68,7 @@ else:
         gpus = int(parameter("gpus", "1"))
         config.environment["HSA_SIM_AGENTS"] = f"{arch}*{gpus}"
         # As the simulator's settings of these names.
-        for name in ("bar", "l2", "tools"):
+        for name in ("atomics", "bar", "l2", "tools"):
             if parameter(name):
                 config.environment["HSA_SIM_" + name.upper()] = parameter(name)
         if parameter("bar") == "large":
@@ -134,7 +134,7 @@ config.substitutions += [
     ("%devprof_a", os.path.join(target, "dist", "libdevprof.a")),
     ("%take_devprof", "-Wl,-u,__llvm_profile_hip_collect_device_data"),
     # lld only exports the archive's HSA functions from an executable with these flags (see tools/cli/src/flags.rs).
-    ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy"),
+    ("%export_hsa", "-Wl,--export-dynamic-symbol=hsa_init,--export-dynamic-symbol=hsa_shut_down,--export-dynamic-symbol=hsa_executable_freeze,--export-dynamic-symbol=hsa_executable_destroy,--export-dynamic-symbol=hsa_queue_create,--export-dynamic-symbol=hsa_queue_destroy,--export-dynamic-symbol=hsa_queue_inactivate"),
     ("%devprof_so", devprof_so),
     # The CUDA installation, and a list of the kernels and counters in CUDA images.
     ("%cuda_path", lit_config.params.get("cuda", "")),

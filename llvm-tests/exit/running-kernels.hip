@@ -14,11 +14,15 @@
 // RUN: %counts gfx1100.non-blocking.profraw | FileCheck %s
 // RUN: env LLVM_PROFILE_FILE=preload.profraw %preload ./b non-blocking 1000 2> err && not grep ^devprof: err
 // RUN: %counts gfx1100.preload.profraw | FileCheck %s
+//
+// Kernels that HIP's own thread submits later (AMD_DIRECT_DISPATCH=0).
+// RUN: env AMD_DIRECT_DISPATCH=0 LLVM_PROFILE_FILE=later.profraw ./a non-blocking 1000 2> err && not grep ^devprof: err
+// RUN: %counts gfx1100.later.profraw | FileCheck %s
 // CHECK: {{^}}_Z6longerPii: [256, 256000]{{$}}
 //
-// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=20 ./a non-blocking 30000 2> err
+// RUN: env LLVM_PROFILE_FILE=limit.profraw DEVPROF_SYNC_MS=1000 ./a non-blocking 100000 2> err
 // RUN: FileCheck %s --check-prefix=LIMIT < err && %counts gfx1100.limit.profraw | FileCheck %s --check-prefix=LESS
-// LIMIT: devprof: kernels still run after 20 ms (DEVPROF_SYNC_MS): what they count from now on is lost
+// LIMIT: devprof: kernels still run after 1000 ms (DEVPROF_SYNC_MS): what they count from now on is lost
 // LESS:  {{^}}_Z6longerPii: [{{.*}}]{{$}}
 //
 // RUN: %if llvm-runtime %{ env LLVM_PROFILE_FILE=llvm-null.profraw ./llvm null 1000 && %counts gfx1100*llvm-null.profraw | FileCheck %s %}

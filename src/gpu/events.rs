@@ -77,11 +77,12 @@ pub enum Event<'a> {
     },
     /// A queue is being created or destroyed. `is_own`: it is one of devprof's own queues.
     IsOwnQueue { is_own: &'a mut bool },
-    /// A queue was created. `queue`: the address of the `hsa_queue_t`.
+    /// A queue was created. `queue`: the address of the `hsa_queue_t`. `callback`: that of the function for its errors, or 0.
     QueueCreated {
         source: Source,
         queue: usize,
         is_single_producer: bool,
+        callback: usize,
     },
     /// A queue is about to be destroyed or inactivated.
     QueueDestroying { source: Source, queue: usize },

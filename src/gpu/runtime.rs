@@ -264,4 +264,8 @@ pub enum Waited {
     TooLate,
     /// The thread that waits could not be created.
     NoThread,
+    /// The creation of queues was not observed. Kernels in them were not waited for.
+    Unobserved,
+    /// HIP refuses to wait for what it has not submitted yet.
+    NotSubmitted,
 }

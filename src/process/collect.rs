@@ -146,6 +146,16 @@ pub fn set_up_copies(executable: ExecutableId) {
     }
 }
 
+/// Releases what drains have allocated and what is too expensive to keep.
+pub fn release_idle() {
+    if let Some(hsa) = hsa_runtime::known()
+        && hsa.is_releasable()
+        && let Ok(Some(_entered)) = lifecycle::enter(GpuRuntime::Hsa(hsa), Purpose::UntilTheEnd)
+    {
+        hsa.release_idle();
+    }
+}
+
 /// With LLVM_PROFILE_VERBOSE, says why there is nothing to collect.
 fn note_nothing(kind: DrainKind, why: impl Display) {
     let is_noted = matches!(kind, DrainKind::All { .. } | DrainKind::Reset);
@@ -213,6 +223,13 @@ fn wait_for_kernels(
         )),
         Waited::NoThread => outcome.lose(format_args!(
             "cannot start the thread that waits for the GPU's streams: what running kernels count from now on is {result}"
+        )),
+        // Perhaps no kernel runs.
+        Waited::Unobserved => diagnostics::lost(format_args!(
+            "HIP's queues were created before devprof was loaded, or without its functions: kernels that still run were not waited for, and what they count from now on is {result}; preload libdevprof.so (devprof run), or link with the flags of `devprof flags`",
+        )),
+        Waited::NotSubmitted => outcome.lose(format_args!(
+            "HIP does not wait for its streams, because one of them is being captured (AMD_DIRECT_DISPATCH=0): what kernels count that it has not submitted yet is {result}"
         )),
     }
     wait

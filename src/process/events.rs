@@ -137,10 +137,12 @@ pub fn handle(event: Event<'_>) {
             source,
             queue,
             is_single_producer,
+            callback,
         } => {
             if is_reported_by(source) && !is_own_queue() {
                 request(Request::QueueCreated {
                     queue: queue as u64,
+                    callback: callback as u64,
                     is_single_producer,
                 });
             }

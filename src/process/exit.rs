@@ -21,13 +21,14 @@ pub extern "C" fn at_exit() {
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() && leader::leads() {
             lifecycle::begin_ending();
+            lifecycle::await_initialization();
         }
     });
     leader::request(Request::Collect { wait: true });
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() {
             snapshot::stop();
-            if lifecycle::query_hsa() == Some(true) {
+            if lifecycle::hsa_is_up() {
                 tool::report_if_skipped();
             }
             wait::wait_for_all(settings().sync_limit);

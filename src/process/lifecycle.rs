@@ -8,7 +8,7 @@ use crate::drain::DrainState;
 use crate::drain::scope::Executables;
 use crate::gpu::cuda::cuda_runtime::{self, Cuda};
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
-use crate::gpu::hsa::queues;
+use crate::gpu::hsa::{queues, wait};
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
 use crate::support::diagnostics;
 use crate::support::settings::settings;
@@ -245,11 +245,13 @@ pub fn tool_loaded() {
         state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
     });
     queues::clear();
+    queues::set_sees_all(true);
 }
 
 /// ROCr has unloaded its tool: HSA is shut down. When it is initialized again, ROCr may not load the tool again.
 pub fn tool_unloaded() {
     TOOL_OBSERVES.store(false, Ordering::Relaxed);
+    queues::set_sees_all(false);
     with_state(|state| {
         state.hsa.is_up = Some(false);
         state.drain_states.hsa.forget_copies();
@@ -352,13 +354,16 @@ pub fn end_shutdown() {
     queues::allow_waits(is_up.unwrap_or(false));
 }
 
-/// Whether HSA is initialized. Not to be called during a transition.
+/// Whether HSA is initialized. During a transition it is not.
 pub fn hsa_is_up() -> bool {
-    let known = with_state(|state| state.known_hsa_state());
+    let known = with_state(|state| match state.hsa.transitions.is_empty() {
+        true => state.known_hsa_state(),
+        false => Some(false),
+    });
     known.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }
 
-/// Queries whether HSA is initialized. `None` if the query fails.
+/// Queries whether HSA is initialized, or a thread is initializing it. `None` if the query fails.
 pub fn query_hsa() -> Option<bool> {
     if with_state(|state| is_inherited(state.hsa.initialized_by)) {
         return Some(false);
@@ -446,6 +451,29 @@ pub fn has_unobserved_counters() -> bool {
 /// The process ends: from now on only the calling thread collects.
 pub fn begin_ending() {
     with_state(|state| state.ending = Some(threads::thread_id()));
+    wait::process_ends();
+}
+
+/// At exit: if another thread may be in the first call of `hsa_init`, waits until that call is over. At the time limit, HSA
+/// counts as not initialized: no kernel has run.
+pub fn await_initialization() {
+    // A drain waits for transitions that are reported.
+    let is_known = with_state(|state| {
+        let hsa = &state.hsa;
+        state.known_hsa_state().is_some() || hsa.is_held || !hsa.transitions.is_empty()
+    });
+    if is_known || query_hsa() == Some(false) {
+        return;
+    }
+    if let Some(Ok(hsa)) = hsa_runtime::find() {
+        let held = hsa.hold_within(settings().sync_limit);
+        with_state(|state| match held {
+            Some(Ok(())) => state.hsa.is_held = true,
+            // In a program that contains ROCr, the call may reach devprof's own function.
+            Some(Err(_)) => {}
+            None => state.hsa.is_up = Some(false),
+        });
+    }
 }
 
 /// Whether the process has begun its last drain.

@@ -114,8 +114,8 @@ requests! {
         7 ToolLoaded();
         /// ROCr has unloaded its tool: HSA is shut down.
         8 ToolUnloaded();
-        /// A queue was created.
-        9 QueueCreated(queue: u64, is_single_producer: bool);
+        /// A queue was created. `callback`: the address of the function for its errors, or 0.
+        9 QueueCreated(queue: u64, callback: u64, is_single_producer: bool);
         /// A queue is about to be destroyed or inactivated.
         10 QueueDestroying(queue: u64);
         /// HSA is about to be initialized.
@@ -188,6 +188,7 @@ mod tests {
             },
             Request::QueueCreated {
                 queue: 4,
+                callback: 5,
                 is_single_producer: true,
             },
             Request::IsOwnQueue {},

@@ -147,7 +147,9 @@ fn handle_as_owner(request: Request) -> u64 {
     let run = |kind| {
         // Without a tool, HSA must not be shut down before the last drain.
         let is_last = kind == DrainKind::All { wait: false };
-        collect(kind, !observes && !is_last)
+        let outcome = collect(kind, !observes && !is_last);
+        snapshot::drained();
+        outcome
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
@@ -183,6 +185,7 @@ fn handle_as_owner(request: Request) -> u64 {
             }
             set_up_copies(ExecutableId(executable));
             snapshot::start();
+            snapshot::drained();
         }
         Request::Destroying { executable } => {
             let executable = ExecutableId(executable);
@@ -205,6 +208,8 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::ShutDown {} => lifecycle::end_shutdown(),
         Request::Initializing {} => {
             lifecycle::interposed_function_called();
+            // Its other functions are reached, too.
+            queues::set_sees_all(true);
             lifecycle::begin_transition();
         }
         Request::Initialized {} => {
@@ -233,8 +238,9 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::CudaInitializing {} | Request::CudaUsed { .. } => {}
         Request::QueueCreated {
             queue,
+            callback,
             is_single_producer,
-        } => queues::created(queue as usize, is_single_producer),
+        } => queues::created(queue as usize, is_single_producer, callback as usize),
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
         Request::IsObserved {}

@@ -1,5 +1,5 @@
 // a HOW N: launches kernels of N loop iterations and exits without waiting for them. If the environment variable DOWN
-// is set, shuts HSA down first.
+// is set, shuts HSA down first. With USE_HIP, it also uses HIP, which must be in the process.
 //
 // HOW: multi, single (the queue's type); full (fills the queue); again (collects twice, then launches again); reset
 // (resets the counters, then launches again); destroyed, inactive (destroys or inactivates the queue); every (a queue
@@ -46,6 +46,15 @@ static void collect(void) {
     printf("collected: %d, %lu packets\n", collect(), hsa_queue_load_write_index_relaxed(busy));
 }
 
+static void use_hip(void) {
+    int (*allocate)(void **, size_t) = (int (*)(void **, size_t))dlsym(RTLD_DEFAULT, "hipMalloc");
+    int (*set)(void *, int, size_t) = (int (*)(void *, int, size_t))dlsym(RTLD_DEFAULT, "hipMemset");
+    int (*synchronize)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "hipDeviceSynchronize");
+    void *memory;
+    if (allocate(&memory, 4096) || set(memory, 1, 4096) || synchronize())
+        exit(1);
+}
+
 static hsa_status_t on_agent(hsa_agent_t agent, void *rounds) {
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
@@ -69,6 +78,8 @@ int main(int argc, char **argv) {
     if (!getenv("DOWN") && strcmp(how, "destroyed"))
         atexit(print_indices);
     start();
+    if (getenv("USE_HIP"))
+        use_hip();
     size_t size;
     void *bytes = read_file("module.hsaco", &size);
     hsa_executable_t executable = load(bytes, size);

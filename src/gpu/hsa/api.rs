@@ -6,7 +6,7 @@ use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
 use crate::sys::loader;
 use hsa_abi::{
-    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_TIMESTAMP, LoaderTable, Status,
+    ApiPrefix, HSA_EXTENSION_AMD_LOADER, HSA_SYSTEM_INFO_VERSION_MAJOR, LoaderTable, Status,
     TableVersion, function,
 };
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
@@ -102,6 +102,7 @@ api! {
     AmdExtTable hsa_amd_memory_pool_allocate,
     AmdExtTable hsa_amd_memory_pool_free,
     AmdExtTable hsa_amd_memory_async_copy,
+    AmdExtTable hsa_amd_memory_async_copy_on_engine,
     AmdExtTable hsa_amd_agents_allow_access,
 }
 
@@ -276,22 +277,24 @@ pub fn loaded_library(names: &[&str]) -> Option<Library> {
 }
 
 impl Api {
-    /// Whether HSA is initialized. Reads the system time: every version supports that, and it does not initialize HSA.
+    /// Whether HSA is initialized, or a thread is initializing it. Reads the version, which is a constant: while ROCr is
+    /// initialized, it divides by a frequency that is still 0 to get the time (ReadSystemClock in os_linux.cpp).
     pub fn is_initialized(&self) -> Result<bool, Error> {
-        let mut ticks = 0u64;
-        // SAFETY: the attribute is a u64. A runtime that is not initialized returns an error.
+        let mut version = 0u16;
+        // SAFETY: the attribute is a u16. A runtime that is not initialized returns an error.
         let status = unsafe {
-            (self.hsa_system_get_info)(HSA_SYSTEM_INFO_TIMESTAMP, (&raw mut ticks).cast())
+            (self.hsa_system_get_info)(HSA_SYSTEM_INFO_VERSION_MAJOR, (&raw mut version).cast())
         };
         if status == Status::NOT_INITIALIZED {
             return Ok(false);
         }
-        check("hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP)", status).map(|()| true)
+        check("hsa_system_get_info(HSA_SYSTEM_INFO_VERSION_MAJOR)", status).map(|()| true)
     }
 
-    /// Keeps HSA initialized until the process ends. HSA must be initialized.
+    /// Keeps HSA initialized until the process ends. HSA must be initialized, or a thread must be initializing it: then this
+    /// waits for that thread.
     pub fn hold(&self) -> Result<(), Error> {
-        // SAFETY: HSA is initialized, so this only increments its reference count (hsa.h, hsa_init).
+        // SAFETY: HSA has a user, so this only increments its reference count (hsa.h, hsa_init).
         check("hsa_init", unsafe { (self.hsa_init)() })
     }
 

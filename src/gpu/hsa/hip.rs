@@ -1,8 +1,9 @@
-//! HIP, if it is in the process: waits for its streams, and copies if HSA cannot. Mirrors `hip/hip_runtime_api.h` of
-//! HIP 6 and 7.
+//! HIP, if it is in the process: waits for what it has not submitted to HSA yet, and copies if HSA cannot. Almost every
+//! function of HIP initializes it, so none is called unless the program has used HIP. Mirrors `hip/hip_runtime_api.h` of HIP 6
+//! and 7.
 
 use super::api::loaded_library;
-use crate::sys::loader;
+use crate::sys::{env, loader};
 use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -17,8 +18,6 @@ const LIBRARIES: &[&str] = &[
 
 /// `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: c_int = 2;
-/// `hipStreamCaptureModeRelaxed`.
-const CAPTURE_MODE_RELAXED: c_int = 2;
 
 macro_rules! functions {
     ($($symbol:ident $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
@@ -72,7 +71,6 @@ functions! {
     hipSetDevice set_device: fn(c_int) -> c_int,
     hipDeviceSynchronize device_synchronize: fn() -> c_int,
     hipDevicePrimaryCtxGetState primary_context_state: fn(c_int, *mut c_uint, *mut c_int) -> c_int,
-    hipThreadExchangeStreamCaptureMode exchange_capture_mode: fn(*mut c_int) -> c_int,
 }
 
 unsafe extern "C" {
@@ -165,33 +163,45 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) ->
     }
 }
 
-/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit.
+/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit. Returns false if HIP
+/// refuses to wait: while a stream is captured, it does, and makes all captures invalid. HIP must have been used.
 ///
-/// Sets the thread's stream capture mode to relaxed, so that it does not invalidate a capture of another thread, and
-/// changes the thread's current device.
-pub fn wait_for_devices() {
-    let Some(hip) = hip() else { return };
-    let mut mode = CAPTURE_MODE_RELAXED;
+/// Changes the thread's current device.
+pub fn wait_for_devices() -> bool {
+    let Some(hip) = hip() else { return true };
     let mut count = 0;
     // SAFETY: HIP's functions with arguments of their types.
     unsafe {
-        (hip.exchange_capture_mode)(&raw mut mode);
-        if (hip.get_device_count)(&raw mut count) != 0 {
-            return;
-        }
+        let mut is_done = (hip.get_device_count)(&raw mut count) == 0;
         for device in 0..count {
             let (mut flags, mut active) = (0, 0);
             if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
                 && active != 0
-                && (hip.set_device)(device) == 0
             {
-                (hip.device_synchronize)();
+                is_done &= (hip.set_device)(device) == 0 && (hip.device_synchronize)() == 0;
             }
         }
+        is_done
     }
 }
 
 /// Whether HIP is in the process.
 pub fn is_loaded() -> bool {
     hip().is_some()
+}
+
+/// Whether this is the address of a function of HIP.
+pub fn contains(function: usize) -> bool {
+    hip().is_some_and(|hip| {
+        loader::are_in_same_file(
+            function as *const c_void,
+            hip.device_synchronize as *const c_void,
+        )
+    })
+}
+
+/// Whether HIP's own threads submit the program's work, some time after the calls that launch it. By default the launching
+/// call does.
+pub fn submits_later() -> bool {
+    env::env("AMD_DIRECT_DISPATCH").is_some_and(|value| value == "0" || value == "false")
 }

@@ -1,15 +1,18 @@
 //! Implements [`Runtime`] for HSA.
 
-use super::api::{self, Api};
+use super::api::{self, Api, failed};
 use super::staging::Staging;
 use super::{device_memory, query, wait};
 use crate::gpu::runtime::*;
+use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::{Busy, lock};
-use hsa_abi::{AgentHandle, ExecutableHandle};
+use crate::sys::threads;
+use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ops::Range;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -65,12 +68,42 @@ impl Hsa {
         self.api.hold()
     }
 
+    /// As [`Hsa::hold`]. If another thread is initializing HSA, waits for it, for `limit` at most. `None` at the limit.
+    pub fn hold_within(&'static self, limit: Duration) -> Option<Result<(), Error>> {
+        let (done, is_done) = mpsc::channel();
+        let work = move || {
+            // The receiver is dropped if the limit was reached.
+            let _ = done.send(self.api.hold());
+        };
+        // If the thread cannot be created, `done` is dropped.
+        threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
+        match is_done.recv_timeout(limit) {
+            Ok(result) => Some(result),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(failed("hsa_init", Status::ERROR))),
+        }
+    }
+
     /// In the child of a fork: forgets what belongs to the parent. If a thread that the child does not have holds the
     /// lock, the lock is held forever.
     pub fn forget_parent(&self) {
         if let Ok(mut agents) = self.agents.try_lock() {
             std::mem::forget(std::mem::take(&mut *agents));
         }
+    }
+
+    /// Whether [`Hsa::release_idle`] has something to release.
+    pub fn is_releasable(&self) -> bool {
+        lock(&self.agents)
+            .staging
+            .values()
+            .any(Staging::is_releasable)
+    }
+
+    /// Releases what drains have allocated and what is too expensive to keep. HSA must be initialized.
+    pub fn release_idle(&self) {
+        let mut agents = lock(&self.agents);
+        agents.staging.values_mut().for_each(Staging::release_idle);
     }
 
     fn with_staging<T>(&self, agent: AgentId, work: impl FnOnce(&mut Staging) -> T) -> T {

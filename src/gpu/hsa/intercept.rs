@@ -356,7 +356,7 @@ pub unsafe extern "C" fn intercept_create(
         SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
-        observed_calls::queue_created(Source::Tool, queue, kind == HSA_QUEUE_TYPE_SINGLE);
+        observed_calls::queue_created(Source::Tool, queue, kind == HSA_QUEUE_TYPE_SINGLE, callback);
         // SAFETY: a new intercept queue.
         if let Err(refused) = unsafe { register(saved, agent, queue) } {
             diagnostics::lost(format_args!(

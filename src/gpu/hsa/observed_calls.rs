@@ -105,7 +105,7 @@ pub unsafe fn create_queue(
     if status == Status::SUCCESS {
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
-        queue_created(source, queue, kind == HSA_QUEUE_TYPE_SINGLE);
+        queue_created(source, queue, kind == HSA_QUEUE_TYPE_SINGLE, callback);
     }
     status
 }
@@ -128,10 +128,16 @@ pub unsafe fn end_queue(
 }
 
 /// Reports a new queue.
-pub fn queue_created(source: Source, queue: *mut Queue, is_single_producer: bool) {
+pub fn queue_created(
+    source: Source,
+    queue: *mut Queue,
+    is_single_producer: bool,
+    callback: Option<QueueErrorCallback>,
+) {
     report(Event::QueueCreated {
         source,
         queue: queue as usize,
         is_single_producer,
+        callback: callback.map_or(0, |callback| callback as usize),
     });
 }

@@ -1,5 +1,5 @@
-//! Waits for the packets in the program's queues, for drains of programs without HIP (HSA, OpenMP). This adds no work to
-//! the launch path: queues are registered when they are created, and drains read them.
+//! Waits for the packets in the program's queues, whoever has created them: HIP, OpenMP, the program itself. This adds no
+//! work to the launch path: queues are registered when they are created, and drains read them.
 //!
 //! A packet that was taken from a queue may still run. To wait for it, a drain submits a barrier packet with its own
 //! signal after it. Only the producer may write to a single-producer queue. There the drain waits until all packets are
@@ -15,7 +15,7 @@ use hsa_abi::{
 };
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ struct TrackedQueue {
     number: u64,
     /// Only one thread of the program may write to it. (ROCr itself treats all queues as multi-producer queues.)
     is_single_producer: bool,
+    /// Its error callback, which tells who has created it. 0: none.
+    callback: usize,
     /// The write index up to which all packets are known to be complete.
     done: u64,
 }
@@ -44,6 +46,8 @@ unsafe impl Send for TrackedQueue {}
 #[derive(Default)]
 struct Queues {
     created: u64,
+    /// The error callbacks of all queues, also of those that were destroyed. There are few.
+    callbacks: Vec<usize>,
     /// By address.
     all: HashMap<usize, TrackedQueue>,
     /// Threads in [`wait`].
@@ -57,17 +61,38 @@ static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
 /// A wait is over.
 static IS_OVER: Condvar = Condvar::new();
 
-/// A queue was created. Its destruction will be reported by [`destroying`].
-pub fn created(queue: usize, is_single_producer: bool) {
+/// The creation of all queues is reported.
+static SEES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Whether the creation of all queues is reported from now on.
+pub fn set_sees_all(sees_all: bool) {
+    SEES_ALL.store(sees_all, Ordering::Relaxed);
+}
+
+/// The error callbacks of the queues that were created. `None`: perhaps their creation is not reported.
+pub fn callbacks() -> Option<Vec<usize>> {
+    match &*lock(&QUEUES) {
+        Some(queues) if queues.created > 0 => Some(queues.callbacks.clone()),
+        _ => SEES_ALL.load(Ordering::Relaxed).then(Vec::new),
+    }
+}
+
+/// A queue was created. Its destruction will be reported by [`destroying`]. `callback`: the function that HSA calls if there
+/// is an error, or 0.
+pub fn created(queue: usize, is_single_producer: bool, callback: usize) {
     let mut queues = lock(&QUEUES);
     let queues = queues.get_or_insert_default();
     queues.created += 1;
+    if callback != 0 && !queues.callbacks.contains(&callback) {
+        queues.callbacks.push(callback);
+    }
     queues.all.insert(
         queue,
         TrackedQueue {
             pointer: queue as *mut Queue,
             number: queues.created,
             is_single_producer,
+            callback,
             done: 0,
         },
     );
@@ -166,13 +191,14 @@ enum Step {
 }
 
 /// Waits until all packets that are in the program's queues now are complete, for `limit` at most. False at the limit.
-pub fn wait(api: &Api, limit: Duration) -> bool {
+/// `left_out`: the error callbacks of queues not to wait for.
+pub fn wait(api: &Api, limit: Duration, left_out: &[usize]) -> bool {
     let start = Instant::now();
     let mut busy: Vec<(usize, u64, Step)> = Vec::new();
     if let Some(queues) = lock(&QUEUES).as_mut().filter(|queues| !queues.waits_end) {
         for (&address, queue) in &queues.all {
             let written = queue.written(api);
-            if written != queue.done {
+            if written != queue.done && !left_out.contains(&queue.callback) {
                 let step = if queue.is_single_producer {
                     Step::Taken(written)
                 } else {

@@ -1,7 +1,10 @@
-//! Copies from and to device memory. Each agent has a pinned staging buffer and a signal, which are created on first
-//! use and kept for later drains. Copies are asynchronous, in batches, with one wait per batch. If the buffer cannot
-//! grow, the pieces are smaller. If pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then
-//! `hipMemcpy` copy one piece at a time.
+//! Copies from and to device memory. Each agent has a pinned staging buffer and a few signals, which are created on first
+//! use and kept for later drains. Copies are asynchronous, in batches. If the buffer cannot grow, the pieces are smaller. If
+//! pinned memory or the asynchronous copy fails, `hsa_memory_copy` and then `hipMemcpy` copy one piece at a time.
+//!
+//! The GPU's copy engines copy. If they do not complete a read in half of its time limit, a kernel of ROCr copies the same
+//! again, into another buffer, and kernels copy until the engines have completed what they were asked for. A write is not
+//! repeated: the engine may still execute it later, and overwrite what was counted since.
 //!
 //! The host never reads device memory directly: without a large BAR it may not access the pages, and with one it would
 //! bypass the GPU's caches.
@@ -26,11 +29,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The size of the largest batch, bytes. It limits a drain's memory. A copy of this size takes 0.6 ms at 25 GB/s, a
 /// wait 0.02 ms.
 pub const BATCH: usize = 16 << 20;
-/// The number of copies that are submitted before the first wait. If ROCr copies by kernels (HSA_ENABLE_SDMA=0, model mode),
-/// their queue has 64 packets (minAqlSize_ in amd_gpu_agent.h), and the arguments of a kernel are overwritten 64 copies
-/// later (ObtainAsyncKernelCopyArg in amd_blit_kernel.cpp). By then, the packet was taken from the queue, but the kernel may
-/// not have run.
-const CONCURRENT: usize = 32;
+/// The number of copies that are submitted before the first wait. Many concurrent copies have lost completions on MI300X
+/// (ROCm/rocm-systems#7896). If ROCr copies by kernels, their queue has 64 packets (minAqlSize_ in amd_gpu_agent.h), and the
+/// arguments of a kernel are overwritten 64 copies later (ObtainAsyncKernelCopyArg in amd_blit_kernel.cpp).
+const CONCURRENT: usize = 8;
+/// The copy engines get at least this time, if the limit allows it, before kernels copy instead.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// `HSA_AMD_SDMA_ENGINE_0` (hsa_ext_amd.h).
+const FIRST_ENGINE: u32 = 1;
 /// The size of the smallest buffer, bytes.
 const MIN_SIZE: usize = 1 << 16;
 /// The alignment of pieces in the buffer: a cache line.
@@ -43,7 +49,10 @@ pub struct Staging {
     /// The CPU agent and its pool of pinned memory. `None` if it has no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
-    signal: Option<SignalHandle>,
+    /// Signals that no copy uses. Each copy has its own: without PCIe atomics, a copy engine writes the value that the
+    /// signal had when the copy was requested, minus 1 (BlitSdma::SubmitCommand in amd_blit_sdma.cpp).
+    signals: Vec<SignalHandle>,
+    abandoned: Vec<Abandoned>,
     /// The buffer for synchronous copies.
     heap: Vec<u8>,
     write_back: WriteBack,
@@ -53,6 +62,12 @@ pub struct Staging {
 struct Pinned {
     base: *mut u8,
     size: usize,
+}
+
+/// A buffer with copies that were not complete at their time limit, and their signals.
+struct Abandoned {
+    pinned: Pinned,
+    signals: Vec<SignalHandle>,
 }
 
 /// A copy between device memory and the pinned buffer.
@@ -88,7 +103,8 @@ impl Staging {
             gpu,
             host,
             pinned: None,
-            signal: None,
+            signals: Vec::new(),
+            abandoned: Vec::new(),
             heap: Vec::new(),
             write_back: WriteBack::new(api, gpu),
         }
@@ -132,6 +148,16 @@ impl Staging {
         Ok(())
     }
 
+    /// Whether [`Staging::release_idle`] has something to release.
+    pub fn is_releasable(&self) -> bool {
+        self.write_back.has_queue()
+    }
+
+    /// See [`WriteBack::release_idle`].
+    pub fn release_idle(&mut self) {
+        self.write_back.release_idle();
+    }
+
     /// See [`WriteBack::run`].
     pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
         self.write_back.run(limit)
@@ -161,6 +187,7 @@ impl Staging {
     /// `limit`.
     pub fn write(&mut self, address: u64, bytes: &[u8], limit: Duration) -> Result<(), Error> {
         let size = bytes.len();
+        self.take_back();
         if let Some(pinned) = self.reserve(size).filter(|pinned| pinned.size >= size) {
             // SAFETY: inside the buffer, and no copy uses it now.
             unsafe { pinned.base.copy_from_nonoverlapping(bytes.as_ptr(), size) };
@@ -192,6 +219,7 @@ impl Staging {
         let longest = ranges.iter().map(|(range, _)| length(range)).max();
         let longest = longest.unwrap_or(0).next_multiple_of(LINE);
         let mut filled = vec![false; ranges.len()];
+        self.take_back();
         let Some(pinned) = self.reserve(longest.saturating_mul(values.len())) else {
             return Ok(filled);
         };
@@ -317,11 +345,30 @@ impl Staging {
         };
         let copies: Vec<DeviceCopy> = pieces.iter().zip(offsets).map(copy).collect();
         let end = copies.iter().map(DeviceCopy::end).max().unwrap_or(0);
+        let start = Instant::now();
+        self.take_back();
+        if !self.engines_are_stuck() {
+            let first = (limit / 2).max(PATIENCE).min(limit);
+            let copied = self.read_batch(&copies, end, first);
+            if !self.engines_are_stuck() || first == limit {
+                return copied;
+            }
+        }
+        self.read_batch(&copies, end, limit.saturating_sub(start.elapsed()))
+    }
+
+    /// Executes copies from the device to the pinned buffer, of which they need `end` bytes.
+    fn read_batch(
+        &mut self,
+        copies: &[DeviceCopy],
+        end: usize,
+        limit: Duration,
+    ) -> Result<Vec<bool>, Error> {
         // An earlier batch may have abandoned its buffer.
         let pinned = self.pinned.or_else(|| self.reserve(end));
         match pinned.filter(|pinned| pinned.size >= end) {
-            Some(pinned) => self.run(&copies, Direction::FromDevice, pinned, limit),
-            None => Ok(vec![false; pieces.len()]),
+            Some(pinned) => self.run(copies, Direction::FromDevice, pinned, limit),
+            None => Ok(vec![false; copies.len()]),
         }
     }
 
@@ -339,15 +386,12 @@ impl Staging {
         for some in copies.chunks(CONCURRENT) {
             let limit = limit.saturating_sub(start.elapsed());
             copied.extend(self.run_concurrently(some, direction, pinned, limit)?);
-            // A failed copy may still use the buffer, so it was given up, with the copies in it.
-            if self.pinned.is_none() {
-                return Ok(vec![false; copies.len()]);
-            }
         }
         Ok(copied)
     }
 
-    /// As [`run`](Staging::run), for at most [`CONCURRENT`] copies.
+    /// As [`run`](Staging::run), for at most [`CONCURRENT`] copies. If they are not complete at the time limit, the
+    /// buffer is abandoned.
     fn run_concurrently(
         &mut self,
         copies: &[DeviceCopy],
@@ -355,41 +399,105 @@ impl Staging {
         pinned: Pinned,
         limit: Duration,
     ) -> Result<Vec<bool>, Error> {
-        let mut copied = vec![false; copies.len()];
-        let (Some((cpu, _)), Ok(signal)) = (self.host, self.signal()) else {
-            return Ok(copied);
+        let Some((cpu, _)) = self.host else {
+            return Ok(vec![false; copies.len()]);
         };
-        let count = copies.len() as SignalValue;
-        // SAFETY: the signal is this agent's, and no copy uses it now.
-        unsafe { (self.api.hsa_signal_store_relaxed)(signal, count) };
-        for (n, copy) in copies.iter().enumerate() {
-            let size = length(&copy.device);
-            let device = copy.device.start as *mut c_void;
-            // SAFETY: inside the buffer.
-            let host = unsafe { pinned.base.add(copy.offset) }.cast::<c_void>();
-            let (to, to_agent, from, from_agent) = match direction {
-                Direction::FromDevice => (host, cpu, device, self.gpu),
-                Direction::ToDevice => (device, self.gpu, host, cpu),
+        let submitted: Vec<Option<SignalHandle>> = copies
+            .iter()
+            .map(|copy| self.submit(copy, direction, pinned, cpu))
+            .collect();
+        let start = Instant::now();
+        let mut is_late = false;
+        let mut copied = Vec::new();
+        let mut complete = Vec::new();
+        let mut pending = Vec::new();
+        for &signal in &submitted {
+            // A copy that was refused.
+            let Some(signal) = signal else {
+                copied.push(false);
+                continue;
             };
-            // SAFETY: one end is in the agent's allocated memory (the caller's promise), the other in the buffer. Both
-            // exist until the wait below is over.
-            let status = unsafe {
-                (self.api.hsa_amd_memory_async_copy)(
+            let value = self.wait(signal, start, limit);
+            is_late |= value > 0;
+            // A copy that fails makes the value negative.
+            copied.push(value == 0);
+            match value > 0 {
+                true => pending.push(signal),
+                false => complete.push(signal),
+            }
+        }
+        self.signals.extend(complete);
+        if is_late {
+            self.abandon(pinned, pending);
+            return Err(Error::TimedOut("a copy (hsa_amd_memory_async_copy)"));
+        }
+        Ok(copied)
+    }
+
+    /// Requests a copy. Returns the signal that it completes; `None` if it was refused.
+    fn submit(
+        &mut self,
+        copy: &DeviceCopy,
+        direction: Direction,
+        pinned: Pinned,
+        cpu: AgentHandle,
+    ) -> Option<SignalHandle> {
+        let signal = self.signal().ok()?;
+        let size = length(&copy.device);
+        let device = copy.device.start as *mut c_void;
+        // SAFETY: inside the buffer.
+        let host = unsafe { pinned.base.add(copy.offset) }.cast::<c_void>();
+        let (to, from) = match direction {
+            Direction::FromDevice => (host, device),
+            Direction::ToDevice => (device, host),
+        };
+        // SAFETY: the signal is this agent's, and no copy uses it now. One end is in the agent's allocated memory (the
+        // caller's promise), the other in the buffer, which the agent may access. Both exist until the copy is complete
+        // or abandoned.
+        let status = unsafe {
+            (self.api.hsa_signal_store_relaxed)(signal, 1);
+            match self.engines_are_stuck() {
+                false => {
+                    let (to_agent, from_agent) = match direction {
+                        Direction::FromDevice => (cpu, self.gpu),
+                        Direction::ToDevice => (self.gpu, cpu),
+                    };
+                    (self.api.hsa_amd_memory_async_copy)(
+                        to,
+                        to_agent,
+                        from,
+                        from_agent,
+                        size,
+                        0,
+                        std::ptr::null(),
+                        signal,
+                    )
+                }
+                // Between two agents that are the same, and unless an engine is forced, a kernel copies
+                // (GpuAgent::DmaCopyOnEngine).
+                true => (self.api.hsa_amd_memory_async_copy_on_engine)(
                     to,
-                    to_agent,
+                    self.gpu,
                     from,
-                    from_agent,
+                    self.gpu,
                     size,
                     0,
                     std::ptr::null(),
                     signal,
-                )
-            };
-            copied[n] = status == Status::SUCCESS;
+                    FIRST_ENGINE,
+                    false,
+                ),
+            }
+        };
+        if status != Status::SUCCESS {
+            self.signals.push(signal);
+            return None;
         }
-        // Each copy decrements the signal; the copies that were refused do not.
-        let refused = copied.iter().filter(|copied| !**copied).count() as SignalValue;
-        let start = Instant::now();
+        Some(signal)
+    }
+
+    /// Waits until a copy's signal is less than 1, until `limit` after `start` at most. Returns its value.
+    fn wait(&self, signal: SignalHandle, start: Instant, limit: Duration) -> SignalValue {
         loop {
             // SAFETY: the signal is this agent's. The timeout is a hint in ticks of HSA's clock, which take at least a
             // nanosecond.
@@ -397,39 +505,53 @@ impl Staging {
                 (self.api.hsa_signal_wait_scacquire)(
                     signal,
                     HSA_SIGNAL_CONDITION_LT,
-                    refused + 1,
+                    1,
                     WAIT_SLICE.as_nanos() as u64,
                     HSA_WAIT_STATE_BLOCKED,
                 )
             };
-            if value == refused {
-                return Ok(copied);
-            }
-            if value < refused {
-                // A copy that fails makes the value negative. HSA does not report which one, and others may still run,
-                // so the buffer and the signal can neither be used nor freed any more.
-                self.pinned = None;
-                self.signal = None;
-                copied.fill(false);
-                return Ok(copied);
-            }
             let elapsed = start.elapsed();
-            if elapsed >= limit {
-                // As above: the device may still use them.
-                self.pinned = None;
-                self.signal = None;
-                return Err(failed(
-                    "waiting for hsa_amd_memory_async_copy",
-                    Status::ERROR,
-                ));
+            if value < 1 || elapsed >= limit {
+                return value;
             }
             // The wait takes at most about an eighth longer than the copies.
             std::thread::sleep((elapsed / 8).min(LONGEST_PAUSE));
         }
     }
 
+    /// The device may still use the buffer and the signals: they can neither be used nor freed until the copies are
+    /// complete.
+    fn abandon(&mut self, pinned: Pinned, signals: Vec<SignalHandle>) {
+        self.pinned = None;
+        self.abandoned.push(Abandoned { pinned, signals });
+    }
+
+    /// Takes back what was abandoned if its copies are complete now.
+    fn take_back(&mut self) {
+        let abandoned = std::mem::take(&mut self.abandoned);
+        for Abandoned { pinned, signals } in abandoned {
+            let (pending, complete): (Vec<_>, Vec<_>) = signals
+                .into_iter()
+                .partition(|&signal| self.wait(signal, Instant::now(), Duration::ZERO) > 0);
+            self.signals.extend(complete);
+            match pending.is_empty() {
+                true => self.free(pinned),
+                false => self.abandoned.push(Abandoned {
+                    pinned,
+                    signals: pending,
+                }),
+            }
+        }
+    }
+
+    /// Copies that were requested earlier are not complete: kernels copy instead of the copy engines.
+    fn engines_are_stuck(&self) -> bool {
+        !self.abandoned.is_empty()
+    }
+
+    /// A signal that no copy uses.
     fn signal(&mut self) -> Result<SignalHandle, Error> {
-        if let Some(signal) = self.signal {
+        if let Some(signal) = self.signals.pop() {
             return Ok(signal);
         }
         let mut signal = SignalHandle(0);
@@ -437,16 +559,16 @@ impl Staging {
         check("hsa_signal_create", unsafe {
             (self.api.hsa_signal_create)(0, 0, std::ptr::null(), &raw mut signal)
         })?;
-        self.signal = Some(signal);
         Ok(signal)
     }
 
     /// Frees all memory and signals. HSA must be initialized. A `Staging` that is dropped instead leaks them.
     pub fn release(mut self) {
+        self.take_back();
         if let Some(pinned) = self.pinned.take() {
             self.free(pinned);
         }
-        if let Some(signal) = self.signal.take() {
+        for signal in std::mem::take(&mut self.signals) {
             // SAFETY: created by `Staging::signal`, and no copy uses it.
             unsafe { (self.api.hsa_signal_destroy)(signal) };
         }

@@ -172,6 +172,7 @@ unsafe extern "C" fn amd_queue_create_hook(
                 Source::Tool,
                 desc.queue,
                 desc.kind == HSA_QUEUE_TYPE_SINGLE,
+                desc.callback,
             );
         }
     }
@@ -197,7 +198,7 @@ unsafe extern "C" fn counted_queue_acquire_hook(
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
         // Other producers share its ring.
-        observed_calls::queue_created(Source::Tool, queue, false);
+        observed_calls::queue_created(Source::Tool, queue, false, callback);
     }
     status
 }

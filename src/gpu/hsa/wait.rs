@@ -1,5 +1,5 @@
-//! Waits for the kernels that were launched: if HIP is in the process, with HIP, and then for HSA's signal handlers;
-//! otherwise by the program's queues.
+//! Waits for the kernels that were launched, by the program's queues. HIP, too, submits each kernel to a queue when it is
+//! launched. Its own functions that wait would make all stream captures of the process invalid.
 
 use super::api::Api;
 use super::{hip, queues};
@@ -9,34 +9,57 @@ use crate::support::sync::lock;
 use crate::sys::threads;
 use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalHandle, SignalValue, Status};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+/// The process ends.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// The process ends: waits that begin from now on also wait for what HIP has not submitted, and for its handlers.
+pub fn process_ends() {
+    IS_ENDING.store(true, Ordering::Relaxed);
+}
+
 /// A wait that has begun.
 struct HsaWait {
     api: &'static Api,
-    /// HIP is in the process.
-    hip: bool,
-    /// Receives a message when HIP's devices are done, and is disconnected when the handlers are. `None`: do not wait
-    /// for HIP.
-    done: Option<Receiver<()>>,
+    /// Also for HIP's queues.
+    all: bool,
+    /// See [`hip_callbacks`].
+    hip: Option<Vec<usize>>,
+    is_last: bool,
+    /// Receives whether HIP has waited for its devices. `None`: do not wait for that.
+    submitted: Option<Receiver<bool>>,
     start: Instant,
     limit: Duration,
 }
 
-/// Begins to wait, for `limit` at most. `all`: also for HIP, whose wait has no limit and gets a thread.
+/// The error callbacks of the queues that HIP has created, which it does at the first launch or copy. `None`: perhaps it has,
+/// and their creation was not reported.
+fn hip_callbacks() -> Option<Vec<usize>> {
+    if !hip::is_loaded() {
+        return Some(Vec::new());
+    }
+    let mut callbacks = queues::callbacks()?;
+    callbacks.retain(|&callback| hip::contains(callback));
+    Some(callbacks)
+}
+
+/// Begins to wait, for `limit` at most. `all`: also for HIP's kernels.
 pub fn begin(api: &'static Api, all: bool, limit: Duration) -> Box<dyn Wait> {
-    let hip = hip::is_loaded();
-    let done = (hip && all).then(|| {
+    // The search takes the dynamic loader's lock, so it comes before all other locks.
+    let hip = hip_callbacks();
+    let is_hip_used = hip.as_ref().is_some_and(|callbacks| !callbacks.is_empty());
+    let is_last = all && IS_ENDING.load(Ordering::Relaxed);
+    let submitted = (is_last && is_hip_used && hip::submits_later()).then(|| {
         let (done, is_done) = mpsc::channel();
         let active = ActiveWait::begin();
         let work = move || {
             let _active = active;
-            hip::wait_for_devices();
             // The receiver is dropped if the limit was reached.
-            let _ = done.send(());
-            pass_handlers(api);
+            let _ = done.send(hip::wait_for_devices());
         };
         // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
         threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
@@ -44,8 +67,10 @@ pub fn begin(api: &'static Api, all: bool, limit: Duration) -> Box<dyn Wait> {
     });
     Box::new(HsaWait {
         api,
+        all,
         hip,
-        done,
+        is_last,
+        submitted,
         start: Instant::now(),
         limit,
     })
@@ -87,34 +112,39 @@ impl HsaWait {
 impl Wait for HsaWait {
     fn kernels(&mut self) -> Waited {
         let rest = self.rest();
-        if !self.hip {
-            return match queues::wait(self.api, rest) {
-                true => Waited::Done,
-                false => Waited::TooLate,
-            };
-        }
-        let waited = match self.done.as_ref().map(|done| done.recv_timeout(rest)) {
-            None | Some(Ok(())) => return Waited::Done,
+        let submitted = match self.submitted.as_ref().map(|done| done.recv_timeout(rest)) {
+            None | Some(Ok(true)) => Waited::Done,
+            Some(Ok(false)) => Waited::NotSubmitted,
             Some(Err(RecvTimeoutError::Timeout)) => Waited::TooLate,
             Some(Err(RecvTimeoutError::Disconnected)) => Waited::NoThread,
         };
-        self.done = None;
-        waited
+        let left_out = match (self.all, &self.hip) {
+            (false, Some(callbacks)) => &callbacks[..],
+            _ => &[],
+        };
+        match (queues::wait(self.api, self.rest(), left_out), submitted) {
+            (false, _) => Waited::TooLate,
+            (true, Waited::Done) if self.all && self.hip.is_none() => Waited::Unobserved,
+            (true, submitted) => submitted,
+        }
     }
 
     fn handlers(self: Box<Self>) {
-        if let Some(done) = &self.done {
-            // Returns when the thread ends, or at the limit.
-            let _ = done.recv_timeout(self.rest());
+        let uses_hip = self
+            .hip
+            .as_ref()
+            .is_none_or(|callbacks| !callbacks.is_empty());
+        if self.is_last && uses_hip {
+            pass_handlers(self.api, self.rest());
         }
     }
 }
 
-/// Waits until ROCr's event thread has called the handlers of all signals that are complete now.
+/// Waits until ROCr's event thread has called the handlers of all signals that are complete now, for `limit` at most.
 ///
-/// HIP's wait ends when the device is done. The handler in which HIP records that may still run. A process that exits
-/// at this moment destroys HIP's state under the handler and crashes.
-fn pass_handlers(api: &Api) {
+/// HIP records in a handler that a command is complete. A process that exits at this moment destroys HIP's state under the
+/// handler and crashes.
+fn pass_handlers(api: &Api, limit: Duration) {
     struct Passes {
         calls: u32,
         done: Sender<()>,
@@ -151,12 +181,12 @@ fn pass_handlers(api: &Api) {
             passes.cast(),
         )
     };
-    if status == Status::SUCCESS {
-        // Returns after the handler's last call.
-        let _ = is_done.recv();
-    } else {
+    if status != Status::SUCCESS {
         // SAFETY: the handler was not registered and will never be called.
         drop(unsafe { Box::from_raw(passes) });
+    } else if is_done.recv_timeout(limit).is_err() {
+        // The handler may still be called, so the signal is not destroyed.
+        return;
     }
     // SAFETY: created above; the handler was removed or never registered.
     unsafe { (api.hsa_signal_destroy)(signal) };

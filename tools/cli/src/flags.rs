@@ -190,11 +190,14 @@ fn runtime(options: &Options) -> anyhow::Result<Vec<String>> {
 /// program exports them. GNU ld exports them by default, because HIP's library refers to them. lld, gold and mold do
 /// not: for them the version is part of the name (`hsa_init@ROCR_1`). The option requires GNU ld 2.35 and has no effect
 /// in a program without these functions.
-const HSA_FUNCTIONS: [&str; 4] = [
+const HSA_FUNCTIONS: [&str; 7] = [
     "hsa_init",
     "hsa_shut_down",
     "hsa_executable_freeze",
     "hsa_executable_destroy",
+    "hsa_queue_create",
+    "hsa_queue_destroy",
+    "hsa_queue_inactivate",
 ];
 
 /// The linker flag that exports [`HSA_FUNCTIONS`].

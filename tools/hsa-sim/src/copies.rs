@@ -3,6 +3,7 @@
 //! ([`crate::memory::allocations::Memory::check_copy`]).
 
 use crate::device::clock::system_ticks;
+use crate::faults::injection;
 use crate::faults::plan::CopyFault;
 use crate::signals::{changes, copy_times, pool};
 use crate::state::with;
@@ -53,10 +54,17 @@ pub struct Job {
 /// Whether copies have times (`hsa_amd_profiling_async_copy_enable`).
 pub static HAS_TIMES: AtomicBool = AtomicBool::new(false);
 
+/// A copy that was requested.
+struct Requested {
+    job: Job,
+    has_times: bool,
+    /// The value that the copy writes to its completion signal. `None`: it decrements the signal.
+    written: Option<SignalValue>,
+}
+
 #[derive(Default)]
 struct Engine {
-    /// With whether they have times.
-    jobs: VecDeque<(Job, bool)>,
+    jobs: VecDeque<Requested>,
     thread: Option<Thread>,
     stop: bool,
 }
@@ -144,8 +152,13 @@ pub fn start(job: Job) -> Status {
     if has_times {
         copy_times::requested(job.completion, job.executor != Executor::Host);
     }
+    let requested = Requested {
+        written: written(&job),
+        job,
+        has_times,
+    };
     let mut engine = locked(&ENGINE);
-    engine.jobs.push_back((job, has_times));
+    engine.jobs.push_back(requested);
     if engine.thread.is_none() {
         engine.stop = false;
         match thread::spawn(c"hsa-sim copy", run) {
@@ -159,6 +172,18 @@ pub fn start(job: Job) -> Status {
     drop(engine);
     changes::notify();
     Status::SUCCESS
+}
+
+/// What a copy engine without PCIe atomics writes to the completion signal of a copy: it has to know the value when the copy
+/// is requested (`BlitSdma::SubmitCommand` in ROCr).
+fn written(job: &Job) -> Option<SignalValue> {
+    let has_atomics = with(|state| Ok(state.settings.pcie_atomics)).unwrap_or(true);
+    if job.executor != Executor::Engine || has_atomics {
+        return None;
+    }
+    // SAFETY: the request has checked the handle.
+    let signal = unsafe { pool::get(job.completion) };
+    signal.map(|signal| signal.value.load(Acquire) - 1)
 }
 
 /// The engine's thread.
@@ -175,7 +200,7 @@ fn run() {
                 // A kernel changes a dependency without a notification.
                 idle = Duration::from_millis(1);
             }
-            let next = engine.jobs.iter().position(|(job, _)| {
+            let next = engine.jobs.iter().position(|Requested { job, .. }| {
                 job.dependencies.iter().all(|&signal| {
                     // SAFETY: signals that a copy depends on live until it is done, as HSA requires.
                     let signal = unsafe { pool::get(signal) };
@@ -185,22 +210,32 @@ fn run() {
             next.and_then(|n| engine.jobs.remove(n))
         };
         match ready {
-            Some((job, has_times)) => execute(&job, has_times),
+            Some(requested) => execute(&requested),
             None => changes::wait_since(seen, idle),
         }
     }
 }
 
-fn execute(job: &Job, has_times: bool) {
+fn execute(requested: &Requested) {
+    let &Requested {
+        ref job,
+        has_times,
+        written,
+    } = requested;
+    let of_engine = match job.executor {
+        Executor::Engine => injection::engine_fault(),
+        Executor::Kernel | Executor::Host => None,
+    };
+    let fault = of_engine.or(job.fault);
     let clock = match job.executor {
         Executor::Host => system_ticks,
         Executor::Engine | Executor::Kernel => clock_ticks,
     };
     let start = clock();
-    if job.fault != Some(CopyFault::Error) {
+    if fault != Some(CopyFault::Error) {
         for &Piece { to, from, size } in &job.pieces {
             // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
-            unsafe { transfer(to, from, size, job.fault) };
+            unsafe { transfer(to, from, size, fault) };
         }
     }
     // SAFETY: the program keeps the signal until the copy is done.
@@ -213,12 +248,15 @@ fn execute(job: &Job, has_times: bool) {
         signal.start_ts.store(start, Release);
         signal.end_ts.store(clock(), Release);
     }
-    match job.fault {
+    match fault {
         Some(CopyFault::Drop) => return,
         Some(CopyFault::Error) => signal.value.store(-1, Release),
-        _ => {
-            signal.value.fetch_sub(1, AcqRel);
-        }
+        _ => match written {
+            Some(value) => signal.value.store(value, Release),
+            None => {
+                signal.value.fetch_sub(1, AcqRel);
+            }
+        },
     }
     changes::notify();
 }

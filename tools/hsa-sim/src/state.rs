@@ -9,6 +9,7 @@ use crate::signals::pool::Signals;
 use crate::sync::locked;
 use hsa_abi::*;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 
 /// The objects of the initialised runtime.
 pub struct State {
@@ -24,10 +25,28 @@ pub struct State {
 /// `None`: the runtime is not initialised.
 pub static STATE: Mutex<Option<State>> = Mutex::new(None);
 
+/// A thread is in the first call of `hsa_init`.
+static IS_LOADING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a thread is in the first call of `hsa_init`.
+pub fn is_loading() -> bool {
+    IS_LOADING.load(Acquire)
+}
+
+/// The first call of `hsa_init` begins or ends.
+pub fn set_loading(is_loading: bool) {
+    IS_LOADING.store(is_loading, Release);
+}
+
 /// Calls `work` with the state if the runtime is initialised. `work` must not call functions of the program.
 pub fn with<T>(work: impl FnOnce(&mut State) -> Result<T, Status>) -> Result<T, Status> {
     match locked(&STATE).as_mut() {
         Some(state) => work(state),
+        // ROCr counts its users before it initializes itself (`Runtime::Acquire`), so its functions do not return an error.
+        None if is_loading() => {
+            eprintln!("hsa-sim: HSA is used while another thread initializes it");
+            std::process::abort();
+        }
         None => Err(Status::NOT_INITIALIZED),
     }
 }

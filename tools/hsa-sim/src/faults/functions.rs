@@ -5,6 +5,11 @@ use hsa_abi::*;
 /// The name for kernel packets in a fault plan.
 pub const DISPATCH: &str = "dispatch";
 
+/// The name for copies of the copy engines in a fault plan.
+pub const ENGINE: &str = "copy-engine";
+/// The name for the first part of `hsa_init` in a fault plan.
+pub const DISCOVERY: &str = "discovery";
+
 /// The functions that copy.
 pub const COPIES: &[&str] = &[
     "hsa_memory_copy",
@@ -104,7 +109,7 @@ api_tables! { kinds }
 
 /// The kind of a function's result. `None`: the function is unknown or not simulated.
 pub fn kind(function: &str) -> Option<Kind> {
-    if function == DISPATCH {
+    if matches!(function, DISPATCH | ENGINE | DISCOVERY) {
         return Some(Kind::Nothing);
     }
     if LOADER_FUNCTIONS.contains(&function) {

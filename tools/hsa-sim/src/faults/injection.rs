@@ -1,6 +1,6 @@
 //! Injects the faults of the plan into calls.
 
-use super::functions::{DISPATCH, Returned};
+use super::functions::{DISCOVERY, DISPATCH, ENGINE, Returned};
 use super::plan::{Action, CopyFault, DispatchFault, Error, ObjectFault, Plan};
 use crate::sync::locked;
 use std::cell::Cell;
@@ -113,18 +113,46 @@ pub fn copy_fault() -> Option<CopyFault> {
 
 /// Counts a kernel packet, and returns its faults.
 pub fn dispatch_faults() -> Vec<DispatchFault> {
+    let faults = occurred(DISPATCH)
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Dispatch(fault) => Some(fault),
+            _ => None,
+        });
+    faults.collect()
+}
+
+/// Counts a copy of a copy engine, and returns its fault.
+pub fn engine_fault() -> Option<CopyFault> {
+    let mut fault = None;
+    for action in occurred(ENGINE) {
+        match action {
+            Action::Block(time) => std::thread::sleep(time),
+            Action::Copy(found) => fault = Some(found),
+            _ => {}
+        }
+    }
+    fault
+}
+
+/// Counts an initialization of the runtime, which takes longer if the plan says so.
+pub fn discovery() {
+    for action in occurred(DISCOVERY) {
+        if let Action::Block(time) = action {
+            std::thread::sleep(time);
+        }
+    }
+}
+
+/// Counts something that is not a call, and returns its actions.
+fn occurred(what: &'static str) -> Vec<Action> {
     if !HAS_PLAN.load(Acquire) {
         return Vec::new();
     }
-    let actions = plan()
+    plan()
         .as_mut()
-        .map(|plan| plan.count(DISPATCH))
-        .unwrap_or_default();
-    let faults = actions.into_iter().filter_map(|action| match action {
-        Action::Dispatch(fault) => Some(fault),
-        _ => None,
-    });
-    faults.collect()
+        .map(|plan| plan.count(what))
+        .unwrap_or_default()
 }
 
 /// The value that the current call has to return instead of a correct one. A second call returns `None`.

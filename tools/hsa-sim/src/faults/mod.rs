@@ -7,7 +7,8 @@
 //! FUNCTION CALL ACTION [ARGUMENT]
 //! ```
 //!
-//! FUNCTION is the name of an HSA function, or `dispatch` for the kernel packets of all queues. CALL is the number of the
+//! FUNCTION is the name of an HSA function, `dispatch` for the kernel packets of all queues, `copy-engine` for the copies
+//! that copy engines execute, or `discovery` for the first part of `hsa_init`, in which HSA seems to be initialized. CALL is the number of the
 //! call, counted from 1 since the plan was set. `N+` means call N and all later calls, `*` means all calls. Numbers are decimal or
 //! `0x…`.
 //!
@@ -18,8 +19,8 @@
 //! | `lie VALUE` | the function returns VALUE: the attribute of a `…_get_info` function (truncated to its size), the value of a signal, the number of segment descriptors or the size of the first one, both times of a dispatch or a copy, ticks of the system's clock |
 //! | `short BYTES` | a copy: only the first BYTES bytes are copied |
 //! | `torn BYTES` | a copy: all bytes after the first BYTES bytes are inverted |
-//! | `error` | an asynchronous copy: nothing is copied and the completion signal becomes negative; `dispatch`: the kernel runs, and its completion signal becomes negative |
-//! | `drop` | an asynchronous copy, or `dispatch`: the completion signal never changes |
+//! | `error` | an asynchronous copy, or `copy-engine`: nothing is copied and the completion signal becomes negative; `dispatch`: the kernel runs, and its completion signal becomes negative |
+//! | `drop` | an asynchronous copy, `copy-engine`, or `dispatch`: the completion signal never changes |
 //! | `late MS` | `dispatch`: the completion signal changes MS milliseconds later, and the queue does not wait for that |
 //! | `times HOW` | `dispatch`: the completion signal gets wrong times: `swapped` (the start after the end), `before` (a second too early), `after` (an hour too late) or `zero` |
 //! | `load FILE` | before the call, the code object in FILE is loaded on the first GPU agent |

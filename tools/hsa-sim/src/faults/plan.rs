@@ -1,6 +1,6 @@
 //! Reads the text of a fault plan.
 
-use super::functions::{COPIES, DISPATCH, Kind, kind, writes_values};
+use super::functions::{COPIES, DISCOVERY, DISPATCH, ENGINE, Kind, kind, writes_values};
 use hsa_abi::Status;
 use std::collections::HashMap;
 use std::fmt;
@@ -157,8 +157,9 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
         }
     };
     let copy = COPIES.contains(&function.as_str());
-    let asynchronous = copy && function != "hsa_memory_copy";
+    let asynchronous = copy && function != "hsa_memory_copy" || function == ENGINE;
     let dispatch = function == DISPATCH;
+    let is_call = !matches!(function.as_str(), DISPATCH | ENGINE | DISCOVERY);
     let millis = |text: &str| number(text).map(Duration::from_millis);
     let action = match name {
         "fail" => {
@@ -210,11 +211,11 @@ fn fault(line: &str) -> Result<(String, Fault), String> {
             Action::Copy(CopyFault::Drop)
         }
         "load" => {
-            require(!dispatch)?;
+            require(is_call)?;
             Action::Object(ObjectFault::Load(word("the file")?.to_string()))
         }
         "unload" => {
-            require(!dispatch)?;
+            require(is_call)?;
             Action::Object(ObjectFault::Unload(
                 number(word("the executable's number")?)? as usize,
             ))
@@ -337,6 +338,12 @@ mod tests {
             ),
             ("dispatch 1 load x", 1, "'load' does not apply to dispatch"),
             ("dispatch 1 times odd", 1, "unknown times 'odd'"),
+            ("discovery 1 drop", 1, "'drop' does not apply to discovery"),
+            (
+                "copy-engine 1 unload 1",
+                1,
+                "'unload' does not apply to copy-engine",
+            ),
             (
                 "hsa_amd_memory_migrate 1 fail 1",
                 1,

@@ -132,11 +132,15 @@ fn started(status: Status) -> Result<(), Status> {
     }
 }
 
-/// What copies between two agents, by their numbers: the CPU is 0.
-fn executor_of(to: usize, from: usize, has_engines: bool) -> Executor {
+/// From this size on, a kernel copies between two locations of a GPU (`HSA_FORCE_SDMA_SIZE` in ROCr's flag.h).
+const KERNEL_SIZE: usize = 1 << 20;
+
+/// What copies between two agents, by their numbers: the CPU is 0. As in ROCr (`GpuAgent::GetBlitObject`).
+fn executor_of(to: usize, from: usize, size: usize, has_engines: bool) -> Executor {
     match (to, from) {
         (0, 0) => Executor::Host,
-        (to, from) if to == from || !has_engines => Executor::Kernel,
+        _ if !has_engines => Executor::Kernel,
+        (to, from) if to == from && size >= KERNEL_SIZE => Executor::Kernel,
         _ => Executor::Engine,
     }
 }
@@ -167,7 +171,7 @@ pub unsafe fn hsa_amd_memory_async_copy(
             count,
             dependencies,
             completion,
-            |to, from, has_engines| Ok(executor_of(to, from, has_engines)),
+            |to, from, has_engines| Ok(executor_of(to, from, size, has_engines)),
         )
     })
 }
@@ -253,9 +257,12 @@ pub unsafe fn hsa_amd_memory_async_copy_on_engine(
                 if !engine.is_power_of_two() || engine & ENGINES == 0 {
                     return Err(Status::INVALID_ARGUMENT);
                 }
-                Ok(match executor_of(to, from, has_engines) {
-                    Executor::Kernel if force && has_engines => Executor::Engine,
-                    executor => executor,
+                // As in ROCr (`GpuAgent::DmaCopyOnEngine`).
+                Ok(match (to, from) {
+                    (0, 0) => Executor::Host,
+                    _ if !has_engines => Executor::Kernel,
+                    (to, from) if to == from && !force => Executor::Kernel,
+                    _ => Executor::Engine,
                 })
             },
         )
@@ -406,12 +413,12 @@ unsafe fn batch_job(
     let mut pieces = Vec::new();
     let mut executor = Executor::Host;
     for (n, &to_agent) in to_agents.iter().enumerate() {
+        let size = sizes[n] as usize;
         executor = with(|state| {
             let to = state.agents.number(AgentHandle(to_agent))?;
             let from = state.agents.number(op.from_agent)?;
-            Ok(executor_of(to, from, state.settings.copy_engines))
+            Ok(executor_of(to, from, size, state.settings.copy_engines))
         })?;
-        let size = sizes[n] as usize;
         let (to, from) = copies::check(to[n] as usize, from[n] as usize, size)?;
         pieces.push(Piece { to, from, size });
     }

@@ -8,18 +8,20 @@ use crate::state::with;
 use hsa_abi::*;
 use std::ffi::c_void;
 
-/// The links between CPU and GPUs, and between GPUs: PCIe with atomics. HIP needs them for calls from kernels to the host.
-const LINK: LinkInfo = LinkInfo {
-    min_latency: 0,
-    max_latency: 0,
-    min_bandwidth: 0,
-    max_bandwidth: 0,
-    atomic_support_32bit: true,
-    atomic_support_64bit: true,
-    coherent_support: true,
-    link_type: HSA_AMD_LINK_INFO_TYPE_PCIE,
-    numa_distance: 20,
-};
+/// The links between CPU and GPUs, and between GPUs: PCIe. HIP needs atomics for calls from kernels to the host.
+const fn link(has_atomics: bool) -> LinkInfo {
+    LinkInfo {
+        min_latency: 0,
+        max_latency: 0,
+        min_bandwidth: 0,
+        max_bandwidth: 0,
+        atomic_support_32bit: has_atomics,
+        atomic_support_64bit: has_atomics,
+        coherent_support: true,
+        link_type: HSA_AMD_LINK_INFO_TYPE_PCIE,
+        numa_distance: 20,
+    }
+}
 
 /// See `hsa_ext_amd.h`.
 ///
@@ -153,9 +155,10 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
             number,
             owner,
             linked && kind.segment == HSA_AMD_SEGMENT_GLOBAL,
+            state.settings.pcie_atomics,
         ))
     });
-    let (number, owner, reachable) = match found {
+    let (number, owner, reachable, has_atomics) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
@@ -177,7 +180,7 @@ pub unsafe fn hsa_amd_agent_memory_pool_get_info(
                 Err(Status::INVALID_ARGUMENT)
             }
             HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO => {
-                value.cast::<LinkInfo>().write_unaligned(LINK);
+                value.cast::<LinkInfo>().write_unaligned(link(has_atomics));
                 Ok(())
             }
             _ => Err(Status::INVALID_ARGUMENT),

@@ -1,9 +1,9 @@
 //! The system: clocks, versions, extensions, names of statuses, events.
 
-use super::{lifecycle, loader};
+use super::loader;
 use crate::device::clock;
 use crate::results::{put, put_bytes, status};
-use crate::state::with;
+use crate::state::{is_loading, with};
 use crate::system_events;
 use hsa_abi::*;
 use std::ffi::{c_char, c_void};
@@ -21,10 +21,9 @@ pub fn extensions() -> [u8; 128] {
 /// # Safety
 /// `value` has memory for the attribute.
 pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
-    if attribute == HSA_SYSTEM_INFO_TIMESTAMP && lifecycle::is_initializing() {
-        // ROCr counts as initialised then, and divides by a frequency that is still 0.
-        // SAFETY: ends the process, unless the program handles the signal.
-        unsafe { libc::raise(libc::SIGFPE) };
+    if is_loading() {
+        // SAFETY: the caller's promise.
+        return status(unsafe { while_loading(attribute, value) });
     }
     if let Err(status) = with(|_| Ok(())) {
         return status;
@@ -52,6 +51,26 @@ pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status 
             _ => Err(Status::INVALID_ARGUMENT),
         }
     })
+}
+
+/// An attribute of the system while a thread is in the first call of `hsa_init`. As in ROCr (`Runtime::Acquire`,
+/// `ReadSystemClock`), HSA seems to be initialized, and the time is divided by a period that is still 0.
+///
+/// # Safety
+/// As for [`hsa_system_get_info`].
+unsafe fn while_loading(attribute: u32, value: *mut c_void) -> Result<(), Status> {
+    match attribute {
+        // SAFETY: the caller's promise: memory for a u16.
+        HSA_SYSTEM_INFO_VERSION_MAJOR | HSA_SYSTEM_INFO_VERSION_MINOR => unsafe {
+            put(value.cast(), 1u16)
+        },
+        _ => {
+            eprintln!("hsa-sim: hsa_system_get_info while another thread initializes HSA");
+            // SAFETY: ends the process.
+            unsafe { libc::raise(libc::SIGFPE) };
+            Err(Status::ERROR)
+        }
+    }
 }
 
 /// The minor version of an extension, if it is supported with this major version.

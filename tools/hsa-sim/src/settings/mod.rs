@@ -8,6 +8,7 @@
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
+//! | `HSA_SIM_ATOMICS` | `none`: the PCIe link has no atomics, so a copy engine does not decrement a completion signal but writes the value that the signal had at the request, minus 1; `pcie` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
 //! | `HSA_SIM_PACKETS` | `newest`: those of ROCr's development branch: hints in the lowest bits of completion signals, and `AQL_IB_JUMP`; `rocr-7.2` (default): a packet with these is an error |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
@@ -66,6 +67,8 @@ pub struct Settings {
     pub faulty_intercept: bool,
     /// GPUs have copy engines.
     pub copy_engines: bool,
+    /// The links between the host and the GPUs have atomics.
+    pub pcie_atomics: bool,
     pub tools: ToolSettings,
 }
 
@@ -120,6 +123,15 @@ impl Settings {
                 ));
             }
         };
+        let pcie_atomics = match std::env::var("HSA_SIM_ATOMICS").as_deref() {
+            Err(_) | Ok("pcie") => true,
+            Ok("none") => false,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_ATOMICS={other}: expected 'pcie' or 'none'"
+                ));
+            }
+        };
         let kernels = match std::env::var("HSA_SIM_KERNELS").as_deref() {
             Err(_) | Ok("run") => true,
             Ok("null") => false,
@@ -154,6 +166,7 @@ impl Settings {
             kernels,
             newest_packets,
             faulty_intercept,
+            pcie_atomics,
             copy_engines: std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0"),
             tools: ToolSettings::from_env()?,
         })
