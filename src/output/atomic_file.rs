@@ -3,7 +3,7 @@
 use super::pattern::DEFAULT;
 use crate::support::alloc::{self, OutOfMemory};
 use crate::support::diagnostics;
-use crate::sys::files;
+use crate::sys::writes;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
@@ -92,7 +92,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let directory = directory_of(&target);
     let create = || hidden_file(directory);
     let failed = |e| Error::Write(path.into(), e);
-    files::check_size(bytes.len() as u64).map_err(failed)?;
     let mut file = match create() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             create_directory(directory)?;
@@ -101,7 +100,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
         created => created,
     }
     .map_err(failed)?;
-    file.as_file_mut().write_all(bytes).map_err(failed)?;
+    writes::without_signals(|| file.as_file_mut().write_all(bytes)).map_err(failed)?;
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(id)

@@ -3,7 +3,7 @@
 //! default action and raises the signal again, so that the process ends as it would without devprof. Handlers of the
 //! program are never replaced. FFI to libc; the handler is async-signal-safe.
 
-use crate::sys::{clock, futex, threads};
+use crate::sys::{clock, futex, threads, writes};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -104,11 +104,7 @@ extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
         let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         futex::wake_all(&REQUESTED);
         if !wait_for_answer(request, prepared.limit) {
-            // SAFETY: bytes of that length. If stderr cannot be written, the message is lost.
-            unsafe {
-                let text = prepared.too_late.as_bytes();
-                libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
-            }
+            writes::to_stderr(prepared.too_late.as_bytes());
         }
     }
     // SAFETY: plain data; async-signal-safe functions. If the signal does not end the process, as for process 1 of a

@@ -2,6 +2,7 @@
 
 use super::sync::lock;
 use crate::sys::env::env;
+use crate::sys::writes;
 pub use runlog::Event;
 use runlog::{Entry, entries};
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, absolute};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 
 /// The log's name. It is not one of the settings, because reading those reports invalid values in the log.
 fn file() -> Option<&'static OsString> {
@@ -23,6 +24,7 @@ fn file() -> Option<&'static OsString> {
 /// removed.
 pub fn append(event: Event, text: &[u8]) {
     static APPENDED: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
+    static REPORTED: Once = Once::new();
     let Some(file) = file() else {
         return;
     };
@@ -37,18 +39,22 @@ pub fn append(event: Event, text: &[u8]) {
         return;
     }
     // A single write, so that lines of several processes are not mixed.
-    let result = File::options()
-        .append(true)
-        .open(file)
-        .and_then(|mut file| file.write_all(&line));
-    if let Err(error) = result
+    let write = || {
+        File::options()
+            .append(true)
+            .open(file)
+            .and_then(|mut file| file.write_all(&line))
+    };
+    if let Err(error) = writes::without_signals(write)
         && error.kind() != io::ErrorKind::NotFound
     {
-        let _ = writeln!(
-            io::stderr(),
-            "devprof: cannot append to {} (DEVPROF_LOG): {error}",
-            file.display()
-        );
+        REPORTED.call_once(|| {
+            let message = format!(
+                "devprof: cannot append to {} (DEVPROF_LOG): {error}\n",
+                file.display()
+            );
+            writes::to_stderr(message.as_bytes());
+        });
     }
 }
 

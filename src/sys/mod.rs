@@ -12,3 +12,4 @@ pub mod loader;
 pub mod thread_value;
 pub mod threads;
 mod unwind;
+pub mod writes;

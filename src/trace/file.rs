@@ -3,7 +3,7 @@
 
 use crate::support::diagnostics;
 use crate::support::run_log::{self, Event};
-use crate::sys::files;
+use crate::sys::{files, writes};
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
 use std::fs::{File, TryLockError};
@@ -122,7 +122,8 @@ impl TraceFile {
         }
         std::fs::create_dir_all(directory)?;
         let mut hidden = crate::output::atomic_file::hidden_file(directory)?;
-        hidden.write_all(&header.page())?;
+        // The error of `NamedTempFile` would contain the hidden name.
+        writes::without_signals(|| hidden.as_file_mut().write_all(&header.page()))?;
         // The lock is held while this process writes.
         match hidden.as_file().try_lock() {
             Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
