@@ -1,6 +1,8 @@
 //! Writes the trace file ([`tracefile::format`]) through a mapped window that moves through the file. Appended records
 //! stay in the file if the process is killed.
 
+use super::file_name::{self, Named};
+use crate::output::atomic_file;
 use crate::support::diagnostics;
 use crate::support::run_log::{self, Event};
 use crate::sys::{files, writes};
@@ -108,9 +110,8 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 impl TraceFile {
-    /// Creates the file under a hidden name, then renames it to `path`. If another process is writing `path`, or if an
-    /// earlier process of the same `devprof run` has written it, the process id is appended to the new file's name.
-    /// This function or `devprof run` reports the different name.
+    /// Creates the file under a hidden name, then renames it to `path`, or to another name if a trace is there that must
+    /// stay. This function or `devprof run` reports the different name.
     pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -121,7 +122,7 @@ impl TraceFile {
             return Err(io::Error::other("it exists and is not a regular file"));
         }
         std::fs::create_dir_all(directory)?;
-        let mut hidden = crate::output::atomic_file::hidden_file(directory)?;
+        let mut hidden = atomic_file::hidden_file(directory)?;
         // The error of `NamedTempFile` would contain the hidden name.
         writes::without_signals(|| hidden.as_file_mut().write_all(&header.page()))?;
         // The lock is held while this process writes.
@@ -130,28 +131,16 @@ impl TraceFile {
             locked => locked?,
         }
         let mapped = files::map(hidden.as_file(), 0, HEADER_SIZE)?;
-        // The directory's lock serializes processes that start at the same time.
-        let directory = File::open(directory)?;
-        match directory.lock() {
-            Err(error) if is_unsupported(&error) => {}
-            locked => locked?,
+        let Named {
+            file,
+            path,
+            instead,
+        } = file_name::give(hidden, path, header)?;
+        if let Some(message) = instead
+            && !run_log::is_enabled()
+        {
+            diagnostics::lost(message);
         }
-        let mut path = path.to_owned();
-        let is_locked = |old: File| matches!(old.try_lock(), Err(TryLockError::WouldBlock));
-        let is_written = File::open(&path).is_ok_and(is_locked);
-        if is_written || run_log::has_path(Event::Traced, &path) {
-            let mut name = path.clone().into_os_string();
-            name.push(format!(".{}", std::process::id()));
-            if !run_log::is_enabled() {
-                diagnostics::lost(format_args!(
-                    "another process is writing the trace {}: this process writes to {} (use %p in DEVPROF_TRACE for one file per process)",
-                    path.display(),
-                    name.display()
-                ));
-            }
-            path = name.into();
-        }
-        let file = hidden.persist(&path).map_err(|error| error.error)?;
         run_log::append_path(Event::Traced, &path);
         Ok(TraceFile {
             path,
