@@ -1,10 +1,23 @@
-//! Files: reserved disk space, mappings.
+//! Files: descriptors, reserved disk space, mappings.
 
 use super::writes;
 use memmap2::{MmapMut, MmapOptions};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// Gives a file a descriptor with a high number, if possible: programs that close descriptors that they have not opened
+/// rarely count that far.
+pub fn with_high_descriptor(file: File) -> File {
+    const LOWEST: libc::c_int = 512;
+    // SAFETY: an open file; returns a new descriptor, which has no other owner.
+    unsafe {
+        match libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST) {
+            -1 => file,
+            new => File::from_raw_fd(new),
+        }
+    }
+}
 
 /// Allocates disk space for `length` bytes of a file, starting at `start`, so that writing to a mapping of them cannot
 /// fail.

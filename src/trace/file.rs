@@ -8,8 +8,9 @@ use crate::support::run_log::{self, Event};
 use crate::sys::{files, writes};
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Release;
 use std::sync::atomic::fence;
@@ -29,6 +30,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub struct TraceFile {
     path: PathBuf,
     file: File,
+    id: Id,
     /// When the file was created, system clock.
     started: u64,
     header: MmapMut,
@@ -47,8 +49,8 @@ pub struct TraceFile {
     /// Addresses and lengths of static texts, and their ids.
     static_texts: [((usize, usize), u32); 64],
     full_since: Option<Instant>,
-    /// The result of the last length check; reset when records are published.
-    length: Length,
+    /// The result of the last check; reset when records are published.
+    state: State,
     /// Records with the counter [`Count::DroppedOthers`] that could not be written because the disk was full. Later
     /// records may refer to them, so they are written later. Until then they count as dropped.
     deferred: VecDeque<[u8; RECORD_SIZE]>,
@@ -85,13 +87,24 @@ impl Messages {
     }
 }
 
-/// Another process may truncate the file. A write to a mapped page beyond the end of the file raises SIGBUS.
+/// Another process may truncate the file: a write to a mapped page beyond the end of the file raises SIGBUS. And the
+/// program may close the file's descriptor: it is that of another file then, sooner or later.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum State {
     Unchecked,
     Complete,
     /// Nothing more is written.
-    Truncated,
+    Lost,
+}
+
+/// Identifies a file: device and inode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Id(u64, u64);
+
+impl Id {
+    fn of(metadata: &Metadata) -> Id {
+        Id(metadata.dev(), metadata.ino())
+    }
 }
 
 /// Allocates disk space for the window at file offset `start`, and maps it.
@@ -141,10 +154,13 @@ impl TraceFile {
         {
             diagnostics::lost(message);
         }
+        let file = files::with_high_descriptor(file);
+        let id = Id::of(&file.metadata()?);
         run_log::append_path(Event::Traced, &path);
         Ok(TraceFile {
             path,
             file,
+            id,
             started: header.started.get(),
             header: mapped,
             window: None,
@@ -156,7 +172,7 @@ impl TraceFile {
             last_text: 0,
             static_texts: [((0, 0), 0); 64],
             full_since: None,
-            length: Length::Unchecked,
+            state: State::Unchecked,
             deferred: VecDeque::new(),
         })
     }
@@ -166,27 +182,44 @@ impl TraceFile {
         self.started
     }
 
-    /// Checks that the file was not truncated since records were last published. If false is returned, it must not be
+    /// Checks the file, unless it was checked since records were last published. If false is returned, it must not be
     /// written to.
-    fn check_length(&mut self) -> bool {
-        if self.length == Length::Unchecked {
+    fn check(&mut self) -> bool {
+        if self.state == State::Unchecked {
             let mapped = match self.window {
                 Some(_) => self.window_start + WINDOW,
                 None => self.next_record,
             };
-            self.length = match self.file.metadata() {
-                Ok(data) if data.len() < mapped => {
+            let found = self.file.metadata();
+            let found = found.ok().filter(|data| Id::of(data) == self.id);
+            let why = match found {
+                None => Some("was closed by the program".to_owned()),
+                Some(data) if data.len() < mapped => Some(format!(
+                    "was truncated to {} bytes while it was being written",
+                    data.len()
+                )),
+                Some(_) => None,
+            };
+            self.state = match why {
+                None => State::Complete,
+                Some(why) => {
                     diagnostics::lost(format_args!(
-                        "the trace {} was truncated to {} bytes while it was being written: nothing more is recorded",
-                        self.path.display(),
-                        data.len()
+                        "the trace {} {why}: nothing more is recorded",
+                        self.path.display()
                     ));
-                    Length::Truncated
+                    State::Lost
                 }
-                _ => Length::Complete,
             };
         }
-        self.length == Length::Complete
+        self.state == State::Complete
+    }
+
+    /// As [`TraceFile::check`], before the descriptor is used.
+    fn check_again(&mut self) -> bool {
+        if self.state == State::Complete {
+            self.state = State::Unchecked;
+        }
+        self.check()
     }
 
     /// Adds `more` to one of the file's counters.
@@ -194,7 +227,7 @@ impl TraceFile {
         let value = &mut self.counts[count as usize];
         *value = value.saturating_add(more);
         let counter = Counter::new(*value);
-        if !self.check_length() {
+        if !self.check() {
             return;
         }
         let at = count.offset();
@@ -218,6 +251,9 @@ impl TraceFile {
             .full_since
             .is_some_and(|since| since.elapsed() < RETRY_INTERVAL)
         {
+            return false;
+        }
+        if !self.check_again() {
             return false;
         }
         // A mapping begins at a page boundary.
@@ -245,7 +281,7 @@ impl TraceFile {
 
     /// Appends a record. If there is no space for it, adds one to the counter `dropped`.
     pub fn append<T: Record>(&mut self, record: T, dropped: Count) {
-        if !self.check_length() {
+        if !self.check() {
             return;
         }
         let record = record.seal();
@@ -280,8 +316,8 @@ impl TraceFile {
     pub fn publish(&mut self) {
         fence(Release);
         self.add_to_counter(Count::Records, 0);
-        if self.length == Length::Complete {
-            self.length = Length::Unchecked;
+        if self.state == State::Complete {
+            self.state = State::Unchecked;
         }
     }
 
@@ -309,7 +345,7 @@ impl TraceFile {
         if let Some(id) = self.messages.find(text) {
             return Some(id);
         }
-        if !self.check_length() || !self.reserve_space() {
+        if !self.check() || !self.reserve_space() {
             return None;
         }
         let id = self.new_text(text);
@@ -319,7 +355,7 @@ impl TraceFile {
 
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
-        self.check_length() && self.full_since.is_none() && self.deferred.is_empty()
+        self.check() && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// As [`TraceFile::text`], faster for texts that occur often.
@@ -336,7 +372,7 @@ impl TraceFile {
     pub fn close(&mut self) {
         self.publish();
         self.window = None;
-        if !self.check_length() {
+        if !self.check_again() {
             return;
         }
         if let Err(error) = self.file.set_len(self.next_record) {
@@ -369,6 +405,30 @@ mod tests {
             file.publish();
             file.close();
             assert_eq!(std::fs::metadata(&path).expect("a trace").len(), keep);
+        }
+    }
+
+    /// The program closes the descriptor and opens its own file, which gets the number.
+    #[test]
+    fn a_file_that_is_not_the_trace_is_not_changed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let others = directory.path().join("others");
+        let content = vec![7; 3 << 20];
+        std::fs::write(&others, &content).expect("written");
+        for published in [false, true] {
+            let path = directory.path().join("x.trace");
+            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+            let mut options = File::options();
+            file.file = options.read(true).write(true).open(&others).expect("open");
+            if published {
+                file.publish();
+            }
+            for id in 2..20_000 {
+                file.append(Dispatch::new(id, 0), Count::DroppedDispatches);
+            }
+            file.close();
+            assert!(std::fs::read(&others).expect("read") == content);
         }
     }
 
