@@ -1,8 +1,8 @@
 //! Writes files atomically.
 
+use super::lock::{self, Wait};
 use super::pattern::DEFAULT;
 use crate::support::alloc::{self, OutOfMemory};
-use crate::support::diagnostics;
 use crate::sys::writes;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -160,24 +160,17 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Replaces the content of a file. `change` gets the old content, or `None` if the file does not exist. It returns the
 /// new content, or `None` to leave the file unchanged. Meanwhile the directory is locked, so that other processes do
-/// not update the file. (The file itself cannot be locked: it is replaced by a rename.) Reads at most `length` + 1
-/// bytes. Returns whether the file was written.
+/// not update the file. Reads at most `length` + 1 bytes. Returns whether the file was written.
 pub fn update(
     path: &Path,
     length: usize,
+    wait: &mut Wait,
     change: impl FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error>,
 ) -> Result<bool, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
     create_directory(directory)?;
-    let locked = File::open(directory).and_then(|lock| lock.lock().map(|()| lock));
-    if let Err(error) = &locked {
-        // LLVM's runtime continues without a lock, too. The file is complete in any case.
-        diagnostics::lost(format_args!(
-            "cannot lock {}: {error}; counts that several processes add to a file in it at the same time may be lost",
-            directory.display()
-        ));
-    }
+    let _lock = lock::lock(directory, wait);
     let old = match read(&target, length) {
         Ok(bytes) => Some(bytes),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic_file;
+mod lock;
 pub mod pattern;
 pub mod profile_files;
 pub mod target;

@@ -2,6 +2,7 @@
 //! again.
 
 use super::atomic_file::{self, FileId};
+use super::lock::Wait;
 use super::pattern::ObjectId;
 use super::target::Target;
 use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
@@ -84,6 +85,7 @@ pub struct Files {
     by_identity: HashMap<Identity, Vec<usize>>,
     /// The number of slots of each architecture.
     counts: HashMap<String, usize>,
+    wait: Wait,
 }
 
 /// The executables that a drain has collected.
@@ -131,11 +133,12 @@ impl Files {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
+        self.wait.begin(settings.sync_limit);
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
             let summed = slot.sum().map_err(atomic_file::Error::from);
-            match summed.and_then(|()| slot.write(&names)) {
+            match summed.and_then(|()| slot.write(&names, &mut self.wait)) {
                 Ok(Some(path)) => {
                     outcome.written += 1;
                     diagnostics::note(
@@ -288,7 +291,11 @@ impl Slot {
     }
 
     /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
-    fn write(&mut self, names: &Names) -> Result<Option<&Path>, atomic_file::Error> {
+    fn write(
+        &mut self,
+        names: &Names,
+        wait: &mut Wait,
+    ) -> Result<Option<&Path>, atomic_file::Error> {
         let Names {
             target,
             values,
@@ -306,7 +313,7 @@ impl Slot {
         }
         let host = directory.join(&to.path);
         if to.merge {
-            return self.add_to_shared(&host);
+            return self.add_to_shared(&host, wait);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
         // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
@@ -324,7 +331,11 @@ impl Slot {
 
     /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
     /// build.
-    fn add_to_shared(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
+    fn add_to_shared(
+        &mut self,
+        shared: &Path,
+        wait: &mut Wait,
+    ) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
             let path = atomic_file::prefixed(shared, &self.arch, refused.len());
@@ -334,7 +345,7 @@ impl Slot {
                 return Ok(None);
             }
             let (mut mismatch, mut is_new) = (None, false);
-            atomic_file::update(&path, self.image.len(), |old| {
+            atomic_file::update(&path, self.image.len(), wait, |old| {
                 let Some(mut sum) = old.filter(|old| !old.is_empty()) else {
                     is_new = true;
                     return Ok(Some(alloc::copy_of(&self.image)?));

@@ -9,6 +9,7 @@ pub mod files;
 pub mod futex;
 pub mod llvm_runtime;
 pub mod loader;
+pub mod mounts;
 pub mod process;
 pub mod thread_value;
 pub mod threads;
