@@ -3,7 +3,7 @@
 use super::lock::{self, Wait};
 use super::pattern::DEFAULT;
 use crate::support::alloc::{self, OutOfMemory};
-use crate::sys::writes;
+use crate::sys::{env, writes};
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
@@ -42,6 +42,18 @@ pub enum Error {
     Read(PathBuf, std::io::Error),
     #[error("{0} is not a regular file; set LLVM_PROFILE_FILE to the name of one")]
     NotRegular(PathBuf),
+    #[error(
+        "{0} is a symbolic link of another user, in a directory in which everybody may create files"
+    )]
+    ForeignLink(PathBuf),
+    #[error(
+        "{0} is a symbolic link, which devprof does not follow in a program with more privileges than its caller"
+    )]
+    PrivilegedLink(PathBuf),
+    #[error(
+        "a program with more privileges than its caller writes profiles only to an absolute path that its compiler has set (-fprofile-instr-generate=PATH), not to {0}"
+    )]
+    Privileged(PathBuf),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
@@ -65,20 +77,42 @@ pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Whether a symbolic link may be followed, as the kernel decides with fs.protected_symlinks=1: anybody can create a link
+/// in a directory such as /tmp. The kernel itself is not asked, because devprof opens the directory that a link names.
+fn may_follow(link: &Path, owner: u32) -> bool {
+    let shared = libc::S_ISVTX | libc::S_IWOTH;
+    std::fs::metadata(directory_of(link)).is_ok_and(|directory| {
+        directory.mode() & shared != shared
+            || owner == directory.uid()
+            || owner == env::effective_user()
+    })
+}
+
 /// Follows symbolic links, as LLVM does when it writes a profile. Fails if the result exists and is not a regular file.
 fn followed(path: &Path) -> Result<PathBuf, Error> {
     let mut file = path.to_owned();
     // The kernel follows at most 40 links.
     for _ in 0..40 {
+        let Ok(metadata) = std::fs::symlink_metadata(&file) else {
+            return Ok(file);
+        };
+        let kind = metadata.file_type();
+        if !kind.is_symlink() {
+            return match kind.is_file() || kind.is_dir() {
+                true => Ok(file),
+                false => Err(Error::NotRegular(file)),
+            };
+        }
+        if env::is_secure() {
+            return Err(Error::PrivilegedLink(file));
+        }
+        // Nobody else can replace a link that may be followed.
+        if !may_follow(&file, metadata.uid()) {
+            return Err(Error::ForeignLink(file));
+        }
         match std::fs::read_link(&file) {
             Ok(target) => file = directory_of(&file).join(target),
-            Err(_) => {
-                let kind = std::fs::symlink_metadata(&file).map(|metadata| metadata.file_type());
-                return match kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-                    true => Err(Error::NotRegular(file)),
-                    false => Ok(file),
-                };
-            }
+            Err(error) => return Err(Error::Write(path.into(), error)),
         }
     }
     let error = std::io::Error::from_raw_os_error(libc::ELOOP);

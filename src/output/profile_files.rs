@@ -11,6 +11,7 @@ use crate::support::diagnostics::{self, Outcome};
 use crate::support::environment::Values;
 use crate::support::run_log::{self, Event};
 use crate::support::settings::Settings;
+use crate::sys::env;
 use profraw::counts;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -310,6 +311,10 @@ impl Slot {
         );
         if let Some(warning) = to.warning {
             diagnostics::lost(warning);
+        }
+        // The caller has chosen the current directory.
+        if env::is_secure() && !to.path.is_absolute() {
+            return Err(atomic_file::Error::Privileged(to.path));
         }
         let host = directory.join(&to.path);
         if to.merge {

@@ -1,4 +1,4 @@
-//! The process's environment: variables, host name.
+//! The process's environment: variables, host name, user.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -38,6 +38,12 @@ pub fn is_set(name: &str) -> Option<bool> {
 pub fn is_secure() -> bool {
     // SAFETY: getauxval only reads.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// The user whose rights the process has.
+pub fn effective_user() -> u32 {
+    // SAFETY: only returns a value.
+    unsafe { libc::geteuid() }
 }
 
 /// Sets an environment variable. To be called from a constructor only, before the program creates threads.
