@@ -192,6 +192,7 @@ fn add(
         Chosen::Counting(cubins) => cubins,
         Chosen::Plain => return Ok(None),
         Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
+        Chosen::OutOfMemory(error) => return Err(image::Damage::from(error).into()),
         Chosen::Compressed => {
             report_compressed();
             return Ok(None);
