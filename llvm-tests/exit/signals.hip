@@ -70,6 +70,9 @@
 // RUN: %ended env LLVM_PROFILE_FILE=locked DEVPROF_SYNC_MS=300 %preload ./plain locked > locked.out 2> locked.err
 // RUN: FileCheck %s --check-prefix=LOCKED < locked.out
 // RUN: FileCheck %s --check-prefix=MESSAGE < locked.err
+// The message may be written to a pipe that nobody reads.
+// RUN: python3 %inputs/nobody-reads.py env LLVM_PROFILE_FILE=unread DEVPROF_SYNC_MS=300 %preload ./plain locked | FileCheck %s --check-prefix=UNREAD
+// UNREAD: signal SIGABRT
 // LOCKED:      signal SIGABRT
 // LOCKED-NEXT: in time
 // MESSAGE: devprof: a signal ends the process, and device counters could not be saved within 300 ms: the thread that received it may hold a lock that a drain needs

@@ -11,7 +11,7 @@
 // RUN: bash -c 'ls x.trace.$(sed -n "s/^child //p" exec.out)'
 // RUN: bash -c 'for trace in x.trace*; do %trace --summary $trace || exit; done' > exec.traces
 // RUN: FileCheck %s --check-prefix=BOTH < exec.traces
-// OTHER-FILE: devprof: another process is writing the trace x.trace: this process writes to x.trace.{{[0-9]+}} (use %p in DEVPROF_TRACE for one file per process)
+// OTHER-FILE: devprof: another process is writing the trace x.trace: this process writes to x.trace.{{[0-9]+}} (use %p in DEVPROF_TRACE for one file per process, %h-%p in containers)
 // OTHER-FILE-NOT: {{^}}devprof:
 // TWO: {{^}}2{{$}}
 // BOTH: calls=200 dispatches=200 without-call=0

@@ -5,7 +5,7 @@
 //! converts device addresses to offsets in the file.
 
 use super::validate::Defect;
-use crate::support::alloc;
+use crate::support::alloc::{self, OutOfMemory};
 use byteorder::{ByteOrder, LittleEndian};
 use profraw::format::{COUNTER, DataRecord, Format, Header, counter_size};
 use std::ops::Range;
@@ -85,7 +85,7 @@ impl<'a> Draft<'a> {
             let end = uniform.end.checked_add(sections.names.len())?;
             Some((data, counters, uniform, end.checked_next_multiple_of(8)?))
         };
-        let (data, counters, uniform, end) = lay_out().ok_or(alloc::OutOfMemory(usize::MAX))?;
+        let (data, counters, uniform, end) = lay_out().ok_or(OutOfMemory(usize::MAX))?;
         let mut bytes = Vec::new();
         alloc::reserve(&mut bytes, end)?;
         bytes.resize(uniform.end, 0);
@@ -115,7 +115,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The counters, after the device's bytes were copied. Not for byte coverage.
-    pub fn counts(&mut self) -> Counts<'_> {
+    pub fn counts(&mut self) -> Result<Counts<'_>, OutOfMemory> {
         let total = self.data.len() / self.sections.format.record;
         let pair = |n| {
             let offsets = self.offsets(n)?;
@@ -125,17 +125,19 @@ impl<'a> Draft<'a> {
                 size: COUNTER * offsets.count,
             })
         };
-        let mut pairs: Vec<Pair> = (0..total).filter_map(pair).collect();
+        let mut pairs: Vec<Pair> = Vec::new();
+        alloc::reserve(&mut pairs, total)?;
+        pairs.extend((0..total).filter_map(pair));
         // Two records of the same counters.
         pairs.sort_unstable();
         pairs.dedup_by_key(|pair| pair.uniform);
         let (before, uniform) = self.bytes.split_at_mut(self.uniform.start);
-        Counts {
+        Ok(Counts {
             start: self.sections.counters.start,
             counters: &mut before[self.counters.clone()],
             uniform,
             pairs,
-        }
+        })
     }
 
     /// Completes the profile after the device's bytes were copied.
@@ -433,7 +435,7 @@ mod tests {
         for ((_, target), bytes) in draft.targets().zip(bytes) {
             target.copy_from_slice(bytes);
         }
-        let counts = draft.counts();
+        let counts = draft.counts().unwrap();
         assert_eq!(counts.start, COUNTERS);
         assert_eq!(
             (&*counts.counters, &*counts.uniform),

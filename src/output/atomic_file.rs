@@ -1,9 +1,9 @@
 //! Writes files atomically.
 
+use super::lock::{self, Wait};
 use super::pattern::DEFAULT;
 use crate::support::alloc::{self, OutOfMemory};
-use crate::support::diagnostics;
-use crate::sys::files;
+use crate::sys::{env, writes};
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Write};
@@ -42,6 +42,18 @@ pub enum Error {
     Read(PathBuf, std::io::Error),
     #[error("{0} is not a regular file; set LLVM_PROFILE_FILE to the name of one")]
     NotRegular(PathBuf),
+    #[error(
+        "{0} is a symbolic link of another user, in a directory in which everybody may create files"
+    )]
+    ForeignLink(PathBuf),
+    #[error(
+        "{0} is a symbolic link, which devprof does not follow in a program with more privileges than its caller"
+    )]
+    PrivilegedLink(PathBuf),
+    #[error(
+        "a program with more privileges than its caller writes profiles only to an absolute path that its compiler has set (-fprofile-instr-generate=PATH), not to {0}"
+    )]
+    Privileged(PathBuf),
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
@@ -65,20 +77,42 @@ pub fn is_wanted(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Whether a symbolic link may be followed, as the kernel decides with fs.protected_symlinks=1: anybody can create a link
+/// in a directory such as /tmp. The kernel itself is not asked, because devprof opens the directory that a link names.
+fn may_follow(link: &Path, owner: u32) -> bool {
+    let shared = libc::S_ISVTX | libc::S_IWOTH;
+    std::fs::metadata(directory_of(link)).is_ok_and(|directory| {
+        directory.mode() & shared != shared
+            || owner == directory.uid()
+            || owner == env::effective_user()
+    })
+}
+
 /// Follows symbolic links, as LLVM does when it writes a profile. Fails if the result exists and is not a regular file.
 fn followed(path: &Path) -> Result<PathBuf, Error> {
     let mut file = path.to_owned();
     // The kernel follows at most 40 links.
     for _ in 0..40 {
+        let Ok(metadata) = std::fs::symlink_metadata(&file) else {
+            return Ok(file);
+        };
+        let kind = metadata.file_type();
+        if !kind.is_symlink() {
+            return match kind.is_file() || kind.is_dir() {
+                true => Ok(file),
+                false => Err(Error::NotRegular(file)),
+            };
+        }
+        if env::is_secure() {
+            return Err(Error::PrivilegedLink(file));
+        }
+        // Nobody else can replace a link that may be followed.
+        if !may_follow(&file, metadata.uid()) {
+            return Err(Error::ForeignLink(file));
+        }
         match std::fs::read_link(&file) {
             Ok(target) => file = directory_of(&file).join(target),
-            Err(_) => {
-                let kind = std::fs::symlink_metadata(&file).map(|metadata| metadata.file_type());
-                return match kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
-                    true => Err(Error::NotRegular(file)),
-                    false => Ok(file),
-                };
-            }
+            Err(error) => return Err(Error::Write(path.into(), error)),
         }
     }
     let error = std::io::Error::from_raw_os_error(libc::ELOOP);
@@ -92,7 +126,6 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
     let directory = directory_of(&target);
     let create = || hidden_file(directory);
     let failed = |e| Error::Write(path.into(), e);
-    files::check_size(bytes.len() as u64).map_err(failed)?;
     let mut file = match create() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             create_directory(directory)?;
@@ -101,7 +134,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<FileId, Error> {
         created => created,
     }
     .map_err(failed)?;
-    file.as_file_mut().write_all(bytes).map_err(failed)?;
+    writes::without_signals(|| file.as_file_mut().write_all(bytes)).map_err(failed)?;
     let id = FileId::of(&file.as_file().metadata().map_err(failed)?);
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(id)
@@ -161,24 +194,17 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Replaces the content of a file. `change` gets the old content, or `None` if the file does not exist. It returns the
 /// new content, or `None` to leave the file unchanged. Meanwhile the directory is locked, so that other processes do
-/// not update the file. (The file itself cannot be locked: it is replaced by a rename.) Reads at most `length` + 1
-/// bytes. Returns whether the file was written.
+/// not update the file. Reads at most `length` + 1 bytes. Returns whether the file was written.
 pub fn update(
     path: &Path,
     length: usize,
+    wait: &mut Wait,
     change: impl FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, Error>,
 ) -> Result<bool, Error> {
     let target = followed(path)?;
     let directory = directory_of(&target);
     create_directory(directory)?;
-    let locked = File::open(directory).and_then(|lock| lock.lock().map(|()| lock));
-    if let Err(error) = &locked {
-        // LLVM's runtime continues without a lock, too. The file is complete in any case.
-        diagnostics::lost(format_args!(
-            "cannot lock {}: {error}; counts that several processes add to a file in it at the same time may be lost",
-            directory.display()
-        ));
-    }
+    let _lock = lock::lock(directory, wait);
     let old = match read(&target, length) {
         Ok(bytes) => Some(bytes),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,

@@ -4,6 +4,7 @@
 
 pub mod atomic_file;
 mod earlier_program;
+mod lock;
 pub mod pattern;
 pub mod profile_files;
 pub mod target;

@@ -3,6 +3,7 @@
 
 use super::atomic_file::{self, FileId};
 use super::earlier_program;
+use super::lock::Wait;
 use super::pattern::ObjectId;
 use super::target::Target;
 use crate::gpu::runtime::{Agent, AgentId, ExecutableId};
@@ -11,6 +12,7 @@ use crate::support::diagnostics::{self, Outcome};
 use crate::support::environment::Values;
 use crate::support::run_log::{self, Event};
 use crate::support::settings::Settings;
+use crate::sys::env;
 use profraw::counts;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -88,6 +90,7 @@ pub struct Files {
     by_identity: HashMap<Identity, Vec<usize>>,
     /// The number of slots of each architecture.
     counts: HashMap<String, usize>,
+    wait: Wait,
 }
 
 /// The executables that a drain has collected.
@@ -136,11 +139,12 @@ impl Files {
             // The pattern may have changed, also for code objects that are unloaded.
             changed.extend((0..self.slots.len()).filter(|n| self.slots[*n].loaded.is_empty()));
         }
+        self.wait.begin(settings.sync_limit);
         for n in changed {
             let slot = &mut self.slots[n];
             let (arch, records) = (slot.arch.clone(), slot.records);
             let summed = slot.sum().map_err(atomic_file::Error::from);
-            match summed.and_then(|()| slot.write(&names)) {
+            match summed.and_then(|()| slot.write(&names, &mut self.wait)) {
                 Ok(Some(path)) => {
                     outcome.written += 1;
                     diagnostics::note(
@@ -293,7 +297,11 @@ impl Slot {
     }
 
     /// Writes the file. Returns its path, or `None` if it is up to date or the name is /dev/null.
-    fn write(&mut self, names: &Names) -> Result<Option<&Path>, atomic_file::Error> {
+    fn write(
+        &mut self,
+        names: &Names,
+        wait: &mut Wait,
+    ) -> Result<Option<&Path>, atomic_file::Error> {
         let Names {
             target,
             values,
@@ -310,9 +318,13 @@ impl Slot {
         if let Some(warning) = to.warning {
             diagnostics::lost(warning);
         }
+        // The caller has chosen the current directory.
+        if env::is_secure() && !to.path.is_absolute() {
+            return Err(atomic_file::Error::Privileged(to.path));
+        }
         let host = directory.join(&to.path);
         if to.merge {
-            return self.add_to_shared(&host);
+            return self.add_to_shared(&host, wait);
         }
         let path = atomic_file::prefixed(&host, &self.arch, self.number);
         // The counts of an unloaded code object do not change: its file is not written again, even if it was replaced.
@@ -336,7 +348,11 @@ impl Slot {
 
     /// Adds the image to a file that other processes share: the first one that is neither damaged nor from another
     /// build.
-    fn add_to_shared(&mut self, shared: &Path) -> Result<Option<&Path>, atomic_file::Error> {
+    fn add_to_shared(
+        &mut self,
+        shared: &Path,
+        wait: &mut Wait,
+    ) -> Result<Option<&Path>, atomic_file::Error> {
         let mut refused = Vec::new();
         loop {
             let path = atomic_file::prefixed(shared, &self.arch, refused.len());
@@ -346,7 +362,7 @@ impl Slot {
                 return Ok(None);
             }
             let (mut mismatch, mut is_new) = (None, false);
-            atomic_file::update(&path, self.image.len(), |old| {
+            atomic_file::update(&path, self.image.len(), wait, |old| {
                 let Some(mut sum) = old.filter(|old| !old.is_empty()) else {
                     is_new = true;
                     return Ok(Some(alloc::copy_of(&self.image)?));

@@ -38,9 +38,7 @@ thread_local! {
 fn log_code() {
     if run_log::is_enabled() {
         run_log::append(run_log::Event::Code, b"");
-        for library in loader::libraries() {
-            run_log::append_path(run_log::Event::Mapped, &library);
-        }
+        run_log::append_paths(run_log::Event::Mapped, &loader::libraries());
     }
 }
 

@@ -6,7 +6,7 @@
 //! A call that replaces the program ([`super::exec`]) asks for a drain in the same way, on the thread that calls it.
 
 use crate::sys::threads::{self, Uncancelled};
-use crate::sys::{clock, futex};
+use crate::sys::{clock, futex, writes};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -142,9 +142,7 @@ fn request_drain((limit, too_late): &(Duration, String)) {
     let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
     futex::wake_all(&REQUESTED);
     if !wait_for_answer(request, *limit) {
-        let text = too_late.as_bytes();
-        // SAFETY: bytes of that length. If stderr cannot be written, the message is lost.
-        unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        writes::to_stderr(too_late.as_bytes());
     }
 }
 

@@ -18,12 +18,26 @@ pub enum Mismatch {
     Build,
 }
 
-/// A range of a file that changes while the code object runs.
+/// A section of a file that changes while the code object runs.
 #[derive(Clone, Debug)]
 struct Part {
     /// In bytes from the beginning of the file.
     range: Range<usize>,
     content: Content,
+}
+
+impl Part {
+    /// The ranges that change: the complete section, or the wave size of each record.
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Range { start, end } = self.range;
+        let (first, size, step) = match self.content {
+            Content::WaveSizes { at, record } => (start + at, 2, record),
+            Content::Words | Content::Bytes => (start, end - start, (end - start).max(1)),
+        };
+        (first..end)
+            .step_by(step)
+            .map(move |start| start..start + size)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +46,9 @@ enum Content {
     Words,
     /// Counters of one byte (byte coverage): 0 if the code ran, 0xff if not.
     Bytes,
-    /// `OffloadDeviceWaveSize` of a data record: 0 until the function has run.
-    WaveSize,
+    /// Data records. `OffloadDeviceWaveSize`, at offset `at` in each, is 0 until the function has run. `record`: the size of
+    /// a record.
+    WaveSizes { at: usize, record: usize },
 }
 
 /// The positions of the counters in a file. They are the same in all files of one code object.
@@ -65,22 +80,30 @@ impl Counts {
         while base < file.len() {
             let profile = &file[base..];
             let layout = Layout::read(profile)?;
-            counts.add_parts(profile, base, &layout);
+            counts.add_parts(profile, base, &layout)?;
             base += layout.end;
         }
         Ok(counts)
     }
 
-    fn add_parts(&mut self, profile: &[u8], base: usize, layout: &Layout) {
+    fn add_parts(
+        &mut self,
+        profile: &[u8],
+        base: usize,
+        layout: &Layout,
+    ) -> Result<(), reader::Error> {
         let format = layout.format();
+        let reserved = self.parts.try_reserve(3);
+        reserved.map_err(|_| reader::Error::OutOfMemory)?;
         let mut add = |range: Range<usize>, content| {
             let range = base + range.start..base + range.end;
-            self.parts.push(Part { range, content });
+            if !range.is_empty() {
+                self.parts.push(Part { range, content });
+            }
         };
         if let Some(at) = format.wave_size {
-            for record in layout.data.clone().step_by(format.record) {
-                add(record + at..record + at + 2, Content::WaveSize);
-            }
+            let record = format.record;
+            add(layout.data.clone(), Content::WaveSizes { at, record });
         }
         let counters = match layout.header.counter() {
             1 => Content::Bytes,
@@ -92,6 +115,7 @@ impl Counts {
         self.sums_like_llvm &= format::sums(layout.header.version)
             && layout.bitmap.is_empty()
             && !records.any(|record| record.has_value_sites());
+        Ok(())
     }
 
     /// Whether llvm-profdata's merge gives the same counts as [`Counts::add_exactly`]. It does not add byte coverage, time
@@ -114,14 +138,16 @@ impl Counts {
         }
         let mut fixed = 0;
         for part in &self.parts {
-            let both = [&one[part.range.clone()], &other[part.range.clone()]];
-            let differs = part.content == Content::WaveSize
-                && both[0] != both[1]
-                && both.iter().all(|&size| size != [0, 0]);
-            if differs || one[fixed..part.range.start] != other[fixed..part.range.start] {
-                return Err(Mismatch::Build);
+            let is_wave_size = matches!(part.content, Content::WaveSizes { .. });
+            for range in part.ranges() {
+                let both = [&one[range.clone()], &other[range.clone()]];
+                let differs =
+                    is_wave_size && both[0] != both[1] && both.iter().all(|&size| size != [0, 0]);
+                if differs || one[fixed..range.start] != other[fixed..range.start] {
+                    return Err(Mismatch::Build);
+                }
+                fixed = range.end;
             }
-            fixed = part.range.end;
         }
         match one[fixed..] == other[fixed..] {
             true => Ok(()),
@@ -168,14 +194,17 @@ impl Counts {
 
     fn add_same(&self, sum: &mut [u8], new: &[u8], before: Option<&[u8]>) -> usize {
         let mut saturated = 0;
-        for Part { range, content } in &self.parts {
-            let before = before.map(|before| &before[range.clone()]);
-            let (sum, new) = (&mut sum[range.clone()], &new[range.clone()]);
-            match content {
-                Content::Words => saturated += add_words(sum, new, before),
-                Content::Bytes => sum.iter_mut().zip(new).for_each(|(sum, new)| *sum &= new),
-                // One of them is 0, or they are equal.
-                Content::WaveSize => sum.iter_mut().zip(new).for_each(|(sum, new)| *sum |= new),
+        for part in &self.parts {
+            for range in part.ranges() {
+                let before = before.map(|before| &before[range.clone()]);
+                let (sum, new) = (&mut sum[range.clone()], &new[range]);
+                let both = sum.iter_mut().zip(new);
+                match part.content {
+                    Content::Words => saturated += add_words(sum, new, before),
+                    Content::Bytes => both.for_each(|(sum, new)| *sum &= new),
+                    // One of them is 0, or they are equal.
+                    Content::WaveSizes { .. } => both.for_each(|(sum, new)| *sum |= new),
+                }
             }
         }
         saturated
@@ -274,7 +303,7 @@ pub fn has_decreased(new: &[u8], before: &[u8]) -> Result<bool, Mismatch> {
         match part.content {
             Content::Words => words(new).zip(words(before)).any(|(new, old)| new < old),
             Content::Bytes => new.iter().zip(before).any(|(new, old)| new & !old != 0),
-            Content::WaveSize => false,
+            Content::WaveSizes { .. } => false,
         }
     };
     Ok(counts.parts.iter().any(has_decreased))
@@ -289,7 +318,7 @@ pub fn reset(file: &mut [u8]) -> Result<(), Mismatch> {
         match part.content {
             Content::Words => file[part.range].fill(0),
             Content::Bytes => file[part.range].fill(0xff),
-            Content::WaveSize => {}
+            Content::WaveSizes { .. } => {}
         }
     }
     Ok(())

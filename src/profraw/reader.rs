@@ -29,6 +29,8 @@ pub enum Error {
     /// `at` is the offset of the value profile from the profile's beginning.
     #[error("at byte {at:#x}: the value profile of record {record} has an invalid size")]
     Values { record: usize, at: usize },
+    #[error("no memory for the positions of its counters")]
+    OutOfMemory,
 }
 
 /// The ranges of the parts of a raw profile, in bytes from its beginning. The parts are in this order.

@@ -7,12 +7,20 @@
 //! are interleaved; a process writes each of its lines with a single call, and a process that is killed can leave the
 //! last one incomplete.
 //!
+//! A log can also be a directory, with one such file per node ([`file_of_node`]). On a file system that several nodes
+//! share, only the processes of one node can append to the same file: others would overwrite their lines.
+//!
 //! The format has no version number. Readers skip words that they do not know, so a later runtime can add some. The
 //! meaning of a word never changes.
 
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What happened. Each variant's comment describes the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +110,43 @@ impl<'a> Entry<'a> {
 /// The entries of a log in order. Skips lines for which [`Entry::parse`] returns `None`.
 pub fn entries(log: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     log.split(|&byte| byte == b'\n').filter_map(Entry::parse)
+}
+
+/// The file to which the processes of this node append: the log itself or, if it is a directory, a file in it, which may
+/// not exist yet.
+pub fn file_of_node(log: &Path) -> PathBuf {
+    match log.is_dir() {
+        true => log.join(node()),
+        false => log.to_owned(),
+    }
+}
+
+/// Identifies the running system. Processes in different containers have the same one.
+fn node() -> &'static str {
+    static NODE: OnceLock<String> = OnceLock::new();
+    NODE.get_or_init(|| {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        match id.trim() {
+            "" => format!("process-{}", std::process::id()),
+            id => id.to_owned(),
+        }
+    })
+}
+
+/// Reads a log: the name and content of each of its files.
+pub fn read(log: &Path) -> io::Result<Vec<(OsString, Vec<u8>)>> {
+    if !log.is_dir() {
+        let name = log.file_name().unwrap_or_default();
+        return Ok(vec![(name.to_owned(), fs::read(log)?)]);
+    }
+    let mut files = fs::read_dir(log)?
+        .map(|file| {
+            let file = file?;
+            Ok((file.file_name(), fs::read(file.path())?))
+        })
+        .collect::<io::Result<Vec<_>>>()?;
+    files.sort_unstable();
+    Ok(files)
 }
 
 fn unescape(text: &[u8]) -> Cow<'_, [u8]> {

@@ -3,9 +3,9 @@
 use super::run_log::{self, Event};
 use super::sync::lock;
 use crate::sys::threads::Uncancelled;
+use crate::sys::writes;
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::io::Write;
 use std::sync::Mutex;
 
 /// Reports a loss. The same loss is reported only once, even if it occurs in several drains.
@@ -55,5 +55,5 @@ pub fn note(verbose: bool, what: impl Display) {
 #[inline(never)]
 fn print(line: &dyn Display) {
     let _uncancelled = Uncancelled::begin();
-    let _ = writeln!(std::io::stderr(), "devprof: {line}");
+    writes::to_stderr(format!("devprof: {line}\n").as_bytes());
 }

@@ -1,4 +1,4 @@
-//! The process's environment: variables, host name.
+//! The process's environment: variables, host name, user.
 
 use super::{loaded_files, threads};
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
@@ -40,6 +40,12 @@ pub fn is_set(name: &str) -> Option<bool> {
 pub fn is_secure() -> bool {
     // SAFETY: getauxval only reads.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// The user whose rights the process has.
+pub fn effective_user() -> u32 {
+    // SAFETY: only returns a value.
+    unsafe { libc::geteuid() }
 }
 
 /// Sets an environment variable, if that is allowed ([`may_change`]). Returns whether it is set. To be called from the

@@ -1,13 +1,16 @@
 //! Writes the trace file ([`tracefile::format`]) through a mapped window that moves through the file. Appended records
 //! stay in the file if the process is killed.
 
+use super::file_name::{self, Named};
+use crate::output::atomic_file;
 use crate::support::diagnostics;
 use crate::support::run_log::{self, Event};
-use crate::sys::files;
+use crate::sys::{files, writes};
 use memmap2::MmapMut;
 use std::collections::{HashMap, VecDeque};
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Release;
 use std::sync::atomic::fence;
@@ -27,6 +30,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub struct TraceFile {
     path: PathBuf,
     file: File,
+    id: Id,
     /// When the file was created, system clock.
     started: u64,
     header: MmapMut,
@@ -45,9 +49,9 @@ pub struct TraceFile {
     /// Addresses and lengths of static texts, and their ids.
     static_texts: [((usize, usize), u32); 64],
     full_since: Option<Instant>,
-    /// The result of the last length check. It holds for the records up to the next [`TraceFile::publish`], which are
-    /// written at once; see [`TraceFile::end_batch`].
-    length: Length,
+    /// The result of the last check. It holds for the records up to the next [`TraceFile::publish`], which are written at
+    /// once; see [`TraceFile::end_batch`].
+    state: State,
     /// Records with the counter [`Count::DroppedOthers`] that could not be written because the disk was full. Later
     /// records may refer to them, so they are written later. Until then they count as dropped.
     deferred: VecDeque<[u8; RECORD_SIZE]>,
@@ -84,13 +88,24 @@ impl Messages {
     }
 }
 
-/// Another process may truncate the file. A write to a mapped page beyond the end of the file raises SIGBUS.
+/// Another process may truncate the file: a write to a mapped page beyond the end of the file raises SIGBUS. And the
+/// program may close the file's descriptor: it is that of another file then, sooner or later.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum State {
     Unchecked,
     Complete,
     /// Nothing more is written.
-    Truncated,
+    Lost,
+}
+
+/// Identifies a file: device and inode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Id(u64, u64);
+
+impl Id {
+    fn of(metadata: &Metadata) -> Id {
+        Id(metadata.dev(), metadata.ino())
+    }
 }
 
 /// Allocates disk space for the window at file offset `start`, and maps it.
@@ -109,9 +124,8 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 impl TraceFile {
-    /// Creates the file under a hidden name, then renames it to `path`. If another process is writing `path`, or if an
-    /// earlier process of the same `devprof run` has written it, the process id is appended to the new file's name.
-    /// This function or `devprof run` reports the different name.
+    /// Creates the file under a hidden name, then renames it to `path`, or to another name if a trace is there that must
+    /// stay. This function or `devprof run` reports the different name.
     pub fn create(path: &Path, header: &Header) -> io::Result<TraceFile> {
         let directory = match path.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -122,40 +136,32 @@ impl TraceFile {
             return Err(io::Error::other("it exists and is not a regular file"));
         }
         std::fs::create_dir_all(directory)?;
-        let mut hidden = crate::output::atomic_file::hidden_file(directory)?;
-        hidden.write_all(&header.page())?;
+        let mut hidden = atomic_file::hidden_file(directory)?;
+        // The error of `NamedTempFile` would contain the hidden name.
+        writes::without_signals(|| hidden.as_file_mut().write_all(&header.page()))?;
         // The lock is held while this process writes.
         match hidden.as_file().try_lock() {
             Err(TryLockError::Error(error)) if is_unsupported(&error) => {}
             locked => locked?,
         }
         let mapped = files::map(hidden.as_file(), 0, HEADER_SIZE)?;
-        // The directory's lock serializes processes that start at the same time.
-        let directory = File::open(directory)?;
-        match directory.lock() {
-            Err(error) if is_unsupported(&error) => {}
-            locked => locked?,
+        let Named {
+            file,
+            path,
+            instead,
+        } = file_name::give(hidden, path, header)?;
+        if let Some(message) = instead
+            && !run_log::is_enabled()
+        {
+            diagnostics::lost(message);
         }
-        let mut path = path.to_owned();
-        let is_locked = |old: File| matches!(old.try_lock(), Err(TryLockError::WouldBlock));
-        let is_written = File::open(&path).is_ok_and(is_locked);
-        if is_written || run_log::has_path(Event::Traced, &path) {
-            let mut name = path.clone().into_os_string();
-            name.push(format!(".{}", std::process::id()));
-            if !run_log::is_enabled() {
-                diagnostics::lost(format_args!(
-                    "another process is writing the trace {}: this process writes to {} (use %p in DEVPROF_TRACE for one file per process)",
-                    path.display(),
-                    name.display()
-                ));
-            }
-            path = name.into();
-        }
-        let file = hidden.persist(&path).map_err(|error| error.error)?;
+        let file = files::with_high_descriptor(file);
+        let id = Id::of(&file.metadata()?);
         run_log::append_path(Event::Traced, &path);
         Ok(TraceFile {
             path,
             file,
+            id,
             started: header.started.get(),
             header: mapped,
             window: None,
@@ -167,7 +173,7 @@ impl TraceFile {
             last_text: 0,
             static_texts: [((0, 0), 0); 64],
             full_since: None,
-            length: Length::Unchecked,
+            state: State::Unchecked,
             deferred: VecDeque::new(),
         })
     }
@@ -177,33 +183,48 @@ impl TraceFile {
         self.started
     }
 
-    /// Checks that the file was not truncated since records were last published. If false is returned, it must not be
+    /// Checks the file, unless it was checked since records were last published. If false is returned, it must not be
     /// written to.
-    fn check_length(&mut self) -> bool {
-        if self.length == Length::Unchecked {
+    fn check(&mut self) -> bool {
+        if self.state == State::Unchecked {
             let mapped = match self.window {
                 Some(_) => self.window_start + WINDOW,
                 None => self.next_record,
             };
-            self.length = match self.file.metadata() {
-                Ok(data) if data.len() < mapped => {
+            let found = self.file.metadata();
+            let found = found.ok().filter(|data| Id::of(data) == self.id);
+            let why = match found {
+                None => Some("was closed by the program".to_owned()),
+                Some(data) if data.len() < mapped => Some(format!(
+                    "was truncated to {} bytes while it was being written",
+                    data.len()
+                )),
+                Some(_) => None,
+            };
+            self.state = match why {
+                None => State::Complete,
+                Some(why) => {
                     diagnostics::lost(format_args!(
-                        "the trace {} was truncated to {} bytes while it was being written: nothing more is recorded",
-                        self.path.display(),
-                        data.len()
+                        "the trace {} {why}: nothing more is recorded",
+                        self.path.display()
                     ));
-                    Length::Truncated
+                    State::Lost
                 }
-                _ => Length::Complete,
             };
         }
-        self.length == Length::Complete
+        self.state == State::Complete
     }
 
-    /// What is written next may be written much later: the length is checked again.
+    /// As [`TraceFile::check`], before the descriptor is used.
+    fn check_again(&mut self) -> bool {
+        self.end_batch();
+        self.check()
+    }
+
+    /// What is written next may be written much later: the file is checked again.
     fn end_batch(&mut self) {
-        if self.length == Length::Complete {
-            self.length = Length::Unchecked;
+        if self.state == State::Complete {
+            self.state = State::Unchecked;
         }
     }
 
@@ -212,7 +233,7 @@ impl TraceFile {
         let value = &mut self.counts[count as usize];
         *value = value.saturating_add(more);
         let counter = Counter::new(*value);
-        if !self.check_length() {
+        if !self.check() {
             return;
         }
         let at = count.offset();
@@ -236,6 +257,9 @@ impl TraceFile {
             .full_since
             .is_some_and(|since| since.elapsed() < RETRY_INTERVAL)
         {
+            return false;
+        }
+        if !self.check_again() {
             return false;
         }
         // A mapping begins at a page boundary.
@@ -263,7 +287,7 @@ impl TraceFile {
 
     /// Appends a record. If there is no space for it, adds one to the counter `dropped`.
     pub fn append<T: Record>(&mut self, record: T, dropped: Count) {
-        if !self.check_length() {
+        if !self.check() {
             return;
         }
         let record = record.seal();
@@ -325,7 +349,7 @@ impl TraceFile {
         if let Some(id) = self.messages.find(text) {
             return Some(id);
         }
-        if !self.check_length() || !self.reserve_space() {
+        if !self.check() || !self.reserve_space() {
             return None;
         }
         let id = self.new_text(text);
@@ -335,9 +359,9 @@ impl TraceFile {
 
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
-        let has_length = self.check_length();
+        let is_right = self.check();
         self.end_batch();
-        has_length && self.full_since.is_none() && self.deferred.is_empty()
+        is_right && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// As [`TraceFile::text`], faster for texts that occur often.
@@ -354,7 +378,7 @@ impl TraceFile {
     pub fn close(&mut self) {
         self.publish();
         self.window = None;
-        if !self.check_length() {
+        if !self.check_again() {
             return;
         }
         if let Err(error) = self.file.set_len(self.next_record) {
@@ -390,6 +414,30 @@ mod tests {
             file.publish();
             file.close();
             assert_eq!(std::fs::metadata(&path).expect("a trace").len(), keep);
+        }
+    }
+
+    /// The program closes the descriptor and opens its own file, which gets the number.
+    #[test]
+    fn a_file_that_is_not_the_trace_is_not_changed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let others = directory.path().join("others");
+        let content = vec![7; 3 << 20];
+        std::fs::write(&others, &content).expect("written");
+        for published in [false, true] {
+            let path = directory.path().join("x.trace");
+            let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+            file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+            let mut options = File::options();
+            file.file = options.read(true).write(true).open(&others).expect("open");
+            if published {
+                file.publish();
+            }
+            for id in 2..20_000 {
+                file.append(Dispatch::new(id, 0), Count::DroppedDispatches);
+            }
+            file.close();
+            assert!(std::fs::read(&others).expect("read") == content);
         }
     }
 

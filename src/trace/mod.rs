@@ -14,7 +14,7 @@
 //! | the dispatch's kernel, times and record | [`complete`], [`agents`], [`kernel_index`], [`dispatch_clock`] |
 //! | the records of streams | [`stream_records`] |
 //! | copies and fills, if requested | [`copies`], based on [`thread_queues`]; [`copy_records`] |
-//! | writing the file | [`file`] |
+//! | writing the file | [`file`], [`file_name`] |
 //!
 //! CUDA's kernels and copies come from CUPTI (`gpu/cuda/activity.rs`): [`cuda_calls`] observes the API calls, [`cuda_launches`]
 //! keeps them until their records arrive, and [`cuda_records`] writes these.
@@ -39,6 +39,7 @@ mod cuda_records;
 mod dispatch_clock;
 mod fifo;
 mod file;
+mod file_name;
 pub mod hip_calls;
 mod hip_functions;
 mod in_flight;

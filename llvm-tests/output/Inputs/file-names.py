@@ -93,7 +93,8 @@ def files(directory):
     for where, _, names in os.walk(directory):
         for name in names:
             path = os.path.join(where, name)
-            if os.path.getsize(path) > 0:
+            # The file of the lock stays in the directory of a pool.
+            if os.path.getsize(path) > 0 and name != ".devprof-lock":
                 yield os.path.relpath(path, directory)
 
 

@@ -83,4 +83,7 @@ total = [counters(path) for path in files()]
 print("files:", len(total))
 print("sum of complete processes:", sum(value % MANY for value in total))
 print("counts of killed processes:", "some" if sum(value // MANY for value in total) else "none")
-print("temporary files:", "some" if glob.glob(os.path.dirname(pattern) + "/**/.devprof*", recursive=True) else "none")
+hidden = glob.glob(os.path.dirname(pattern) + "/**/.devprof*", recursive=True)
+# The file of the lock stays.
+temporary = [path for path in hidden if os.path.basename(path) != ".devprof-lock"]
+print("temporary files:", "some" if temporary else "none")

@@ -73,8 +73,12 @@ pub fn add_up(
         .runtime
         .read(device.agent, &pieces, device.limit, &mut take)?;
     for ((copies, drafts), sums) in all.into_iter().zip(sums) {
-        for draft in drafts.iter_mut().flatten() {
-            add_to(&sums, draft.counts(), copies);
+        let added = drafts.iter_mut().flatten().try_for_each(|draft| {
+            add_to(&sums, draft.counts()?, copies);
+            Ok(())
+        });
+        if let Err(error) = added {
+            *drafts = Err(Lost::OutOfMemory(error));
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 //! fat binaries are not compressed, so compressed code is not unpacked, only reported.
 
 use super::image;
+use crate::support::alloc::{self, OutOfMemory};
 use crate::sys::loader;
 use byteorder::{ByteOrder, LittleEndian};
 use std::ffi::{CStr, c_char, c_void};
@@ -60,12 +61,14 @@ pub enum Counting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content {
     /// An instrumented cubin.
-    Counting(Arc<[u8]>),
+    Counting(Arc<Vec<u8>>),
     /// Instrumented PTX.
     CountingPtx,
     /// It is not instrumented.
     Plain,
     Compressed,
+    /// An instrumented cubin that could not be copied.
+    OutOfMemory(OutOfMemory),
 }
 
 /// On which devices code runs.
@@ -100,13 +103,15 @@ pub struct Code {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// One of these instrumented cubins, the first one most likely.
-    Counting(Vec<Arc<[u8]>>),
+    Counting(Vec<Arc<Vec<u8>>>),
     /// Nothing that is instrumented.
     Plain,
     /// It may be instrumented, but it is compressed.
     Compressed,
     /// It is instrumented, but the driver compiles it.
     Ptx,
+    /// It is instrumented, but there was no memory for it.
+    OutOfMemory(OutOfMemory),
 }
 
 impl Code {
@@ -204,7 +209,12 @@ impl Code {
             let mut entries = self.entries.iter();
             entries.any(|entry| wanted(&entry.content))
         };
-        if has(|content| matches!(content, Content::Counting(_) | Content::CountingPtx)) {
+        if has(|content| {
+            matches!(
+                content,
+                Content::Counting(_) | Content::CountingPtx | Content::OutOfMemory(_)
+            )
+        }) {
             Counting::Yes
         } else if has(|content| *content == Content::Compressed) {
             Counting::Unknown
@@ -246,6 +256,7 @@ impl Code {
             None | Some(Content::Plain) => Chosen::Plain,
             Some(Content::Compressed) => Chosen::Compressed,
             Some(Content::CountingPtx) => Chosen::Ptx,
+            Some(Content::OutOfMemory(error)) => Chosen::OutOfMemory(error.clone()),
             Some(Content::Counting(_)) => {
                 let cubins = fitting
                     .into_iter()
@@ -352,7 +363,10 @@ fn cubin(bytes: &[u8]) -> Content {
     match image::is_instrumented(bytes) {
         Ok(false) | Err(image::Damage::NotCuda) => Content::Plain,
         // A damaged one is reported when it is used.
-        Ok(true) | Err(_) => Content::Counting(bytes.into()),
+        Ok(true) | Err(_) => match alloc::copy_of(bytes) {
+            Ok(bytes) => Content::Counting(Arc::new(bytes)),
+            Err(error) => Content::OutOfMemory(error),
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use super::transfer::{self, LARGEST_BATCH, Part};
 use super::{handles, wait, without_cupti};
 use crate::gpu::counter_copies::sums::Sums;
 use crate::gpu::runtime::*;
+use crate::support::alloc;
 use cuda_abi::driver::*;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
@@ -310,8 +311,11 @@ impl Runtime for Cuda {
         let mut read = Vec::with_capacity(pieces.len());
         let (mut parts, mut owners) = (Vec::new(), Vec::new());
         for (n, piece) in pieces.iter().enumerate() {
-            let mut bytes = vec![0; (piece.end - piece.start) as usize];
-            let split = module_of(piece).and_then(|module| {
+            let size = (piece.end - piece.start) as usize;
+            let mut bytes = Vec::new();
+            let reserved = alloc::reserve(&mut bytes, size).map_err(|_| Error::OutOfMemory);
+            let split = reserved.and_then(|()| module_of(piece)).and_then(|module| {
+                bytes.resize(size, 0);
                 let counters = self.split(&module, piece, &mut bytes)?;
                 Ok((module, counters))
             });

@@ -156,7 +156,13 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
     // The order of symbols differs between builds.
     functions.sort_unstable();
     // Several lists of names in a row are a valid list.
-    let names: Vec<u8> = names.into_values().flatten().copied().collect();
+    let mut all = Vec::new();
+    for part in names.into_values() {
+        // Variables may overlap, so all together may be larger than the file.
+        alloc::reserve(&mut all, part.len())?;
+        all.extend_from_slice(part);
+    }
+    let names = all;
     if names.is_empty() {
         return Err(Damage::NoNames);
     }

@@ -3,6 +3,7 @@
 use super::driver::{Driver, check};
 use super::handles;
 use crate::gpu::runtime::{Error, Take};
+use crate::support::alloc;
 use cuda_abi::driver::*;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -74,7 +75,9 @@ fn read_batch(
     let (_current, stream) = handles::enter(driver, parts[0].context)?;
     let size = parts.iter().map(Part::size).sum();
     if buffer.len() < size {
-        *buffer = vec![0; size];
+        let more = size - buffer.len();
+        alloc::reserve(buffer, more).map_err(|_| Error::OutOfMemory)?;
+        buffer.resize(size, 0);
     }
     let mut rest = &mut buffer[..size];
     let mut results = Vec::with_capacity(parts.len());

@@ -200,6 +200,7 @@ fn add(
         Chosen::Counting(cubins) => cubins,
         Chosen::Plain => return Ok(None),
         Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
+        Chosen::OutOfMemory(error) => return Err(image::Damage::from(error).into()),
         Chosen::Compressed => {
             if is_instrumented(driver, context, code, source)? {
                 report_compressed();

@@ -93,14 +93,11 @@ pub struct Options {
 
 pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> {
     let library = library(options)?;
-    let log = tempfile::Builder::new()
-        .prefix("devprof-run-")
-        .tempfile()
-        .context("cannot create a file for the run log")?;
     let (name, arguments) = options.command.split_first().context("no program to run")?;
     let program = find_in_path(name);
     let obstacle = program.as_deref().and_then(preload::obstacle);
     let directory = Directory::new(options)?;
+    let log = log(pattern(options, &directory).as_deref())?;
     let links = Links::default();
     let mut command = Command::new(name);
     command.args(arguments);
@@ -116,12 +113,15 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
         console.report(&Diagnostic::note(model.to_string()));
     }
-    // If this is a run within another `devprof run`, its records are appended to the outer run's log as well.
     let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
     command.env("DEVPROF_LOG", log.path());
 
     let since = SystemTime::now();
     let ended = child::run(&mut command);
+    let records = runlog::read(log.path())
+        .with_context(|| format!("cannot read the run log {}", log.path().display()));
+    // Now, because it may be in that directory.
+    drop(log);
     directory.remove_if_empty();
     let end = match ended {
         Ok(end) => end,
@@ -133,14 +133,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             return Err(StartError { program, source }.into());
         }
     };
-    let records = fs::read(log.path())
-        .with_context(|| format!("cannot read the run log {}", log.path().display()))?;
+    let records = records?;
     if let Some(outer) = outer {
-        // The outer run reports the error if its log does not exist.
-        let file = fs::File::options().append(true).open(outer);
-        let _ = file.and_then(|mut file| file.write_all(&records));
+        append_to_outer(Path::new(&outer), &records);
     }
-    let journal = Journal::read(&records);
+    let journal = Journal::read(records.iter().map(|(_, log)| &log[..]));
     let run = summary::Run {
         program: program.unwrap_or_else(|| name.into()),
         obstacle,
@@ -165,18 +162,53 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             console.report(&diagnostic);
         }
     }
-    if let Some(dir) = log_directory(options, &directory, &journal)
-        && let Err(error) = saved_log::save(dir, &records)
-    {
-        console.warn(format!(
-            "{error:#}: `devprof report` needs the names of the binaries"
-        ));
+    if let Some(dir) = log_directory(options, &directory, &journal) {
+        for (_, log) in &records {
+            if let Err(error) = saved_log::save(dir, log) {
+                console.warn(format!(
+                    "{error:#}: `devprof report` needs the names of the binaries"
+                ));
+            }
+        }
     }
     let failure = failure(options, &journal, end, console);
     // Remove the temporary files now: no destructors run if a signal ends this process.
-    drop((log, links));
+    drop(links);
     let status = child::end_as(end);
     Ok(failure.unwrap_or(Outcome::Program(status)))
+}
+
+/// Creates a directory for the run log: next to the profiles, because processes on other nodes append to it, too.
+fn log(profiles: Option<&Path>) -> anyhow::Result<TempDir> {
+    let is_fixed = |dir: &&Path| !dir.as_os_str().as_bytes().contains(&b'%');
+    let next_to_profiles = profiles.map(|pattern| {
+        let mut dirs = pattern.ancestors().skip(1);
+        dirs.find(is_fixed).unwrap_or(Path::new("/")).to_owned()
+    });
+    let here = env::current_dir().ok();
+    let create = |dir: PathBuf| {
+        let mut name = tempfile::Builder::new();
+        name.prefix(".devprof-run-").tempdir_in(dir)
+    };
+    let shared = next_to_profiles.into_iter().chain(here);
+    match shared.map(create).find_map(Result::ok) {
+        Some(log) => Ok(log),
+        None => create(env::temp_dir()).context("cannot create a directory for the run log"),
+    }
+}
+
+/// If this is a run within another `devprof run`, its records are appended to the outer run's log as well.
+fn append_to_outer(outer: &Path, records: &[(OsString, Vec<u8>)]) {
+    let is_directory = outer.is_dir();
+    for (name, log) in records {
+        let mut options = fs::File::options();
+        let file = match is_directory {
+            true => options.append(true).create(true).open(outer.join(name)),
+            false => options.append(true).open(outer),
+        };
+        // The outer run reports the error if its log does not exist.
+        let _ = file.and_then(|mut file| file.write_all(log));
+    }
 }
 
 /// Why a run of a program that succeeded is not a success. Another status or a signal of the program takes precedence.
@@ -249,15 +281,25 @@ impl Directory {
     }
 }
 
+/// The pattern for the names of profiles, as an absolute path. `None`: it begins with %t.
+fn pattern(options: &Options, default: &Directory) -> Option<PathBuf> {
+    let pattern = match (&options.profile, &default.0) {
+        (Some(given), _) => profile_pattern(given),
+        (None, Some(dir)) => dir.join(DEFAULT_NAME).into_os_string(),
+        (None, None) => env::var_os("LLVM_PROFILE_FILE")?,
+    };
+    let absolute = PathBuf::from(absolute(&pattern).ok()?);
+    absolute.is_absolute().then_some(absolute)
+}
+
 /// The directory to which profiles are written, if the pattern for their names says it.
 fn profile_directory(options: &Options, default: &Directory) -> Option<PathBuf> {
-    let pattern = match (&options.profile, &default.0) {
-        (Some(given), _) => PathBuf::from(profile_pattern(given)),
-        (None, Some(dir)) => return Some(dir.clone()),
-        (None, None) => env::var_os("LLVM_PROFILE_FILE")?.into(),
-    };
-    let dir = current_dir().ok()?.join(pattern.parent()?);
-    (!dir.as_os_str().as_bytes().contains(&b'%')).then_some(dir)
+    if let Some(dir) = &default.0 {
+        return Some(dir.clone());
+    }
+    let pattern = pattern(options, default)?;
+    let dir = pattern.parent()?;
+    (!dir.as_os_str().as_bytes().contains(&b'%')).then(|| dir.to_owned())
 }
 
 /// The directory of the profiles, if it was the default one or named as a directory, and has profiles of this run.

@@ -6,13 +6,16 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+/// A process: the index of its node's log, and its id on that node.
+pub type Process = (usize, u32);
+
 /// A profile that was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The file existed before the run: the first process of the run that wrote it added to it.
+    /// The file existed before the run: processes have added to it, and none has created it.
     pub is_older: bool,
     /// The processes that replaced the file. Those that added to it (`%m`) are not among them.
-    pub writers: BTreeSet<u32>,
+    pub writers: BTreeSet<Process>,
     /// A process added to the file.
     pub adds: bool,
 }
@@ -20,54 +23,56 @@ pub struct Profile {
 /// What the run log of one run contains.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// The programs that loaded the runtime, by process id.
-    pub programs: BTreeMap<u32, PathBuf>,
+    /// The programs that loaded the runtime.
+    pub programs: BTreeMap<Process, PathBuf>,
     /// The processes that loaded device code, and the libraries that were in each of them then.
-    pub code: BTreeMap<u32, BTreeSet<PathBuf>>,
+    pub code: BTreeMap<Process, BTreeSet<PathBuf>>,
     pub profiles: BTreeMap<PathBuf, Profile>,
     /// Traces, and the process that wrote each.
-    pub traces: BTreeMap<PathBuf, u32>,
+    pub traces: BTreeMap<PathBuf, Process>,
     /// The losses, each message once, and the number of processes that reported it.
     pub lost: Vec<(String, usize)>,
     /// The processes that wrote a profile or a trace.
-    pub writers: BTreeSet<u32>,
+    pub writers: BTreeSet<Process>,
     /// The processes whose counters were read because they ended.
-    pub ended: BTreeSet<u32>,
+    pub ended: BTreeSet<Process>,
 }
 
 impl Journal {
-    pub fn read(log: &[u8]) -> Journal {
+    /// Reads the logs of several nodes.
+    pub fn read<'a>(logs: impl IntoIterator<Item = &'a [u8]>) -> Journal {
         let mut journal = Journal::default();
-        for entry in runlog::entries(log) {
-            journal.add(entry);
+        for (node, log) in logs.into_iter().enumerate() {
+            for entry in runlog::entries(log) {
+                journal.add(node, entry);
+            }
         }
         journal
     }
 
-    fn add(&mut self, entry: Entry) {
-        let pid = entry.pid;
+    fn add(&mut self, node: usize, entry: Entry) {
+        let process = (node, entry.pid);
         let text = entry.text.into_owned();
         let path = |text| PathBuf::from(OsString::from_vec(text));
         match entry.event {
             Event::Loaded => {
-                self.programs.insert(pid, path(text));
+                self.programs.insert(process, path(text));
             }
             Event::Code => {
-                self.code.entry(pid).or_default();
+                self.code.entry(process).or_default();
             }
             Event::Mapped => {
-                self.code.entry(pid).or_default().insert(path(text));
+                self.code.entry(process).or_default().insert(path(text));
             }
             Event::Ended => {
-                self.ended.insert(pid);
+                self.ended.insert(process);
             }
             Event::Wrote => {
-                self.profiles
-                    .entry(path(text))
-                    .or_default()
-                    .writers
-                    .insert(pid);
-                self.writers.insert(pid);
+                let profile = self.profiles.entry(path(text)).or_default();
+                // Another node's log may come first.
+                profile.is_older = false;
+                profile.writers.insert(process);
+                self.writers.insert(process);
             }
             Event::Added => {
                 let profile = self.profiles.entry(path(text));
@@ -76,11 +81,11 @@ impl Journal {
                     ..Profile::default()
                 });
                 profile.adds = true;
-                self.writers.insert(pid);
+                self.writers.insert(process);
             }
             Event::Traced => {
-                self.traces.insert(path(text), pid);
-                self.writers.insert(pid);
+                self.traces.insert(path(text), process);
+                self.writers.insert(process);
             }
             Event::Lost => {
                 let text = String::from_utf8_lossy(&text).into_owned();
@@ -102,22 +107,27 @@ impl Journal {
     pub fn written_by(&self) -> BTreeSet<&PathBuf> {
         let programs = self.programs.iter();
         programs
-            .filter(|(pid, _)| self.writers.contains(pid))
+            .filter(|(process, _)| self.writers.contains(process))
             .map(|(_, program)| program)
             .collect()
     }
 
     /// The libraries that were in these processes when device code was loaded.
-    pub fn libraries(&self, is_included: impl Fn(u32) -> bool) -> BTreeSet<&PathBuf> {
-        let processes = self.code.iter().filter(|&(&pid, _)| is_included(pid));
+    pub fn libraries(&self, is_included: impl Fn(Process) -> bool) -> BTreeSet<&PathBuf> {
+        let processes = self
+            .code
+            .iter()
+            .filter(|&(&process, _)| is_included(process));
         processes.flat_map(|(_, libraries)| libraries).collect()
     }
 
     /// The processes that loaded device code, and whose counters were not read at their end: they were killed, ended
     /// with `_exit`, or still run.
-    pub fn cut_off(&self) -> impl Iterator<Item = u32> {
+    pub fn cut_off(&self) -> impl Iterator<Item = Process> {
         let processes = self.code.keys();
-        processes.copied().filter(|pid| !self.ended.contains(pid))
+        processes
+            .copied()
+            .filter(|process| !self.ended.contains(process))
     }
 }
 
@@ -128,19 +138,29 @@ mod tests {
 
     #[test]
     fn entries_of_several_processes_are_kept_apart() {
-        let journal = Journal::read(
+        let journal = Journal::read([&
             b"7 loaded /bin/a b\n8 loaded /bin/c\n7 wrote /p/gfx.x\\n\\\\y\n8 added /p/m\n8 lost it\n7 lost it\n\
-              9 later what\n8 added /p/m\n7 traced /t\n7 code \n7 mapped /l\n8 code \n8 ended \n7 wro",
-        );
-        assert_eq!(journal.cut_off().collect::<Vec<_>>(), [7]);
+              9 later what\n8 added /p/m\n7 traced /t\n7 code \n7 mapped /l\n8 code \n8 ended \n7 wro"[..],
+        ]);
+        assert_eq!(journal.cut_off().collect::<Vec<_>>(), [(0, 7)]);
         assert_eq!(journal.libraries(|_| true), BTreeSet::from([&"/l".into()]));
-        assert!(journal.libraries(|pid| pid == 8).is_empty());
-        assert_eq!(journal.programs[&7], Path::new("/bin/a b"));
+        assert!(journal.libraries(|process| process == (0, 8)).is_empty());
+        assert_eq!(journal.programs[&(0, 7)], Path::new("/bin/a b"));
         let profile = &journal.profiles[Path::new("/p/gfx.x\n\\y")];
-        assert!(!profile.is_older && profile.writers == BTreeSet::from([7]));
+        assert!(!profile.is_older && profile.writers == BTreeSet::from([(0, 7)]));
         assert!(journal.profiles[Path::new("/p/m")].is_older);
         assert_eq!(journal.lost, [("it".to_owned(), 2)]);
-        assert_eq!(journal.traces[Path::new("/t")], 7);
+        assert_eq!(journal.traces[Path::new("/t")], (0, 7));
         assert_eq!(journal.written_by().len(), 2);
+    }
+    #[test]
+    fn processes_of_several_nodes_are_kept_apart() {
+        let logs = ["7 code \n7 wrote /p\n", "7 code \n7 wrote /p\n7 ended \n"];
+        let journal = Journal::read(logs.map(str::as_bytes));
+        assert_eq!(journal.cut_off().collect::<Vec<_>>(), [(0, 7)]);
+        assert_eq!(journal.overwritten().count(), 1);
+        let logs = ["7 added /p\n", "7 wrote /p\n"];
+        let journal = Journal::read(logs.map(str::as_bytes));
+        assert!(!journal.profiles[Path::new("/p")].is_older);
     }
 }

@@ -17,7 +17,7 @@ const START: &[u8] = b"devprof run log ";
 /// The suffix of the files.
 const SUFFIX: &str = "runlog";
 
-/// Saves the log of a run in a directory: `1.runlog`, or the next free number.
+/// Saves the log of a run, or of one of its nodes, in a directory: `1.runlog`, or the next free number.
 pub fn save(dir: &Path, records: &[u8]) -> Result<()> {
     let path = |n: u64| dir.join(format!("{n}.{SUFFIX}"));
     let failed = || format!("cannot write the run log to {}", dir.display());
@@ -66,7 +66,7 @@ fn is_in(dir: &Path, profile: &Path) -> bool {
 fn read(path: &Path) -> Result<Journal> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     match bytes.strip_prefix(HEADER) {
-        Some(records) => Ok(Journal::read(records)),
+        Some(records) => Ok(Journal::read([records])),
         None if bytes.starts_with(START) => bail!(
             "{}: a run log of another version of devprof; name the binaries",
             path.display()

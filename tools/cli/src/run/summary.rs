@@ -1,7 +1,7 @@
 //! The summary of a run: what is in the files that the runtime wrote, what was lost, and which command to run next.
 
 use super::device_code::{self, DeviceCode};
-use super::journal::Journal;
+use super::journal::{Journal, Process};
 use crate::console::Diagnostic;
 use crate::export::source;
 use crate::gpus;
@@ -235,13 +235,13 @@ fn trace(path: &Path) -> Diagnostic {
 
 /// Reports processes whose counts since the last profile are lost.
 fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
-    let processes: Vec<u32> = journal.cut_off().collect();
+    let processes: Vec<Process> = journal.cut_off().collect();
     let programs: BTreeSet<&PathBuf> = processes
         .iter()
-        .filter_map(|pid| journal.programs.get(pid))
+        .filter_map(|process| journal.programs.get(process))
         .collect();
-    let (&pid, others) = processes.split_first()?;
-    let who = match journal.programs.get(&pid) {
+    let (&process, others) = processes.split_first()?;
+    let who = match journal.programs.get(&process) {
         Some(program) if programs.len() == 1 => shown(program),
         _ => plural(processes.len(), "process"),
     };
@@ -251,7 +251,10 @@ fn cut_off(run: &Run, journal: &Journal) -> Option<String> {
         }
         _ => "was killed, ended with _exit, or still runs".to_owned(),
     };
-    let lost = match processes.iter().any(|pid| journal.writers.contains(pid)) {
+    let lost = match processes
+        .iter()
+        .any(|process| journal.writers.contains(process))
+    {
         true => "the counts since its last profile are lost",
         false => "its counts are lost",
     };
@@ -490,7 +493,7 @@ mod tests {
     }
 
     fn messages(run: &Run, log: &[u8]) -> String {
-        let diagnostics = diagnostics(run, &Journal::read(log));
+        let diagnostics = diagnostics(run, &Journal::read([log]));
         let messages = diagnostics.into_iter().map(|diagnostic| diagnostic.message);
         messages.collect::<Vec<_>>().join("\n")
     }
