@@ -10,6 +10,7 @@ use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::settings;
+use crate::support::wait_limit::{self, Waiting};
 use crate::sys::loader;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -93,7 +94,8 @@ fn collect_from(
         };
         let has_counters = drain(&runtime, &mut entered, outcome).has_counters()?;
         drop(entered);
-        if has_counters {
+        // At exit, an earlier wait may have used the time up, and reported that.
+        if has_counters && !wait_limit::is_used_up() {
             wait = Some(wait_for_kernels(runtime.requests(), kind, all, outcome));
         }
     }
@@ -113,6 +115,7 @@ fn collect_from(
         }
     }
     if let Some(wait) = wait {
+        let _waiting = Waiting::begin();
         wait.handlers();
     }
     Ok(())
@@ -199,17 +202,19 @@ fn wait_for_kernels(
     all: bool,
     outcome: &mut Outcome,
 ) -> Box<dyn Wait> {
-    let limit = settings().sync_limit;
-    let mut wait = runtime.wait(all, limit);
+    let waiting = Waiting::begin();
+    let mut wait = runtime.wait(all, waiting.limit);
     let result = match kind {
         DrainKind::Reset => "not reset",
         _ => "lost",
     };
-    match wait.kernels() {
+    let waited = wait.kernels();
+    drop(waiting);
+    match waited {
         Waited::Done => {}
         Waited::TooLate => outcome.lose(format_args!(
             "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is {result}",
-            limit.as_millis(),
+            settings().sync_limit.as_millis(),
         )),
         Waited::NoThread => outcome.lose(format_args!(
             "cannot start the thread that waits for the GPU's streams: what running kernels count from now on is {result}"

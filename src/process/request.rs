@@ -147,6 +147,11 @@ requests! {
         /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
         /// copy calls the function of another one, both report it.
         23 Freezing(executable: u64);
+        /// An exit handler runs: drain all executables, after the kernels that still run, unless nothing can have counted since
+        /// the last such request. The answer is as for [`Request::Collect`].
+        24 Exiting();
+        /// The answer is how long the process's end may still wait for the GPU, in nanoseconds.
+        25 TimeLeft();
     }
 }
 
@@ -191,13 +196,15 @@ mod tests {
             Request::CudaInitializing {},
             Request::CodeLoaded {},
             Request::CudaUsed { is_other: true },
+            Request::Exiting {},
+            Request::TimeLeft {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 24);
+        assert_eq!((0..).take_while(is_known).count(), 26);
     }
 
     #[test]
