@@ -29,6 +29,8 @@ handles! {
     CUkernel;
     /// A stream.
     CUstream;
+    /// A green context: a part of a device's multiprocessors.
+    CUgreenCtx;
 }
 
 /// An address in device memory.

@@ -1,5 +1,6 @@
 //! The interface between drains and GPU runtimes.
 
+use crate::support::settings::settings;
 use std::ffi::CStr;
 use std::fmt;
 use std::ops::Range;
@@ -250,4 +251,24 @@ pub enum Waited {
     TooLate,
     /// The thread that waits could not be created.
     NoThread,
+    /// A stream is being captured: a wait would make the program's capture fail.
+    Capturing,
+}
+
+/// Why kernels may still run.
+impl fmt::Display for Waited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Waited::Done => Ok(()),
+            Waited::TooLate => write!(
+                f,
+                "kernels still run after {} ms (DEVPROF_SYNC_MS)",
+                settings().sync_limit.as_millis()
+            ),
+            Waited::NoThread => f.write_str("cannot start the thread that waits for kernels"),
+            Waited::Capturing => f.write_str(
+                "a stream is being captured, so devprof does not wait for kernels that still run",
+            ),
+        }
+    }
 }

@@ -83,6 +83,16 @@ pub fn contexts() -> Option<&'static Contexts> {
         .as_ref()
 }
 
+/// The calling thread's current context.
+pub fn current_context() -> CUcontext {
+    let mut context = CUcontext::NULL;
+    if let Some(contexts) = contexts() {
+        // SAFETY: writes the handle. If it fails, the handle stays null.
+        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
+    }
+    context
+}
+
 /// The address of one of the driver's functions; null if it has no such function, or is not loaded.
 pub fn address(function: &CStr) -> *mut c_void {
     let found = loaded().and_then(|library| {

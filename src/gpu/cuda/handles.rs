@@ -298,31 +298,3 @@ pub fn device_of(driver: &Driver, context: CUcontext) -> Result<CUdevice, Error>
     registry().context_mut(context).device = Some(device);
     Ok(device)
 }
-
-/// The contexts of a device.
-pub fn all_contexts_of(device: CUdevice) -> Vec<CUcontext> {
-    let Some(Ok(driver)) = driver::find() else {
-        return Vec::new();
-    };
-    let contexts: Vec<CUcontext> = {
-        let registry = registry();
-        registry
-            .contexts
-            .iter()
-            .map(|context| context.handle)
-            .collect()
-    };
-    let is_on_device =
-        |&context: &CUcontext| device_of(driver, context).is_ok_and(|found| found == device);
-    contexts.into_iter().filter(is_on_device).collect()
-}
-
-/// The contexts of a device that have instrumented modules.
-pub fn contexts_of(device: CUdevice) -> Vec<CUcontext> {
-    let Some(Ok(driver)) = driver::find() else {
-        return Vec::new();
-    };
-    let mut contexts = registry().instrumented_contexts();
-    contexts.retain(|&context| device_of(driver, context).is_ok_and(|found| found == device));
-    contexts
-}

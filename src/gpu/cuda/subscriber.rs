@@ -8,6 +8,7 @@ use super::api_calls::{self, Reported};
 use super::cupti::{self, ActivityFunctions, Cupti};
 use super::driver;
 use super::observed::{self, CALLS};
+use super::primary;
 use super::registry::{self, registry};
 use crate::gpu::events::{self, Event};
 use crate::support::panic_guard::{Cost, guarded};
@@ -262,7 +263,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
 /// `data` is that of a callback with this number.
 unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
     match id {
-        CUPTI_CBID_RESOURCE_CONTEXT_CREATED => {
+        CUPTI_CBID_RESOURCE_CONTEXT_CREATED if !primary::is_creating_green() => {
             if registry::is_loading() {
                 registry().add_new_context(data.context);
             } else {

@@ -9,7 +9,7 @@ use super::code::{Chosen, Code, Counting, Damage};
 use super::driver::{self, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
-use super::{handles, prepare};
+use super::{handles, prepare, primary};
 use crate::gpu::events::{self, Event};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
@@ -58,9 +58,14 @@ pub fn context_created(context: CUcontext) {
     }
 }
 
+/// The calling thread's current context; if that is a green one, its primary context.
+pub fn current_context() -> CUcontext {
+    primary::real(driver::current_context())
+}
+
 /// The program has loaded a module into the current context.
 pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
-    let context = handles::current_context();
+    let context = current_context();
     context_used(context);
     let Some(code) = readable(loaded) else {
         return;
@@ -74,7 +79,7 @@ pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
 
 /// The program has loaded a library.
 pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
-    context_used(handles::current_context());
+    context_used(current_context());
     match readable(loaded) {
         Some(code) => {
             registry().add_library(handle, code.counting(), Some(code.into()));
@@ -257,26 +262,6 @@ fn report_compressed() {
     diagnostics::lost(format_args!(
         "CUDA code is compressed, so devprof cannot see without CUPTI whether it is instrumented, and does not collect from it ({why})"
     ));
-}
-
-/// The primary context of a device, if it exists.
-pub fn primary_context(device: CUdevice) -> Option<CUcontext> {
-    let contexts = driver::contexts()?;
-    let (mut flags, mut is_active) = (0, 0);
-    let mut context = CUcontext::NULL;
-    // SAFETY: writes the variables. A context that exists is retained and released as often.
-    unsafe {
-        let known =
-            (contexts.cuDevicePrimaryCtxGetState)(device, &raw mut flags, &raw mut is_active);
-        if known != CUresult::SUCCESS || is_active == 0 {
-            return None;
-        }
-        if (contexts.cuDevicePrimaryCtxRetain)(&raw mut context, device) != CUresult::SUCCESS {
-            return None;
-        }
-        (contexts.cuDevicePrimaryCtxRelease_v2)(device);
-    }
-    Some(context)
 }
 
 /// A context was destroyed, with its modules.
