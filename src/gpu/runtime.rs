@@ -103,6 +103,8 @@ pub enum Error {
     Call { call: &'static str, code: Code },
     #[error("{0} was not complete at the time limit (DEVPROF_SYNC_MS)")]
     TimedOut(&'static str),
+    #[error("cannot start the thread that copies from the GPU")]
+    NoThread,
     #[error("it was unloaded meanwhile")]
     Unloaded,
     #[error("cannot allocate memory for its profile")]

@@ -52,6 +52,7 @@ driver! {
     cuDeviceGetAttribute,
     cuMemAlloc_v2,
     cuMemFree_v2,
+    cuMemFreeAsync,
     cuMemcpyHtoDAsync_v2,
     cuMemcpyDtoHAsync_v2,
     cuMemsetD8Async,
@@ -85,6 +86,7 @@ pub fn contexts() -> Option<&'static Contexts> {
 
 /// The calling thread's current context.
 pub fn current_context() -> CUcontext {
+    let _own = OwnCalls::begin();
     let mut context = CUcontext::NULL;
     if let Some(contexts) = contexts() {
         // SAFETY: writes the handle. If it fails, the handle stays null.

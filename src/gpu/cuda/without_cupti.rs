@@ -202,7 +202,7 @@ fn add(
             return Ok(None);
         }
     };
-    let (_current, stream) = handles::enter(driver, context)?;
+    let (_current, _) = handles::enter(driver, context)?;
     let (handle, library) = match source {
         Source::Module(handle) => (handle, None),
         Source::Library(library) => {
@@ -219,7 +219,7 @@ fn add(
     for cubin in &cubins {
         images.extend(image::read(cubin, registry::base(n))?);
     }
-    let is_right = |image: &Image| handles::has_same_records(driver, stream, handle, image, true);
+    let is_right = |image: &Image| handles::has_same_records(driver, handle, image, true);
     let image = match images.len() {
         0 => return Ok(None),
         1 => images.pop(),
