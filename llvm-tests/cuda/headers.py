@@ -32,7 +32,7 @@ SCALARS = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64
            "usize": "size_t", "c_int": "int", "c_uint": "unsigned", "CUdeviceptr": "uint64_t", "CUdevice": "int",
            "CUptiResult": "uint32_t", "CUresult": "uint32_t"}
 # Handles, pointers and functions.
-POINTERS = re.compile(r"\*(mut|const) |CU(context|module|library|stream)$|CUpti_SubscriberHandle$|Option<|unsafe |.*Func(_t)?$")
+POINTERS = re.compile(r"\*(mut|const) |CU(context|module|library|stream|greenCtx)$|CUpti_SubscriberHandle$|Option<|unsafe |.*Func(_t)?$")
 
 # The versions of a struct whose beginning the crate declares.
 VERSIONS = {
@@ -42,6 +42,8 @@ VERSIONS = {
     "CUpti_ActivityMemset": ["CUpti_ActivityMemset3", "CUpti_ActivityMemset4"],
     "cuModuleLoadData_params": ["cuModuleLoadData_params", "cuModuleLoadDataEx_params"],
     "cuCtxCreate_params": ["cuCtxCreate_params", "cuCtxCreate_v2_params", "cuCtxCreate_v3_params", "cuCtxCreate_v4_params", "cuDevicePrimaryCtxRetain_params"],
+    "cuStreamEndCapture_params": ["cuStreamEndCapture_params", "cuStreamEndCapture_ptsz_params", "cuStreamDestroy_v2_params",
+                                  "cuStreamBeginCapture_v2_params", "cuStreamBeginCaptureToGraph_params"],
     "cuLibraryLoadData_params": ["cuLibraryLoadData_params"],
     "cuDevicePrimaryCtxReset_params": ["cuDevicePrimaryCtxReset_params", "cuDevicePrimaryCtxRelease_params"],
 }
@@ -55,6 +57,8 @@ MODULES = {
     "memcpy_kind": "CUPTI_ACTIVITY_MEMCPY_KIND_", "cbid": "CUPTI_DRIVER_TRACE_CBID_", "core": "NVTX_CBID_CORE_",
     "core2": "NVTX_CBID_CORE2_", "cuda": "NVTX_CBID_CUDA_", "cudart": "NVTX_CBID_CUDART_",
 }
+# Constants of headers that are newer than the oldest ones that this test accepts, with their CUDA_VERSION.
+NEWER = {"CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph": 13030, "CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph_ptsz": 13030}
 # devprof's own constants.
 OWN = {"OLDEST_VERSION", "NULL", "CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0"}
 # The version of CUPTI that has added a field.
@@ -91,7 +95,9 @@ def constants(text):
                 module in MODULES and re.match(r"\s+(\w+) = (\d+);", line))
             if value and value[1] not in OWN:
                 name = MODULES[module] + value[1] if module in MODULES else documented or value[1]
+                print(f"#if CUDA_VERSION >= {NEWER.get(name, 0)}")
                 require("constants", f"(long long)({name}) == {value[2]}", name)
+                print("#endif")
             documented = None
 
 

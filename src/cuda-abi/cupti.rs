@@ -1,6 +1,6 @@
 //! CUPTI's callback interface (`cupti_callbacks.h`, `cupti_result.h`, `cupti_driver_cbid.h`).
 
-use crate::driver::{CUcontext, CUlibrary, CUmodule};
+use crate::driver::{CUcontext, CUgreenCtx, CUlibrary, CUmodule, CUstream};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::fmt;
 
@@ -88,10 +88,17 @@ pub mod cbid {
         cuStreamBeginCapture_ptsz = 496;
         cuStreamEndCapture = 497;
         cuStreamEndCapture_ptsz = 498;
+        cuStreamDestroy = 127;
+        cuStreamDestroy_v2 = 326;
         cuStreamBeginCapture_v2 = 539;
         cuStreamBeginCapture_v2_ptsz = 540;
         cuStreamBeginCaptureToGraph = 720;
         cuStreamBeginCaptureToGraph_ptsz = 721;
+        cuStreamBeginRecaptureToGraph = 846;
+        cuStreamBeginRecaptureToGraph_ptsz = 847;
+        cuGreenCtxCreate = 743;
+        cuGreenCtxDestroy = 744;
+        cuCtxFromGreenCtx = 753;
         cuLibraryLoadData = 678;
         cuLibraryLoadFromFile = 679;
         cuLibraryUnload = 680;
@@ -239,6 +246,55 @@ pub struct cuLibraryUnload_params {
 pub struct cuCtxCreate_params {
     /// Gets the context.
     pub pctx: *const CUcontext,
+}
+
+/// `cuDevicePrimaryCtxRetain_params`
+#[derive(Debug)]
+#[repr(C)]
+pub struct cuDevicePrimaryCtxRetain_params {
+    /// Gets the context.
+    pub pctx: *const CUcontext,
+    /// The device.
+    pub dev: c_int,
+}
+
+/// `cuGreenCtxCreate_params`
+#[derive(Debug)]
+#[repr(C)]
+pub struct cuGreenCtxCreate_params {
+    /// Gets the green context.
+    pub phCtx: *const CUgreenCtx,
+    /// Its multiprocessors.
+    pub desc: *const c_void,
+    /// The device.
+    pub dev: c_int,
+}
+
+/// `cuGreenCtxDestroy_params`
+#[derive(Debug)]
+#[repr(C)]
+pub struct cuGreenCtxDestroy_params {
+    /// The green context.
+    pub hCtx: CUgreenCtx,
+}
+
+/// `cuCtxFromGreenCtx_params`
+#[derive(Debug)]
+#[repr(C)]
+pub struct cuCtxFromGreenCtx_params {
+    /// Gets the context.
+    pub pContext: *const CUcontext,
+    /// The green context.
+    pub hCtx: CUgreenCtx,
+}
+
+/// The first argument of the functions that begin and end captures (`cuStreamEndCapture_params` and others), and of
+/// `cuStreamDestroy_v2_params`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct cuStreamEndCapture_params {
+    /// The stream.
+    pub hStream: CUstream,
 }
 
 /// `cuCtxDestroy_params`

@@ -29,6 +29,8 @@ handles! {
     CUkernel;
     /// A stream.
     CUstream;
+    /// A green context: a part of a device's multiprocessors.
+    CUgreenCtx;
 }
 
 /// An address in device memory.
@@ -117,6 +119,8 @@ functions! {
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> CUresult;
     /// Frees memory of `cuMemAlloc`.
     cuMemFree_v2(address: CUdeviceptr) -> CUresult;
+    /// Frees memory after the work of a stream, without waiting for it.
+    cuMemFreeAsync(address: CUdeviceptr, stream: CUstream) -> CUresult;
     /// Copies to the device.
     cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) -> CUresult;
     /// Copies from the device.

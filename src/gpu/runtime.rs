@@ -1,5 +1,6 @@
 //! The interface between drains and GPU runtimes.
 
+use crate::support::settings::settings;
 use std::ffi::CStr;
 use std::fmt;
 use std::ops::Range;
@@ -111,6 +112,8 @@ pub enum Error {
     Call { call: &'static str, code: Code },
     #[error("{0} was not complete at the time limit (DEVPROF_SYNC_MS)")]
     TimedOut(&'static str),
+    #[error("cannot start the thread that copies from the GPU")]
+    NoThread,
     #[error("it was unloaded meanwhile")]
     Unloaded,
     #[error("cannot allocate memory for its profile")]
@@ -268,4 +271,30 @@ pub enum Waited {
     Unobserved,
     /// HIP refuses to wait for what it has not submitted yet.
     NotSubmitted,
+    /// A stream is being captured: a wait would make the program's capture fail.
+    Capturing,
+}
+
+/// Why kernels may still run.
+impl fmt::Display for Waited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Waited::Done => Ok(()),
+            Waited::TooLate => write!(
+                f,
+                "kernels still run after {} ms (DEVPROF_SYNC_MS)",
+                settings().sync_limit.as_millis()
+            ),
+            Waited::NoThread => f.write_str("cannot start the thread that waits for kernels"),
+            Waited::Unobserved => f.write_str(
+                "HIP's queues were created before devprof was loaded, or without its functions, so devprof does not wait for kernels that still run",
+            ),
+            Waited::NotSubmitted => f.write_str(
+                "HIP does not wait for its streams, because one of them is being captured (AMD_DIRECT_DISPATCH=0)",
+            ),
+            Waited::Capturing => f.write_str(
+                "a stream is being captured, so devprof does not wait for kernels that still run",
+            ),
+        }
+    }
 }

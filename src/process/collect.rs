@@ -10,6 +10,7 @@ use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::settings;
+use crate::support::wait_limit::{self, Waiting};
 use crate::sys::loader;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -80,8 +81,7 @@ fn collect_from(
     let all = match kind {
         DrainKind::All { wait } => Some(wait),
         DrainKind::Reset => Some(true),
-        // The driver, too, waits for a module's kernels before it unloads the module.
-        DrainKind::Destroying(_) if matches!(runtime, GpuRuntime::Cuda(_)) => Some(true),
+        // CUDA reports that after a wait, which several modules can share.
         DrainKind::Destroying(_) | DrainKind::Snapshot => None,
     };
     let mut wait = None;
@@ -93,7 +93,8 @@ fn collect_from(
         };
         let has_counters = drain(&runtime, &mut entered, outcome).has_counters()?;
         drop(entered);
-        if has_counters {
+        // At exit, an earlier wait may have used the time up, and reported that.
+        if has_counters && !wait_limit::is_used_up() {
             wait = Some(wait_for_kernels(runtime.requests(), kind, all, outcome));
         }
     }
@@ -113,6 +114,7 @@ fn collect_from(
         }
     }
     if let Some(wait) = wait {
+        let _waiting = Waiting::begin();
         wait.handlers();
     }
     Ok(())
@@ -209,27 +211,26 @@ fn wait_for_kernels(
     all: bool,
     outcome: &mut Outcome,
 ) -> Box<dyn Wait> {
-    let limit = settings().sync_limit;
-    let mut wait = runtime.wait(all, limit);
+    let waiting = Waiting::begin();
+    let mut wait = runtime.wait(all, waiting.limit);
+    let waited = wait.kernels();
     let result = match kind {
         DrainKind::Reset => "not reset",
         _ => "lost",
     };
-    match wait.kernels() {
+    match waited {
         Waited::Done => {}
-        Waited::TooLate => outcome.lose(format_args!(
-            "kernels still run after {} ms (DEVPROF_SYNC_MS): what they count from now on is {result}",
-            limit.as_millis(),
-        )),
-        Waited::NoThread => outcome.lose(format_args!(
-            "cannot start the thread that waits for the GPU's streams: what running kernels count from now on is {result}"
-        )),
+        // A later drain has the complete counts.
+        Waited::Capturing if !HAS_CUDA || !lifecycle::is_ending() => {}
         // Perhaps no kernel runs.
         Waited::Unobserved => diagnostics::lost(format_args!(
-            "HIP's queues were created before devprof was loaded, or without its functions: kernels that still run were not waited for, and what they count from now on is {result}; preload libdevprof.so (devprof run), or link with the flags of `devprof flags`",
+            "{waited}: what they count from now on is {result}; preload libdevprof.so (devprof run), or link with the flags of `devprof flags`",
         )),
         Waited::NotSubmitted => outcome.lose(format_args!(
-            "HIP does not wait for its streams, because one of them is being captured (AMD_DIRECT_DISPATCH=0): what kernels count that it has not submitted yet is {result}"
+            "{waited}: what kernels count that it has not submitted yet is {result}"
+        )),
+        Waited::TooLate | Waited::NoThread | Waited::Capturing => outcome.lose(format_args!(
+            "{waited}: what they count from now on is {result}"
         )),
     }
     wait

@@ -5,10 +5,12 @@ use super::leader::request;
 use super::lifecycle;
 use super::request::Request;
 use super::tool;
-use super::trace_guard::{for_trace, for_trace_hot};
+use super::trace_guard::{HAS_CUDA, for_trace, for_trace_hot};
 use crate::gpu::events::{Event, Source};
 use crate::support::panic_guard::Cost;
+use crate::sys::loader;
 use crate::trace;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The callback for all events.
 pub fn handle(event: Event<'_>) {
@@ -56,7 +58,9 @@ pub fn handle(event: Event<'_>) {
         }
         Event::ContextCreated => {
             request(Request::CudaStarting {});
-            request(Request::RegisterExit {});
+            if HAS_CUDA {
+                register_exit();
+            }
         }
         Event::CodeLoaded => {
             request(Request::CudaStarting {});
@@ -199,6 +203,16 @@ pub fn handle(event: Event<'_>) {
         } => for_trace_hot(Cost::Copies, (), || {
             trace::copies::end(call, started, is_success);
         }),
+    }
+}
+
+/// Registers the exit handler when CUDA's first context exists: it then runs before the handlers in which the driver and the
+/// CUDA runtime end. If a library was loaded since, it may be another copy of the CUDA runtime.
+fn register_exit() {
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let loaded = loader::number_loaded();
+    if LOADED.swap(loaded, Ordering::Relaxed) != loaded {
+        request(Request::RegisterExit {});
     }
 }
 

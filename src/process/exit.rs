@@ -10,8 +10,9 @@ use super::trace_guard::HAS_TRACE;
 use crate::gpu::hsa::wait;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
-use crate::support::settings::settings;
+use crate::support::wait_limit::{self, Waiting};
 use crate::trace;
+use std::time::Duration;
 
 /// The exit handler: the last drain, and the end of the trace.
 pub extern "C" fn at_exit() {
@@ -19,25 +20,36 @@ pub extern "C" fn at_exit() {
         return;
     }
     guarded(Cost::Counters, (), || {
-        if lifecycle::is_owner() && leader::leads() {
-            lifecycle::begin_ending();
-            lifecycle::await_initialization();
+        if lifecycle::is_owner() {
+            wait_limit::begin_ending();
+            if leader::leads() {
+                lifecycle::begin_ending();
+                lifecycle::await_initialization();
+            }
         }
     });
-    leader::request(Request::Collect { wait: true });
+    leader::request(Request::Exiting {});
     guarded(Cost::Counters, (), || {
         if lifecycle::is_owner() {
             snapshot::stop();
             if lifecycle::hsa_is_up() {
                 tool::report_if_skipped();
             }
-            wait::wait_for_all(settings().sync_limit);
+            within_limit(wait::wait_for_all);
             if HAS_TRACE {
-                trace::finish(settings().sync_limit);
+                within_limit(trace::finish);
             }
             run_log::append(Event::Ended, b"");
         }
     });
+}
+
+/// Waits for what is left of the time limit, which this copy and the one that leads share.
+#[inline(never)]
+fn within_limit(wait: fn(Duration)) {
+    let waiting = Waiting::begin();
+    let left = Duration::from_nanos(leader::request(Request::TimeLeft {}));
+    wait(waiting.limit.min(left));
 }
 
 /// The exit handler of a copy that does not lead. It also runs when its library is closed. The thread then holds the

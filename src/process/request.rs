@@ -153,6 +153,11 @@ requests! {
         25 MayBeUp();
         /// The program is about to be replaced (`execve`). Saves the counters. Handled without a lock on the calling thread.
         26 BeforeExec();
+        /// An exit handler runs: drain all executables, after the kernels that still run, unless nothing can have counted since
+        /// the last such request. The answer is as for [`Request::Collect`].
+        27 Exiting();
+        /// The answer is how long the process's end may still wait for the GPU, in nanoseconds.
+        28 TimeLeft();
     }
 }
 
@@ -201,13 +206,15 @@ mod tests {
             Request::CudaStarting {},
             Request::MayBeUp {},
             Request::BeforeExec {},
+            Request::Exiting {},
+            Request::TimeLeft {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 27);
+        assert_eq!((0..).take_while(is_known).count(), 29);
     }
 
     #[test]

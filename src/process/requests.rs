@@ -16,6 +16,7 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log;
 use crate::support::settings::settings;
 use crate::support::sync::Busy;
+use crate::support::wait_limit;
 use crate::sys::{exit, loader};
 use crate::trace;
 use std::cell::Cell;
@@ -108,6 +109,7 @@ pub fn handle(request: Request) -> u64 {
             register_exit_handler();
             return 0;
         }
+        Request::TimeLeft {} => return wait_limit::left().as_nanos() as u64,
         Request::CudaInitializing {} | Request::CudaUsed { .. } | Request::CodeLoaded {}
             if !HAS_CUDA =>
         {
@@ -151,7 +153,9 @@ fn handle_as_owner(request: Request) -> u64 {
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
-        Request::Collect { wait } => {
+        Request::Exiting {} if is_idle() => {}
+        Request::Collect { .. } | Request::Exiting {} => {
+            let wait = !matches!(request, Request::Collect { wait: false });
             let outcome = run(DrainKind::All { wait });
             if !lifecycle::destruction_is_observed() && lifecycle::hsa_is_up() {
                 report_unobserved();
@@ -249,10 +253,16 @@ fn handle_as_owner(request: Request) -> u64 {
         | Request::IsOwnCopy {}
         | Request::RegisterExit {}
         | Request::CodeLoaded {}
+        | Request::TimeLeft {}
         | Request::SetRecording { .. }
         | Request::FlushTrace {} => return REFUSED,
     }
     0
+}
+
+/// At exit: whether nothing can have counted since the last call.
+fn is_idle() -> bool {
+    HAS_CUDA && hsa_runtime::find().is_none() && !subscriber::may_have_launched()
 }
 
 /// Begins to use CUPTI if it is needed. `is_other`: another tool may use it.
@@ -291,8 +301,6 @@ fn observe_cuda(result: Result<(), Unobserved>) {
         }
     }
     cuda_trace::start(result.err());
-    // Runs before the handler in which the CUDA runtime unloads its modules.
-    register_exit_handler();
 }
 
 /// Whether the dynamic linker finds this library's functions before the driver's.

@@ -10,3 +10,4 @@ pub mod registry;
 pub mod run_log;
 pub mod settings;
 pub mod sync;
+pub mod wait_limit;

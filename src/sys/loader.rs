@@ -200,6 +200,27 @@ pub fn libraries() -> Vec<PathBuf> {
     paths
 }
 
+/// How many files the dynamic linker has loaded until now. At least 1.
+pub fn number_loaded() -> u64 {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `data` is the number of `number_loaded`; `size` says how much of the description is valid.
+        unsafe {
+            let end = std::mem::offset_of!(libc::dl_phdr_info, dlpi_adds) + size_of::<u64>();
+            *data.cast::<u64>() = if size >= end { (*info).dlpi_adds } else { 1 };
+        }
+        // The number is the same in all descriptions.
+        1
+    }
+    let mut number: u64 = 1;
+    // SAFETY: `visit` gets the pointer passed here.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut number).cast()) };
+    number
+}
+
 /// Keeps the library that contains `address` loaded, even if it is closed.
 pub fn keep_loaded(address: *const c_void) {
     if let Some(info) = file_of(address).filter(|info| !info.dli_fname.is_null()) {

@@ -18,6 +18,7 @@ use crate::support::environment::Values;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::{Tracing, settings};
 use crate::support::sync::{Busy, lock};
+use crate::support::wait_limit::Waiting;
 use crate::sys::threads;
 use hsa_abi::{AgentHandle, ExecutableHandle, SignalHandle};
 use std::cell::Cell;
@@ -611,7 +612,9 @@ fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> Settled {
 /// CUDA is about to destroy a context, perhaps with running kernels.
 pub fn context_destroying(context: u64) {
     if let Some(trace) = trace().filter(|trace| trace.cuda.load(Ordering::SeqCst)) {
-        cuda_wait::wait_for(context, settings().sync_limit);
+        let waiting = Waiting::begin();
+        cuda_wait::wait_for(context, waiting.limit);
+        drop(waiting);
         trace.flush_cuda(Flush::Complete);
     }
 }

@@ -189,11 +189,25 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuCtxPushCurrent(CUcontext context) { return CUDA_SUCCESS; }
 CUresult cuCtxPopCurrent(CUcontext *context) { return CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice *device) { return *device = 0, CUDA_SUCCESS; }
+static int synchronizations;
 CUresult cuCtxSynchronize(void) {
+    synchronizations++;
     while (getenv("FAKE_RUNNING"))
         pause();
     return CUDA_SUCCESS;
 }
+int fake_synchronizations(void) { return synchronizations; }
+CUresult cuCtxGetCurrent(CUcontext *context) { return *context = NULL, CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    *flags = 0;
+    *active = 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    *context = (CUcontext)0x100;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return CUDA_SUCCESS; }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) { return CUDA_SUCCESS; }
 // For modules, which no program of these tests loads.
 CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) { abort(); }
@@ -204,6 +218,7 @@ CUresult cuStreamQuery(CUstream stream) { abort(); }
 CUresult cuStreamSynchronize(CUstream stream) { abort(); }
 CUresult cuMemAlloc(CUdeviceptr *address, size_t size) { abort(); }
 CUresult cuMemFree(CUdeviceptr address) { abort(); }
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) { abort(); }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size, CUstream stream) { abort(); }
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) { abort(); }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t size, CUstream stream) { abort(); }

@@ -15,9 +15,11 @@
 // FAKE_WAIT=1: a module that is loaded in a context in which a kernel runs waits for it, as in a real driver. Otherwise that is an error.
 // FAKE_UNITS=N: the number of multiprocessors of each device (default: 4). FAKE_CUPTI=13.0: CUPTI serves one subscriber.
 // Otherwise it is a later one, in which subscribers can allow others. FAKE_OTHER=1: it has one that does.
+// FAKE_REPORT=1: at the end of the process, prints how often it has waited.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +51,9 @@ struct library {
     struct library *next;
 };
 struct context {
-    int device, users, is_busy;
+    int device, is_busy, is_destroyed;
     struct context *next;
+    struct context *primary; // of a green context
 };
 struct callback_data {
     unsigned site;
@@ -87,9 +90,13 @@ static struct module *modules;
 static struct library *libraries;
 static struct context *contexts;
 static struct allocation *allocations;
-static __thread struct context *current;
+static _Thread_local struct context *current;
 static uint32_t last_id;
-static int is_initialized, is_reporting;
+static int is_initialized;
+static _Thread_local int is_reporting;
+
+// The context that has the code and memory of the current one.
+static struct context *used(void) { return current && current->primary ? current->primary : current; }
 
 static int fails(const char *function) {
     const char *fail = getenv("FAKE_FAIL");
@@ -121,7 +128,7 @@ static void resource(unsigned id, struct context *context, const void *more) {
 static unsigned beginning;
 static int is_broken, launch_reports;
 static void call(unsigned id, unsigned site, const void *parameters, int result) {
-    struct callback_data data = {.site = site, .parameters = parameters, .result = &result, .context = current};
+    struct callback_data data = {.site = site, .parameters = parameters, .result = &result, .context = used()};
     if (!subscriber || !enabled[DRIVER_API][id] || site == ENTER && is_broken)
         return;
     launch_reports += id == 307;
@@ -207,7 +214,9 @@ int cuCtxGetCurrent(struct context **context) {
     *context = current;
     return 0;
 }
+// A reset of a primary context does not change the number of its users.
 static struct context *primaries[2];
+static int users[2];
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
     BEGIN;
     *flags = 0;
@@ -215,13 +224,17 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
     return 0;
 }
 int cuDevicePrimaryCtxRetain(struct context **context, int device) {
+    struct {
+        struct context **context;
+        int device;
+    } parameters = {context, device};
     BEGIN;
-    call(386, ENTER, &context, 0);
+    call(386, ENTER, &parameters, 0);
     if (!primaries[device])
         primaries[device] = create(device);
-    primaries[device]->users++;
+    users[device]++;
     *context = primaries[device];
-    call(386, EXIT, &context, 0);
+    call(386, EXIT, &parameters, 0);
     return 0;
 }
 static int units(void) {
@@ -237,13 +250,14 @@ int cuCtxSetCurrent(struct context *context) {
     current = context;
     return 0;
 }
-static __thread struct context *stack[16];
-static __thread int depth;
+static _Thread_local struct context *stack[16];
+static _Thread_local int depth;
 int cuCtxPushCurrent_v2(struct context *context) {
     BEGIN;
-    if (context->users < 0) {
-        fprintf(stderr, "%s: the context was destroyed\n", __func__);
-        abort(); // A real driver uses freed memory.
+    if (context->is_destroyed || context->primary) {
+        // A real driver uses freed memory, or there is a race: a green context may be current to one thread only.
+        fprintf(stderr, "%s: the context %s\n", __func__, context->is_destroyed ? "was destroyed" : "is a green one");
+        abort();
     }
     stack[depth++] = current;
     current = context;
@@ -267,66 +281,127 @@ void fake_await(void) {
 }
 // From now on, a kernel runs in the current context that never ends.
 void fake_busy(void) { current->is_busy = 1; }
-int cuCtxSynchronize(void) {
-    while (current->is_busy)
-        pause();
-    return fails(__func__);
-}
-int cuStreamCreate(uintptr_t *stream, unsigned flags) {
-    BEGIN;
-    *stream = 7;
-    return flags == 1 ? 0 : 1;
+
+// The streams that are captured. The capture fails if somebody waits for the context.
+static struct capture {
+    uintptr_t stream;
+    struct context *context;
+    int is_broken;
+} captures[8];
+static struct capture *capture_of(uintptr_t stream) {
+    for (int n = 0; n < 8; n++)
+        if (captures[n].context && captures[n].stream == stream)
+            return &captures[n];
+    return NULL;
 }
 
-// What was begun on the stream of a context. It happens when somebody waits for it, as on a busy GPU.
+static int waits, synchronizations;
+static volatile int copies_are_stuck;
+static struct context *volatile running, *volatile occupied;
+// A kernel runs in the current context (1), occupies the multiprocessors for kernels of the current context (2), or copies do not
+// end (3), until all go on (0).
+void fake_run(int how) {
+    running = how == 1 ? used() : NULL;
+    occupied = how == 2 ? used() : NULL;
+    copies_are_stuck = how == 3;
+}
+int cuCtxSynchronize(void) {
+    struct context *context = used();
+    BEGIN;
+    __atomic_fetch_add(&synchronizations, 1, __ATOMIC_SEQ_CST);
+    for (int n = 0; n < 8; n++)
+        if (captures[n].context == context) {
+            captures[n].is_broken = 1;
+            return 900;
+        }
+    while (running == context || context->is_busy)
+        usleep(1000);
+    return 0;
+}
+static uintptr_t last_stream = 6;
+int cuStreamCreate(uintptr_t *stream, unsigned flags) {
+    BEGIN;
+    *stream = __atomic_add_fetch(&last_stream, 1, __ATOMIC_SEQ_CST);
+    return flags == 1 ? 0 : 1;
+}
+static int is_stream(uintptr_t stream) { return stream >= 7 && stream <= last_stream; }
+
+// What was begun on the streams of a context. It happens when somebody waits for it, as on a busy GPU.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct operation {
+    uintptr_t stream;
     struct context *context;
     char *to;
     const char *from; // null: a fill
     unsigned char value;
     size_t size;
+    int is_free; // frees `to`
     struct operation *next;
 } *operations;
-static int waits;
 
+static void release(uint64_t address);
 static void begin(struct operation operation) {
+    pthread_mutex_lock(&lock);
     struct operation **last = &operations;
     while (*last)
         last = &(*last)->next;
     *last = malloc(sizeof operation);
     **last = operation;
-    (*last)->context = current;
+    (*last)->context = used();
+    pthread_mutex_unlock(&lock);
 }
-static void complete(void) {
-    int any = 0;
+// Completes what can be completed on a stream, or on all streams of the context (0). Returns whether something is left. A fill is a
+// kernel. Copies do not wait for kernels of other streams.
+static int complete(uintptr_t stream) {
+    int any = 0, is_left = 0;
+    pthread_mutex_lock(&lock);
     for (struct operation **link = &operations, *one; (one = *link);) {
-        if (one->context != current) {
+        int is_fill = !one->from && !one->is_free;
+        if (one->context != used() || stream && one->stream != stream) {
             link = &one->next;
             continue;
         }
-        if (one->from)
+        if (stream && is_left || is_fill && one->context == occupied || one->from && copies_are_stuck) {
+            is_left = 1;
+            link = &one->next;
+            continue;
+        }
+        if (one->is_free)
+            release((uint64_t)one->to);
+        else if (one->from)
             memcpy(one->to, one->from, one->size);
         else
             memset(one->to, one->value, one->size);
-        any = 1;
+        any |= !one->is_free;
         *link = one->next;
         free(one);
     }
     waits += any;
+    pthread_mutex_unlock(&lock);
+    return is_left;
 }
 // Prints how often something was waited for, and starts at 0 again.
 void fake_waits(void) {
     printf("waits: %d\n", waits);
     waits = 0;
 }
+// The same for waits for contexts.
+void fake_synchronizations(void) {
+    printf("synchronizations: %d\n", synchronizations);
+    synchronizations = 0;
+}
+__attribute__((destructor)) static void report(void) {
+    if (getenv("FAKE_REPORT"))
+        fake_waits(), fake_synchronizations();
+}
 int cuStreamQuery(uintptr_t stream) {
     BEGIN;
-    complete();
-    return 0;
+    return complete(stream) ? 600 : 0;
 }
 int cuStreamSynchronize(uintptr_t stream) {
     BEGIN;
-    complete();
+    while (complete(stream))
+        usleep(1000);
     return 0;
 }
 int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -348,24 +423,38 @@ int cuMemGetInfo_v2(size_t *free, size_t *size) {
 int cuMemAlloc_v2(uint64_t *address, size_t size) {
     BEGIN;
     struct allocation *allocation = malloc(sizeof *allocation);
-    *allocation = (struct allocation){current, (uint64_t)aligned_alloc(256, (size + 255) / 256 * 256), size, allocations};
+    *allocation = (struct allocation){used(), (uint64_t)aligned_alloc(256, (size + 255) / 256 * 256), size, allocations};
     // As on a GPU, fresh memory has any content.
     memset((void *)allocation->start, 0xee, size);
     allocations = allocation;
     *address = allocation->start;
     return 0;
 }
-int cuMemFree_v2(uint64_t address) {
-    BEGIN;
-    complete();
+static void release(uint64_t address) {
     for (struct allocation **link = &allocations, *found; (found = *link); link = &found->next)
-        if (found->start == address && found->context == current) {
+        if (found->start == address && found->context == used()) {
             *link = found->next;
             free((void *)address);
             free(found);
-            return 0;
+            return;
         }
-    return 1;
+    abort();
+}
+// Waits for the context's kernels.
+int cuMemFree_v2(uint64_t address) {
+    BEGIN;
+    while (complete(0) || running == used())
+        usleep(1000);
+    release(address);
+    return 0;
+}
+int cuMemFreeAsync(uint64_t address, uintptr_t stream) {
+    BEGIN;
+    if (!is_stream(stream))
+        return 1;
+    begin((struct operation){.stream = stream, .to = (char *)address, .is_free = 1});
+    complete(stream);
+    return 0;
 }
 // Prints the bytes that are allocated.
 void fake_allocated(void) {
@@ -377,14 +466,14 @@ void fake_allocated(void) {
 
 static int is_memory(uint64_t address, size_t size) {
     for (struct allocation *allocation = allocations; allocation; allocation = allocation->next)
-        if (allocation->context == current && address >= allocation->start &&
+        if (allocation->context == used() && address >= allocation->start &&
             address + size <= allocation->start + allocation->size)
             return 1;
     for (struct module *module = modules; module; module = module->next)
         for (size_t n = 0; n < module->count; n++) {
             struct variable *variable = &module->variables[n];
             uint64_t start = (uint64_t)variable->memory;
-            if (module->context == current && address >= start && address + size <= start + variable->size)
+            if (module->context == used() && address >= start && address + size <= start + variable->size)
                 return 1;
         }
     return 0;
@@ -403,23 +492,26 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, uintptr_t s
         fprintf(stderr, "fake driver: copies are announced to a module of which a kernel has run\n");
         abort();
     }
-    if (stream != 7 || !is_memory(to, size))
+    if (!is_stream(stream) || !is_memory(to, size))
         return 1;
-    begin((struct operation){.to = (char *)to, .from = from, .size = size});
+    begin((struct operation){.stream = stream, .to = (char *)to, .from = from, .size = size});
     return 0;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, uintptr_t stream) {
     BEGIN;
-    if (stream != 7 || !is_memory(from, size))
+    if (!is_stream(stream) || !is_memory(from, size))
         return 1;
-    begin((struct operation){.to = to, .from = (char *)from, .size = size});
+    begin((struct operation){.stream = stream, .to = to, .from = (char *)from, .size = size});
+    // The memory is not pinned, so the function returns when the copy is complete.
+    while (copies_are_stuck || occupied == used() && complete(stream))
+        usleep(1000);
     return 0;
 }
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, uintptr_t stream) {
     BEGIN;
-    if (stream != 7 || !is_memory(to, size))
+    if (!is_stream(stream) || !is_memory(to, size))
         return 1;
-    begin((struct operation){.to = (char *)to, .value = value, .size = size});
+    begin((struct operation){.stream = stream, .to = (char *)to, .value = value, .size = size});
     return 0;
 }
 
@@ -491,7 +583,7 @@ static struct module *load(char *image, size_t size, struct library *library) {
     struct module *module = calloc(1, sizeof *module);
     const Elf64_Ehdr *header = (void *)image;
     const Elf64_Shdr *sections = (void *)(image + (is_cubin(image) ? header->e_shoff : 0));
-    *module = (struct module){.library = library, .context = current, .id = ++last_id, .image = image, .size = size};
+    *module = (struct module){.library = library, .context = used(), .id = ++last_id, .image = image, .size = size};
     for (int n = 0; is_cubin(image) && n < header->e_shnum; n++) {
         if (sections[n].sh_type != SHT_SYMTAB)
             continue;
@@ -628,7 +720,7 @@ int cuLibraryLoadFromFile(struct library **library, const char *path, void *opti
 int cuLibraryGetModule(struct module **found, struct library *library) {
     BEGIN;
     for (*found = modules; *found; *found = (*found)->next)
-        if ((*found)->library == library && (*found)->context == current)
+        if ((*found)->library == library && (*found)->context == used())
             return 0;
     *found = load(library->image, library->size, library);
     return 0;
@@ -694,7 +786,10 @@ static void destroy(struct context *context) {
             *link = context->next;
             break;
         }
-    context->users = -1;
+    for (int n = 0; n < 8; n++)
+        if (captures[n].context == context)
+            captures[n].context = NULL;
+    context->is_destroyed = 1;
 }
 int cuCtxDestroy_v2(struct context *context) {
     call(322, ENTER, &context, 0);
@@ -710,24 +805,87 @@ int cuDevicePrimaryCtxReset_v2(int device) {
     call(545, EXIT, &device, 0);
     return 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int device) {
-    BEGIN;
-    call(544, ENTER, &device, 0);
-    if (--primaries[device]->users == 0) {
+static void release_primary(int device) {
+    if (--users[device] == 0 && primaries[device]) {
         destroy(primaries[device]);
         primaries[device] = NULL;
     }
-    call(544, EXIT, &device, 0);
+}
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    int error = users[device] == 0 ? 201 : 0;
+    BEGIN;
+    call(544, ENTER, &device, 0);
+    if (!error)
+        release_primary(device);
+    call(544, EXIT, &device, error);
+    return error;
+}
+
+// Green contexts. They are reported as contexts; what is loaded in them is the primary context's.
+int cuGreenCtxCreate(struct context **green, void *resources, int device, unsigned flags) {
+    struct {
+        struct context **green;
+        void *resources;
+        int device;
+    } parameters = {green, resources, device};
+    BEGIN;
+    call(743, ENTER, &parameters, 0);
+    if (!primaries[device])
+        primaries[device] = create(device);
+    users[device]++;
+    *green = create(device);
+    (*green)->primary = primaries[device];
+    call(743, EXIT, &parameters, 0);
     return 0;
 }
-int cuStreamBeginCapture_v2(uintptr_t stream, int mode) {
-    call(539, ENTER, &stream, 0);
-    call(539, EXIT, &stream, 0);
+int cuCtxFromGreenCtx(struct context **context, struct context *green) {
+    struct {
+        struct context **context, *green;
+    } parameters = {context, green};
+    BEGIN;
+    call(753, ENTER, &parameters, 0);
+    *context = green;
+    call(753, EXIT, &parameters, 0);
     return 0;
+}
+int cuGreenCtxDestroy(struct context *green) {
+    BEGIN;
+    call(744, ENTER, &green, 0);
+    resource(CONTEXT_DESTROY_STARTING, green, NULL);
+    green->is_destroyed = 1;
+    release_primary(green->device);
+    call(744, EXIT, &green, 0);
+    return 0;
+}
+
+static int begin_capture(unsigned id, uintptr_t stream) {
+    call(id, ENTER, &stream, 0);
+    for (int n = 0; n < 8; n++)
+        if (!captures[n].context) {
+            captures[n] = (struct capture){stream, used()};
+            break;
+        }
+    call(id, EXIT, &stream, 0);
+    return 0;
+}
+int cuStreamBeginCapture_v2(uintptr_t stream, int mode) { return begin_capture(539, stream); }
+int cuStreamBeginRecaptureToGraph(uintptr_t stream, int mode, void *graph, void *function, void *user) {
+    return begin_capture(846, stream);
 }
 int cuStreamEndCapture(uintptr_t stream, void **graph) {
+    struct capture *capture = capture_of(stream);
+    int error = !capture || capture->is_broken ? 901 : 0;
     call(497, ENTER, &stream, 0);
-    call(497, EXIT, &stream, 0);
+    if (capture)
+        capture->context = NULL;
+    call(497, EXIT, &stream, error);
+    return error;
+}
+int cuStreamDestroy_v2(uintptr_t stream) {
+    call(326, ENTER, &stream, 0);
+    if (capture_of(stream))
+        capture_of(stream)->context = NULL;
+    call(326, EXIT, &stream, 0);
     return 0;
 }
 
@@ -755,7 +913,8 @@ int cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64
         FUNCTION(cuModuleLoadDataEx, ), FUNCTION(cuModuleLoadFatBinary, ), FUNCTION(cuModuleUnload, ),
         FUNCTION(cuLibraryLoadData, ), FUNCTION(cuLibraryLoadFromFile, ), FUNCTION(cuLibraryGetModule, ),
         FUNCTION(cuLibraryUnload, ), FUNCTION(cuLaunchKernel, ), FUNCTION(cuStreamBeginCapture, _v2),
-        FUNCTION(cuStreamEndCapture, ),
+        FUNCTION(cuStreamEndCapture, ), FUNCTION(cuStreamDestroy, _v2), FUNCTION(cuStreamBeginRecaptureToGraph, ),
+        FUNCTION(cuGreenCtxCreate, ), FUNCTION(cuGreenCtxDestroy, ), FUNCTION(cuCtxFromGreenCtx, ),
     };
     *function = NULL;
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
@@ -771,7 +930,7 @@ void fake_load(const char *path) {
     size_t size;
     char *image = read_file(path, &size);
     struct module_data data = {++last_id, size, image};
-    resource(MODULE_LOADED, current, &data);
+    resource(MODULE_LOADED, used(), &data);
 }
 
 // What a kernel does: adds to counter `n` of a function in warps on all multiprocessors in turn. All are full, except for

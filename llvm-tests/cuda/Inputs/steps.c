@@ -2,7 +2,9 @@
 //   context:DEVICE   create a context and make it the current one
 //   hidden:DEVICE    the same, by a function of which nobody knows
 //   primary:DEVICE   make the device's primary context the current one
-//   release:DEVICE   release it                reset:DEVICE  as cudaDeviceReset does
+//   retain:DEVICE    retain it                 release:DEVICE  release it
+//   reset:DEVICE     as cudaDeviceReset does
+//   green:DEVICE     create a green context and make it the current one     ungreen  destroy it
 //   module:FILE      load a module           library:FILE  load a library
 //   data:FILE, options:FILE, fat:FILE        load a module from memory: cuModuleLoadData, …Ex, cuModuleLoadFatBinary
 //   wrapper:FILE     the same, from the wrapper of a fat binary
@@ -18,11 +20,17 @@
 //   vanish           unload the last module, and report no call
 //   allocated        print the number of bytes that are allocated on the devices
 //   waits            print how often devprof has waited for its copies since the last time
+//   synchronizations print how often it has waited for a context since the last time
+//   running          a kernel runs in the current context    idle  it is over
+//   occupied         kernels that devprof launches in the current context do not run, until `idle`
+//   blocked          copies do not end, until `idle`
 //   count:F:N:COUNT  the last module that was loaded or used counts
 //   unload           unload the last module  unlibrary     unload the last library
 //   destroy          destroy the current context
 //   capture          begin and end a stream capture
-//   collect, zero    devprof_collect and devprof_reset, and print the results
+//   capturing:STREAM, recapturing:STREAM   begin a capture     captured:STREAM  end it     unstream:STREAM  destroy the stream
+//   collect, zero    devprof_collect and devprof_reset, and print the results     saved  collect until it succeeds
+//   late:F:N:COUNT   an exit handler that launches a kernel of the last library, and counts
 //   fork             go on in a child, and wait for it in the parent
 //   kill             end the process with SIGKILL           sleep:MS
 //
@@ -52,13 +60,16 @@
     f(cuLaunchKernel, , (void *))                                                              \
     f(cuCtxDestroy, _v2, (void *)) f(cuDevicePrimaryCtxReset, _v2, (int))                      \
     f(cuDevicePrimaryCtxRetain, , (void **, int)) f(cuDevicePrimaryCtxRelease, _v2, (int))     \
-    f(cuStreamBeginCapture, _v2, (void *, int)) f(cuStreamEndCapture, , (void *, void **))
+    f(cuStreamBeginCapture, _v2, (void *, int)) f(cuStreamEndCapture, , (void *, void **))                  \
+    f(cuStreamBeginRecaptureToGraph, , (void *, int, void *, void *, void *)) f(cuStreamDestroy, _v2, (void *)) \
+    f(cuGreenCtxCreate, , (void **, void *, int, unsigned)) f(cuGreenCtxDestroy, , (void *))                 \
+    f(cuCtxFromGreenCtx, , (void **, void *))
 
 #ifdef LOOKUP
 #define POINTER(name, version, arguments) static int(*name) arguments;
 FUNCTIONS(POINTER)
 static void (*fake_load)(const char *), (*fake_count)(void *, const char *, int, uint64_t);
-static void (*fake_allocated)(void), (*fake_waits)(void), (*fake_modules)(void), (*fake_launches)(void), (*fake_unload)(void *), (*fake_busy)(void), (*fake_await)(void);
+static void (*fake_allocated)(void), (*fake_waits)(void), (*fake_modules)(void), (*fake_launches)(void), (*fake_unload)(void *), (*fake_busy)(void), (*fake_await)(void), (*fake_synchronizations)(void), (*fake_run)(int);
 static void (*fake_context)(void **, int);
 
 static void look_up(void) {
@@ -84,6 +95,8 @@ static void look_up(void) {
     FAKE(fake_context);
     FAKE(fake_busy);
     FAKE(fake_await);
+    FAKE(fake_synchronizations);
+    FAKE(fake_run);
     // The same function is the same address, however it is found.
     if (dlsym(driver, "cuModuleUnload") != (void *)cuModuleUnload)
         abort();
@@ -92,11 +105,12 @@ static void look_up(void) {
 #define DECLARE(name, version, arguments) int name##version arguments;
 FUNCTIONS(DECLARE)
 void fake_load(const char *), fake_allocated(void), fake_waits(void), fake_count(void *, const char *, int, uint64_t);
-void fake_modules(void), fake_launches(void), fake_unload(void *), fake_busy(void), fake_await(void), fake_context(void **, int);
+void fake_modules(void), fake_launches(void), fake_unload(void *), fake_busy(void), fake_await(void), fake_synchronizations(void), fake_run(int), fake_context(void **, int);
 #define cuCtxDestroy cuCtxDestroy_v2
 #define cuDevicePrimaryCtxReset cuDevicePrimaryCtxReset_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
+#define cuStreamDestroy cuStreamDestroy_v2
 static void look_up(void) {}
 #endif
 
@@ -136,8 +150,20 @@ static void *load_library(void *arguments) {
     return NULL;
 }
 
+static void *module, *library;
+
+static struct {
+    const char *function;
+    int counter;
+    unsigned long long count;
+} late;
+static void count_late(void) {
+    cuLaunchKernel(library);
+    fake_count(module, late.function, late.counter, late.count);
+}
+
 int main(int count, char **steps) {
-    void *context = 0, *module = 0, *library = 0, *graph = 0;
+    void *context = 0, *other = 0, *graph = 0;
     look_up();
     cuInit(0);
     for (int n = 1; n < count; n++) {
@@ -149,6 +175,12 @@ int main(int count, char **steps) {
             fake_context(&context, atoi(argument)), error = cuCtxSetCurrent(context);
         else if (!strcmp(step, "primary"))
             error = cuDevicePrimaryCtxRetain(&context, atoi(argument)) || cuCtxSetCurrent(context);
+        else if (!strcmp(step, "retain"))
+            error = cuDevicePrimaryCtxRetain(&other, atoi(argument));
+        else if (!strcmp(step, "green"))
+            error = cuGreenCtxCreate(&other, 0, atoi(argument), 1) || cuCtxFromGreenCtx(&other, other) || cuCtxSetCurrent(other);
+        else if (!strcmp(step, "ungreen"))
+            error = cuCtxSetCurrent(context) || cuGreenCtxDestroy(other);
         else if (!strcmp(step, "release"))
             error = cuDevicePrimaryCtxRelease(atoi(argument));
         else if (!strcmp(step, "module"))
@@ -192,7 +224,22 @@ int main(int count, char **steps) {
             fake_allocated();
         else if (!strcmp(step, "waits"))
             fake_waits();
-        else if (!strcmp(step, "count")) {
+        else if (!strcmp(step, "synchronizations"))
+            fake_synchronizations();
+        else if (!strcmp(step, "running"))
+            fake_run(1);
+        else if (!strcmp(step, "occupied"))
+            fake_run(2);
+        else if (!strcmp(step, "blocked"))
+            fake_run(3);
+        else if (!strcmp(step, "idle"))
+            fake_run(0);
+        else if (!strcmp(step, "late")) {
+            late.function = argument;
+            late.counter = atoi(strtok(NULL, ":"));
+            late.count = strtoull(strtok(NULL, ":"), NULL, 10);
+            error = atexit(count_late);
+        } else if (!strcmp(step, "count")) {
             int counter = atoi(strtok(NULL, ":"));
             fake_count(module, argument, counter, strtoull(strtok(NULL, ":"), NULL, 10));
         } else if (!strcmp(step, "unload"))
@@ -205,6 +252,17 @@ int main(int count, char **steps) {
             error = cuDevicePrimaryCtxReset(atoi(argument));
         else if (!strcmp(step, "capture"))
             error = cuStreamBeginCapture(0, 0) || cuStreamEndCapture(0, &graph);
+        else if (!strcmp(step, "capturing"))
+            error = cuStreamBeginCapture((void *)atol(argument), 0);
+        else if (!strcmp(step, "recapturing"))
+            error = cuStreamBeginRecaptureToGraph((void *)atol(argument), 0, 0, 0, 0);
+        else if (!strcmp(step, "captured"))
+            error = cuStreamEndCapture((void *)atol(argument), &graph);
+        else if (!strcmp(step, "unstream"))
+            error = cuStreamDestroy((void *)atol(argument));
+        else if (!strcmp(step, "saved"))
+            while (devprof_collect() != 0)
+                usleep(1000);
         else if (!strcmp(step, "collect"))
             printf("collect: %d\n", devprof_collect());
         else if (!strcmp(step, "zero"))

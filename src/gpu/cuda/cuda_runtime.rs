@@ -177,7 +177,7 @@ impl Cuda {
                 owners.push((module.executable, (at - start) as usize));
             }
         }
-        transfer::read(self.driver, &parts, limit, &mut |n, bytes| {
+        transfer::read(&parts, limit, &mut |n, bytes| {
             let (executable, offset) = owners[n];
             if let Some(of) = sums.get_mut(&executable)
                 && let Ok(sums) = of
@@ -331,7 +331,7 @@ impl Runtime for Cuda {
             }));
         }
         let sums = self.sums(owners.iter().map(|(_, module, _)| module.clone()), limit);
-        transfer::read(self.driver, &parts, limit, &mut |part, bytes| {
+        transfer::read(&parts, limit, &mut |part, bytes| {
             let (n, module, counters) = &owners[part];
             let Ok(piece) = &mut read[*n] else {
                 return;

@@ -53,6 +53,7 @@ driver! {
     cuMemGetInfo_v2,
     cuMemAlloc_v2,
     cuMemFree_v2,
+    cuMemFreeAsync,
     cuMemcpyHtoDAsync_v2,
     cuMemcpyDtoHAsync_v2,
     cuMemsetD8Async,
@@ -82,6 +83,17 @@ pub fn contexts() -> Option<&'static Contexts> {
     CONTEXTS
         .get_or_init(|| Contexts::resolve(&library).ok())
         .as_ref()
+}
+
+/// The calling thread's current context.
+pub fn current_context() -> CUcontext {
+    let _own = OwnCalls::begin();
+    let mut context = CUcontext::NULL;
+    if let Some(contexts) = contexts() {
+        // SAFETY: writes the handle. If it fails, the handle stays null.
+        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
+    }
+    context
 }
 
 /// The address of one of the driver's functions; null if it has no such function, or is not loaded.

@@ -5,13 +5,15 @@
 //! libraries of which devprof cannot see whether they count: it finds those that have the image's kernels, and compares
 //! their variables with the image. It never loads a library that the program has not loaded.
 
-use super::activity;
 use super::code::Counting;
-use super::driver::{self, Current, Driver, OwnCalls, check};
+pub use super::driver::current_context;
+use super::driver::{self, Current, Driver, check};
 use super::image::Image;
 use super::registry::{self, Located, Module, registry, take_loaded};
+pub use super::transfer::enter;
+use super::transfer::{self, Part};
 use crate::gpu::runtime::{Error, ExecutableId};
-use crate::support::diagnostics;
+use crate::support::settings::settings;
 use cuda_abi::driver::*;
 use profraw::format::V11;
 use std::ffi::CStr;
@@ -42,14 +44,14 @@ pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Erro
     if let Some(located) = module.located {
         return Ok(located);
     }
-    let (_current, stream) = enter(driver, module.context)?;
+    let (_current, _) = enter(driver, module.context)?;
     let located = match module.handle {
         Some(handle) => Located {
             module: handle,
             library: module.library,
             addresses: addresses(driver, handle, &module)?,
         },
-        None => find_library(driver, stream, &module)?,
+        None => find_library(driver, &module)?,
     };
     let mut registry = registry();
     let known = registry.module_mut(executable).ok_or_else(unknown)?;
@@ -61,7 +63,7 @@ pub fn locate(driver: &Driver, executable: ExecutableId) -> Result<Located, Erro
 /// Returns the instrumented modules, which the call in progress may have loaded itself.
 pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Vec<ExecutableId> {
     // The context may be unusable after an error of a kernel, and the library may have no code for this device.
-    let Ok((_current, stream)) = enter(driver, context) else {
+    let Ok((_current, _)) = enter(driver, context) else {
         return Vec::new();
     };
     take_loaded();
@@ -73,8 +75,7 @@ pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Vec<Exec
         return loaded;
     };
     if loaded.is_empty() {
-        let is_same =
-            |module: &Module| has_same_records(driver, stream, handle, &module.image, true);
+        let is_same = |module: &Module| has_same_records(driver, handle, &module.image, true);
         let found = unlocated(context)
             .into_iter()
             .find(|module| !module.is_prepared && is_same(module));
@@ -116,12 +117,12 @@ fn unlocated(context: CUcontext) -> Vec<Module> {
 }
 
 /// The module of one of the libraries. The module's context is the current one.
-fn find_library(driver: &Driver, stream: CUstream, module: &Module) -> Result<Located, Error> {
+fn find_library(driver: &Driver, module: &Module) -> Result<Located, Error> {
     for library in libraries_with(driver, module) {
         let Ok(handle) = module_of(driver, library) else {
             continue;
         };
-        if has_same_records(driver, stream, handle, &module.image, true) {
+        if has_same_records(driver, handle, &module.image, true) {
             return Ok(Located {
                 module: handle,
                 library: Some(library),
@@ -189,46 +190,29 @@ pub fn variable(
     Ok((address, size))
 }
 
-/// The bytes of a variable, if it has at least `size` bytes. Its context is the current one, and `stream` is devprof's.
-fn content(
-    driver: &Driver,
-    stream: CUstream,
-    module: CUmodule,
-    name: &CStr,
-    size: usize,
-) -> Option<Vec<u8>> {
-    let (address, found) = variable(driver, module, name).ok()?;
-    let mut bytes = vec![0; size];
-    // SAFETY: memory of that size, which is kept until the copy is complete; the range is inside the variable.
-    let result = unsafe {
-        let to = bytes.as_mut_ptr().cast();
-        match found >= size {
-            true => (driver.cuMemcpyDtoHAsync_v2)(to, address, size, stream),
-            false => return None,
-        }
-    };
-    // SAFETY: devprof's stream. It has no work that depends on the program's, so the wait is short.
-    let waited = unsafe { (driver.cuStreamSynchronize)(stream) };
-    (result == CUresult::SUCCESS && waited == CUresult::SUCCESS).then_some(bytes)
-}
-
-/// Whether the functions of a module have the structure of the image's: the first one, or `all`.
-pub fn has_same_records(
-    driver: &Driver,
-    stream: CUstream,
-    handle: CUmodule,
-    image: &Image,
-    all: bool,
-) -> bool {
+/// Whether the functions of a module have the structure of the image's: the first one, or `all`. The module's context is the
+/// current one.
+pub fn has_same_records(driver: &Driver, handle: CUmodule, image: &Image, all: bool) -> bool {
+    let context = current_context();
     let count = if all { usize::MAX } else { 1 };
-    image.records().take(count).all(|(name, record)| {
-        let found = content(driver, stream, handle, &name, V11.record);
-        let found = found.and_then(|bytes| V11.read_record(&bytes));
-        found.is_some_and(|found| {
-            (found.name_ref, found.func_hash, found.num_counters)
-                == (record.name_ref, record.func_hash, record.num_counters)
-        })
-    })
+    let (mut expected, mut parts) = (Vec::new(), Vec::new());
+    for (name, record) in image.records().take(count) {
+        match variable(driver, handle, &name) {
+            Ok((start, size)) if size >= V11.record => parts.push(Part {
+                context,
+                range: start..start + V11.record as u64,
+            }),
+            _ => return false,
+        }
+        expected.push((record.name_ref, record.func_hash, record.num_counters));
+    }
+    let mut is_same = true;
+    transfer::read(&parts, settings().sync_limit, &mut |n, bytes| {
+        let found = bytes.ok().and_then(|bytes| V11.read_record(bytes));
+        let found = found.map(|found| (found.name_ref, found.func_hash, found.num_counters));
+        is_same &= found == Some(expected[n]);
+    });
+    is_same
 }
 
 /// The addresses of all counters.
@@ -250,37 +234,6 @@ fn addresses(
     Ok(all.into())
 }
 
-/// Makes a context the current one. Returns devprof's stream in it.
-pub fn enter(driver: &Driver, context: CUcontext) -> Result<(Current<'_>, CUstream), Error> {
-    let current = Current::enter(driver, context)?;
-    let known = registry().context(context).and_then(|known| known.stream);
-    if let Some(stream) = known {
-        return Ok((current, stream));
-    }
-    let mut stream = CUstream::NULL;
-    // SAFETY: writes the stream, which is destroyed with the context.
-    let result = unsafe { (driver.cuStreamCreate)(&raw mut stream, CU_STREAM_NON_BLOCKING) };
-    check("cuStreamCreate", result)?;
-    if let Err(error) = activity::add_own_stream(context, stream) {
-        diagnostics::lost(format_args!(
-            "DEVPROF_TRACE: the trace has devprof's own copies and fills, too: {error}"
-        ));
-    }
-    registry().context_mut(context).stream = Some(stream);
-    Ok((current, stream))
-}
-
-/// The calling thread's current context.
-pub fn current_context() -> CUcontext {
-    let _own = OwnCalls::begin();
-    let mut context = CUcontext::NULL;
-    if let Some(contexts) = driver::contexts() {
-        // SAFETY: writes the handle. If it fails, the handle stays null.
-        unsafe { (contexts.cuCtxGetCurrent)(&raw mut context) };
-    }
-    context
-}
-
 /// The device of a context.
 pub fn device_of(driver: &Driver, context: CUcontext) -> Result<CUdevice, Error> {
     if let Some(device) = registry()
@@ -297,32 +250,4 @@ pub fn device_of(driver: &Driver, context: CUcontext) -> Result<CUdevice, Error>
     })?;
     registry().context_mut(context).device = Some(device);
     Ok(device)
-}
-
-/// The contexts of a device.
-pub fn all_contexts_of(device: CUdevice) -> Vec<CUcontext> {
-    let Some(Ok(driver)) = driver::find() else {
-        return Vec::new();
-    };
-    let contexts: Vec<CUcontext> = {
-        let registry = registry();
-        registry
-            .contexts
-            .iter()
-            .map(|context| context.handle)
-            .collect()
-    };
-    let is_on_device =
-        |&context: &CUcontext| device_of(driver, context).is_ok_and(|found| found == device);
-    contexts.into_iter().filter(is_on_device).collect()
-}
-
-/// The contexts of a device that have instrumented modules.
-pub fn contexts_of(device: CUdevice) -> Vec<CUcontext> {
-    let Some(Ok(driver)) = driver::find() else {
-        return Vec::new();
-    };
-    let mut contexts = registry().instrumented_contexts();
-    contexts.retain(|&context| device_of(driver, context).is_ok_and(|found| found == device));
-    contexts
 }

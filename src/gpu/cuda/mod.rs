@@ -7,6 +7,7 @@
 //! | [`image`] | a cubin's counters, records and names |
 //! | [`code`] | the images in code that a program loads, and which of them the driver uses |
 //! | [`registry`] | the contexts, libraries and instrumented modules of this process |
+//! | [`primary`] | the users of primary contexts |
 //! | [`observed`] | what the driver's functions load and unload: fills the registry and reports events |
 //! | [`subscriber`] | CUPTI's callbacks about loaded modules and calls |
 //! | [`wrapped`] | functions of the driver that the shared library wraps, for the case that CUPTI cannot be used |
@@ -41,6 +42,7 @@ mod handles;
 mod image;
 mod observed;
 mod prepare;
+mod primary;
 mod registry;
 pub mod subscriber;
 mod transfer;

@@ -6,14 +6,14 @@
 
 use super::code::{Code, Counting, Damage};
 use super::registry::{self, Module, registry, take_loaded, take_of_thread};
-use super::{api_calls, driver, handles, image, prepare, without_cupti};
+use super::{driver, handles, image, prepare, primary, wait, without_cupti};
 use crate::gpu::events::{self, Event, Source};
 use crate::gpu::runtime::ExecutableId;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
 use cuda_abi::driver::{CUcontext, CUlibrary, CUmodule, CUresult};
 use std::cell::Cell;
-use std::ffi::{CStr, OsStr, c_uint};
+use std::ffi::{CStr, OsStr, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -30,6 +30,9 @@ pub const CALLS: &[c_uint] = &[
     cbid::cuDevicePrimaryCtxRelease_v2,
     cbid::cuDevicePrimaryCtxReset,
     cbid::cuDevicePrimaryCtxReset_v2,
+    cbid::cuGreenCtxCreate,
+    cbid::cuGreenCtxDestroy,
+    cbid::cuCtxFromGreenCtx,
     cbid::cuModuleLoad,
     cbid::cuModuleLoadData,
     cbid::cuModuleLoadDataEx,
@@ -44,8 +47,12 @@ pub const CALLS: &[c_uint] = &[
     cbid::cuStreamBeginCapture_v2_ptsz,
     cbid::cuStreamBeginCaptureToGraph,
     cbid::cuStreamBeginCaptureToGraph_ptsz,
+    cbid::cuStreamBeginRecaptureToGraph,
+    cbid::cuStreamBeginRecaptureToGraph_ptsz,
     cbid::cuStreamEndCapture,
     cbid::cuStreamEndCapture_ptsz,
+    cbid::cuStreamDestroy,
+    cbid::cuStreamDestroy_v2,
 ];
 
 thread_local! {
@@ -151,6 +158,11 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
         && unsafe { data.functionReturnValue.cast::<CUresult>().as_ref() }
             .is_some_and(|result| *result == CUresult::SUCCESS);
     let parameters = data.functionParams;
+    // SAFETY: the caller's promise.
+    let primary = unsafe { observe_primary(id, is_over, is_success, parameters) };
+    if primary.is_none() && !is_over && releases(id) {
+        return;
+    }
     // SAFETY: each function's arguments, of the type in the header; output arguments are valid when the call is over and
     // has succeeded.
     unsafe {
@@ -185,14 +197,26 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             | cbid::cuStreamBeginCapture_v2_ptsz
             | cbid::cuStreamBeginCaptureToGraph
             | cbid::cuStreamBeginCaptureToGraph_ptsz
+            | cbid::cuStreamBeginRecaptureToGraph
+            | cbid::cuStreamBeginRecaptureToGraph_ptsz
                 if is_success =>
             {
-                registry().captures += 1;
+                let context = match data.context {
+                    CUcontext::NULL => without_cupti::current_context(),
+                    context => context,
+                };
+                let stream = (*parameters.cast::<cuStreamEndCapture_params>()).hStream;
+                registry().begin_capture(stream, context);
             }
             // A capture that has failed ends, too.
-            cbid::cuStreamEndCapture | cbid::cuStreamEndCapture_ptsz if is_over => {
-                let mut registry = registry();
-                registry.captures = registry.captures.saturating_sub(1);
+            cbid::cuStreamEndCapture
+            | cbid::cuStreamEndCapture_ptsz
+            | cbid::cuStreamDestroy
+            | cbid::cuStreamDestroy_v2
+                if is_over =>
+            {
+                let stream = (*parameters.cast::<cuStreamEndCapture_params>()).hStream;
+                registry().end_capture(stream);
             }
             cbid::cuModuleUnload => {
                 let module = (*parameters.cast::<cuModuleUnload_params>()).hmod;
@@ -228,21 +252,11 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             cbid::cuDevicePrimaryCtxRelease
             | cbid::cuDevicePrimaryCtxRelease_v2
             | cbid::cuDevicePrimaryCtxReset
-            | cbid::cuDevicePrimaryCtxReset_v2 => {
-                let device = (*parameters.cast::<cuDevicePrimaryCtxReset_params>()).dev;
-                let contexts = match is_over {
-                    true => Vec::new(),
-                    false => {
-                        // Those of libraries may not be known yet.
-                        without_cupti::find_modules();
-                        handles::contexts_of(device)
-                    }
-                };
-                if !is_over && api_calls::is_reported() {
-                    report_destruction(handles::all_contexts_of(device));
-                }
-                // The context stays if it is released by one of several users.
-                unload(is_over, false, |known| contexts.contains(&known.context));
+            | cbid::cuDevicePrimaryCtxReset_v2
+            | cbid::cuGreenCtxDestroy => {
+                report_destruction(primary);
+                // It is not certain that the call destroys the context.
+                unload(is_over, false, |known| Some(known.context) == primary);
             }
             _ => {}
         }
@@ -265,6 +279,75 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             }
         }
     }
+}
+
+/// Whether a function releases or resets a primary context.
+fn releases(id: c_uint) -> bool {
+    matches!(
+        id,
+        cbid::cuDevicePrimaryCtxRelease
+            | cbid::cuDevicePrimaryCtxRelease_v2
+            | cbid::cuDevicePrimaryCtxReset
+            | cbid::cuDevicePrimaryCtxReset_v2
+            | cbid::cuGreenCtxDestroy
+    )
+}
+
+/// Counts the users of primary contexts. Before a call that may destroy one, returns it.
+///
+/// # Safety
+/// `parameters` are the function's arguments; output arguments are valid if the call `is_success`.
+unsafe fn observe_primary(
+    id: c_uint,
+    is_over: bool,
+    is_success: bool,
+    parameters: *const c_void,
+) -> Option<CUcontext> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match id {
+            cbid::cuDevicePrimaryCtxRetain if is_success => {
+                primary::retained((*parameters.cast::<cuDevicePrimaryCtxRetain_params>()).dev);
+            }
+            cbid::cuGreenCtxCreate => {
+                primary::set_creating_green(!is_over);
+                if is_success {
+                    let parameters = &*parameters.cast::<cuGreenCtxCreate_params>();
+                    primary::green_created(*parameters.phCtx, parameters.dev);
+                    if let Some(context) = primary::primary_context(parameters.dev) {
+                        registry().context_mut(context);
+                        events::report(Event::ContextCreated);
+                    }
+                }
+            }
+            cbid::cuCtxFromGreenCtx if is_success => {
+                let parameters = &*parameters.cast::<cuCtxFromGreenCtx_params>();
+                primary::green_converted(parameters.hCtx, *parameters.pContext);
+            }
+            cbid::cuGreenCtxDestroy => {
+                let green = (*parameters.cast::<cuGreenCtxDestroy_params>()).hCtx;
+                if is_success {
+                    primary::green_destroyed(green);
+                }
+                let device = primary::device_of_green(green).filter(|_| !is_over)?;
+                if primary::releasing(device) {
+                    return primary::primary_context(device);
+                }
+            }
+            _ if releases(id) && !is_over => {
+                let device = (*parameters.cast::<cuDevicePrimaryCtxReset_params>()).dev;
+                let is_reset = matches!(
+                    id,
+                    cbid::cuDevicePrimaryCtxReset | cbid::cuDevicePrimaryCtxReset_v2
+                );
+                if is_reset || primary::releasing(device) {
+                    return primary::primary_context(device);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Contexts may be about to be destroyed.
@@ -332,6 +415,7 @@ fn unload(is_over: bool, is_success: bool, is_unloaded: impl Fn(&Module) -> bool
         let modules = registry.modules.iter().filter(|module| is_unloaded(module));
         modules.map(|module| module.executable).collect()
     };
+    wait::before_unloading(&modules);
     let mut unloading = Vec::new();
     for executable in modules {
         let mut generation = None;

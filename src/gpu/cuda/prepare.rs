@@ -15,15 +15,17 @@ use super::driver::{self, Driver, check};
 use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
 use super::registry::{Module, Registry, Unprepared, registry};
+use super::transfer;
 use super::wait;
 use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE, budget};
 use crate::gpu::runtime::{Error, ExecutableId, Memory, Units};
 use crate::support::settings::settings;
+use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::driver::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
@@ -32,6 +34,8 @@ use zerocopy::IntoBytes;
 const MAX_SPREAD: u64 = 64;
 const SPREAD: u64 = 64 << 10;
 
+/// How long to wait until copies are clear. Then there are none.
+const LIMIT: Duration = Duration::from_millis(100);
 /// How long to wait for the kernels of another context, once.
 const IDLE_LIMIT: Duration = Duration::from_millis(100);
 
@@ -73,6 +77,9 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
     let Some((counters, places)) = places(module, &located.addresses) else {
         return Ok(None);
     };
+    if is_occupied(driver, module.context) {
+        return Ok(None);
+    }
     let device = handles::device_of(driver, module.context)?;
     let units = Units {
         count: driver::attribute(
@@ -95,8 +102,11 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
                 places,
             };
             if let Err(error) = enable(driver, stream, &copies, counters.start, address) {
-                // SAFETY: no kernel knows this memory.
-                unsafe { (driver.cuMemFree_v2)(memory) };
+                if let Error::TimedOut(_) = error {
+                    abandon(module.context, stream);
+                }
+                // No kernel knows this memory.
+                free_memory(driver, stream, memory);
                 return Err(error);
             }
             return Ok(Some(copies));
@@ -126,16 +136,55 @@ fn enable(
     address: CUdeviceptr,
 ) -> Result<(), Error> {
     copies.clear(driver, stream)?;
-    let descriptor = copies.layout.descriptor(copies.memory, counters);
+    // A large fill is a kernel. If other kernels occupy all multiprocessors, it waits for them, and they may wait for what
+    // the program does next.
+    if !transfer::wait_for(driver, stream, LIMIT)? {
+        return Err(Error::TimedOut("cuMemsetD8Async"));
+    }
+    let descriptor = Box::new(copies.layout.descriptor(copies.memory, counters));
     let bytes = descriptor.as_bytes();
     // SAFETY: a variable of that size; the bytes are kept until the copy is complete.
     let result = unsafe {
         (driver.cuMemcpyHtoDAsync_v2)(address, bytes.as_ptr().cast(), bytes.len(), stream)
     };
-    // SAFETY: devprof's stream. It has no work that depends on the program's, so the wait is short.
-    let waited = unsafe { (driver.cuStreamSynchronize)(stream) };
     check("cuMemcpyHtoDAsync", result)?;
-    check("cuStreamSynchronize", waited)
+    // Copies do not wait for kernels.
+    if !transfer::wait_for(driver, stream, settings().sync_limit)? {
+        // It may still be executed, so the copies must stay.
+        std::mem::forget(descriptor);
+    }
+    Ok(())
+}
+
+/// Streams with a fill that was not complete at the limit, each with its context.
+static ABANDONED: Mutex<Vec<(CUcontext, CUstream)>> = Mutex::new(Vec::new());
+
+/// The next use of a context gets a new stream: nothing else has to wait for what this one waits for.
+fn abandon(context: CUcontext, stream: CUstream) {
+    lock(&ABANDONED).push((context, stream));
+    registry().context_mut(context).stream = None;
+}
+
+/// Whether a fill in a context that was too late still waits. The context is the current one.
+fn is_occupied(driver: &Driver, context: CUcontext) -> bool {
+    let mut abandoned = lock(&ABANDONED);
+    // SAFETY: devprof's streams, which are never destroyed, of the current context.
+    let is_busy = |stream| unsafe { (driver.cuStreamQuery)(stream) } == CUresult::NOT_READY;
+    abandoned.retain(|&(of, stream)| of != context || is_busy(stream));
+    abandoned.iter().any(|(of, _)| *of == context)
+}
+
+/// Frees memory after the work of devprof's stream. `cuMemFree` would wait for all kernels of the context, perhaps for ever;
+/// it serves where there are no memory pools.
+fn free_memory(driver: &Driver, stream: CUstream, memory: CUdeviceptr) {
+    // SAFETY: memory of `cuMemAlloc`, which no kernel uses any more, and nothing on an idle stream.
+    unsafe {
+        if (driver.cuMemFreeAsync)(memory, stream) != CUresult::SUCCESS
+            && (driver.cuStreamQuery)(stream) == CUresult::SUCCESS
+        {
+            (driver.cuMemFree_v2)(memory);
+        }
+    }
 }
 
 /// The device addresses of all counters, and where each variable is in them. `None` if too much else is between them.
@@ -285,9 +334,9 @@ pub fn close_library(handle: CUlibrary) {
 pub fn free_unused(driver: &Driver) {
     let unused = std::mem::take(&mut registry().unused);
     for (context, copies) in unused {
-        if let Ok((_current, _)) = handles::enter(driver, context) {
-            // SAFETY: the module that used it was unloaded. The memory of destroyed contexts is not in the list.
-            unsafe { (driver.cuMemFree_v2)(copies.memory) };
+        // The modules that used it were unloaded. The memory of destroyed contexts is not in the list.
+        if let Ok((_current, stream)) = handles::enter(driver, context) {
+            free_memory(driver, stream, copies.memory);
         }
     }
 }

@@ -117,6 +117,18 @@ pub struct Library {
     pub is_closing: bool,
 }
 
+/// A stream capture.
+#[derive(Clone, Copy, Debug)]
+struct Capture {
+    stream: CUstream,
+    /// The thread whose default stream it is; 0 if it is a stream that was created.
+    thread: u32,
+    context: CUcontext,
+}
+
+/// `CU_STREAM_PER_THREAD`. Smaller numbers are default streams, too.
+const LAST_DEFAULT_STREAM: usize = 2;
+
 #[derive(Default)]
 pub struct Registry {
     pub contexts: Vec<Context>,
@@ -125,8 +137,8 @@ pub struct Registry {
     /// New contexts with all instrumented libraries, and new libraries with all contexts, until the library is prepared there.
     /// See [`prepare`](super::prepare).
     pub unprepared: Vec<Unprepared>,
-    /// The number of stream captures in progress.
-    pub captures: u32,
+    /// The stream captures in progress.
+    captures: Vec<Capture>,
     /// Copies of modules that were unloaded, to be freed.
     pub unused: Vec<(CUcontext, Arc<Copies>)>,
     /// Why images could not be read. They are reported by the next drain.
@@ -145,7 +157,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     libraries: Vec::new(),
     modules: Vec::new(),
     unprepared: Vec::new(),
-    captures: 0,
+    captures: Vec::new(),
     unused: Vec::new(),
     damaged: Vec::new(),
     loaded: Vec::new(),
@@ -189,6 +201,14 @@ pub fn take_of_thread<T: Copy>(all: &mut Vec<(u32, T)>) -> Vec<T> {
     let taken = of_thread.map(|(_, entry)| *entry).collect();
     all.retain(|(of, _)| *of != thread);
     taken
+}
+
+/// See [`Capture::thread`].
+fn thread_of(stream: CUstream) -> u32 {
+    match stream.0 <= LAST_DEFAULT_STREAM {
+        true => threads::thread_id(),
+        false => 0,
+    }
 }
 
 impl Registry {
@@ -276,8 +296,31 @@ impl Registry {
         contexts
     }
 
-    /// A context is being destroyed, with its modules.
+    /// The calling thread has begun to capture a stream.
+    pub fn begin_capture(&mut self, stream: CUstream, context: CUcontext) {
+        self.end_capture(stream);
+        self.captures.push(Capture {
+            stream,
+            thread: thread_of(stream),
+            context,
+        });
+    }
+
+    /// A capture has ended, with or without success, or the stream was destroyed.
+    pub fn end_capture(&mut self, stream: CUstream) {
+        let thread = thread_of(stream);
+        self.captures
+            .retain(|capture| (capture.stream, capture.thread) != (stream, thread));
+    }
+
+    /// Whether a stream is being captured.
+    pub fn is_capturing(&self) -> bool {
+        !self.captures.is_empty()
+    }
+
+    /// A context is being destroyed, with its modules and streams.
     pub fn remove_context(&mut self, handle: CUcontext) {
+        self.captures.retain(|capture| capture.context != handle);
         self.contexts.retain(|context| context.handle != handle);
         self.unprepared.retain(|pair| pair.context != handle);
         self.modules.retain(|module| module.context != handle);

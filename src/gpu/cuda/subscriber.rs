@@ -6,7 +6,9 @@
 use super::activity;
 use super::api_calls::{self, Reported};
 use super::cupti::{self, ActivityFunctions, Cupti};
+use super::driver;
 use super::observed::{self, CALLS};
+use super::primary;
 use super::registry::{self, registry};
 use crate::gpu::events::{self, Event};
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
@@ -177,6 +179,29 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
     Ok(())
 }
 
+/// The process ends, so launches are observed.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// The program has called a function of CUDA since.
+static WAS_CALLED: AtomicBool = AtomicBool::new(false);
+
+/// At exit: whether the program may have launched kernels since the last call of this function.
+pub fn may_have_launched() -> bool {
+    let Some(subscribed) = SUBSCRIBED.get() else {
+        return true;
+    };
+    if IS_ENDING.swap(true, Ordering::Relaxed) {
+        return WAS_CALLED.swap(false, Ordering::Relaxed);
+    }
+    for (domain, id) in api_calls::submitting() {
+        if domain == CUPTI_CB_DOMAIN_DRIVER_API {
+            // SAFETY: the subscriber; numbers of the header. An older CUPTI does not have all functions, and programs that
+            // it serves cannot call them.
+            unsafe { (subscribed.enable)(1, subscribed.handle, domain, id) };
+        }
+    }
+    true
+}
+
 /// What a trace records.
 pub struct Traced {
     /// The trace's clock, nanoseconds.
@@ -241,6 +266,9 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
             api_calls::handle(domain, id, &*data.cast());
         });
     }
+    if is_call && IS_ENDING.load(Ordering::Relaxed) && !driver::is_own_call() {
+        WAS_CALLED.store(true, Ordering::Relaxed);
+    }
     if is_call && (domain == CUPTI_CB_DOMAIN_RUNTIME_API || !CALLS.contains(&id)) {
         return;
     }
@@ -262,7 +290,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
 /// `data` is that of a callback with this number.
 unsafe fn resource(id: c_uint, data: &CUpti_ResourceData) {
     match id {
-        CUPTI_CBID_RESOURCE_CONTEXT_CREATED => {
+        CUPTI_CBID_RESOURCE_CONTEXT_CREATED if !primary::is_creating_green() => {
             if registry::is_loading() {
                 registry().add_new_context(data.context);
             } else {

@@ -1,14 +1,22 @@
 //! Reads and fills of device memory, in batches on devprof's streams.
 
-use super::driver::{Driver, check};
-use super::handles;
+use super::activity;
+use super::driver::{self, Current, Driver, check};
+use super::registry::registry;
 use crate::gpu::runtime::{Error, Take};
 use crate::support::alloc;
+use crate::support::diagnostics;
+use crate::support::panic_guard::{Cost, guarded};
+use crate::support::sync::lock;
+use crate::sys::threads;
 use cuda_abi::driver::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The largest batch of reads, and the largest part, bytes. Its memory is allocated for each [`read`].
+/// The largest batch of reads, and the largest part, bytes. Its memory is allocated for each batch.
 pub const LARGEST_BATCH: usize = 16 << 20;
 /// The pause between two polls of a stream.
 const POLL: Duration = Duration::from_micros(20);
@@ -26,32 +34,126 @@ impl Part {
     }
 }
 
+/// Makes a context the current one. Returns devprof's stream in it.
+pub fn enter(driver: &Driver, context: CUcontext) -> Result<(Current<'_>, CUstream), Error> {
+    let current = Current::enter(driver, context)?;
+    let known = registry().context(context).and_then(|known| known.stream);
+    if let Some(stream) = known {
+        return Ok((current, stream));
+    }
+    let mut stream = CUstream::NULL;
+    // SAFETY: writes the stream, which is destroyed with the context.
+    let result = unsafe { (driver.cuStreamCreate)(&raw mut stream, CU_STREAM_NON_BLOCKING) };
+    check("cuStreamCreate", result)?;
+    if let Err(error) = activity::add_own_stream(context, stream) {
+        diagnostics::lost(format_args!(
+            "DEVPROF_TRACE: the trace has devprof's own copies and fills, too: {error}"
+        ));
+    }
+    registry().context_mut(context).stream = Some(stream);
+    Ok((current, stream))
+}
+
 /// Copies parts to the host, each batch within `limit`. Calls `take` for each part, with its number.
-pub fn read(driver: &Driver, parts: &[Part], limit: Duration, take: Take) {
-    let mut buffer = Vec::new();
-    // In which a batch was too late. The next one would wait for it.
-    let mut late: Option<CUcontext> = None;
+///
+/// The driver's copy to pageable memory returns when it is complete, so a thread copies. Memory that is pinned cannot be
+/// allocated while kernels run.
+pub fn read(parts: &[Part], limit: Duration, take: Take) {
     let mut first = 0;
-    while first < parts.len() {
-        let batch = &parts[first..first + batch(&parts[first..])];
-        let context = batch[0].context;
-        let results = match late == Some(context) {
-            true => Err(Error::TimedOut("cuMemcpyDtoHAsync")),
-            false => read_batch(driver, batch, limit, &mut buffer),
+    for parts in parts.chunk_by(|one, next| one.context == next.context) {
+        let batches = Batches::start(parts);
+        let mut next = 0;
+        while next < parts.len() {
+            match batches
+                .as_ref()
+                .map_err(Error::clone)
+                .and_then(|of| of.receive(limit))
+            {
+                Ok(batch) => {
+                    let mut at = 0;
+                    for result in batch.results {
+                        let size = parts[next].size();
+                        take(first + next, result.map(|()| &batch.bytes[at..at + size]));
+                        at += size;
+                        next += 1;
+                    }
+                }
+                // The next batches would wait for this one.
+                Err(error) => {
+                    (next..parts.len()).for_each(|n| take(first + n, Err(error.clone())));
+                    next = parts.len();
+                }
+            }
+        }
+        first += parts.len();
+    }
+}
+
+/// Contexts whose copies were too late, and whether they are over now.
+static LATE: Mutex<Vec<(CUcontext, Arc<AtomicBool>)>> = Mutex::new(Vec::new());
+
+/// A batch of copies: which of them the driver has refused, and the bytes of all, one after the other.
+struct Batch {
+    results: Vec<Result<(), Error>>,
+    bytes: Vec<u8>,
+}
+
+/// The batches that a thread reads from a context.
+struct Batches {
+    context: CUcontext,
+    received: Receiver<Result<Batch, Error>>,
+    is_over: Arc<AtomicBool>,
+}
+
+const TOO_LATE: Error = Error::TimedOut("cuMemcpyDtoHAsync");
+
+impl Batches {
+    fn start(parts: &[Part]) -> Result<Batches, Error> {
+        let context = parts[0].context;
+        {
+            let mut late = lock(&LATE);
+            late.retain(|(_, is_over)| !is_over.load(Ordering::Acquire));
+            // A copy would wait for that one.
+            if late.iter().any(|(of, _)| *of == context) {
+                return Err(TOO_LATE);
+            }
+        }
+        let (send, received) = mpsc::sync_channel(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (parts, over) = (parts.to_vec(), is_over.clone());
+        let work = move || {
+            let mut rest = &parts[..];
+            while let Some(driver) = driver::known().filter(|_| !rest.is_empty()) {
+                let (parts, others) = rest.split_at(batch(rest));
+                let read = read_batch(driver, parts);
+                let is_last = read.is_err();
+                // The receiver is dropped if this was too late.
+                if send.send(read).is_err() || is_last {
+                    break;
+                }
+                rest = others;
+            }
+            over.store(true, Ordering::Release);
         };
-        if let Err(Error::TimedOut(_)) = results {
-            late = Some(context);
+        match threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work))) {
+            true => Ok(Batches {
+                context,
+                received,
+                is_over,
+            }),
+            false => Err(Error::NoThread),
         }
-        let mut at = 0;
-        for (n, part) in batch.iter().enumerate() {
-            let result = match &results {
-                Ok(results) => results[n].clone(),
-                Err(error) => Err(error.clone()),
-            };
-            take(first + n, result.map(|()| &buffer[at..at + part.size()]));
-            at += part.size();
+    }
+
+    fn receive(&self, limit: Duration) -> Result<Batch, Error> {
+        match self.received.recv_timeout(limit) {
+            Ok(batch) => batch,
+            Err(RecvTimeoutError::Disconnected) => Err(Error::NoThread),
+            Err(RecvTimeoutError::Timeout) => {
+                lock(&LATE).push((self.context, self.is_over.clone()));
+                Err(TOO_LATE)
+            }
         }
-        first += batch.len();
     }
 }
 
@@ -65,21 +167,14 @@ fn batch(parts: &[Part]) -> usize {
     parts.iter().take_while(fits).count().max(1)
 }
 
-/// Copies parts of one context to `buffer`, one after the other. Returns which copies the driver has refused.
-fn read_batch(
-    driver: &Driver,
-    parts: &[Part],
-    limit: Duration,
-    buffer: &mut Vec<u8>,
-) -> Result<Vec<Result<(), Error>>, Error> {
-    let (_current, stream) = handles::enter(driver, parts[0].context)?;
+/// Copies parts of one context. Waits without a limit.
+fn read_batch(driver: &Driver, parts: &[Part]) -> Result<Batch, Error> {
+    let (_current, stream) = enter(driver, parts[0].context)?;
     let size = parts.iter().map(Part::size).sum();
-    if buffer.len() < size {
-        let more = size - buffer.len();
-        alloc::reserve(buffer, more).map_err(|_| Error::OutOfMemory)?;
-        buffer.resize(size, 0);
-    }
-    let mut rest = &mut buffer[..size];
+    let mut bytes = Vec::new();
+    alloc::reserve(&mut bytes, size).map_err(|_| Error::OutOfMemory)?;
+    bytes.resize(size, 0);
+    let mut rest = &mut bytes[..];
     let mut results = Vec::with_capacity(parts.len());
     for part in parts {
         let to = rest
@@ -96,21 +191,25 @@ fn read_batch(
         };
         results.push(check("cuMemcpyDtoHAsync", result));
     }
-    if wait_for(driver, stream, limit)? {
-        return Ok(results);
-    }
-    // The device may still write to this memory.
-    std::mem::forget(std::mem::take(buffer));
-    Err(Error::TimedOut("cuMemcpyDtoHAsync"))
+    // SAFETY: devprof's stream of the current context.
+    check("cuStreamSynchronize", unsafe {
+        (driver.cuStreamSynchronize)(stream)
+    })?;
+    Ok(Batch { results, bytes })
 }
+
+/// How often a stream is polled before the first pause.
+const FIRST_POLLS: usize = 100;
 
 /// Waits until a stream is idle. False at the limit.
 pub fn wait_for(driver: &Driver, stream: CUstream, limit: Duration) -> Result<bool, Error> {
     let end = Instant::now() + limit;
+    let mut polls = 0;
     loop {
         // SAFETY: devprof's stream of the current context.
         match unsafe { (driver.cuStreamQuery)(stream) } {
             CUresult::NOT_READY if Instant::now() >= end => return Ok(false),
+            CUresult::NOT_READY if polls < FIRST_POLLS => polls += 1,
             CUresult::NOT_READY => std::thread::sleep(POLL),
             result => return check("cuStreamQuery", result).map(|()| true),
         }
@@ -138,7 +237,7 @@ fn fill_batch(
     parts: &[(Part, u8)],
     limit: Duration,
 ) -> Result<Vec<(usize, Error)>, Error> {
-    let (_current, stream) = handles::enter(driver, parts[0].0.context)?;
+    let (_current, stream) = enter(driver, parts[0].0.context)?;
     let mut refused = Vec::new();
     for (n, (part, value)) in parts.iter().enumerate() {
         // SAFETY: device memory that exists.

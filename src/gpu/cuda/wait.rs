@@ -2,19 +2,21 @@
 
 use super::driver::{self, Current, Driver};
 use super::registry::registry;
-use crate::gpu::runtime::{Wait, Waited};
+use crate::gpu::runtime::{ExecutableId, Wait, Waited};
+use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
+use crate::support::wait_limit::{self, Waiting};
 use crate::sys::threads;
 use cuda_abi::driver::CUcontext;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Does not wait.
-struct NoWait;
+/// There is nothing to wait for.
+struct NoWait(Waited);
 
 impl Wait for NoWait {
     fn kernels(&mut self) -> Waited {
-        Waited::Done
+        self.0
     }
 
     fn handlers(self: Box<Self>) {}
@@ -29,15 +31,34 @@ struct CudaWait {
 
 /// Begins to wait for the contexts that have instrumented modules.
 pub fn begin(driver: &'static Driver, limit: Duration) -> Box<dyn Wait> {
-    let contexts = {
+    let contexts = registry().instrumented_contexts();
+    begin_contexts(driver, contexts, limit)
+}
+
+/// These modules are about to be unloaded: waits once for the kernels of their contexts. If kernels still run at the time
+/// limit, what they count in the modules is lost, which is reported.
+pub fn before_unloading(modules: &[ExecutableId]) {
+    let (mut contexts, mut ids): (Vec<CUcontext>, Vec<u32>) = {
         let registry = registry();
-        // A wait for a context would make the program's capture fail. A later drain has the complete counts.
-        if registry.captures > 0 {
-            return Box::new(NoWait);
-        }
-        registry.instrumented_contexts()
+        let modules = modules.iter().filter_map(|&id| registry.module(id));
+        modules.map(|module| (module.context, module.id)).unzip()
     };
-    Box::new(begin_contexts(driver, contexts, limit))
+    contexts.sort_unstable();
+    contexts.dedup();
+    // At exit, an earlier wait may have used the time up, and reported that.
+    let Some(Ok(driver)) = driver::find().filter(|_| !wait_limit::is_used_up()) else {
+        return;
+    };
+    let waiting = Waiting::begin();
+    let waited = begin_contexts(driver, contexts, waiting.limit).kernels();
+    if waited != Waited::Done {
+        ids.sort_unstable();
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        diagnostics::lost(format_args!(
+            "{waited}: what they count in CUDA module {}, which the program unloads, is lost",
+            ids.join(", ")
+        ));
+    }
 }
 
 /// Waits for all contexts. False: something still runs after `limit`, or the wait is impossible. Does not wait during a
@@ -58,22 +79,34 @@ pub fn wait_for(context: u64, limit: Duration) -> bool {
 
 /// Whether no kernel runs in a context any more, within `limit`. Not known during a stream capture.
 pub fn is_idle(driver: &'static Driver, context: CUcontext, limit: Duration) -> bool {
-    registry().captures == 0
-        && begin_contexts(driver, vec![context], limit).kernels() == Waited::Done
+    begin_contexts(driver, vec![context], limit).kernels() == Waited::Done
 }
 
 fn wait_for_contexts(contexts: Vec<CUcontext>, limit: Duration) -> bool {
     let Some(Ok(driver)) = driver::find() else {
         return true;
     };
-    if registry().captures > 0 {
-        return true;
-    }
-    begin_contexts(driver, contexts, limit).kernels() == Waited::Done
+    let waited = begin_contexts(driver, contexts, limit).kernels();
+    matches!(waited, Waited::Done | Waited::Capturing)
 }
 
 /// Begins to wait for contexts. The driver's wait has no limit, so it gets a thread.
-fn begin_contexts(driver: &'static Driver, contexts: Vec<CUcontext>, limit: Duration) -> CudaWait {
+fn begin_contexts(
+    driver: &'static Driver,
+    contexts: Vec<CUcontext>,
+    limit: Duration,
+) -> Box<dyn Wait> {
+    if contexts.is_empty() {
+        return Box::new(NoWait(Waited::Done));
+    }
+    // A wait for a context would make the program's capture fail.
+    if registry().is_capturing() {
+        return Box::new(NoWait(Waited::Capturing));
+    }
+    // A thread would only remain.
+    if limit.is_zero() {
+        return Box::new(NoWait(Waited::TooLate));
+    }
     let (done, is_done) = mpsc::channel();
     let work = move || {
         for context in contexts {
@@ -87,11 +120,11 @@ fn begin_contexts(driver: &'static Driver, contexts: Vec<CUcontext>, limit: Dura
     };
     // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
     threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
-    CudaWait {
+    Box::new(CudaWait {
         done: is_done,
         start: Instant::now(),
         limit,
-    }
+    })
 }
 
 impl Wait for CudaWait {

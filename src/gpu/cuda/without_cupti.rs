@@ -9,7 +9,7 @@ use super::code::{Chosen, Code, Counting, Damage};
 use super::driver::{self, Current, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
-use super::{handles, prepare};
+use super::{handles, prepare, primary};
 use crate::gpu::counter_copies::VARIABLE;
 use crate::gpu::events::{self, Event};
 use crate::gpu::runtime::{Error, ExecutableId};
@@ -63,9 +63,14 @@ pub fn context_created(context: CUcontext) {
     }
 }
 
+/// The calling thread's current context; if that is a green one, its primary context.
+pub fn current_context() -> CUcontext {
+    primary::real(driver::current_context())
+}
+
 /// The program has loaded a module into the current context.
 pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
-    let context = handles::current_context();
+    let context = current_context();
     context_used(context);
     let Some(code) = readable(loaded) else {
         return;
@@ -79,7 +84,7 @@ pub fn module_loaded(handle: CUmodule, loaded: Loaded) {
 
 /// The program has loaded a library.
 pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
-    context_used(handles::current_context());
+    context_used(current_context());
     match readable(loaded) {
         Some(code) => {
             let counting = code.counting();
@@ -208,7 +213,7 @@ fn add(
             return Ok(None);
         }
     };
-    let (_current, stream) = handles::enter(driver, context)?;
+    let (_current, _) = handles::enter(driver, context)?;
     let (handle, library) = match source {
         Source::Module(handle) => (handle, None),
         Source::Library(library) => {
@@ -225,7 +230,7 @@ fn add(
     for cubin in &cubins {
         images.extend(image::read(cubin, registry::base(n))?);
     }
-    let is_right = |image: &Image| handles::has_same_records(driver, stream, handle, image, true);
+    let is_right = |image: &Image| handles::has_same_records(driver, handle, image, true);
     let image = match images.len() {
         0 => return Ok(None),
         1 => images.pop(),
@@ -295,26 +300,6 @@ fn report_compressed() {
     diagnostics::lost(format_args!(
         "instrumented CUDA code is compressed, so devprof collects from it only with CUPTI ({why}): set DEVPROF_CUPTI to the path of libcupti.so, or do not compress it"
     ));
-}
-
-/// The primary context of a device, if it exists.
-pub fn primary_context(device: CUdevice) -> Option<CUcontext> {
-    let contexts = driver::contexts()?;
-    let (mut flags, mut is_active) = (0, 0);
-    let mut context = CUcontext::NULL;
-    // SAFETY: writes the variables. A context that exists is retained and released as often.
-    unsafe {
-        let known =
-            (contexts.cuDevicePrimaryCtxGetState)(device, &raw mut flags, &raw mut is_active);
-        if known != CUresult::SUCCESS || is_active == 0 {
-            return None;
-        }
-        if (contexts.cuDevicePrimaryCtxRetain)(&raw mut context, device) != CUresult::SUCCESS {
-            return None;
-        }
-        (contexts.cuDevicePrimaryCtxRelease_v2)(device);
-    }
-    Some(context)
 }
 
 /// A context was destroyed, with its modules.

@@ -13,7 +13,7 @@
 
 use super::code::Code;
 use super::observed::{self, CALLS};
-use super::{driver, subscriber, without_cupti};
+use super::{driver, primary, subscriber, without_cupti};
 use crate::gpu::events::{self, Event};
 use crate::support::panic_guard::{Cost, guarded};
 use cuda_abi::cupti::*;
@@ -208,6 +208,13 @@ families! { observe:
     cuStreamBeginCaptureToGraph = cbid::cuStreamBeginCaptureToGraph,
         [cuStreamBeginCaptureToGraph 0, cuStreamBeginCaptureToGraph_ptsz 1],
         (stream: CUstream, graph: P, dependencies: P, edges: P, count: usize, mode: c_int);
+    cuStreamBeginRecaptureToGraph = cbid::cuStreamBeginRecaptureToGraph,
+        [cuStreamBeginRecaptureToGraph 0, cuStreamBeginRecaptureToGraph_ptsz 1],
+        (stream: CUstream, mode: c_int, graph: P, callback: P, user: P);
+    cuStreamDestroy = cbid::cuStreamDestroy_v2, [cuStreamDestroy 0, cuStreamDestroy_v2 1], (stream: CUstream);
+    cuGreenCtxCreate = cbid::cuGreenCtxCreate, [cuGreenCtxCreate 0], (green: P, resources: P, device: CUdevice, flags: c_uint);
+    cuGreenCtxDestroy = cbid::cuGreenCtxDestroy, [cuGreenCtxDestroy 0], (green: CUgreenCtx);
+    cuCtxFromGreenCtx = cbid::cuCtxFromGreenCtx, [cuCtxFromGreenCtx 0], (context: P, green: CUgreenCtx);
     cuStreamEndCapture = cbid::cuStreamEndCapture, [cuStreamEndCapture 0, cuStreamEndCapture_ptsz 1], (stream: CUstream, graph: P);
 }
 
@@ -235,7 +242,12 @@ static FAMILIES: &[&Family] = &[
     &cuLibraryUnload::FAMILY,
     &cuStreamBeginCapture::FAMILY,
     &cuStreamBeginCaptureToGraph::FAMILY,
+    &cuStreamBeginRecaptureToGraph::FAMILY,
     &cuStreamEndCapture::FAMILY,
+    &cuStreamDestroy::FAMILY,
+    &cuGreenCtxCreate::FAMILY,
+    &cuGreenCtxDestroy::FAMILY,
+    &cuCtxFromGreenCtx::FAMILY,
 ];
 
 /// The first arguments of `cuGetProcAddress`.
@@ -285,11 +297,11 @@ unsafe fn observe(
     if !is_observed && subscriber::was_started() {
         return call();
     }
-    let mut primary = None;
+    let mut ending = None;
     if is_observed {
         // SAFETY: the caller's promise.
         guarded(Cost::Counters, (), || unsafe {
-            primary = begin(id, arguments);
+            ending = begin(id, arguments);
         });
     }
     let result = call();
@@ -302,7 +314,7 @@ unsafe fn observe(
         }
         if without_cupti::is_active() {
             // SAFETY: the caller's promise.
-            unsafe { end(id, arguments, result, primary) };
+            unsafe { end(id, arguments, result, ending) };
         }
     });
     result
@@ -334,24 +346,32 @@ unsafe fn report(id: c_uint, arguments: *const c_void, result: *const CUresult) 
     unsafe { observed::report_call(id, &data) };
 }
 
+/// A primary context that a call may destroy.
+type Ending = Option<(CUdevice, CUcontext)>;
+
 /// Before a call. Returns the primary context that it may destroy.
 ///
 /// # Safety
 /// As for [`report`].
-unsafe fn begin(id: c_uint, arguments: *const c_void) -> Option<CUcontext> {
+unsafe fn begin(id: c_uint, arguments: *const c_void) -> Ending {
     if !observed::is_owner() {
         return None;
     }
     // SAFETY: the caller's promise.
     unsafe {
         report(id, arguments, std::ptr::null());
-        match id {
+        let device = match id {
             cbid::cuDevicePrimaryCtxRelease_v2 | cbid::cuDevicePrimaryCtxReset_v2 => {
-                let device = (*arguments.cast::<cuDevicePrimaryCtxReset_params>()).dev;
-                without_cupti::primary_context(device)
+                (*arguments.cast::<cuDevicePrimaryCtxReset_params>()).dev
             }
-            _ => None,
-        }
+            cbid::cuGreenCtxDestroy => {
+                primary::device_of_green((*arguments.cast::<cuGreenCtxDestroy_params>()).hCtx)?
+            }
+            _ => return None,
+        };
+        let is_ending = id == cbid::cuDevicePrimaryCtxReset_v2 || primary::is_unused(device);
+        let context = primary::primary_context(device).filter(|_| is_ending)?;
+        Some((device, context))
     }
 }
 
@@ -359,22 +379,20 @@ unsafe fn begin(id: c_uint, arguments: *const c_void) -> Option<CUcontext> {
 ///
 /// # Safety
 /// As for [`report`]. Output arguments are valid if the call has succeeded.
-unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, primary: Option<CUcontext>) {
+unsafe fn end(id: c_uint, arguments: *const c_void, result: CUresult, ending: Ending) {
     if !observed::is_owner() {
         return;
     }
     let is_success = result == CUresult::SUCCESS;
+    if let Some((device, context)) = ending.filter(|_| is_success) {
+        let is_reset = id == cbid::cuDevicePrimaryCtxReset_v2;
+        if is_reset || primary::primary_context(device).is_none() {
+            without_cupti::context_destroyed(context);
+        }
+    }
     // SAFETY: the caller's promise; the types of the arguments are those of the header.
     unsafe {
         match id {
-            cbid::cuDevicePrimaryCtxRelease_v2 | cbid::cuDevicePrimaryCtxReset_v2 if is_success => {
-                let device = (*arguments.cast::<cuDevicePrimaryCtxReset_params>()).dev;
-                let is_destroyed = id == cbid::cuDevicePrimaryCtxReset_v2
-                    || without_cupti::primary_context(device).is_none();
-                if let Some(context) = primary.filter(|_| is_destroyed) {
-                    without_cupti::context_destroyed(context);
-                }
-            }
             cbid::cuModuleLoad if is_success => {
                 let arguments = &*arguments.cast::<cuModuleLoad_params>();
                 let path = CStr::from_ptr(arguments.fname);
