@@ -120,6 +120,7 @@ pub extern "C" fn OnUnload() {
 /// success.
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjection() -> c_int {
+    leader::request(Request::CudaStarting {});
     cuda::initializing();
     1
 }

@@ -7,7 +7,7 @@
 // RUN: %ended %devprof run ./a kill 2>&1 | FileCheck %s --check-prefix=KILL
 // RUN: %ended %devprof run sh -c './a kill; exit 3' 2>&1 | FileCheck %s --check-prefix=SHELL
 // RUN: %ended %devprof run ./a _exit 2>&1 | FileCheck %s --check-prefix=EXIT
-// RUN: %ended %devprof run --snapshot 20 ./a sleep kill 2>&1 | FileCheck %s --check-prefix=SNAPSHOT
+// RUN: %ended %devprof run --snapshot 20 ./a snapshot kill 2>&1 | FileCheck %s --check-prefix=SNAPSHOT
 // KILL:          devprof: {{.*}}a was killed by SIGKILL: its counts are lost (--snapshot MS writes profiles while a program runs)
 // KILL-NEXT:     devprof: no counters were collected: see above
 // KILL-NEXT:     signal SIGKILL
@@ -41,10 +41,9 @@
 // NO-LOG: name the binaries that ran; they can be left out only if `devprof run` has saved its log
 // NO-LOG: exit 2
 //
-// LLVM's own collector is in the program, and devprof is not loaded. (HIP can crash if the program exits while its handlers run:
-// exit/pending-handlers.hip.)
+// LLVM's own collector is in the program, and devprof is not loaded.
 // RUN: %hip_cxx %pgo %exact -O2 %s -o llvms
-// RUN: %devprof run env -u HSA_TOOLS_LIB LD_PRELOAD=%{preloaded} ./llvms sleep 2>&1 | FileCheck %s --check-prefix=LLVMS
+// RUN: %devprof run env -u HSA_TOOLS_LIB LD_PRELOAD=%{preloaded} ./llvms 2>&1 | FileCheck %s --check-prefix=LLVMS
 // LLVMS: devprof: no counters were collected: no device code was loaded (1 process ran)
 // LLVMS: devprof: LLVM's own collector, which is in the program, wrote devprof-[[#]]/gfx1100.{{.*}}.profraw; `devprof report` reads this as well
 //
@@ -67,7 +66,9 @@ int main(int argc, char **argv) {
 }
 #else
 #include "check.h"
+#include <glob.h>
 #include <signal.h>
+#include <string>
 
 __global__ void kernel(int *out) { out[threadIdx.x] = threadIdx.x; }
 
@@ -80,6 +81,15 @@ extern "C" int work() {
 }
 
 #ifndef LIBRARY
+// Waits until the run's directory has a profile.
+static void wait_for_snapshot() {
+    std::string file = getenv("LLVM_PROFILE_FILE"), all = file.substr(0, file.rfind('/')) + "/*.profraw";
+    glob_t found;
+    alarm(120);
+    while (glob(all.c_str(), 0, nullptr, &found) != 0)
+        usleep(1000);
+}
+
 int main(int argc, char **argv) {
     int failed = work();
     for (int n = 1; n < argc; n++) {
@@ -87,8 +97,8 @@ int main(int argc, char **argv) {
             raise(SIGKILL);
         if (!strcmp(argv[n], "_exit"))
             _exit(0);
-        if (!strcmp(argv[n], "sleep"))
-            usleep(500 * 1000);
+        if (!strcmp(argv[n], "snapshot"))
+            wait_for_snapshot();
     }
     return failed;
 }

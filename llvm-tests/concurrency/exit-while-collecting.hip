@@ -21,7 +21,7 @@ __global__ void kernel(int *out) { out[threadIdx.x] = 1; }
 
 int main() {
     // Ends a run that hangs.
-    alarm(100);
+    alarm(300);
 #ifdef ARCHIVE
     auto *collect = __llvm_profile_hip_collect_device_data;
 #else

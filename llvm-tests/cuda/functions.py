@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Prints src/cuda-abi/functions.rs: the functions of CUDA's APIs that submit work or have a stream, from NVIDIA's headers.
 
-usage: functions.py INCLUDE    INCLUDE: the folder with cupti.h, for example $(tools/cuda-env path)/include
+usage: functions.py INCLUDE [OLDER…]    folders with cupti.h and cuda_runtime_api.h. Functions that a new version does not have
+                                        any more are taken from the older ones
+
+functions.rs is made from the packages nvidia-cuda-cupti, nvidia-cuda-runtime and nvidia-cuda-crt of 13.5, and from
+$(tools/cuda-env path)/include, of 13.0.
 """
 
 import re
@@ -11,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-include = Path(sys.argv[1])
+includes = [Path(folder) for folder in sys.argv[1:]]
 
 # API, prefix of the numbers, headers of the numbers and of the arguments, type of a stream
 APIS = [
@@ -25,14 +29,14 @@ KERNEL = re.compile(r"(__)?cu(da)?Launch(Kernel|CooperativeKernel|Grid)?(ExC?|As
 CONFIG = re.compile(r"const (cudaLaunchConfig_t|CUlaunchConfig) \*config;")
 HEADER = """\
 //! The functions of CUDA's APIs that submit work or have a stream: their numbers in CUPTI's callbacks, and where their
-//! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.0; the test
-//! `llvm-tests/cuda/functions.test` makes it again. A number has the same meaning in all versions of CUDA.
+//! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.5 and 13.0; the test
+//! `llvm-tests/cuda/functions.test` compares it with those of 13.0. A number has the same meaning in all versions of CUDA.
 
 use crate::cupti::{Function, StreamArgument::*, Work::*};
 """
 
 
-def functions(api, prefix, numbers, arguments, stream):
+def functions(include, api, prefix, numbers, arguments, stream):
     """Rows of (number, name, work, where the stream is), the latter as an expression in C or None."""
     text = (include / arguments).read_text()
     structs = {name: body for body, name in re.findall(r"typedef struct \w+ \{([^}]*)\} (\w+)_params;", text)}
@@ -56,23 +60,37 @@ def functions(api, prefix, numbers, arguments, stream):
             yield int(number), name, work, where
 
 
-program = ["#include <cupti.h>", "#include <cuda_runtime_api.h>", "#include <stddef.h>", "#include <stdio.h>"]
-program += ["int main(void) {"]
-for api in APIS:
-    kind = "runtime" if api[0] == "RUNTIME" else "driver"
-    program.append(f'puts("\\n/// Functions of the {kind} API, in ascending order of their numbers.");')
-    program.append(f'puts("#[rustfmt::skip]\\npub static {api[0]}: &[Function] = &[");')
-    for number, name, work, where in sorted(functions(*api)):
-        program.append(f'printf("    Function {{ number: {number}, work: {work}, stream: ");')
-        program.append(f"printf({where});")
-        per_thread = "true" if re.search("_pt[ds]s?z?(_|$)", name) else "false"
-        program.append(f'puts(", is_per_thread: {per_thread} }}, // {name}");')
-    program.append('puts("];");')
-program.append("return 0; }")
+def table(include):
+    """The rows of each API: number, and the rest of the line."""
+    program = ["#include <cupti.h>", "#include <cuda_runtime_api.h>", "#include <stddef.h>", "#include <stdio.h>"]
+    program += ["int main(void) {"]
+    for api in APIS:
+        for number, name, work, where in sorted(functions(include, *api)):
+            program.append(f'printf("{api[0]} {number} work: {work}, stream: ");')
+            program.append(f"printf({where});")
+            per_thread = "true" if re.search("_pt[ds]s?z?(_|$)", name) else "false"
+            program.append(f'puts(", is_per_thread: {per_thread} }}, // {name}");')
+    program.append("return 0; }")
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder, "functions.c"), Path(folder, "functions")
+        source.write_text("\n".join(program))
+        subprocess.run([shutil.which("clang") or "gcc", "-w", f"-I{include}", source, "-o", binary], check=True)
+        lines = subprocess.run([binary], check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = {api[0]: {} for api in APIS}
+    for line in lines:
+        api, number, rest = line.split(" ", 2)
+        rows[api][int(number)] = rest
+    return rows
 
-with tempfile.TemporaryDirectory() as folder:
-    source, binary = Path(folder, "functions.c"), Path(folder, "functions")
-    source.write_text("\n".join(program))
-    subprocess.run([shutil.which("clang") or "gcc", "-w", f"-I{include}", source, "-o", binary], check=True)
-    print(HEADER, end="", flush=True)
-    subprocess.run([binary], check=True)
+
+tables = [table(include) for include in includes]
+print(HEADER, end="")
+for api in APIS:
+    rows = {}
+    for of_version in reversed(tables):
+        rows.update(of_version[api[0]])
+    print(f"\n/// Functions of the {api[0].lower()} API, in ascending order of their numbers.")
+    print(f"#[rustfmt::skip]\npub static {api[0]}: &[Function] = &[")
+    for number, rest in sorted(rows.items()):
+        print(f"    Function {{ number: {number}, {rest}")
+    print("];")

@@ -56,7 +56,9 @@ MODULES = {
     "core2": "NVTX_CBID_CORE2_", "cuda": "NVTX_CBID_CUDA_", "cudart": "NVTX_CBID_CUDART_",
 }
 # devprof's own constants.
-OWN = {"OLDEST_VERSION", "NULL"}
+OWN = {"OLDEST_VERSION", "NULL", "CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0"}
+# The version of CUPTI that has added a field.
+NEWER = {"CUpti_SubscriberParams::allowMultipleSubscribers": 130200, "CUpti_SubscriberParams::padding": 130200}
 
 count = dict.fromkeys(["constants", "fields", "functions"], 0)
 
@@ -105,9 +107,12 @@ def structs(text):
         for header in VERSIONS.get(name, [name]):
             for field, _ in fields:
                 theirs = RENAMED.get(f"{name}::{field}", field)
+                since = NEWER.get(f"{name}::{field}", 0)
+                print(f"#if CUPTI_API_VERSION >= {since}")
                 require("fields", f"offsetof({header}, {theirs}) == offsetof(own_{name}, {field})", f"{header}::{theirs}")
                 if f"{name}::{field}" not in OTHER_SIZE:
                     require("fields", f"sizeof({header}::{theirs}) == sizeof(own_{name}::{field})", f"{header}::{theirs}")
+                print("#endif")
 
 
 def functions(text):

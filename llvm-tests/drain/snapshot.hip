@@ -1,6 +1,6 @@
-// With DEVPROF_SNAPSHOT_MS the files are complete at every moment and not much older than this time. The profile of a
-// process is read in a loop while the process launches, and the process is killed at a random moment, 12 times. Counts
-// never decrease, and include all launches up to half a second before (on an idle machine, snapshots are much newer).
+// With DEVPROF_SNAPSHOT_MS the files are complete at every moment, and have every launch soon. The profile of a process is
+// read in a loop while the process launches, pauses until the profile has all launches, and launches again, and the process
+// is killed at a random moment, 12 times. Counts never decrease.
 //
 // REQUIRES: gfx1100
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o plain
@@ -34,10 +34,9 @@
 // RUN: env DEVPROF_SNAPSHOT_MS=0 %preload ./plain once 2>&1 | FileCheck %s --check-prefix=BAD
 // BAD: devprof: DEVPROF_SNAPSHOT_MS={{soon|0}}: not a valid number of milliseconds; snapshots disabled
 #include "check.h"
-#include <fcntl.h>
+#include "profile.h"
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifdef HOST
@@ -51,18 +50,19 @@ static void launch(int *out) {
 }
 #endif
 
-// How many launches were complete at which time, for the reader after the kill.
-static void note(unsigned long launches) {
-    static int file = open("progress", O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0600);
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    unsigned long entry[2] = {launches, now.tv_sec * 1000000000ul + now.tv_nsec};
-    (void)!write(file, entry, sizeof entry);
+// While a file "pause" exists: writes the number of launches to a file, and waits.
+static void pause_after(unsigned long launches) {
+    if (access("pause", F_OK) != 0)
+        return;
+    FILE *file = fopen("launches.new", "w");
+    if (!file || fprintf(file, "%lu\n", launches) < 0 || fclose(file) || rename("launches.new", "launches"))
+        abort();
+    while (access("pause", F_OK) == 0)
+        usleep(1000);
 }
 
 // When the profile was last written. Its inode would not show this, because inodes are reused.
 static unsigned long written() {
-    usleep(500000);
     struct stat file;
     if (stat("gfx1100.default.profraw", &file) != 0)
         exit(2);
@@ -74,19 +74,18 @@ int main(int, char **argv) {
     if (!strcmp(argv[1], "launch"))
         for (unsigned long n = 1;; n++) {
             launch(out);
-            note(n);
+            pause_after(n);
         }
     launch(out);
     if (!strcmp(argv[1], "idle")) {
+        wait_for_count("gfx1100.default.profraw", 64);
         unsigned long first = written();
+        usleep(500000); // 250 snapshots
         if (written() != first)
             return 3;
         launch(out);
-        // On a busy machine a snapshot may be delayed.
-        for (int tries = 0; tries < 20; tries++)
-            if (written() != first)
-                return 0;
-        return 4;
+        wait_for_count("gfx1100.default.profraw", 128);
+        return 0;
     }
     if (!strcmp(argv[1], "modules"))
         for (int round = 0; round < 200; round++) {

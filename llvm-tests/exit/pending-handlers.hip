@@ -1,9 +1,19 @@
-// At exit devprof waits for HIP's streams. HIP handles the end of a wait in a handler on one of ROCr's threads. A
-// process that exits while the handler runs crashes in it (one of six runs did before devprof waited for the
-// handlers).
-
-// RUN: %hip_cxx %pgo %exact %s -o a %devprof_a
-// RUN: env MALLOC_PERTURB_=85 bash -euc 'for n in {1..60}; do ./a; done'
+// At exit devprof waits for HIP's streams, and for the handlers that HIP has registered for its signals: HIP 7.2.4 can crash
+// in a handler that runs while the process destroys HIP. The handlers start late here, and only devprof waits for them
+// (without devprof on the GPU model, tools/gpu-model/start.c does).
+//
+// REQUIRES: model
+// RUN: %clang -O1 -shared -fPIC -DALONE %S/Inputs/late-handlers.c -o late.so
+// RUN: %hip_cxx %pgo %exact -O1 %s -o a %devprof_a
+// RUN: %hip_cxx %device_pgo %exact -O1 %s -o b
+// DEFINE: %{late} = LD_PRELOAD=./late.so:%{preloaded}
+// RUN: env %{late} ./a wait 2>&1 | FileCheck %s
+// RUN: env %{late} ./a leave 2>&1 | FileCheck %s
+// RUN: env LD_PRELOAD=./late.so:%devprof_so:%{preloaded} ./b wait 2>&1 | FileCheck %s
+// RUN: env LD_PRELOAD=./late.so:%devprof_so:%{preloaded} ./b leave 2>&1 | FileCheck %s
+// RUN: env %{late} HSA_TOOLS_LIB=%devprof_so DEVPROF_TRACE=trace ./b wait 2>&1 | FileCheck %s
+// RUN: env %{late} HSA_TOOLS_LIB=%devprof_so DEVPROF_TRACE=trace ./b leave 2>&1 | FileCheck %s
+// CHECK: handlers: {{[1-9][0-9]*}}, pending: 0{{$}}
 
 #include "check.h"
 
@@ -11,7 +21,10 @@ __global__ void count(int *out) {
     atomicAdd(out, 1);
 }
 
-int main() {
-    count<<<1, 64>>>(device_ints(1));
-    CHECK(hipDeviceSynchronize());
+int main(int, char **argv) {
+    int *out = device_ints(1);
+    for (int n = 0; n < 100; n++)
+        count<<<1, 64>>>(out);
+    if (argv[1][0] == 'w')
+        CHECK(hipDeviceSynchronize());
 }

@@ -29,10 +29,10 @@
 // CHECK-NEXT: [64]
 //
 // The counts of the last snapshot: _exit, a fault, SIGKILL.
-// RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=s-$kind DEVPROF_SNAPSHOT_MS=5 %preload ./plain $kind; %counts gfx1100.s-$kind; done' > snapshot.out 2> snapshot.err
+// RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=s-$kind SNAPSHOT=gfx1100.s-$kind DEVPROF_SNAPSHOT_MS=5 %preload ./plain $kind; %counts gfx1100.s-$kind; done' > snapshot.out 2> snapshot.err
 // RUN: FileCheck %s --check-prefix=SNAPSHOT < snapshot.out
 // RUN: not grep ^devprof: snapshot.err
-// RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=sl-$kind DEVPROF_SNAPSHOT_MS=5 ./linked $kind; %counts gfx1100.sl-$kind; done' | FileCheck %s --check-prefix=SNAPSHOT
+// RUN: bash -euc 'for kind in _exit segv kill; do %ended env LLVM_PROFILE_FILE=sl-$kind SNAPSHOT=gfx1100.sl-$kind DEVPROF_SNAPSHOT_MS=5 ./linked $kind; %counts gfx1100.sl-$kind; done' | FileCheck %s --check-prefix=SNAPSHOT
 // SNAPSHOT:      exit 3
 // SNAPSHOT-NEXT: in time
 // SNAPSHOT-NEXT: {{^}}_Z6kernelPi: [64]{{$}}
@@ -94,6 +94,7 @@
 // LLVM: signal SIGSEGV
 // LLVM: signal SIGKILL
 #include "check.h"
+#include "profile.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdexcept>
@@ -161,8 +162,8 @@ int main(int, char **argv) {
         action.sa_flags = SA_SIGINFO;
         sigaction(SIGTERM, &action, &before);
     }
-    if (getenv("DEVPROF_SNAPSHOT_MS"))
-        usleep(300000);
+    if (const char *snapshot = getenv("SNAPSHOT"))
+        wait_for_count(snapshot, 64);
     if (is(kind, "abort"))
         abort();
     if (is(kind, "throw"))
@@ -196,6 +197,6 @@ int main(int, char **argv) {
         int status;
         return !(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     }
-    sleep(10); // until the signal arrives
+    sleep(100); // until the signal arrives
     return 9;
 }

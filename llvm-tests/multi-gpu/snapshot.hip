@@ -5,7 +5,7 @@
 // RUN: %hip_cxx %device_pgo %exact -O1 %s -o a
 // DEFINE: %{run} = env 'HSA_SIM_AGENTS=gfx1100*2' HSA_SIM_L2=writeback DEVPROF_SNAPSHOT_MS=20 %on_sim LD_PRELOAD=%devprof_so
 // RUN: mkfifo running
-// RUN: timeout 100 bash -uc '%{run} ./a 2> err & exec 3< running; until %counts gfx1100.default.profraw gfx1100.1.default.profraw 2> /dev/null | grep -F "_Z6kernelPi: [704, 440]"; do sleep 0.1; done; kill -KILL $!; wait $!; true'
+// RUN: timeout 300 bash -uc '%{run} ./a 2> err & exec 3< running; until %counts gfx1100.default.profraw gfx1100.1.default.profraw 2> /dev/null | grep -F "_Z6kernelPi: [704, 440]"; do sleep 0.1; done; kill -KILL $!; wait $!; true'
 // RUN: count 0 < err
 // RUN: %counts gfx1100.default.profraw | FileCheck %s --check-prefix=FIRST
 // RUN: %counts gfx1100.1.default.profraw | FileCheck %s --check-prefix=SECOND

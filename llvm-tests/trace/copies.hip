@@ -1,8 +1,8 @@
 // Copies of HIP programs: each is recorded once, as a copy of HSA or as a kernel of HIP, with its API call.
 //
 // RUN: %hip_cxx -O2 %s -o p -lamdhip64
-// RUN: bash %S/Inputs/same --hip off %devprof_so ./p > off.out
-// RUN: env DEVPROF_TRACE_COPIES=1 bash %S/Inputs/same --hip on %devprof_so %preload ./p > on.out
+// RUN: bash %S/Inputs/same off %devprof_so ./p > off.out
+// RUN: env DEVPROF_TRACE_COPIES=1 bash %S/Inputs/same on %devprof_so %preload ./p > on.out
 // RUN: diff off.out on.out && FileCheck %s < on.out
 // RUN: %trace --copies on.trace | FileCheck %s --check-prefix=TRACE
 // RUN: %trace --copies off.trace | FileCheck %s --check-prefix=OFF

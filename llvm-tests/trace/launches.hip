@@ -1,28 +1,28 @@
 // HIP programs under a trace: the same output, and every kernel is recorded once.
 //
 // RUN: %hip_cxx -O2 %s -o p -lamdhip64
-// RUN: bash %S/Inputs/same --hip one %devprof_so ./p one > one.out
+// RUN: bash %S/Inputs/same one %devprof_so ./p one > one.out
 // RUN: %trace --queues one.trace >> one.out
 // RUN: FileCheck %s --check-prefix=ONE < one.out
-// RUN: bash %S/Inputs/same --hip streams %devprof_so ./p streams > streams.out
+// RUN: bash %S/Inputs/same streams %devprof_so ./p streams > streams.out
 // RUN: %trace --queues streams.trace >> streams.out
 // RUN: FileCheck %s --check-prefix=STREAMS < streams.out
-// RUN: bash %S/Inputs/same --hip graph %devprof_so ./p graph > graph.out
+// RUN: bash %S/Inputs/same graph %devprof_so ./p graph > graph.out
 // RUN: %trace --queues graph.trace >> graph.out
 // RUN: FileCheck %s --check-prefix=GRAPH < graph.out
-// RUN: bash %S/Inputs/same --hip threads %devprof_so ./p threads > threads.out
+// RUN: bash %S/Inputs/same threads %devprof_so ./p threads > threads.out
 // RUN: %trace --queues threads.trace >> threads.out
 // RUN: FileCheck %s --check-prefix=THREADS < threads.out
-// RUN: bash %S/Inputs/same --hip copies %devprof_so ./p copies > copies.out
+// RUN: bash %S/Inputs/same copies %devprof_so ./p copies > copies.out
 // RUN: %trace --queues copies.trace >> copies.out
 // RUN: FileCheck %s --check-prefix=COPIES < copies.out
-// RUN: bash %S/Inputs/same --hip events %devprof_so ./p events > events.out
+// RUN: bash %S/Inputs/same events %devprof_so ./p events > events.out
 // RUN: %trace --queues events.trace >> events.out
 // RUN: FileCheck %s --check-prefix=EVENTS < events.out
-// RUN: bash %S/Inputs/same --hip early %devprof_so ./p early > early.out
+// RUN: bash %S/Inputs/same early %devprof_so ./p early > early.out
 // RUN: %trace --queues early.trace >> early.out
 // RUN: FileCheck %s --check-prefix=EARLY < early.out
-// RUN: bash %S/Inputs/same --hip leave %devprof_so ./p leave > leave.out
+// RUN: bash %S/Inputs/same leave %devprof_so ./p leave > leave.out
 // RUN: %trace --queues leave.trace >> leave.out
 // RUN: FileCheck %s --check-prefix=LEAVE < leave.out
 #include <hip/hip_runtime.h>

@@ -18,6 +18,8 @@ impl fmt::Debug for CUptiResult {
 impl CUptiResult {
     /// `CUPTI_SUCCESS`
     pub const SUCCESS: CUptiResult = CUptiResult(0);
+    /// `CUPTI_ERROR_INVALID_PARAMETER`
+    pub const INVALID_PARAMETER: CUptiResult = CUptiResult(1);
     /// `CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`: another tool uses CUPTI.
     pub const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: CUptiResult = CUptiResult(39);
 }
@@ -65,6 +67,7 @@ pub mod cbid {
     }
 
     numbers! {
+        cuInit = 1;
         cuCtxCreate = 10;
         cuCtxDestroy = 11;
         cuModuleLoad = 18;
@@ -170,7 +173,14 @@ pub struct CUpti_SubscriberParams {
     pub oldSubscriberName: *mut c_char,
     /// The size of that memory, at least [`CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN`] bytes.
     pub oldSubscriberSize: usize,
+    /// 1: other subscribers are allowed. Since CUDA 13.2.
+    pub allowMultipleSubscribers: u8,
+    /// Since CUDA 13.2.
+    pub padding: [u8; 7],
 }
+
+/// The size of [`CUpti_SubscriberParams`] before CUDA 13.2.
+pub const CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0: usize = 32;
 
 /// The size of a subscriber's name, bytes.
 pub const CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN: usize = 64;

@@ -111,6 +111,8 @@ functions! {
     cuStreamSynchronize(stream: CUstream) -> CUresult;
     /// Sets the capture mode of the calling thread, and returns the old one in its place.
     cuThreadExchangeStreamCaptureMode(mode: *mut c_int) -> CUresult;
+    /// The free memory and the size of the memory of the current context's device, bytes.
+    cuMemGetInfo_v2(free: *mut usize, size: *mut usize) -> CUresult;
     /// Allocates device memory in the current context.
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> CUresult;
     /// Frees memory of `cuMemAlloc`.

@@ -1,6 +1,6 @@
 //! The functions of CUDA's APIs that submit work or have a stream: their numbers in CUPTI's callbacks, and where their
-//! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.0; the test
-//! `llvm-tests/cuda/functions.test` makes it again. A number has the same meaning in all versions of CUDA.
+//! arguments have the stream. Made by `llvm-tests/cuda/functions.py` from the headers of CUDA 13.5 and 13.0; the test
+//! `llvm-tests/cuda/functions.test` compares it with those of 13.0. A number has the same meaning in all versions of CUDA.
 
 use crate::cupti::{Function, StreamArgument::*, Work::*};
 
@@ -149,6 +149,16 @@ pub static RUNTIME: &[Function] = &[
     Function { number: 510, work: Any, stream: At(56), is_per_thread: true }, // cudaMemcpyBatchAsync_ptsz_v13000
     Function { number: 511, work: Any, stream: At(24), is_per_thread: false }, // cudaMemcpy3DBatchAsync_v13000
     Function { number: 512, work: Any, stream: At(24), is_per_thread: true }, // cudaMemcpy3DBatchAsync_ptsz_v13000
+    Function { number: 536, work: Nothing, stream: At(0), is_per_thread: false }, // cudaStreamGetDevResource_v13010
+    Function { number: 537, work: Nothing, stream: At(0), is_per_thread: true }, // cudaStreamGetDevResource_ptsz_v13010
+    Function { number: 550, work: Nothing, stream: At(0), is_per_thread: false }, // cudaLaunchHostFunc_v2_v13020
+    Function { number: 551, work: Nothing, stream: At(0), is_per_thread: true }, // cudaLaunchHostFunc_v2_ptsz_v13020
+    Function { number: 554, work: Any, stream: At(32), is_per_thread: false }, // cudaMemcpyWithAttributesAsync_v13020
+    Function { number: 555, work: Any, stream: At(32), is_per_thread: true }, // cudaMemcpyWithAttributesAsync_ptsz_v13020
+    Function { number: 556, work: Any, stream: At(16), is_per_thread: false }, // cudaMemcpy3DWithAttributesAsync_v13020
+    Function { number: 557, work: Any, stream: At(16), is_per_thread: true }, // cudaMemcpy3DWithAttributesAsync_ptsz_v13020
+    Function { number: 562, work: Nothing, stream: At(0), is_per_thread: false }, // cudaStreamBeginRecaptureToGraph_v13030
+    Function { number: 563, work: Nothing, stream: At(0), is_per_thread: true }, // cudaStreamBeginRecaptureToGraph_ptsz_v13030
 ];
 
 /// Functions of the driver API, in ascending order of their numbers.
@@ -368,6 +378,7 @@ pub static DRIVER: &[Function] = &[
     Function { number: 777, work: Any, stream: At(64), is_per_thread: true }, // cuMemcpyBatchAsync_ptsz
     Function { number: 778, work: Any, stream: At(32), is_per_thread: false }, // cuMemcpy3DBatchAsync
     Function { number: 779, work: Any, stream: At(32), is_per_thread: true }, // cuMemcpy3DBatchAsync_ptsz
+    Function { number: 783, work: Nothing, stream: At(0), is_per_thread: false }, // cuStreamBeginCaptureToCig
     Function { number: 784, work: Nothing, stream: At(56), is_per_thread: false }, // cuMemPrefetchBatchAsync
     Function { number: 785, work: Nothing, stream: At(56), is_per_thread: true }, // cuMemPrefetchBatchAsync_ptsz
     Function { number: 789, work: Nothing, stream: At(32), is_per_thread: false }, // cuMemDiscardBatchAsync
@@ -378,4 +389,17 @@ pub static DRIVER: &[Function] = &[
     Function { number: 797, work: Any, stream: At(56), is_per_thread: true }, // cuMemcpyBatchAsync_v2_ptsz
     Function { number: 798, work: Any, stream: At(24), is_per_thread: false }, // cuMemcpy3DBatchAsync_v2
     Function { number: 799, work: Any, stream: At(24), is_per_thread: true }, // cuMemcpy3DBatchAsync_v2_ptsz
+    Function { number: 807, work: Nothing, stream: At(0), is_per_thread: false }, // cuStreamGetDevResource
+    Function { number: 808, work: Nothing, stream: At(0), is_per_thread: true }, // cuStreamGetDevResource_ptsz
+    Function { number: 814, work: Nothing, stream: At(0), is_per_thread: true }, // cuStreamBeginCaptureToCig_ptsz
+    Function { number: 815, work: Nothing, stream: At(0), is_per_thread: false }, // cuStreamEndCaptureToCig
+    Function { number: 816, work: Nothing, stream: At(0), is_per_thread: true }, // cuStreamEndCaptureToCig_ptsz
+    Function { number: 831, work: Nothing, stream: At(0), is_per_thread: false }, // cuLaunchHostFunc_v2
+    Function { number: 832, work: Nothing, stream: At(0), is_per_thread: true }, // cuLaunchHostFunc_v2_ptsz
+    Function { number: 837, work: Any, stream: At(32), is_per_thread: false }, // cuMemcpyWithAttributesAsync
+    Function { number: 838, work: Any, stream: At(32), is_per_thread: true }, // cuMemcpyWithAttributesAsync_ptsz
+    Function { number: 839, work: Any, stream: At(16), is_per_thread: false }, // cuMemcpy3DWithAttributesAsync
+    Function { number: 840, work: Any, stream: At(16), is_per_thread: true }, // cuMemcpy3DWithAttributesAsync_ptsz
+    Function { number: 846, work: Nothing, stream: At(0), is_per_thread: false }, // cuStreamBeginRecaptureToGraph
+    Function { number: 847, work: Nothing, stream: At(0), is_per_thread: true }, // cuStreamBeginRecaptureToGraph_ptsz
 ];

@@ -33,7 +33,7 @@ pub enum Event<'a> {
     ShutDown { source: Source },
     /// Whether this process may use the GPU runtime. A forked child may not.
     IsOwner { is_owner: &'a mut bool },
-    /// The program uses CUDA, and the driver has not loaded devprof as a tool when it was initialized.
+    /// The program uses CUDA: a wrapped function has succeeded for the first time.
     CudaUsed,
     /// A context of CUDA was created. The driver may hold its locks.
     ContextCreated,

@@ -61,9 +61,18 @@ pub struct Variable {
 /// The units of a GPU that run waves: compute units, or multiprocessors of NVIDIA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
+    /// The numbers of units are less than this. There may be gaps between them.
     pub count: u32,
     /// The device runtime limits the numbers of copies, so that there can be any number of them, not only powers of two.
     pub is_limited: bool,
+}
+
+/// The memory of a GPU, bytes. `None`: unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub size: Option<u64>,
+    /// What no process has allocated.
+    pub free: Option<u64>,
 }
 
 /// A status that a GPU runtime returned.
@@ -210,6 +219,11 @@ pub trait Runtime: Sync {
 
     /// The units of an agent. `None`: the device runtime cannot read the number of a unit.
     fn units(&self, agent: &Agent) -> Result<Option<Units>, Error>;
+
+    /// The memory of an agent.
+    fn memory(&self, _agent: &Agent) -> Memory {
+        Memory::default()
+    }
 
     /// Allocates `size` bytes of the agent's own memory, for the kernels of an executable. The contents are undefined.
     /// Returns the address, which device code uses, too: a multiple of 256.

@@ -44,6 +44,63 @@ constants! {
     }
 }
 
+/// Hints for the packet processor in the handle of a packet's completion signal, in the bits that the alignment of signals
+/// leaves 0. Other functions get handles without hints. The packet processor may ignore hints. (`amd_signal_hint_t` in
+/// amd_hsa_signal.h of the development branch.)
+pub mod signal_hint {
+    use crate::handle::SignalHandle;
+
+    /// The handle has the hints of the second format, in its lowest ten bits instead of six.
+    const FORMAT_V2: u64 = 1;
+    const TIMES_ON: u64 = 1 << 4;
+    const TIMES_OFF: u64 = 2 << 4;
+    const TIMES_MASK: u64 = 3 << 4;
+    /// The value of the signal does not change. In the second format.
+    const NO_VALUE: u64 = 1 << 6;
+
+    fn mask(handle: u64) -> u64 {
+        if handle & FORMAT_V2 == 0 { 0x3f } else { 0x3ff }
+    }
+
+    /// The signal itself.
+    pub fn without(handle: u64) -> SignalHandle {
+        SignalHandle(handle & !mask(handle))
+    }
+
+    /// Whether the packet changes the signal's value when it is complete.
+    pub fn changes_value(handle: u64) -> bool {
+        handle & mask(handle) & NO_VALUE == 0
+    }
+
+    /// The handle with the hint that the packet's times are written to the signal, if its hint is that they are not.
+    pub fn with_times(handle: u64) -> u64 {
+        match handle & TIMES_MASK {
+            TIMES_OFF => handle & !TIMES_MASK | TIMES_ON,
+            _ => handle,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn hints_are_in_the_bits_that_the_alignment_leaves() {
+            const SIGNAL: u64 = 0x7f12_3456_7840;
+            const ALIGNED: u64 = 0x7f12_3456_7800;
+            assert_eq!(without(SIGNAL).0, SIGNAL);
+            assert_eq!(without(SIGNAL | 0x3e).0, SIGNAL);
+            assert_eq!(without(ALIGNED | 0x3ff).0, ALIGNED);
+            assert!(changes_value(SIGNAL | 0x3e));
+            assert!(!changes_value(ALIGNED | FORMAT_V2 | NO_VALUE));
+            assert_eq!(with_times(SIGNAL | 0x2e), SIGNAL | 0x1e);
+            for other in [0, 0xe, 0x1e, 0x3e] {
+                assert_eq!(with_times(SIGNAL | other), SIGNAL | other);
+            }
+        }
+    }
+}
+
 /// `hsa_amd_memory_copy_op_t` (hsa_ext_amd.h), version 1, with its unions as numbers. If `entries` is not 0, the
 /// destination, its agent and, except for a broadcast, the source and the size are addresses of lists.
 #[repr(C)]

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic_file;
+mod earlier_program;
 mod lock;
 pub mod pattern;
 pub mod profile_files;

@@ -2,6 +2,7 @@
 //! again.
 
 use super::atomic_file::{self, FileId};
+use super::earlier_program;
 use super::lock::Wait;
 use super::pattern::ObjectId;
 use super::target::Target;
@@ -16,6 +17,7 @@ use profraw::counts;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A profile of one code object.
 pub struct Profile {
@@ -67,6 +69,8 @@ struct Names {
     values: Values,
     /// The program's current directory. Empty if it was removed: names are relative then.
     directory: PathBuf,
+    /// When devprof was loaded.
+    loaded: SystemTime,
 }
 
 /// A file that was written.
@@ -129,6 +133,7 @@ impl Files {
                 ..settings.environment.values.clone()
             },
             directory: std::env::current_dir().unwrap_or_default(),
+            loaded: settings.loaded,
         };
         if let Drained::All(_) = drained {
             // The pattern may have changed, also for code objects that are unloaded.
@@ -301,6 +306,7 @@ impl Slot {
             target,
             values,
             directory,
+            loaded,
         } = names;
         let to = target.destination(
             values,
@@ -329,6 +335,12 @@ impl Slot {
         };
         if self.written.as_ref().is_some_and(is_current) || !is_wanted(&host, &path)? {
             return Ok(None);
+        }
+        if target.names_process() && earlier_program::has_written(&path, *loaded) {
+            diagnostics::lost(format_args!(
+                "{} is replaced: it has the counts of the program that this process executed before (exec); with %m in the name, the counts are added up",
+                path.display()
+            ));
         }
         let id = atomic_file::write(&path, &self.image)?;
         Ok(Some(self.record_write(path, Some(id), Event::Wrote)))

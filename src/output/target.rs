@@ -122,6 +122,14 @@ impl Target {
         pool_file.unwrap_or_else(|| Target::Name(name.clone()))
     }
 
+    /// Whether file names contain the process's id, so that no other process writes these files.
+    pub fn names_process(&self) -> bool {
+        match self {
+            Target::Pattern { pattern, .. } => tokenize(pattern).contains(&Token::Process),
+            Target::Name(_) | Target::PoolFile { .. } => false,
+        }
+    }
+
     /// The file name for a code object. `values` apply except for TMPDIR.
     pub fn destination(&self, values: &Values, object: ObjectId) -> Destination {
         let named = |name: Vec<u8>, merge| Destination {

@@ -1,9 +1,10 @@
 //! CUDA: begins to observe the driver.
 //!
-//! The driver loads the library that CUDA_INJECTION64_PATH names when it is initialized, and calls its function
-//! `InitializeInjection`. devprof's shared library sets this variable to its own path. If the driver loads another tool, the
-//! functions that the shared library wraps report the first use of CUDA. The archive is no library, so it begins to observe
-//! the driver when the program starts.
+//! In a program that has preloaded the shared library, or is linked with it, the functions that the library wraps
+//! (`cuInit` is one) report the first use of CUDA. Otherwise the driver must load the library when it is initialized: it
+//! loads the one that CUDA_INJECTION64_PATH names, and calls its function `InitializeInjection`. devprof never sets that
+//! variable: all children would inherit it, also those that need it for another tool or cannot load the library. The
+//! archive is no library, so it begins to observe the driver when the program starts.
 
 use super::leader;
 use super::lifecycle;
@@ -19,23 +20,30 @@ use std::path::Path;
 
 /// The library that NVTX loads in programs with markers.
 const NVTX_INJECTION: &str = "NVTX_INJECTION64_PATH";
-/// The device file of NVIDIA's driver. Without it, there is no GPU that CUDA can use.
-const DEVICE: &str = "/dev/nvidiactl";
+/// The device file of NVIDIA's driver.
+const DEVICE: &str = "dev/nvidiactl";
+/// In WSL2, the device file of all GPUs, and the driver if there is one of NVIDIA's.
+const WSL: [&str; 2] = ["dev/dxg", "usr/lib/wsl/lib/libcuda.so.1"];
 
-/// Makes the driver load this copy of devprof, or begins to observe the driver. To be called by the constructor.
-/// `entry`: the address of `InitializeInjection`.
+/// Whether there is a GPU that CUDA can use. `root`: `/`, or the directory that a test uses in its place.
+fn has_gpu(root: &Path) -> bool {
+    let exists = |file: &str| root.join(file).exists();
+    exists(DEVICE) || WSL.into_iter().all(exists)
+}
+
+/// Begins to observe the driver, in a program with the archive. Makes NVTX load the shared library, for a trace with
+/// markers. To be called by the constructor. `entry`: the address of `InitializeInjection`.
 pub fn register(entry: *const c_void) {
     if !HAS_CUDA {
         return;
     }
     if let Some(library) = loader::exporting_library(c"InitializeInjection", entry) {
-        // Another tool's value stays. devprof then reports that it cannot observe the driver.
-        if HAS_TRACE && env::env(cuda::INJECTION).is_none_or(|value| value.is_empty()) {
-            env::set_env(c"CUDA_INJECTION64_PATH", library.as_os_str());
-        }
         if HAS_TRACE && settings().is_traced() && settings().tracing.markers {
             match env::env(NVTX_INJECTION).filter(|value| !value.is_empty()) {
-                None => env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()),
+                None if env::set_env(c"NVTX_INJECTION64_PATH", library.as_os_str()) => {}
+                None => diagnostics::lost(
+                    "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because libdevprof.so was loaded when the program was already running; preload it (devprof run --trace does)",
+                ),
                 Some(other) if other == library.as_os_str() => {}
                 Some(other) => diagnostics::lost(format_args!(
                     "DEVPROF_TRACE_MARKERS: markers of NVTX are not recorded, because NVTX_INJECTION64_PATH is set to {}: unset it",
@@ -43,7 +51,7 @@ pub fn register(entry: *const c_void) {
                 )),
             }
         }
-    } else if !HAS_TRACE && Path::new(DEVICE).exists() {
+    } else if !HAS_TRACE && has_gpu(Path::new("/")) {
         initializing();
     }
 }
@@ -51,20 +59,24 @@ pub fn register(entry: *const c_void) {
 /// The program uses CUDA, and the driver has not called `InitializeInjection`. Reported by the wrapped functions of this
 /// copy, which fill its registry: nothing is collected in the registry of a copy that does not lead.
 pub fn used() {
+    report_untraced();
     guarded(Cost::Counters, (), || {
         if HAS_TRACE && lifecycle::is_owner() && leader::leads() {
             let tool = env::env(cuda::INJECTION).filter(|value| !value.is_empty());
             let own = loader::path_of(used as *const c_void);
             let file = |path: &Path| std::fs::canonicalize(path).ok();
-            let is_own = |tool: &Path| own.is_some_and(|own| file(tool) == file(&own));
-            let is_other = tool.is_some_and(|tool| !is_own(Path::new(&tool)));
+            // The driver ignores a file that does not exist.
+            let is_other = tool.is_some_and(|tool| {
+                let tool = file(Path::new(&tool));
+                tool.is_some() && tool != own.and_then(|own| file(&own))
+            });
             leader::request(Request::CudaUsed { is_other });
         }
     });
 }
 
-/// The driver is being initialized.
-pub fn initializing() {
+/// Reports that a program is not traced because CUPTI is used by another copy of devprof.
+fn report_untraced() {
     guarded(Cost::Dispatches, (), || {
         if HAS_TRACE && settings().is_traced() && lifecycle::is_owner() && !leader::leads() {
             diagnostics::lost(
@@ -72,6 +84,11 @@ pub fn initializing() {
             );
         }
     });
+}
+
+/// The driver is being initialized.
+pub fn initializing() {
+    report_untraced();
     guarded(Cost::Counters, (), || {
         if HAS_CUDA
             && lifecycle::is_owner()
@@ -82,4 +99,27 @@ pub fn initializing() {
             );
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_gpu_has_a_device_file_and_in_wsl_a_driver() {
+        let root = tempfile::tempdir().unwrap();
+        let add = |file: &str| {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+            has_gpu(root.path())
+        };
+        assert!(!has_gpu(root.path()));
+        assert!(!add(WSL[0]));
+        assert!(add(WSL[1]));
+        fs::remove_file(root.path().join(WSL[0])).unwrap();
+        assert!(!has_gpu(root.path()));
+        assert!(add(DEVICE));
+    }
 }

@@ -15,6 +15,7 @@
 use crate::gpu::cuda::wrapped;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::settings::settings;
+use crate::sys::loaded_files::is_in_local_scope;
 use crate::sys::{env, loader};
 use crate::trace::hip_calls::{self, P};
 use crate::trace::roctx;
@@ -197,6 +198,18 @@ unsafe extern "C" fn recorded_symbol(handle: P, name: *const c_char, caller: P) 
     }
 }
 
+/// A function of the driver, if a search by the caller finds it because a library that was opened with RTLD_LOCAL needs both
+/// the caller's file and the driver. `after_caller`: the search is for the next symbol.
+fn local_function(name: &CStr, caller: P, after_caller: bool) -> P {
+    let found = wrapped::driver_function(name);
+    let is_found = !found.is_null() && is_in_local_scope(caller, found, after_caller);
+    if is_found {
+        found
+    } else {
+        std::ptr::null_mut()
+    }
+}
+
 /// Looks up a function of the CUDA driver that devprof wraps.
 ///
 /// # Safety
@@ -218,6 +231,21 @@ unsafe extern "C" fn wrapped_symbol(handle: P, name: *const c_char, caller: P) -
     let is_search = handle == default || handle == after_this;
     // SAFETY: the program's arguments, or a search after this library.
     let mut found = unsafe { next(if is_search { after_this } else { handle }, name) };
+    if found.is_null() && is_search {
+        // The search above did not include the libraries that only the caller's scope has.
+        found = guarded(Cost::Counters, found, || {
+            // SAFETY: as above.
+            local_function(
+                unsafe { CStr::from_ptr(name) },
+                caller,
+                handle == after_this,
+            )
+        });
+        if found.is_null() {
+            // SAFETY: as above. It sets what `dlerror` returns.
+            return unsafe { next(after_this, name) };
+        }
+    }
     let Some(family) = family else { return found };
     if family.is_exported(found) {
         // SAFETY: as above.

@@ -5,7 +5,7 @@ use super::leader::request;
 use super::lifecycle;
 use super::request::Request;
 use super::tool;
-use super::trace_guard::for_trace;
+use super::trace_guard::{for_trace, for_trace_hot};
 use crate::gpu::events::{Event, Source};
 use crate::support::panic_guard::Cost;
 use crate::trace;
@@ -50,18 +50,23 @@ pub fn handle(event: Event<'_>) {
             }
         }
         Event::IsOwner { is_owner } => *is_owner = lifecycle::is_owner(),
-        Event::CudaUsed => cuda::used(),
+        Event::CudaUsed => {
+            request(Request::CudaStarting {});
+            cuda::used();
+        }
         Event::ContextCreated => {
+            request(Request::CudaStarting {});
             request(Request::RegisterExit {});
         }
         Event::CodeLoaded => {
+            request(Request::CudaStarting {});
             request(Request::CodeLoaded {});
         }
         Event::ApiCallBegan { call } => {
-            for_trace(Cost::Dispatches, (), || trace::cuda_calls::began(call));
+            for_trace_hot(Cost::Dispatches, (), || trace::cuda_calls::began(call));
         }
         Event::ApiCallEnded { is_own, status } => {
-            for_trace(Cost::Dispatches, (), || {
+            for_trace_hot(Cost::Dispatches, (), || {
                 trace::cuda_calls::ended(is_own, status);
             });
         }
@@ -161,17 +166,17 @@ pub fn handle(event: Event<'_>) {
             queue,
             first,
             count,
-        } => for_trace(Cost::Dispatches, (), || {
+        } => for_trace_hot(Cost::Dispatches, (), || {
             trace::slots_reserved(queue, first, count);
         }),
         Event::SignalChanging { signal } => {
-            for_trace(Cost::Dispatches, (), || trace::signal_changing(signal));
+            for_trace_hot(Cost::Dispatches, (), || trace::signal_changing(signal));
         }
         Event::SignalComparing { signal } => {
-            for_trace(Cost::Dispatches, (), || trace::signal_comparing(signal));
+            for_trace_hot(Cost::Dispatches, (), || trace::signal_comparing(signal));
         }
         Event::SignalChanged { signal, old } => {
-            for_trace(Cost::Dispatches, (), || trace::signal_changed(signal, old));
+            for_trace_hot(Cost::Dispatches, (), || trace::signal_changed(signal, old));
         }
         Event::SignalDestroying { signal } => {
             for_trace(Cost::Dispatches, (), || trace::signal_destroying(signal));
@@ -182,14 +187,14 @@ pub fn handle(event: Event<'_>) {
         Event::Copying { call, started } => {
             // A drain calls the functions that the trace hooks, too.
             if request(Request::IsOwnCopy {}) == 0 {
-                *started = for_trace(Cost::Copies, None, || trace::copies::begin(call));
+                *started = for_trace_hot(Cost::Copies, None, || trace::copies::begin(call));
             }
         }
         Event::CopyRequested {
             call,
             started,
             is_success,
-        } => for_trace(Cost::Copies, (), || {
+        } => for_trace_hot(Cost::Copies, (), || {
             trace::copies::end(call, started, is_success);
         }),
     }

@@ -1,32 +1,34 @@
-//! Forks. If HSA is initialized, devprof does nothing in the child.
+//! Forks. If a GPU runtime is initialized, devprof does nothing in the child.
+//!
+//! Only the child does something. Its handler waits for no lock, and calls neither the dynamic loader nor a GPU runtime: glibc
+//! 2.28 to 2.35 hold a lock while handlers run, and a thread in `dlclose` holds the loader's lock while it waits for that lock;
+//! ROCr must not be queried during its initialization, and the CUDA driver may fork during its own. In a process that has not
+//! used a GPU, the handler writes one word, so that forks cost what they cost without devprof.
 
+use super::leader;
 use super::lifecycle;
+use super::request::Request;
 use super::snapshot;
 use super::trace_guard::HAS_TRACE;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::sys::exit;
 use crate::trace;
 
-/// Registers the handlers.
+/// Registers the handler.
 pub fn register() {
-    exit::at_fork(before, in_parent, in_child);
-}
-
-unsafe extern "C" fn before() {
-    guarded(Cost::Counters, (), || {
-        let is_initialized = lifecycle::before_fork();
-        snapshot::before_fork(is_initialized);
-    });
-}
-
-unsafe extern "C" fn in_parent() {
-    snapshot::open_gate();
+    exit::in_forked_child(in_child);
 }
 
 unsafe extern "C" fn in_child() {
+    // Copies that do not lead may have state that this one does not know.
+    if leader::leads() && lifecycle::is_new_in_child() {
+        return;
+    }
     guarded(Cost::Counters, (), || {
-        snapshot::in_child();
-        let is_owner = lifecycle::in_child();
+        let was_draining = snapshot::in_child();
+        // The copy that leads observes the GPU runtimes.
+        let may_be_up = leader::request(Request::MayBeUp {}) != 0;
+        let is_owner = lifecycle::in_child(!was_draining && !may_be_up);
         if HAS_TRACE {
             trace::in_child(is_owner);
         }

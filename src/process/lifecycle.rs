@@ -21,8 +21,17 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 /// The process that HSA belongs to: the one that loaded devprof, or a child that was forked before HSA was initialized.
 /// 0 in other children.
 static OWNER: AtomicU32 = AtomicU32::new(0);
-/// HSA was initialized at the last fork.
-static INITIALIZED_AT_FORK: AtomicBool = AtomicBool::new(false);
+/// The process that loaded devprof.
+static LOADED_BY: AtomicU32 = AtomicU32::new(0);
+/// Something has used [`STATE`] since devprof was loaded.
+static WAS_USED: AtomicBool = AtomicBool::new(false);
+/// HSA is initialized, or may be: what hooks and earlier queries have found. A forked child reads this, because it must not
+/// call HSA: another thread of the parent may have been initializing it.
+static HSA_MAY_BE_UP: AtomicBool = AtomicBool::new(false);
+/// The same for the CUDA driver, which itself forks while it is initialized.
+static CUDA_MAY_BE_UP: AtomicBool = AtomicBool::new(false);
+/// See [`HsaState::initialized_by`].
+static CUDA_INITIALIZED_BY: AtomicU32 = AtomicU32::new(0);
 /// A copy of devprof is ROCr's tool, and reports everything.
 static TOOL_OBSERVES: AtomicBool = AtomicBool::new(false);
 /// See [`was_up`].
@@ -93,6 +102,9 @@ struct HsaState {
     /// ROCr will report its initialization to a tool. Until then devprof must not query it: during its initialization,
     /// ROCr 7.2.4 divides by a frequency that is still 0.
     is_expected: bool,
+    /// The process in which devprof has observed that HSA is initialized. In a forked child it must be that child: if HSA is
+    /// initialized nevertheless, the parent has done it, so HSA must not be called.
+    initialized_by: u32,
     /// Threads that are about to initialize HSA or to shut it down.
     transitions: Vec<u32>,
     /// devprof holds a reference to HSA (`hsa_init`).
@@ -157,6 +169,14 @@ impl State {
         }
     }
 
+    /// Whether HSA is initialized, if that is known without calling HSA.
+    fn known_hsa_state(&self) -> Option<bool> {
+        match is_inherited(self.hsa.initialized_by) {
+            true => Some(false),
+            false => self.hsa.is_up,
+        }
+    }
+
     fn hold(&mut self, hsa: &Hsa) {
         if self.hsa.is_held || self.hsa.is_up.is_some() {
             return;
@@ -171,6 +191,9 @@ impl State {
 
 #[inline(never)]
 fn lock_state() -> MutexGuard<'static, State> {
+    if !WAS_USED.load(Ordering::Relaxed) {
+        WAS_USED.store(true, Ordering::SeqCst);
+    }
     lock(&STATE)
 }
 
@@ -183,11 +206,28 @@ pub fn is_owner() -> bool {
     OWNER.load(Ordering::Relaxed) == std::process::id() && !settings().disabled
 }
 
-/// HSA belongs to this process from now on.
+/// HSA belongs to this process from now on. To be called by the constructor.
 pub fn set_owner() {
     // Initialized here, so that no thread can be initializing it during a fork.
     LazyLock::force(&STATE);
+    LOADED_BY.store(std::process::id(), Ordering::Relaxed);
     OWNER.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// The constructor is over. `is_used`: a forked child needs [`in_child`] in any case.
+pub fn constructed(is_used: bool) {
+    WAS_USED.store(is_used, Ordering::SeqCst);
+}
+
+/// Whether a GPU runtime that is initialized belongs to the parent of this forked child. `initialized_by`: the process in
+/// which devprof has observed its initialization.
+fn is_inherited(initialized_by: u32) -> bool {
+    let owner = OWNER.load(Ordering::Relaxed);
+    owner != LOADED_BY.load(Ordering::Relaxed) && (owner == 0 || owner != initialized_by)
+}
+
+fn cuda_is_inherited() -> bool {
+    is_inherited(CUDA_INITIALIZED_BY.load(Ordering::Relaxed))
 }
 
 /// Whether a copy of devprof is ROCr's tool.
@@ -199,7 +239,11 @@ pub fn tool_observes() -> bool {
 pub fn tool_loaded() {
     TOOL_OBSERVES.store(true, Ordering::Relaxed);
     WAS_UP.store(true, Ordering::Relaxed);
-    with_state(|state| state.hsa.is_up = Some(true));
+    HSA_MAY_BE_UP.store(true, Ordering::Relaxed);
+    with_state(|state| {
+        state.hsa.is_up = Some(true);
+        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+    });
     queues::clear();
 }
 
@@ -237,7 +281,25 @@ pub fn destruction_is_observed() -> bool {
 
 /// The calling thread is about to initialize HSA. Until [`end_transition`] nothing drains.
 pub fn begin_transition() {
-    with_state(|state| state.hsa.transitions.push(threads::thread_id()));
+    // Before the lock is taken: a fork that finds it taken finds this, too.
+    HSA_MAY_BE_UP.store(true, Ordering::SeqCst);
+    // If HSA is initialized before a forked child's first call, the parent has done it.
+    let is_new = with_state(|state| is_inherited(state.hsa.initialized_by))
+        && !may_be_initialized(&hsa_runtime::find());
+    with_state(|state| {
+        if is_new {
+            state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
+        }
+        state.hsa.transitions.push(threads::thread_id());
+    });
+}
+
+/// Whether HSA is initialized, or a query of it fails.
+fn may_be_initialized(hsa: &Option<Result<&Hsa, Error>>) -> bool {
+    match hsa {
+        Some(Ok(hsa)) => hsa.is_initialized().unwrap_or(true),
+        _ => false,
+    }
 }
 
 /// The calling thread is about to shut HSA down. Releases what drains have allocated. Until [`end_transition`] nothing
@@ -265,13 +327,25 @@ pub fn end_transition() {
         }
     });
     TRANSITION_OVER.notify_all();
+    update_hsa_may_be_up();
+}
+
+/// Sets [`HSA_MAY_BE_UP`], unless a thread is initializing HSA or shutting it down.
+fn update_hsa_may_be_up() {
+    let hsa = hsa_runtime::find();
+    with_state(|state| {
+        if state.hsa.transitions.is_empty() {
+            let known = state.known_hsa_state();
+            let is_up = known.unwrap_or_else(|| may_be_initialized(&hsa));
+            HSA_MAY_BE_UP.store(is_up, Ordering::SeqCst);
+        }
+    });
 }
 
 /// A shutdown is over.
 pub fn end_shutdown() {
     end_transition();
-    let reported = with_state(|state| state.hsa.is_up);
-    let is_up = reported.or_else(query_hsa);
+    let is_up = with_state(|state| state.known_hsa_state()).or_else(query_hsa);
     if is_up == Some(false) {
         with_state(|state| state.drain_states.hsa.forget_copies());
     }
@@ -280,12 +354,15 @@ pub fn end_shutdown() {
 
 /// Whether HSA is initialized. Not to be called during a transition.
 pub fn hsa_is_up() -> bool {
-    let reported = with_state(|state| state.hsa.is_up);
-    reported.unwrap_or_else(|| query_hsa().unwrap_or(false))
+    let known = with_state(|state| state.known_hsa_state());
+    known.unwrap_or_else(|| query_hsa().unwrap_or(false))
 }
 
 /// Queries whether HSA is initialized. `None` if the query fails.
 pub fn query_hsa() -> Option<bool> {
+    if with_state(|state| is_inherited(state.hsa.initialized_by)) {
+        return Some(false);
+    }
     match hsa_runtime::find() {
         Some(Ok(hsa)) => hsa.is_initialized().ok(),
         _ => Some(false),
@@ -294,7 +371,16 @@ pub fn query_hsa() -> Option<bool> {
 
 /// Whether the CUDA driver is initialized.
 pub fn cuda_is_up() -> bool {
-    HAS_CUDA && matches!(cuda_runtime::find(), Some(Ok(cuda)) if cuda.is_up())
+    HAS_CUDA
+        && !cuda_is_inherited()
+        && matches!(cuda_runtime::find(), Some(Ok(cuda)) if cuda.is_up())
+}
+
+/// The CUDA driver is being initialized, or was.
+pub fn cuda_initializing() {
+    CUDA_INITIALIZED_BY.store(OWNER.load(Ordering::Relaxed), Ordering::Relaxed);
+    CUDA_MAY_BE_UP.store(true, Ordering::SeqCst);
+    WAS_USED.store(true, Ordering::SeqCst);
 }
 
 /// Keeps HSA initialized until the process ends, unless a tool observes its shutdown. HSA must be initialized.
@@ -307,6 +393,7 @@ pub fn hold_hsa() {
 /// An executable was frozen, and its destruction will be reported. `generation`: the generation before the call. False if
 /// the call was already reported.
 pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
+    HSA_MAY_BE_UP.store(true, Ordering::SeqCst);
     with_state(|state| {
         // Meanwhile another thread may have reported the destruction of an executable with the same id.
         let now = state.executables.generation_of(executable);
@@ -318,6 +405,7 @@ pub fn executable_frozen(executable: ExecutableId, generation: u64) -> bool {
         state.executables.generation += 1;
         let generation = state.executables.generation;
         state.executables.observed.insert(executable, generation);
+        state.hsa.initialized_by = OWNER.load(Ordering::Relaxed);
         true
     })
 }
@@ -375,17 +463,25 @@ pub fn rewrite_replaced_files() {
     });
 }
 
-/// Before a fork. Returns whether a GPU runtime is initialized, or may be: if the query fails, it counts as initialized,
-/// so that the child does not use it.
-pub fn before_fork() -> bool {
-    let is_initialized = query_hsa().unwrap_or(true) || cuda_is_up();
-    INITIALIZED_AT_FORK.store(is_initialized, Ordering::Relaxed);
-    is_initialized
+/// Whether a GPU runtime is initialized, or may be, without a lock and without calling it.
+pub fn may_be_up() -> bool {
+    HSA_MAY_BE_UP.load(Ordering::SeqCst) || CUDA_MAY_BE_UP.load(Ordering::SeqCst)
 }
 
-/// In the child of a fork. If HSA was initialized, it belongs to the parent, and the child must not use it. Returns
-/// whether the child may use HSA.
-pub fn in_child() -> bool {
+/// In the child of a fork: if the parent has not used anything, all state is as if the child had loaded devprof. Returns
+/// whether that is so.
+pub fn is_new_in_child() -> bool {
+    let is_new = !WAS_USED.load(Ordering::SeqCst);
+    if is_new {
+        OWNER.store(std::process::id(), Ordering::Relaxed);
+    }
+    is_new
+}
+
+/// In the child of a fork. `is_owner`: no GPU runtime was initialized. One that was belongs to the parent, and the child must
+/// not use it. devprof may not have observed that it was, so it uses a runtime only if it observes that the child initializes
+/// it. Returns whether the child may use GPU runtimes.
+pub fn in_child(mut is_owner: bool) -> bool {
     // If a thread that the child does not have holds the lock, the child never drains.
     if let Ok(mut state) = STATE.try_lock() {
         let parents = std::mem::take(&mut *state);
@@ -394,10 +490,11 @@ pub fn in_child() -> bool {
         }
         state.hsa.is_expected = parents.hsa.is_expected;
         std::mem::forget(parents);
+    } else {
+        is_owner = false;
     }
     queues::clear();
     threads::forget_thread_id();
-    let is_owner = !INITIALIZED_AT_FORK.load(Ordering::Relaxed);
     OWNER.store(
         if is_owner { std::process::id() } else { 0 },
         Ordering::Relaxed,
@@ -449,6 +546,9 @@ pub fn enter(runtime: GpuRuntime, purpose: Purpose) -> Result<Option<Entered>, E
 }
 
 fn enter_cuda(cuda: Cuda, purpose: Purpose) -> Option<MutexGuard<'static, State>> {
+    if cuda_is_inherited() {
+        return None;
+    }
     let mut state = lock_state();
     if state.is_too_late(purpose) || !cuda.is_up() {
         return None;
@@ -472,13 +572,14 @@ fn enter_hsa(hsa: &Hsa, purpose: Purpose) -> Result<Option<MutexGuard<'static, S
     if !state.hsa.transitions.is_empty() || state.is_too_late(purpose) {
         return Ok(None);
     }
-    let is_up = match state.hsa.is_up {
+    let is_up = match state.known_hsa_state() {
         Some(is_up) => is_up,
         None if state.hsa.is_expected && state.ending.is_none() => false,
         None => hsa.is_initialized()?,
     };
     if is_up {
         WAS_UP.store(true, Ordering::Relaxed);
+        HSA_MAY_BE_UP.store(true, Ordering::Relaxed);
     }
     Ok(is_up.then_some(state))
 }

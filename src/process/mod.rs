@@ -5,6 +5,7 @@ pub mod cuda;
 mod cuda_trace;
 mod dlsym;
 mod events;
+mod exec;
 pub mod exit;
 mod fork;
 pub mod leader;

@@ -147,6 +147,12 @@ requests! {
         /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
         /// copy calls the function of another one, both report it.
         23 Freezing(executable: u64);
+        /// The CUDA driver is being initialized, or was.
+        24 CudaStarting();
+        /// The answer is 1 if a GPU runtime is initialized, or may be. Handled without a lock.
+        25 MayBeUp();
+        /// The program is about to be replaced (`execve`). Saves the counters. Handled without a lock on the calling thread.
+        26 BeforeExec();
     }
 }
 
@@ -191,13 +197,16 @@ mod tests {
             Request::CudaInitializing {},
             Request::CodeLoaded {},
             Request::CudaUsed { is_other: true },
+            Request::CudaStarting {},
+            Request::MayBeUp {},
+            Request::BeforeExec {},
         ];
         for request in all {
             let (kind, fields) = request.pack();
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 24);
+        assert_eq!((0..).take_while(is_known).count(), 27);
     }
 
     #[test]

@@ -4,10 +4,11 @@ use super::collect::{DrainKind, collect, set_up_copies};
 use super::cuda_trace;
 use super::lifecycle;
 use super::request::{REFUSED, Request};
+use super::signals;
 use super::snapshot;
 use super::trace_guard::{HAS_CUDA, HAS_TRACE};
 use crate::gpu::cuda::subscriber::{self, Unobserved};
-use crate::gpu::cuda::{self, without_cupti, wrapped};
+use crate::gpu::cuda::{without_cupti, wrapped};
 use crate::gpu::hsa::{hsa_runtime, queues};
 use crate::gpu::runtime::ExecutableId;
 use crate::support::diagnostics::{self, Outcome};
@@ -15,7 +16,7 @@ use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log;
 use crate::support::settings::settings;
 use crate::support::sync::Busy;
-use crate::sys::{env, exit, loader};
+use crate::sys::{exit, loader};
 use crate::trace;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -83,6 +84,15 @@ pub fn handle(request: Request) -> u64 {
     match request {
         Request::IsObserved {} => {
             return u64::from(lifecycle::is_owner() && lifecycle::tool_observes());
+        }
+        Request::MayBeUp {} => return u64::from(lifecycle::may_be_up()),
+        Request::BeforeExec {} => {
+            signals::save_before_exec();
+            return 0;
+        }
+        Request::CudaStarting {} => {
+            lifecycle::cuda_initializing();
+            return 0;
         }
         Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
@@ -213,12 +223,9 @@ fn handle_as_owner(request: Request) -> u64 {
             }
             return answer(outcome);
         }
-        Request::CudaInitializing {} if HAS_CUDA => observe_cuda(subscriber::start()),
+        Request::CudaInitializing {} if HAS_CUDA => observe_cuda(use_cupti(false)),
         Request::CudaUsed { is_other } if HAS_CUDA && !subscriber::was_started() => {
-            observe_cuda(match is_other {
-                true => Err(subscriber::leave_to_other_tool()),
-                false => subscriber::start(),
-            });
+            observe_cuda(use_cupti(is_other));
         }
         // Refused above if this copy has no CUDA.
         Request::CudaInitializing {} | Request::CudaUsed { .. } => {}
@@ -229,6 +236,9 @@ fn handle_as_owner(request: Request) -> u64 {
         Request::QueueDestroying { queue } => queues::destroying(queue as usize),
         // Handled above.
         Request::IsObserved {}
+        | Request::MayBeUp {}
+        | Request::BeforeExec {}
+        | Request::CudaStarting {}
         | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}
         | Request::RegisterExit {}
@@ -239,10 +249,30 @@ fn handle_as_owner(request: Request) -> u64 {
     0
 }
 
-/// The CUDA driver is being initialized. `result`: whether CUPTI can be used.
+/// Begins to use CUPTI if it is needed. `is_other`: another tool may use it.
+///
+/// CUPTI serves one tool, and makes each launch of a kernel slower. So it is left to the program if the wrapped functions
+/// suffice, unless the user has chosen a CUPTI.
+fn use_cupti(is_other: bool) -> Result<(), Unobserved> {
+    let is_chosen = settings().is_traced() || settings().cupti.is_some();
+    if is_other {
+        subscriber::leave(Unobserved::OtherTool)
+    } else if HAS_TRACE && has_wrapped_functions() && !is_chosen {
+        subscriber::leave(Unobserved::NotNeeded)
+    } else {
+        subscriber::start()
+    }
+}
+
+/// Whether the program calls the driver through the wrapped functions.
+fn has_wrapped_functions() -> bool {
+    wrapped::is_handed_out() || is_preloaded()
+}
+
+/// The CUDA driver is being initialized. `result`: whether CUPTI is used.
 fn observe_cuda(result: Result<(), Unobserved>) {
     if let Err(error) = &result {
-        if !HAS_TRACE || !wrapped::is_handed_out() && !is_preloaded() {
+        if !HAS_TRACE || !has_wrapped_functions() {
             diagnostics::lost(format_args!(
                 "cannot observe CUDA modules, so their counters are lost: {error}; or preload libdevprof.so (devprof run), which needs no CUPTI"
             ));
@@ -264,14 +294,11 @@ fn is_preloaded() -> bool {
     loader::path_of(is_preloaded as *const c_void).is_some_and(|path| loader::is_preloaded(&path))
 }
 
-/// The driver is initialized, and has not called `InitializeInjection`.
+/// The driver is initialized, and neither its injection nor a wrapped function was called.
 fn report_unobserved_cuda() {
-    let other = env::env(cuda::INJECTION).unwrap_or_default();
-    diagnostics::lost(format_args!(
-        "CUDA modules were not observed, so their counters are lost: the driver has loaded another tool ({}={}) or was initialized before devprof was loaded; unset that variable, or use `devprof run`",
-        cuda::INJECTION,
-        other.display(),
-    ));
+    diagnostics::lost(
+        "CUDA modules were not observed, so their counters are lost: the program does not call the driver through the dynamic linker or dlsym, or the driver was initialized before devprof was loaded; use `devprof run`, or set CUDA_INJECTION64_PATH to the path of libdevprof.so",
+    );
 }
 
 fn report_unobserved() {

@@ -2,11 +2,14 @@
 //! executable is frozen. The handler asks the thread of [`super::snapshot`] for a drain, waits for it, restores the
 //! default action and raises the signal again, so that the process ends as it would without devprof. Handlers of the
 //! program are never replaced. FFI to libc; the handler is async-signal-safe.
+//!
+//! A call that replaces the program ([`super::exec`]) asks for a drain in the same way, on the thread that calls it.
 
-use crate::sys::{clock, futex, threads, writes};
+use crate::sys::threads::{self, Uncancelled};
+use crate::sys::{clock, futex, writes};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// SIGSEGV and similar signals are excluded: after them, any state may be corrupt. Snapshots save most counts.
@@ -22,29 +25,39 @@ static THREAD: AtomicU32 = AtomicU32::new(0);
 /// The number of requests, and of the last one that was answered.
 static REQUESTED: AtomicU32 = AtomicU32::new(0);
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
+/// A request is for a drain that waits for running kernels.
+static WAITS_FOR_KERNELS: AtomicBool = AtomicBool::new(false);
 
-/// What the handler needs and cannot create.
+/// What a handler needs and cannot create: the longest time that it waits, and what it reports then.
 struct Prepared {
-    limit: Duration,
-    too_late: String,
+    at_signal: (Duration, String),
+    at_exec: (Duration, String),
 }
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// Installs the handlers. The thread that answers must be running or being started. `limit`: the longest time for a
-/// drain.
-pub fn install(limit: Duration) {
+/// Allows requests. The thread that answers must be running or being started. `limit`: the longest time for a drain, and
+/// before it for running kernels.
+pub fn prepare(limit: Duration) {
     PREPARED.get_or_init(|| {
-        let limit = limit.min(MAX_WAIT);
-        Prepared {
-            limit,
-            too_late: format!(
-                "devprof: a signal ends the process, and device counters could not be saved within {} ms: the thread that received it may hold a lock that a drain needs, or a copy takes longer; what was counted since the last drain is lost (DEVPROF_SNAPSHOT_MS reduces that)\n",
+        let prepared = |event, thread, limit: Duration| {
+            let text = format!(
+                "devprof: {event}, and device counters could not be saved within {} ms: the thread that {thread} it may hold a lock that a drain needs, or a copy takes longer; what was counted since the last drain is lost (DEVPROF_SNAPSHOT_MS reduces that)\n",
                 limit.as_millis()
-            ),
+            );
+            (limit, text)
+        };
+        let (signal, exec) = (limit.min(MAX_WAIT), limit.saturating_add(MAX_WAIT));
+        Prepared {
+            at_signal: prepared("a signal ends the process", "received", signal),
+            at_exec: prepared("the program calls exec", "called", exec),
         }
     });
     PROCESS.store(std::process::id(), Ordering::SeqCst);
+}
+
+/// Installs the handlers, after [`prepare`].
+pub fn install() {
     for signal in SIGNALS {
         // SAFETY: plain data, filled by the calls; the handler has the type that SA_SIGINFO requires.
         unsafe {
@@ -82,6 +95,11 @@ pub fn wait(limit: Option<Duration>) -> Option<u32> {
     (requested != answered).then_some(requested)
 }
 
+/// Whether a request since the last call is for a drain that waits for running kernels.
+pub fn take_waits_for_kernels() -> bool {
+    WAITS_FOR_KERNELS.swap(false, Ordering::SeqCst)
+}
+
 /// Answers all requests up to this one.
 pub fn answer(request: u32) {
     ANSWERED.store(request, Ordering::SeqCst);
@@ -94,18 +112,40 @@ pub fn release() {
     answer(REQUESTED.load(Ordering::SeqCst));
 }
 
-/// Must not allocate, lock or panic.
-extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-    // The thread itself cannot answer, and a forked child does not have it.
-    let is_answered = PROCESS.load(Ordering::SeqCst) == std::process::id()
+/// What is needed for a request, if the thread that answers exists. It cannot answer itself, and a forked child does not
+/// have it. Must not allocate, lock or panic.
+fn prepared() -> Option<&'static Prepared> {
+    let process = PROCESS.load(Ordering::SeqCst);
+    let is_answered = process != 0
+        && process == std::process::id()
         // SAFETY: only returns a value.
         && THREAD.load(Ordering::SeqCst) != unsafe { libc::gettid() } as u32;
-    if is_answered && let Some(prepared) = PREPARED.get() {
-        let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        futex::wake_all(&REQUESTED);
-        if !wait_for_answer(request, prepared.limit) {
-            writes::to_stderr(prepared.too_late.as_bytes());
-        }
+    PREPARED.get().filter(|_| is_answered)
+}
+
+/// Requests a drain and waits for it. Must not allocate, lock or panic.
+fn request_drain((limit, too_late): &(Duration, String)) {
+    let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+    futex::wake_all(&REQUESTED);
+    if !wait_for_answer(request, *limit) {
+        writes::to_stderr(too_late.as_bytes());
+    }
+}
+
+/// The program is about to be replaced: saves the counters, after the kernels that still run. Does nothing in a forked child.
+/// Must not allocate, lock or panic.
+pub fn save_before_exec() {
+    if let Some(prepared) = prepared() {
+        let _uncancelled = Uncancelled::begin();
+        WAITS_FOR_KERNELS.store(true, Ordering::SeqCst);
+        request_drain(&prepared.at_exec);
+    }
+}
+
+/// Must not allocate, lock or panic.
+extern "C" fn handler(signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    if let Some(prepared) = prepared() {
+        request_drain(&prepared.at_signal);
     }
     // SAFETY: plain data; async-signal-safe functions. If the signal does not end the process, as for process 1 of a
     // container, the program continues as if the signal had not been caught.

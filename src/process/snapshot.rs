@@ -1,9 +1,11 @@
 //! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
-//! when a signal is about to end the process ([`super::signals`]). The thread starts when the first executable is
-//! frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
+//! when a signal is about to end the process or the program calls `exec` ([`super::signals`]). The thread starts when the
+//! first executable is frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
 
 use super::collect::{DrainKind, collect};
+use super::lifecycle;
 use super::signals;
+use super::trace_guard::HAS_TRACE;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::run_log::{self, Event};
@@ -17,8 +19,8 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
 /// The thread was started in this process.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, it
-/// may be held during a fork.
+/// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, a forked
+/// child can read it.
 static GATE: AtomicU32 = AtomicU32::new(0);
 const BUSY: u32 = 1;
 const CLOSED: u32 = 2;
@@ -26,13 +28,19 @@ const CLOSED: u32 = 2;
 /// Starts the thread, unless it is running or not needed.
 pub fn start() {
     let settings = settings();
-    if (settings.snapshot.is_none() && !settings.signals) || STARTED.swap(true, Ordering::SeqCst) {
+    // The shared library also needs it for `exec`.
+    let is_needed = settings.snapshot.is_some() || settings.signals || HAS_TRACE;
+    if !is_needed || STARTED.swap(true, Ordering::SeqCst) {
         return;
     }
     let run = || guarded(Cost::Counters, (), || run(settings));
     match threads::spawn_without_signals("devprof-snap", run) {
-        Ok(_) if settings.signals => signals::install(settings.sync_limit),
-        Ok(_) => {}
+        Ok(_) => {
+            signals::prepare(settings.sync_limit);
+            if settings.signals {
+                signals::install();
+            }
+        }
         Err(error) => diagnostics::lost(format_args!(
             "cannot start the thread for snapshots and signals: {error}; counters are saved at exit, when code objects are unloaded, and by the collect call, but not by DEVPROF_SNAPSHOT_MS and not when a signal ends the process"
         )),
@@ -63,7 +71,7 @@ fn run(settings: &Settings) {
             continue;
         }
         let begin = Instant::now();
-        is_closed = !drain();
+        is_closed = !drain(request.is_some());
         if !is_closed {
             last = begin;
             if let Some(request) = request {
@@ -74,12 +82,20 @@ fn run(settings: &Settings) {
     }
 }
 
-/// Drains. Returns false if the gate is closed.
-fn drain() -> bool {
+/// Drains. `is_last`: the process may end afterwards. Returns false if the gate is closed.
+fn drain(is_last: bool) -> bool {
+    // So that a fork does not find the thread in a drain that has nothing to do.
+    if !lifecycle::may_be_up() {
+        return true;
+    }
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
         guarded(Cost::Counters, (), || {
-            collect(DrainKind::Snapshot, false);
+            let kind = match is_last && signals::take_waits_for_kernels() {
+                true => DrainKind::All { wait: true },
+                false => DrainKind::Snapshot,
+            };
+            collect(kind, false);
         });
         GATE.fetch_sub(BUSY, Ordering::SeqCst);
     }
@@ -94,30 +110,16 @@ pub fn close_gate() {
     }
 }
 
-/// Reverts [`close_gate`].
-pub fn open_gate() {
-    GATE.fetch_sub(CLOSED, Ordering::SeqCst);
-}
-
 /// The last drain is over.
 pub fn stop() {
     signals::release();
     close_gate();
 }
 
-/// Before a fork. If HSA is initialized, devprof does nothing in the child. Otherwise the child must not inherit locks
-/// that the thread holds.
-pub fn before_fork(is_hsa_initialized: bool) {
-    if is_hsa_initialized {
-        GATE.fetch_add(CLOSED, Ordering::SeqCst);
-    } else {
-        close_gate();
-    }
-}
-
-/// In the child of a fork, which does not have the thread.
-pub fn in_child() {
+/// In the child of a fork, which does not have the thread. Returns whether the thread was in a drain: it may have held locks
+/// that nobody will release.
+pub fn in_child() -> bool {
     signals::release();
     STARTED.store(false, Ordering::SeqCst);
-    GATE.store(0, Ordering::SeqCst);
+    GATE.swap(0, Ordering::SeqCst) & BUSY != 0
 }

@@ -2,7 +2,8 @@
 
 use super::leader::{self, Leader};
 use super::request::Request;
-use super::{cuda, events, exit, fork, lifecycle, requests, tool};
+use super::trace_guard::HAS_TRACE;
+use super::{cuda, events, exec, exit, fork, lifecycle, requests, tool};
 use crate::gpu;
 use crate::support::diagnostics;
 use crate::support::panic_guard::{Cost, guarded};
@@ -39,6 +40,9 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
     gpu::events::set_callback(events::handle);
     requests::set_exit_handler(exit::at_exit);
     fork::register();
+    if HAS_TRACE {
+        exec::find_next();
+    }
     if let Leader::Other = leader {
         requests::register_at_exit(exit::at_close);
         // Exit handlers run in the reverse order of their registration: the drain runs before all earlier handlers.
@@ -55,4 +59,5 @@ fn start_enabled(on_load: *const c_void, injection: *const c_void) {
     }
     tool::register(on_load);
     cuda::register(injection);
+    lifecycle::constructed(settings().is_traced());
 }

@@ -48,16 +48,14 @@ pub fn register(on_load: *const c_void) {
     }
     let old = env::env("HSA_TOOLS_LIB");
     let added = with_tool(old.as_deref(), library.as_os_str());
-    // If the library is neither listed nor preloaded, the program has loaded it, perhaps after HSA was initialized.
-    if added.is_none() || loader::is_preloaded(&library) {
+    // If the library is not listed, and cannot be added to the list, HSA may already be initialized.
+    let is_listed = added.is_none_or(|value| env::set_env(c"HSA_TOOLS_LIB", &value));
+    if is_listed {
         lifecycle::expect_tool();
-    }
-    if let Some(value) = added {
-        env::set_env(c"HSA_TOOLS_LIB", &value);
     }
     // With rocprofiler-register, ROCr skips the tools of HSA_TOOLS_LIB if there is a rocprofiler-sdk tool, unless this
     // variable is set (runtime.cpp, LoadTools). The user's value is kept.
-    if env::env(V1_TOOLS).is_none() {
+    if is_listed && env::env(V1_TOOLS).is_none() {
         env::set_env(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS", OsStr::new("1"));
     }
 }

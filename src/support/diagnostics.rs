@@ -2,6 +2,7 @@
 
 use super::run_log::{self, Event};
 use super::sync::lock;
+use crate::sys::threads::Uncancelled;
 use crate::sys::writes;
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -17,6 +18,7 @@ pub fn lost(what: impl Display) {
 #[inline(never)]
 fn report(what: &dyn Display) {
     static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let _uncancelled = Uncancelled::begin();
     let line = what.to_string();
     let mut reported = lock(&REPORTED);
     if reported.get_or_insert_default().insert(line.clone()) {
@@ -52,5 +54,6 @@ pub fn note(verbose: bool, what: impl Display) {
 #[cold]
 #[inline(never)]
 fn print(line: &dyn Display) {
+    let _uncancelled = Uncancelled::begin();
     writes::to_stderr(format!("devprof: {line}\n").as_bytes());
 }

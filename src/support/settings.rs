@@ -5,17 +5,20 @@ use super::environment::Environment;
 use crate::sys::env::env;
 use std::ffi::OsString;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The default of DEVPROF_SYNC_MS.
 const SYNC_LIMIT: Duration = Duration::from_secs(10);
-/// The default of DEVPROF_COUNTER_COPIES_MB: enough for a copy of a megabyte of counters for each of 304 compute units.
+/// The default of DEVPROF_COUNTER_COPIES_MB. A quarter of it is enough for 512 copies of 256 KiB of counters, for the 304 compute
+/// units of an MI300X.
 const COPIES_BUDGET: u64 = 1024 << 20;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// DEVPROF_DISABLE=1: do nothing.
     pub disabled: bool,
+    /// When devprof was loaded.
+    pub loaded: SystemTime,
     /// The environment when devprof was loaded.
     pub environment: Environment,
     /// DEVPROF_TRACE.
@@ -131,6 +134,7 @@ impl Settings {
         let sync_instead = format!("using {}", SYNC_LIMIT.as_millis());
         Settings {
             disabled: is_on("DEVPROF_DISABLE"),
+            loaded: SystemTime::now(),
             environment: Environment::now(),
             trace: env("DEVPROF_TRACE").filter(|pattern| !pattern.is_empty()),
             cupti: env("DEVPROF_CUPTI").filter(|path| !path.is_empty()),

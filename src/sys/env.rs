@@ -1,7 +1,9 @@
 //! The process's environment: variables, host name, user.
 
-use std::ffi::{CStr, CString, OsStr, OsString, c_char};
+use super::{loaded_files, threads};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::OnceLock;
 
 /// An environment variable. `None` in a set-user-id process: its caller controls the environment.
 pub fn env(name: &str) -> Option<OsString> {
@@ -46,12 +48,23 @@ pub fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Sets an environment variable. To be called from a constructor only, before the program creates threads.
-pub fn set_env(name: &CStr, value: &OsStr) {
-    if let Ok(value) = CString::new(value.as_bytes()) {
-        // SAFETY: both are C strings. The constructor runs before the program's first thread.
-        unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) };
-    }
+/// Sets an environment variable, if that is allowed ([`may_change`]). Returns whether it is set. To be called from the
+/// constructor.
+pub fn set_env(name: &CStr, value: &OsStr) -> bool {
+    let Some(value) = CString::new(value.as_bytes()).ok().filter(|_| may_change()) else {
+        return false;
+    };
+    // SAFETY: both are C strings, and no other thread reads the environment: this one is the only thread.
+    unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) == 0 }
+}
+
+/// Whether no other code can be using the environment while the constructor runs: devprof was loaded when the program started,
+/// not later (by ROCr, the CUDA driver or `dlopen`), and no library that was initialized before has created a thread.
+fn may_change() -> bool {
+    static MAY_CHANGE: OnceLock<bool> = OnceLock::new();
+    *MAY_CHANGE.get_or_init(|| {
+        threads::is_only_thread() && loaded_files::is_loaded_at_start(may_change as *const c_void)
+    })
 }
 
 /// The host's name, from `gethostname`.

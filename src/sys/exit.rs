@@ -17,12 +17,8 @@ pub fn at_quick_exit(handler: extern "C" fn()) -> bool {
     at_quick_exit(handler) == 0
 }
 
-/// Runs `before` before each fork, `parent` after it in the process that forked, and `child` in the child.
-pub fn at_fork(
-    before: unsafe extern "C" fn(),
-    parent: unsafe extern "C" fn(),
-    child: unsafe extern "C" fn(),
-) {
+/// Runs `handler` in the child of each fork.
+pub fn in_forked_child(handler: unsafe extern "C" fn()) {
     // SAFETY: as in `at_exit`. If this fails, the child is still recognized by its process id.
-    unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
+    unsafe { libc::pthread_atfork(None, None, Some(handler)) };
 }

@@ -58,6 +58,12 @@ pub fn next_dlsym() -> *mut c_void {
     std::ptr::null_mut()
 }
 
+/// The function of this name in the libraries after this one; null if there is none.
+pub fn next_function(name: &CStr) -> *mut c_void {
+    // SAFETY: `dlsym` with a C string.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
 /// The path of the library that contains `address`, as the loader has recorded it.
 pub fn path_of(address: *const c_void) -> Option<PathBuf> {
     let info = file_of(address).filter(|info| !info.dli_fname.is_null())?;

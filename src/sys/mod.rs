@@ -3,11 +3,13 @@
 mod backtrace;
 pub mod clock;
 pub mod elf_notes;
+pub mod elf_sections;
 pub mod env;
 pub mod exit;
 pub mod files;
 pub mod futex;
 pub mod llvm_runtime;
+pub mod loaded_files;
 pub mod loader;
 pub mod mounts;
 pub mod process;

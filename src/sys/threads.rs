@@ -1,7 +1,7 @@
 //! devprof's own threads, and the calling thread's id.
 
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::thread::{Builder, Thread};
 
@@ -89,6 +89,38 @@ pub fn do_not_preempt() {
         let parameters = std::mem::zeroed::<libc::sched_param>();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters);
     }
+}
+
+/// Until it is dropped, the calling thread cannot be cancelled (`pthread_cancel`). A pending cancellation takes effect at
+/// the program's next cancellation point after that.
+pub struct Uncancelled(c_int);
+
+impl Uncancelled {
+    pub fn begin() -> Uncancelled {
+        let mut old = 0;
+        // SAFETY: writes the old state. Cannot fail with this state (pthread.h).
+        unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut old) };
+        Uncancelled(old)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        // SAFETY: the state that the thread had before.
+        unsafe { pthread_setcancelstate(self.0, std::ptr::null_mut()) };
+    }
+}
+
+/// See pthread.h.
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// Whether the calling thread is the process's only one. False if that cannot be found out.
+pub fn is_only_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.take(2).count() == 1)
 }
 
 thread_local! {

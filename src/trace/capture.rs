@@ -21,7 +21,9 @@ use super::recording;
 use super::wakeup;
 use super::watched_signals::{self, Kind};
 use crate::gpu::events::Packet;
+use crate::sys::threads::Uncancelled;
 use hsa_abi::SignalHandle;
+use hsa_abi::newer::signal_hint;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +45,10 @@ mod format {
     pub const BARRIER_VALUE: u8 = 2;
     /// `hsa_amd_ext_kernel_dispatch_packet_t`, a dispatch in clusters of workgroups (gfx1250).
     pub const KERNEL_DISPATCH: u8 = 3;
+    /// `hsa_amd_aql_ib_cond_jump_packet_t` and `hsa_amd_aql_ib_jump_packet_t`: the packet processor executes packets that
+    /// are in other memory, such as a graph of HIP.
+    pub const COND_JUMP: u8 = 6;
+    pub const JUMP: u8 = 7;
     /// Another tool's marker for ROCr's intercept queue.
     pub const INTERCEPT_MARKER: u8 = 0xfe;
 }
@@ -58,8 +64,10 @@ pub struct Shared {
     pub signals_exhausted: AtomicBool,
     /// HSA's functions must not be called any more.
     pub stopped: AtomicBool,
-    /// Packets of an unknown type.
+    /// Packets of an unknown type, and jumps to packets that devprof does not see.
     pub unknown_packets: AtomicU64,
+    /// Of these, the jumps.
+    pub jumps: AtomicU64,
     /// The number of times that the launching thread found the pool empty.
     pub signal_waits: AtomicU64,
 }
@@ -163,16 +171,20 @@ impl Capture {
                 entry.stream = origin.stream;
                 entry.thread = origin.thread;
                 entry.epoch = kernel_index::epoch();
-                self.set_signal(&mut entry);
+                self.set_signal(&mut entry, packet[7]);
             }
+            let program_handle = packet[7];
             if entry.signal.0 != 0 {
                 packet[7] = entry.signal.0;
+            } else if entry.dispatch {
+                packet[7] = signal_hint::with_times(program_handle);
             }
             self.launch_side.in_flight.push(entry);
             self.output.push(packet);
             if entry.signal.0 != 0 && entry.program_signal.0 != 0 {
+                let header = packet[0] as u16;
                 self.output
-                    .push(forwarding_barrier(packet[0] as u16, &entry));
+                    .push(forwarding_barrier(header, entry.signal, program_handle));
             }
         }
         if has_entries {
@@ -183,23 +195,29 @@ impl Capture {
 
     /// The completion thread's entry for a packet. `None` if the completion thread does not need one.
     fn entry(&self, packet: &Packet) -> Option<Entry> {
-        let program_signal = SignalHandle(packet[7]);
         let format = (packet[0] >> 16) as u8;
+        let is_jump = packet[0] as u8 == kind::VENDOR_SPECIFIC
+            && matches!(format, format::JUMP | format::COND_JUMP);
+        let program_signal = signal_hint::without(packet[if is_jump { 6 } else { 7 }]);
         let vendor = match packet[0] as u8 {
             kind::KERNEL_DISPATCH => false,
             kind::VENDOR_SPECIFIC if format == format::KERNEL_DISPATCH => true,
             other => {
                 let known = match other {
-                    kind::VENDOR_SPECIFIC => matches!(
-                        format,
-                        format::PM4 | format::BARRIER_VALUE | format::INTERCEPT_MARKER
-                    ),
+                    kind::VENDOR_SPECIFIC => {
+                        let formats =
+                            [format::PM4, format::BARRIER_VALUE, format::INTERCEPT_MARKER];
+                        is_jump || formats.contains(&format)
+                    }
                     kind::INVALID | kind::BARRIER_AND | kind::AGENT_DISPATCH | kind::BARRIER_OR => {
                         true
                     }
                     _ => false,
                 };
-                if !known {
+                if is_jump && recording::is_on() {
+                    self.shared.jumps.fetch_add(1, Ordering::Relaxed);
+                }
+                if !known || is_jump && recording::is_on() {
                     self.shared.unknown_packets.fetch_add(1, Ordering::Relaxed);
                 }
                 if known && program_signal.0 != 0 {
@@ -250,11 +268,16 @@ impl Capture {
         })
     }
 
-    /// Chooses the signal of a dispatch: the program's if it has one that can be watched, or one from the pool.
-    fn set_signal(&mut self, entry: &mut Entry) {
+    /// Chooses the signal of a dispatch: the program's if it has one that can be watched, or one from the pool. `handle`: the
+    /// program's signal in the packet.
+    fn set_signal(&mut self, entry: &mut Entry, handle: u64) {
         let is_stopped = self.shared.stopped.load(Ordering::Relaxed);
         if entry.program_signal.0 != 0 && !is_stopped {
-            entry.watch = watched_signals::watch(entry.program_signal, Kind::Dispatch);
+            if signal_hint::changes_value(handle) {
+                entry.watch = watched_signals::watch(entry.program_signal, Kind::Dispatch);
+            } else {
+                watched_signals::changing(entry.program_signal);
+            }
             if entry.watch.is_some() {
                 if !has_replaced_signals() {
                     entry.program_signal = SignalHandle(0);
@@ -300,6 +323,7 @@ impl Capture {
                 yields += 1;
                 std::thread::yield_now();
             } else {
+                let _uncancelled = Uncancelled::begin();
                 std::thread::sleep(SIGNAL_WAIT_PAUSE);
             }
         };
@@ -322,17 +346,17 @@ impl Capture {
 }
 
 /// The barrier packet that waits for devprof's signal of a kernel, and completes the program's signal, which cannot be
-/// watched. It does not wait for other packets. It acquires and releases with the kernel's release scope, as if the
+/// watched, with the same hints. It does not wait for other packets. It acquires and releases with the kernel's release scope, as if the
 /// kernel itself had completed the program's signal.
-fn forwarding_barrier(kernel_header: u16, entry: &Entry) -> Packet {
+fn forwarding_barrier(kernel_header: u16, signal: SignalHandle, program_handle: u64) -> Packet {
     const ACQUIRE: u16 = 9;
     const RELEASE: u16 = 11;
     let scope = kernel_header >> RELEASE & 3;
     let header = u16::from(kind::BARRIER_AND) | scope << ACQUIRE | scope << RELEASE;
     let mut packet = [0; 8];
     packet[0] = header.into();
-    packet[1] = entry.signal.0;
-    packet[7] = entry.program_signal.0;
+    packet[1] = signal.0;
+    packet[7] = program_handle;
     packet
 }
 

@@ -275,8 +275,7 @@ impl Completer {
         self.record_completed(id, &mut queue);
         let unfinished = queue.completion_side.take_unfinished();
         self.record_unfinished(id, &queue, &unfinished);
-        let unknown = queue.shared.unknown_packets.load(Ordering::Relaxed);
-        self.file.add_to_counter(Count::UnknownPackets, unknown);
+        self.record_unknown_packets(&queue.shared);
         self.file.publish();
         let signals = unfinished.iter().map(|entry| entry.signal);
         for signal in signals.chain(
@@ -288,6 +287,19 @@ impl Completer {
                 HsaSignals.reset(signal);
                 self.unused_signals.push(signal);
             }
+        }
+    }
+
+    /// Records and reports packets whose kernels are not in the trace.
+    fn record_unknown_packets(&mut self, shared: &Shared) {
+        let unknown = shared.unknown_packets.swap(0, Ordering::Relaxed);
+        self.file.add_to_counter(Count::UnknownPackets, unknown);
+        let jumps = shared.jumps.swap(0, Ordering::Relaxed);
+        if jumps > 0 {
+            diagnostics::lost(format_args!(
+                "the trace does not have the kernels of {jumps} launches of graphs that the GPU reads from memory \
+                 (AQL_IB_JUMP packets)"
+            ));
         }
     }
 
@@ -431,6 +443,11 @@ impl Completer {
         self.cuda.has_missing(time)
     }
 
+    /// See [`CudaRecords::report_missing`].
+    pub fn report_missing_cuda(&mut self, time: u64) -> bool {
+        self.cuda.report_missing(time, &mut self.file)
+    }
+
     /// Refills the queue's pool.
     fn replenish_signals(&mut self, queue: &mut Queue) {
         let signal_waits = queue.shared.signal_waits.load(Ordering::Relaxed);
@@ -566,8 +583,7 @@ impl Completer {
             queue.shared.stopped.store(true, Ordering::SeqCst);
             let unfinished = queue.completion_side.take_unfinished();
             self.record_unfinished(id, &queue, &unfinished);
-            let unknown = queue.shared.unknown_packets.swap(0, Ordering::Relaxed);
-            self.file.add_to_counter(Count::UnknownPackets, unknown);
+            self.record_unknown_packets(&queue.shared);
             self.queues.insert(id, queue);
         }
         self.record_without_hsa();

@@ -15,6 +15,8 @@ struct Nest {
     depth: u32,
     /// CUPTI's number of the outermost call, if it submits work.
     correlation: Option<u32>,
+    /// The outermost call submits one kernel, which is to be recorded.
+    is_awaited: bool,
     /// The outermost call, if it is recorded.
     started: Option<Started>,
 }
@@ -24,6 +26,7 @@ thread_local! {
         Cell::new(Nest {
             depth: 0,
             correlation: None,
+            is_awaited: false,
             started: None,
         })
     };
@@ -38,35 +41,38 @@ pub fn began(call: &ApiCall) {
     nest.depth += 1;
     if nest.depth == 1 {
         nest.correlation = call.submits.then_some(call.correlation);
+        nest.is_awaited = false;
         nest.started = calls::begin(call.function, named(call.stream)).map(calls::Call::started);
     }
-    NEST.set(nest);
     // A function of the runtime may call several of the driver, and records may have the numbers of these.
-    if nest.depth == 1 || nest.correlation != Some(call.correlation) {
+    let is_pushed = nest.depth == 1 || nest.correlation != Some(call.correlation);
+    if is_pushed && call.submits && activity::is_enabled() {
         let submit = match nest.started {
             Some(started) => Some(started.start()),
             // The call is nested in one of HIP.
             None => recording::is_on().then(clock::now),
         };
-        push_launch(call, submit);
+        let outer = nest.correlation.unwrap_or(call.correlation);
+        cuda_launches::push(launch(call, outer, submit));
+        nest.is_awaited |= nest.depth == 1 && call.submits_once;
     }
+    NEST.set(nest);
 }
 
 /// `submit`: when the work is submitted; `None`: it is not recorded.
-fn push_launch(call: &ApiCall, submit: Option<u64>) {
-    if !call.submits || !activity::is_enabled() {
-        return;
-    }
+fn launch(call: &ApiCall, outer: u32, submit: Option<u64>) -> Launch {
     let current = calls::current();
-    cuda_launches::push(Launch {
+    Launch {
         correlation: call.correlation,
+        outer,
         thread: threads::thread_id(),
         id: submit.map_or(0, |_| current.id),
         submit: submit.unwrap_or(0),
         stream: current.stream,
         is_single: call.submits_once,
+        has_failed: false,
         function: call.function,
-    });
+    }
 }
 
 /// The call is over.
@@ -81,6 +87,12 @@ pub fn ended(is_own: bool, status: i32) {
         0 => nest.started.take(),
         _ => None,
     };
+    if nest.depth == 0
+        && status != 0
+        && let Some(correlation) = nest.correlation.filter(|_| nest.is_awaited)
+    {
+        cuda_launches::push(Launch::failed(correlation));
+    }
     NEST.set(nest);
     if let Some(started) = started {
         started.end(status);
@@ -100,6 +112,7 @@ pub fn in_child() {
     NEST.set(Nest {
         depth: 0,
         correlation: None,
+        is_awaited: false,
         started: None,
     });
 }

@@ -15,6 +15,8 @@ const GENERATION: usize = 1 << 18;
 pub struct Launch {
     /// CUPTI's number of the call.
     pub correlation: u32,
+    /// That of the program's call during which this one was made; the same for the program's own call.
+    pub outer: u32,
     /// The thread that called (`gettid`).
     pub thread: u32,
     /// The id of the call's record, which is its correlation id. 0: the work is not recorded.
@@ -25,7 +27,26 @@ pub struct Launch {
     pub stream: u32,
     /// The call submits at most one kernel.
     pub is_single: bool,
+    /// The call has failed, so it has submitted nothing. The second entry of the call.
+    pub has_failed: bool,
     pub function: &'static str,
+}
+
+impl Launch {
+    /// The second entry of a call that has failed.
+    pub fn failed(correlation: u32) -> Launch {
+        Launch {
+            correlation,
+            outer: correlation,
+            thread: 0,
+            id: 0,
+            submit: 0,
+            stream: 0,
+            is_single: true,
+            has_failed: true,
+            function: "",
+        }
+    }
 }
 
 static QUEUES: ThreadQueues<Launch> = ThreadQueues::new();
@@ -53,29 +74,70 @@ impl Launches {
     }
 
     fn add(&mut self, launch: Launch) {
+        if launch.has_failed {
+            self.remove(launch.correlation);
+            return;
+        }
         if self.new.len() >= GENERATION {
             self.old = std::mem::take(&mut self.new);
         }
         self.new.insert(launch.correlation, launch);
     }
 
-    /// The call with this number. The entry of a call that submits a single kernel is removed.
+    fn remove(&mut self, correlation: u32) {
+        if self.new.remove(&correlation).is_none() {
+            self.old.remove(&correlation);
+        }
+    }
+
+    /// The call with this number. The entry of a call that submits a single kernel is removed, and so is that of the call
+    /// around it: only one of them has the record.
     pub fn find(&mut self, correlation: u32) -> Option<Launch> {
-        let launches = match self.new.contains_key(&correlation) {
-            true => &mut self.new,
-            false => &mut self.old,
-        };
-        let launch = *launches.get(&correlation)?;
+        let launch = *self.get(correlation)?;
         if launch.is_single {
-            launches.remove(&correlation);
+            self.remove(correlation);
+            if self.get(launch.outer).is_some_and(|outer| outer.is_single) {
+                self.remove(launch.outer);
+            }
         }
         Some(launch)
     }
 
+    fn get(&self, correlation: u32) -> Option<&Launch> {
+        let known = self.new.get(&correlation);
+        known.or_else(|| self.old.get(&correlation))
+    }
+
+    /// The program's calls of which each has submitted one kernel, and whose records have not arrived.
+    fn awaited(&self) -> impl Iterator<Item = &Launch> {
+        let all = self.new.values().chain(self.old.values());
+        all.filter(|launch| {
+            launch.is_single && launch.id != 0 && launch.outer == launch.correlation
+        })
+    }
+
     /// Whether records of calls before `time` may be missing.
     pub fn has_before(&self, time: u64) -> bool {
-        let mut all = self.new.values().chain(self.old.values());
-        all.any(|launch| launch.is_single && launch.id != 0 && launch.submit < time)
+        self.awaited().any(|launch| launch.submit < time)
+    }
+
+    /// Forgets the calls before `time` whose records should have arrived, and returns their number. `thread` is the
+    /// calling thread. The latest call of another thread may not be over.
+    pub fn take_missing(&mut self, time: u64, thread: u32) -> u64 {
+        let mut latest: HashMap<u32, u64> = HashMap::new();
+        for launch in self.awaited().filter(|launch| launch.thread != thread) {
+            let time = latest.entry(launch.thread).or_default();
+            *time = launch.submit.max(*time);
+        }
+        let is_missing = |launch: &&Launch| {
+            launch.submit < time && latest.get(&launch.thread) != Some(&launch.submit)
+        };
+        let missing = self.awaited().filter(is_missing);
+        let missing: Vec<u32> = missing.map(|launch| launch.correlation).collect();
+        missing
+            .iter()
+            .for_each(|&correlation| self.remove(correlation));
+        missing.len() as u64
     }
 }
 
@@ -86,13 +148,48 @@ mod tests {
     fn launch(correlation: u32, is_single: bool) -> Launch {
         Launch {
             correlation,
+            outer: correlation,
             thread: 7,
             id: 1000 + u64::from(correlation),
             submit: correlation.into(),
             stream: 1,
             is_single,
+            has_failed: false,
             function: "cudaLaunchKernel",
         }
+    }
+
+    #[test]
+    fn a_launch_has_one_record_with_the_number_of_one_of_its_calls() {
+        let inner = Launch {
+            outer: 1,
+            ..launch(2, true)
+        };
+        for number in [1, 2] {
+            let mut launches = Launches::default();
+            launches.add(launch(1, true));
+            launches.add(inner);
+            assert!(launches.find(number).is_some());
+            assert_eq!(launches.take_missing(10, 7), 0);
+        }
+        let mut launches = Launches::default();
+        launches.add(launch(1, true));
+        launches.add(inner);
+        assert_eq!(launches.take_missing(10, 7), 1);
+        assert_eq!(launches.take_missing(10, 7), 0);
+    }
+
+    #[test]
+    fn calls_that_have_failed_or_are_not_over_miss_no_record() {
+        let mut launches = Launches::default();
+        for number in 1..=4 {
+            launches.add(launch(number, number != 4));
+        }
+        launches.add(Launch::failed(2));
+        // Call 3 is another thread's latest.
+        assert_eq!(launches.take_missing(10, 8), 1);
+        assert_eq!(launches.take_missing(3, 7), 0);
+        assert_eq!(launches.take_missing(10, 7), 1);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::stream_records::StreamRecords;
 use crate::gpu::cuda::activity::{self, Activity, CopyRun, KernelRun, Run, Side};
 use crate::gpu::hsa::kernels::{Kernel, Registers};
 use crate::support::diagnostics;
+use crate::sys::threads;
 use hsa_abi::DispatchTime;
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -51,6 +52,10 @@ pub struct CudaRecords {
     kernels: HashMap<KernelKey, (CString, u32)>,
     /// Agents' ids, by the number of the device.
     agents: HashMap<u32, u32>,
+    /// How many records of complete kernels and copies had no times. Not reported yet.
+    untimed: u64,
+    /// How many records CUPTI has dropped, since the last check for missing ones.
+    dropped: u64,
 }
 
 impl CudaRecords {
@@ -69,15 +74,19 @@ impl CudaRecords {
         }
         let mut recorded = 0;
         for full in all {
+            let is_complete = full.is_complete();
             activity::read(full, &mut |activity| {
                 recorded += 1;
                 match activity {
-                    Activity::Kernel(kernel) => self.record_kernel_run(&kernel, output),
-                    Activity::Copy(copy) => self.record_copy(&copy, output),
+                    Activity::Kernel(kernel) => {
+                        self.record_kernel_run(&kernel, is_complete, output)
+                    }
+                    Activity::Copy(copy) => self.record_copy(&copy, is_complete, output),
                 }
             });
         }
         let dropped = activity::take_dropped();
+        self.dropped += dropped;
         if dropped > 0 {
             diagnostics::lost(format_args!(
                 "CUPTI has dropped {dropped} records of kernels or copies: the trace does not have them"
@@ -93,6 +102,26 @@ impl CudaRecords {
     pub fn has_missing(&mut self, time: u64) -> bool {
         self.launches.collect();
         self.launches.has_before(time)
+    }
+
+    /// Reports kernels that were launched before `time` by the program, have completed, and have no record or no times.
+    /// CUPTI has delivered everything that it had. Returns whether there were any.
+    pub fn report_missing(&mut self, time: u64, file: &mut TraceFile) -> bool {
+        let missing = self.launches.take_missing(time, threads::thread_id());
+        let missing = missing.saturating_sub(std::mem::take(&mut self.dropped));
+        if missing > 0 {
+            diagnostics::lost(format_args!(
+                "CUPTI has delivered no record of {missing} kernels: another library in the process uses CUPTI's activities"
+            ));
+            file.add_to_counter(Count::DroppedDispatches, missing);
+        }
+        let untimed = std::mem::take(&mut self.untimed);
+        if untimed > 0 {
+            diagnostics::lost(format_args!(
+                "CUPTI has recorded {untimed} kernels or copies without times: the trace does not know when they ran"
+            ));
+        }
+        missing + untimed > 0
     }
 
     fn agent(&mut self, device: u32, output: &mut Output<'_>) -> u32 {
@@ -152,7 +181,12 @@ impl CudaRecords {
         id
     }
 
-    fn record_kernel_run(&mut self, kernel: &KernelRun<'_>, output: &mut Output<'_>) {
+    fn record_kernel_run(
+        &mut self,
+        kernel: &KernelRun<'_>,
+        is_complete: bool,
+        output: &mut Output<'_>,
+    ) {
         let launch = self.launches.find(kernel.run.correlation);
         if launch.is_some_and(|launch| launch.id == 0) {
             return;
@@ -160,7 +194,8 @@ impl CudaRecords {
         let agent = self.agent(kernel.run.device, output);
         let queue = self.queue(&kernel.run, agent, output);
         let id = self.kernel(kernel, agent, output);
-        let times = Times::of(&kernel.run, launch.as_ref(), output);
+        let times = Times::of(&kernel.run, is_complete, launch.as_ref(), output);
+        self.untimed += u64::from(times.are_missing());
         let mut record = Dispatch::new(*output.next_dispatch, times.flags);
         *output.next_dispatch += 1;
         if let Some(launch) = launch {
@@ -186,7 +221,7 @@ impl CudaRecords {
         output.file.append(record, Count::DroppedDispatches);
     }
 
-    fn record_copy(&mut self, copy: &CopyRun, output: &mut Output<'_>) {
+    fn record_copy(&mut self, copy: &CopyRun, is_complete: bool, output: &mut Output<'_>) {
         let launch = self
             .launches
             .find(copy.run.correlation)
@@ -194,7 +229,8 @@ impl CudaRecords {
         if launch.is_some_and(|launch| launch.id == 0) {
             return;
         }
-        let times = Times::of(&copy.run, launch.as_ref(), output);
+        let times = Times::of(&copy.run, is_complete, launch.as_ref(), output);
+        self.untimed += u64::from(times.are_missing());
         let mut side = |side| match side {
             Some(Side::Device(device)) => self.agent(device, output),
             Some(Side::Host | Side::Unknown) | None => NO_AGENT,
@@ -252,16 +288,18 @@ struct Times {
 }
 
 impl Times {
-    fn of(run: &Run, launch: Option<&Launch>, output: &Output<'_>) -> Times {
+    /// `is_complete`: all activities in its buffer are.
+    fn of(run: &Run, is_complete: bool, launch: Option<&Launch>, output: &Output<'_>) -> Times {
         let observed = clock::now();
-        let is_complete = run.start != 0 && run.end != 0;
+        let has_times = run.start != 0 && run.end != 0;
         let submit = match launch {
             Some(launch) => launch.submit,
-            None if is_complete => run.start.min(observed),
+            None if has_times => run.start.min(observed),
             None => observed,
         };
-        let recorded = match is_complete {
+        let recorded = match has_times {
             true => select(run, submit, observed, output.frequency),
+            false if is_complete => RecordedTime::NONE,
             false => RecordedTime {
                 flags: flag::CLOCK_NONE | flag::UNFINISHED,
                 ..RecordedTime::NONE
@@ -274,6 +312,13 @@ impl Times {
             observed,
             flags: recorded.flags | no_call,
         }
+    }
+}
+
+impl Times {
+    /// It is complete, and CUPTI does not know when it ran.
+    fn are_missing(&self) -> bool {
+        self.flags & (flag::CLOCK | flag::UNFINISHED) == flag::CLOCK_NONE
     }
 }
 

@@ -49,7 +49,8 @@ pub struct TraceFile {
     /// Addresses and lengths of static texts, and their ids.
     static_texts: [((usize, usize), u32); 64],
     full_since: Option<Instant>,
-    /// The result of the last check; reset when records are published.
+    /// The result of the last check. It holds for the records up to the next [`TraceFile::publish`], which are written at
+    /// once; see [`TraceFile::end_batch`].
     state: State,
     /// Records with the counter [`Count::DroppedOthers`] that could not be written because the disk was full. Later
     /// records may refer to them, so they are written later. Until then they count as dropped.
@@ -216,10 +217,15 @@ impl TraceFile {
 
     /// As [`TraceFile::check`], before the descriptor is used.
     fn check_again(&mut self) -> bool {
+        self.end_batch();
+        self.check()
+    }
+
+    /// What is written next may be written much later: the file is checked again.
+    fn end_batch(&mut self) {
         if self.state == State::Complete {
             self.state = State::Unchecked;
         }
-        self.check()
     }
 
     /// Adds `more` to one of the file's counters.
@@ -316,9 +322,7 @@ impl TraceFile {
     pub fn publish(&mut self) {
         fence(Release);
         self.add_to_counter(Count::Records, 0);
-        if self.state == State::Complete {
-            self.state = State::Unchecked;
-        }
+        self.end_batch();
     }
 
     /// A text's id. A new text is written.
@@ -355,7 +359,9 @@ impl TraceFile {
 
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
-        self.check() && self.full_since.is_none() && self.deferred.is_empty()
+        let is_valid = self.check();
+        self.end_batch();
+        is_valid && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// As [`TraceFile::text`], faster for texts that occur often.
@@ -382,6 +388,7 @@ impl TraceFile {
             ));
         }
         self.set_closed(true);
+        self.end_batch();
     }
 }
 
@@ -397,6 +404,8 @@ mod tests {
             let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
             file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
             file.publish();
+            // What is checked here says nothing about the time of the next record.
+            assert!(file.is_complete());
             let other = File::options().write(true).open(&path).expect("a trace");
             other.set_len(keep).expect("truncated");
             for id in 2..100_000 {
@@ -430,6 +439,21 @@ mod tests {
             file.close();
             assert!(std::fs::read(&others).expect("read") == content);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_truncated_after_it_was_closed_is_not_written_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("x.trace");
+        let mut file = TraceFile::create(&path, &Header::new(1, 1, 1, 1)).expect("a trace");
+        file.append(Dispatch::new(1, 0), Count::DroppedDispatches);
+        file.close();
+        let other = File::options().write(true).open(&path).expect("a trace");
+        other.set_len(0).expect("truncated");
+        file.append(Dispatch::new(2, 0), Count::DroppedDispatches);
+        file.add_to_counter(Count::DroppedDispatches, 1);
+        file.publish();
+        assert_eq!(std::fs::metadata(&path).expect("a trace").len(), 0);
     }
 
     #[test]

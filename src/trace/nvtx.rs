@@ -8,7 +8,7 @@ use super::marker_domains;
 use super::marker_ranges::{Action, MAX_TEXT, level_in, range_in};
 use super::markers;
 use super::streams::{self, NamedStream};
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use cuda_abi::nvtx::*;
 use std::ffi::{c_char, c_int, c_void};
@@ -142,7 +142,7 @@ macro_rules! functions {
         #[expect(non_snake_case, reason = "NVTX's name")]
         unsafe extern "C" fn $name($($arg: $type),*) -> $result {
             // SAFETY: the program's arguments, as NVTX's header requires them.
-            guarded(Cost::Markers, $otherwise, || unsafe { $work })
+            guarded_hot(Cost::Markers, $otherwise, || unsafe { $work })
         }
     )*};
 }

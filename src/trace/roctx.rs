@@ -11,7 +11,7 @@ use super::marker_ranges::{Action, MAX_TEXT};
 use super::streams::{self, NamedStream};
 use super::{markers, session};
 use crate::gpu::hsa::hip;
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -228,7 +228,7 @@ mod recorded {
     use super::*;
 
     pub unsafe extern "C" fn roctxMarkA(message: Text) {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             // SAFETY: the caller's argument.
             markers::record(Action::Mark, 0, unsafe { bytes(message) });
         });
@@ -237,7 +237,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxRangePushA(message: Text) -> c_int {
-        let level = guarded(Cost::Markers, 0, || {
+        let level = guarded_hot(Cost::Markers, 0, || {
             // SAFETY: the caller's argument.
             markers::push(unsafe { bytes(message) })
         });
@@ -250,7 +250,7 @@ mod recorded {
         let real = super::roctxRangePop::real();
         // SAFETY: a function without arguments.
         let level = real.map(|real| unsafe { real() });
-        let own = guarded(Cost::Markers, None, markers::pop);
+        let own = guarded_hot(Cost::Markers, None, markers::pop);
         level.unwrap_or(own.map_or(-1, |level| level as c_int))
     }
 
@@ -258,7 +258,7 @@ mod recorded {
         // SAFETY: the caller's argument.
         let id =
             unsafe { super::roctxRangeStartA::real().unwrap_or(own::roctxRangeStartA)(message) };
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             // SAFETY: the caller's argument.
             markers::record(Action::Start, id, unsafe { bytes(message) });
         });
@@ -266,7 +266,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxRangeStop(id: u64) {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             markers::record(Action::Stop, id, None);
         });
         // SAFETY: the caller's argument.
@@ -290,7 +290,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxNameOsThread(name: Text) -> c_int {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             // SAFETY: the caller's argument.
             markers::record(Action::NameThread, 0, unsafe { bytes(name) });
         });
@@ -299,7 +299,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxNameHsaAgent(name: Text, agent: *const u64) -> c_int {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             if !agent.is_null() {
                 // SAFETY: the caller's arguments: a C string and an `hsa_agent_t`, whose only member is the handle.
                 unsafe { markers::record(Action::NameAgent, agent.read(), bytes(name)) };
@@ -310,7 +310,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxNameHipDevice(name: Text, device: c_int) -> c_int {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             if let Ok(device) = u64::try_from(device) {
                 // SAFETY: the caller's argument.
                 markers::record(Action::NameDevice, device, unsafe { bytes(name) });
@@ -323,7 +323,7 @@ mod recorded {
     }
 
     pub unsafe extern "C" fn roctxNameHipStream(name: Text, stream: *const c_void) -> c_int {
-        guarded(Cost::Markers, (), || {
+        guarded_hot(Cost::Markers, (), || {
             let stream = streams::id(NamedStream::of(stream.cast_mut()));
             // SAFETY: the caller's argument.
             markers::record(Action::NameStream, stream.into(), unsafe { bytes(name) });

@@ -7,7 +7,8 @@ use super::file::TraceFile;
 use super::{
     calls, copies, cuda_calls, markers, packet_origins, recording, streams, wakeup, watched_signals,
 };
-use crate::gpu::cuda::{activity, wait as cuda_wait};
+use crate::gpu::cuda::activity::{self, Flush};
+use crate::gpu::cuda::wait as cuda_wait;
 use crate::gpu::events::{Packet, PacketHandler};
 use crate::gpu::hsa::{clock as hsa_clock, cooperative, doorbell, intercept};
 use crate::gpu::runtime::{AgentId, ExecutableId};
@@ -140,7 +141,7 @@ impl Trace {
             }
             if self.cuda.load(Ordering::SeqCst) && result.busy == 0 && result.polled == 0 {
                 if activity::has_lent() && flushed.elapsed() >= CUDA_FLUSH {
-                    self.flush_cuda(false);
+                    self.flush_cuda(Flush::Complete);
                     flushed = Instant::now();
                 }
                 idle = if result.recorded > 0 { 0 } else { idle + 1 };
@@ -169,11 +170,11 @@ impl Trace {
         }
     }
 
-    /// Makes CUPTI deliver its records. `is_forced`: also incomplete ones.
-    fn flush_cuda(&self, is_forced: bool) {
+    /// Makes CUPTI deliver its records.
+    fn flush_cuda(&self, flush: Flush) {
         let _flushing = lock(&self.flushing);
         if self.cuda.load(Ordering::SeqCst) {
-            activity::flush(is_forced);
+            activity::flush(flush);
         }
     }
 
@@ -458,9 +459,13 @@ pub fn finish(limit: Duration) {
         return;
     };
     let begin = Instant::now();
+    let mut is_cuda_idle = false;
     if trace.cuda.load(Ordering::SeqCst) {
-        cuda_wait::wait_for_all(limit);
-        trace.flush_cuda(true);
+        is_cuda_idle = cuda_wait::wait_for_all(limit);
+        trace.flush_cuda(match is_cuda_idle {
+            true => Flush::Idle,
+            false => Flush::Forced,
+        });
         let _flushing = lock(&trace.flushing);
         trace.cuda.store(false, Ordering::SeqCst);
     }
@@ -468,6 +473,9 @@ pub fn finish(limit: Duration) {
         trace.poll(completer);
         let is_over = !completer.is_busy() || begin.elapsed() >= limit;
         if is_over {
+            if is_cuda_idle {
+                completer.report_missing_cuda(u64::MAX);
+            }
             completer.end_markers();
             completer.stop();
             if !trace.stopped.swap(true, Ordering::SeqCst) {
@@ -559,11 +567,20 @@ pub fn set_recording(on: bool) {
     wakeup::wake_if_asleep();
 }
 
+/// What a flush has found.
+enum Settled {
+    /// CUPTI has delivered everything.
+    Complete,
+    /// Records are missing, which was reported.
+    Missing,
+    /// Something still runs.
+    Running,
+}
+
 /// Waits up to `limit` for what runs on CUDA's devices, and until CUPTI has delivered what was submitted before `time`.
-/// Returns false if something still runs.
-fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> bool {
+fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> Settled {
     if !cuda_wait::wait_for_all(limit) {
-        return false;
+        return Settled::Running;
     }
     let begin = Instant::now();
     let is_missing = |completer: &mut Completer| {
@@ -571,15 +588,22 @@ fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> bool {
         completer.cuda_is_missing(time)
     };
     loop {
-        trace.flush_cuda(false);
+        trace.flush_cuda(Flush::Complete);
         match trace.with_completer(is_missing) {
             Some(true) if begin.elapsed() < CUDA_SETTLE => std::thread::sleep(SHORTEST_PAUSE),
             // A buffer may have records of kernels that were launched meanwhile and still run.
             Some(true) => {
-                trace.flush_cuda(true);
-                return true;
+                trace.flush_cuda(Flush::Forced);
+                let report = |completer: &mut Completer| {
+                    trace.poll(completer);
+                    completer.report_missing_cuda(time)
+                };
+                return match trace.with_completer(report) {
+                    Some(true) => Settled::Missing,
+                    _ => Settled::Complete,
+                };
             }
-            _ => return true,
+            _ => return Settled::Complete,
         }
     }
 }
@@ -588,7 +612,7 @@ fn settle_cuda(trace: &Trace, time: u64, limit: Duration) -> bool {
 pub fn context_destroying(context: u64) {
     if let Some(trace) = trace().filter(|trace| trace.cuda.load(Ordering::SeqCst)) {
         cuda_wait::wait_for(context, settings().sync_limit);
-        trace.flush_cuda(false);
+        trace.flush_cuda(Flush::Complete);
     }
 }
 
@@ -620,9 +644,16 @@ pub fn flush(limit: Duration) -> bool {
     };
     let begin = Instant::now();
     let time = now();
-    if trace.cuda.load(Ordering::SeqCst) && !settle_cuda(trace, time, limit) {
-        report_unflushed(limit);
-        return false;
+    let mut is_complete = true;
+    if trace.cuda.load(Ordering::SeqCst) {
+        match settle_cuda(trace, time, limit) {
+            Settled::Complete => {}
+            Settled::Missing => is_complete = false,
+            Settled::Running => {
+                report_unflushed(limit);
+                return false;
+            }
+        }
     }
     let delayed = doorbell::delayed();
     let mut pushed = None;
@@ -654,5 +685,5 @@ pub fn flush(limit: Duration) -> bool {
         }
         std::thread::sleep(SHORTEST_PAUSE);
     }
-    trace.with_completer(Completer::publish) == Some(true)
+    trace.with_completer(Completer::publish) == Some(true) && is_complete
 }

@@ -13,13 +13,15 @@ typedef __UINT64_TYPE__ devprof_u64;
 // the layout by the variable's size.
 //
 // A wave of unit number `unit` adds to the counter at `counter` + offset + (unit & mask) * stride, + full if all of its lanes
-// count. On CUDA, (unit & mask) is at most `last`. On AMD GPUs, mask is `last`. The host adds the copies up: of all waves to the counter, of full waves to the uniform counter.
+// count. On CUDA, (unit & mask) is at most `last`. On AMD GPUs, mask is `last`. If 2^n units with adjacent numbers share a
+// copy, the lowest n bits of the mask are 0, and the stride is the size of a copy divided by 2^n. The host adds the copies
+// up: of all waves to the counter, of full waves to the uniform counter.
 struct devprof_counter_copies {
     devprof_u64 offset; // from a counter to its copy for unit 0 and partial waves (modulo 2^64)
-    devprof_u32 stride; // bytes from one unit's copy to the next one's
+    devprof_u32 stride; // bytes from one unit's copy to the next one's, if each unit has its own
     devprof_u32 full;   // bytes from the counters of partial waves to those of full waves; 0 if there are no copies
     devprof_u32 mask;
-    devprof_u32 last;   // the highest number of a copy
+    devprof_u32 last;   // the highest value of (unit & mask)
 };
 
 // Whether a block counts, if one in 2^bits blocks counts. `block` is its number in the entire grid, so that grids that

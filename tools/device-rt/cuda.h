@@ -37,15 +37,27 @@ DEVPROF_INLINE void devprof_add(devprof_u64 address, devprof_u64 sum) {
     __scoped_atomic_fetch_add((devprof_global_counter *)address, sum, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
-// Constant memory, so that the compiler loads it once per function, or uses it as an operand. One per module.
-__attribute__((constant, weak)) struct devprof_counter_copies devprof_copies __asm__("__devprof_counter_copies");
+// One per module. Not in constant memory, of which a program may need all 64 KiB.
+__attribute__((device, weak)) struct devprof_counter_copies devprof_copies __asm__("__devprof_counter_copies");
+
+// The host writes the variable before a kernel can run, so it is loaded through the read-only cache, once per function
+// (ld.global.nc).
+DEVPROF_INLINE struct devprof_counter_copies devprof_load_copies() {
+    struct devprof_counter_copies copies;
+    copies.offset = __nvvm_ldg_ul(&devprof_copies.offset);
+    copies.stride = __nvvm_ldg_ui(&devprof_copies.stride);
+    copies.full = __nvvm_ldg_ui(&devprof_copies.full);
+    copies.mask = __nvvm_ldg_ui(&devprof_copies.mask);
+    copies.last = __nvvm_ldg_ui(&devprof_copies.last);
+    return copies;
+}
 
 // The copy of the counters for this multiprocessor: what to add to a counter's address. The driver does not say how high the
 // number of a multiprocessor can be.
-DEVPROF_INLINE devprof_u64 devprof_copy() {
-    devprof_u32 unit = __nvvm_read_ptx_sreg_smid() & devprof_copies.mask;
-    unit = unit < devprof_copies.last ? unit : devprof_copies.last;
-    return devprof_copies.offset + unit * devprof_copies.stride;
+DEVPROF_INLINE devprof_u64 devprof_copy(struct devprof_counter_copies copies) {
+    devprof_u32 unit = __nvvm_read_ptx_sreg_smid() & copies.mask;
+    unit = unit < copies.last ? unit : copies.last;
+    return copies.offset + unit * copies.stride;
 }
 
 // Adds `step` for every active lane to the lane's `counter`: to a copy, or, if there are no copies, to the counter itself.
@@ -69,9 +81,10 @@ DEVPROF_CALLED void devprof_instrument(devprof_u64 *counter, devprof_u64 *unifor
     if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
         devprof_u64 sum = step * __builtin_popcount(same);
         int is_full = same_counter == ~0u;
-        devprof_u64 copy = devprof_copy();
-        devprof_add((devprof_u64)counter + copy + (is_full ? devprof_copies.full : 0), sum);
-        if (is_full && devprof_copies.full == 0 && uniform_counter)
+        struct devprof_counter_copies copies = devprof_load_copies();
+        devprof_u64 copy = devprof_copy(copies);
+        devprof_add((devprof_u64)counter + copy + (is_full ? copies.full : 0), sum);
+        if (is_full && copies.full == 0 && uniform_counter)
             devprof_add((devprof_u64)uniform_counter, sum);
     }
 }
@@ -85,12 +98,13 @@ DEVPROF_CALLED void devprof_instrument_sums(devprof_u64 *counter, devprof_u64 *u
     same &= __nvvm_match_any_sync_i64(active, all);
     same &= __nvvm_match_any_sync_i64(active, full);
     if ((same & __nvvm_read_ptx_sreg_lanemask_lt()) == 0) {
-        devprof_u64 lanes = __builtin_popcount(same), copy = devprof_copy();
+        struct devprof_counter_copies copies = devprof_load_copies();
+        devprof_u64 lanes = __builtin_popcount(same), copy = devprof_copy(copies);
         if (all != full)
             devprof_add((devprof_u64)counter + copy, (all - full) * lanes);
         if (full) {
-            devprof_add((devprof_u64)counter + copy + devprof_copies.full, full * lanes);
-            if (devprof_copies.full == 0 && uniform_counter)
+            devprof_add((devprof_u64)counter + copy + copies.full, full * lanes);
+            if (copies.full == 0 && uniform_counter)
                 devprof_add((devprof_u64)uniform_counter, full * lanes);
         }
     }

@@ -74,20 +74,30 @@ struct copy {
 // Reads the variable, and selects the copy for the wave's compute unit. Each unit has its own number. It consists of fields
 // of hardware registers (see AMD's ISA guides, and amd_device_functions.h of HIP), from the lowest bit:
 //
+//   gfx1250            SA, WGP (4 bits), the number of the workgroup in its row, see below
 //   gfx10 and later    CU, SA, WGP (2 bits), SE + 4 × WGP (upper 2 bits). All units of a GPU with 4 WGPs per SA, or with 4
 //                      SEs, have different numbers: 6 bits for the 64 units of a gfx1201, 7 for the 96 of a gfx1100
-//   gfx940 and later   XCC (3 bits), CU (4 bits), SE: 9 bits for the 304 units of a gfx942
+//   gfx940 and later   CU (4 bits), SE (2 bits), XCC: 9 bits for the 304 units of a gfx942, 6 for a partition with one XCC
 //   other gfx9         CU (4 bits), SE: 7 bits for the 104 units of a gfx90a
 //   older              0
 //
-// A mask keeps the low bits. If it has at least 3 bits, no units of different XCCs share a copy.
+// The host's mask decides which bits are used (src/gpu/hsa/device_memory.rs, src/gpu/counter_copies). If copies are shared,
+// it drops the lowest ones, so units of different XCCs share a copy last. The counts are right with any mask.
+//
+// Waves of gfx1250 can only read their SE and XCC with a message (MSG_RTN_GET_SE_AID_ID), which is far too slow. Consecutive
+// workgroups are on different XCCs, so the number of the workgroup is nearly as good.
 //
 // This is assembly code for two reasons. The archive is not specific to a GPU, and the device link's assembler selects the
 // instructions. And the compiler executes it once per function, because it depends on nothing that changes in a function.
 // A read of memory would be repeated after each atomic operation.
 DEVPROF_INLINE struct copy find_copy(void) {
     uint32_t fields __attribute__((ext_vector_type(4))), mask, unit, field;
-    __asm__(".if .amdgcn.gfx_generation_number >= 11\n"
+    // On gfx9, a load that faults is executed again, with all loads directly before and after it. One in front of this statement
+    // must not find its address overwritten by the first load here, and the compiler does not look into the statement.
+    __asm__(".if .amdgcn.gfx_generation_number == 9\n"
+            "s_nop 0\n"
+            ".endif\n"
+            ".if .amdgcn.gfx_generation_number >= 11\n"
             "s_load_b128 %0, %4, 0x0\n"
             "s_load_b32 %1, %4, 0x10\n"
             ".else\n"
@@ -99,7 +109,12 @@ DEVPROF_INLINE struct copy find_copy(void) {
             ".endif\n"
             ".endif\n"
 
-            ".if .amdgcn.gfx_generation_number >= 10\n"
+            ".if .amdgcn.gfx_generation_number == 12 && .amdgcn.gfx_generation_minor >= 5\n"
+            "s_getreg_b32 %3, hwreg(23, 10, 4)\n" // HW_ID1: WGP_ID
+            "s_lshl4_add_u32 %2, ttmp9, %3\n"     // the workgroup's number in dimension x
+            "s_getreg_b32 %3, hwreg(23, 16, 1)\n" // SA_ID
+            "s_lshl1_add_u32 %2, %2, %3\n"
+            ".elseif .amdgcn.gfx_generation_number >= 10\n"
             "s_getreg_b32 %2, hwreg(23, 12, 2)\n" // HW_ID1: WGP_ID, upper bits
             "s_getreg_b32 %3, hwreg(23, 18, 3)\n" // SE_ID
             "s_lshl2_add_u32 %2, %2, %3\n"
@@ -110,13 +125,15 @@ DEVPROF_INLINE struct copy find_copy(void) {
             "s_getreg_b32 %3, hwreg(23, 8, 1)\n" // the bit of SIMD_ID that is the CU
             "s_lshl1_add_u32 %2, %2, %3\n"
             ".elseif .amdgcn.gfx_generation_number == 9\n"
-            "s_getreg_b32 %2, hwreg(4, 13, 3)\n" // HW_ID: SE_ID
-            "s_getreg_b32 %3, hwreg(4, 8, 4)\n"  // CU_ID
-            "s_lshl4_add_u32 %2, %2, %3\n"
             ".if .amdgcn.gfx_generation_minor >= 4\n"
-            "s_getreg_b32 %3, hwreg(20, 0, 3)\n" // XCC_ID
-            "s_lshl3_add_u32 %2, %2, %3\n"
+            "s_getreg_b32 %2, hwreg(20, 0, 4)\n" // XCC_ID
+            "s_getreg_b32 %3, hwreg(4, 13, 2)\n" // HW_ID: SE_ID
+            "s_lshl2_add_u32 %2, %2, %3\n"
+            ".else\n"
+            "s_getreg_b32 %2, hwreg(4, 13, 3)\n"
             ".endif\n"
+            "s_getreg_b32 %3, hwreg(4, 8, 4)\n" // CU_ID
+            "s_lshl4_add_u32 %2, %2, %3\n"
             ".else\n"
             "s_mov_b32 %2, 0\n"
             ".endif\n"

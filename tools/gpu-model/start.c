@@ -1,14 +1,73 @@
-// Makes programs on the GPU model start reliably in a tenth of a second. tools/rocm-env preloads it.
+// Preloaded into programs on the GPU model, by tools/rocm-env and `devprof run --model=rocr`: avoids two defects of AMD's
+// libraries of version 7.2.4. devprof does not use this library, and it must not hide devprof's own defects.
 //
-// In model mode, hsaKmtOpenKFD of ROCr 7.2.4 allocates and clears a table whose size is an uninitialized variable
-// (sys_props.NumNodes), so it depends on the contents of the stack. A large value costs 0.2 to 9 seconds and gigabytes of
-// memory. With a small value ROCr writes beyond the end of the table and an assertion fails. ROCr reads environment
-// variables before that, so this getenv fills the stack below its frame with a suitable number of nodes.
+// 1. In model mode, hsaKmtOpenKFD of ROCr allocates and clears a table whose size is an uninitialized variable
+//    (sys_props.NumNodes), so it depends on the contents of the stack. A large value costs 0.2 to 9 seconds and gigabytes of
+//    memory. With a small value ROCr writes beyond the end of the table and an assertion fails. ROCr reads environment
+//    variables before that, so getenv fills the stack below its frame with a suitable number of nodes.
+//
+// 2. HIP can crash while the process exits. It registers handlers for signals (HsaAmdSignalHandler), which ROCr calls on a
+//    thread of its own, and hipDeviceSynchronize waits for the signals, not for the handlers. A handler that starts while
+//    ~RuntimeTearDown destroys HIP's devices or shuts HSA down releases the last reference to a queue and its kernels, and
+//    with it frees what the teardown has freed: "double free or corruption", or a segmentation fault. Later versions wait
+//    for their handlers in the teardown; here getpid does so, because that is the teardown's first call.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 extern char **environ;
 
 enum { NODES = 16, STACK_WORDS = 8192 };
+
+static uintptr_t hip_start, hip_end;
+static atomic_bool is_exiting;
+static int (*signal_create)(int64_t, uint32_t, const void *, uint64_t *);
+static int (*signal_destroy)(uint64_t);
+static int (*signal_async_handler)(uint64_t, int, int64_t, bool (*)(int64_t, void *), void *);
+
+// Sets hip_start and hip_end if an address is in this library.
+static int find_hip(struct dl_phdr_info *library, size_t size, void *in_hip) {
+    uintptr_t address = (uintptr_t)in_hip, last = 0;
+    bool is_inside = false;
+    for (int n = 0; n < library->dlpi_phnum; n++) {
+        const ElfW(Phdr) *segment = &library->dlpi_phdr[n];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        uintptr_t start = library->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
+        is_inside |= start <= address && address < end;
+        last = end > last ? end : last;
+    }
+    if (is_inside) {
+        hip_start = library->dlpi_addr;
+        hip_end = last;
+    }
+    (void)size;
+    return is_inside;
+}
+
+static void begin_exit(void) {
+    is_exiting = true;
+}
+
+// HIP is being initialized.
+static void prepare_exit(void *in_hip) {
+    void *hsa = dlopen("libhsa-runtime64.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (hip_end || !hsa)
+        return;
+    signal_create = dlsym(hsa, "hsa_signal_create");
+    signal_destroy = dlsym(hsa, "hsa_signal_destroy");
+    signal_async_handler = dlsym(hsa, "hsa_amd_signal_async_handler");
+    dl_iterate_phdr(find_hip, in_hip);
+    atexit(begin_exit);
+}
 
 __attribute__((noinline)) static void fill_stack(void) {
     unsigned words[STACK_WORDS];
@@ -18,10 +77,52 @@ __attribute__((noinline)) static void fill_stack(void) {
 }
 
 char *getenv(const char *name) {
+    // Only HIP reads this variable.
+    if (!strcmp(name, "HIP_ENABLE_DEFERRED_LOADING"))
+        prepare_exit(__builtin_return_address(0));
     fill_stack();
     size_t length = strlen(name);
     for (char **entry = environ; entry && *entry; entry++)
         if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
             return *entry + length + 1;
     return NULL;
+}
+
+// How often ROCr's thread has called the handler.
+static atomic_int calls;
+
+// The thread calls handlers in turn: between the first and the second call it has called all handlers whose signals were
+// complete at the first one.
+static bool count_calls(int64_t value, void *data) {
+    (void)value, (void)data;
+    return atomic_fetch_add(&calls, 1) == 0;
+}
+
+// Waits until ROCr has called the handlers of all complete signals, but at most for a minute: HIP may be torn down on
+// ROCr's thread.
+static void wait_for_handlers(void) {
+    uint64_t signal;
+    if (signal_create(0, 0, NULL, &signal))
+        return;
+    const struct timespec millisecond = {0, 1000000};
+    // 2: the signal's value is less than 1.
+    if (!signal_async_handler(signal, 2, 1, count_calls, NULL))
+        for (int n = 0; n < 60000 && calls < 2; n++)
+            nanosleep(&millisecond, NULL);
+    signal_destroy(signal);
+}
+
+pid_t getpid(void) {
+    // The process that has initialized HIP. In a forked child there is no teardown, and ROCr's thread does not exist.
+    static _Atomic pid_t initialized;
+    static atomic_flag is_done = ATOMIC_FLAG_INIT;
+    pid_t pid = syscall(SYS_getpid);
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    if (hip_start <= caller && caller < hip_end) {
+        if (!is_exiting)
+            initialized = pid;
+        else if (initialized == pid && !atomic_flag_test_and_set(&is_done))
+            wait_for_handlers();
+    }
+    return pid;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static CUpti_CallbackFunc callback;
 static char enabled[6][1024];
@@ -153,6 +154,7 @@ void fake_resource(CUpti_CallbackId id, CUcontext context, CUstream stream) {
 CUresult cuInit(unsigned flags) {
     const char *path = getenv("CUDA_INJECTION64_PATH");
     void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    // A library that does not exist is ignored.
     int (*initialize)(void) = library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
     if (initialize && initialize() != 1)
         abort();
@@ -181,7 +183,12 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 CUresult cuCtxPushCurrent(CUcontext context) { return CUDA_SUCCESS; }
 CUresult cuCtxPopCurrent(CUcontext *context) { return CUDA_SUCCESS; }
 CUresult cuCtxGetDevice(CUdevice *device) { return *device = 0, CUDA_SUCCESS; }
-CUresult cuCtxSynchronize(void) { return CUDA_SUCCESS; }
+// FAKE_RUNNING: a kernel runs that never ends.
+CUresult cuCtxSynchronize(void) {
+    while (getenv("FAKE_RUNNING"))
+        pause();
+    return CUDA_SUCCESS;
+}
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) { return CUDA_SUCCESS; }
 // For modules, which no program of these tests loads.
 CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) { abort(); }

@@ -13,7 +13,8 @@
 // FAKE_SLOW=N: a module is loaded N milliseconds before the call that loads it is over.
 // FAKE_EAGER=1: libraries are loaded in all contexts at once, as with CUDA_MODULE_LOADING=EAGER.
 // FAKE_WAIT=1: a module that is loaded in a context in which a kernel runs waits for it, as in a real driver. Otherwise that is an error.
-// FAKE_UNITS=N: the number of multiprocessors of each device (default: 4).
+// FAKE_UNITS=N: the number of multiprocessors of each device (default: 4). FAKE_CUPTI=13.0: CUPTI serves one subscriber.
+// Otherwise it is a later one, in which subscribers can allow others. FAKE_OTHER=1: it has one that does.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -134,8 +135,14 @@ int cuptiSubscribe_v2(uintptr_t *handle, callback function, void *user, struct {
     const char *name;
     char *old;
     size_t old_size;
+    char is_shared, padding[7];
 } * parameters) {
-    const char *owner = getenv("FAKE_OWNER");
+    const char *owner = getenv("FAKE_OWNER"), *version = getenv("FAKE_CUPTI");
+    int is_old = version && !strcmp(version, "13.0");
+    if (parameters->size != sizeof *parameters && parameters->size != 32 || is_old && parameters->size != 32)
+        return 1;
+    if (!owner && getenv("FAKE_OTHER") && (parameters->size == 32 || !parameters->is_shared))
+        owner = "a tool that allows others";
     if (owner) {
         snprintf(parameters->old, parameters->old_size, "%s", owner);
         return 39;
@@ -155,8 +162,10 @@ int cuptiEnableCallback(uint32_t enable, uintptr_t handle, unsigned domain, unsi
 
 int cuInit(unsigned flags) {
     const char *path = getenv("CUDA_INJECTION64_PATH");
-    if (path && !is_initialized) {
-        int (*start)(void) = dlsym(dlopen(path, RTLD_NOW), "InitializeInjection");
+    void *library = path && !is_initialized ? dlopen(path, RTLD_NOW) : NULL;
+    // A real driver ignores a library that does not exist.
+    if (library) {
+        int (*start)(void) = dlsym(library, "InitializeInjection");
         if (!start || start() != 1)
             return 999;
     }
@@ -328,6 +337,14 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
     return 0;
 }
 
+// FAKE_FREE: the free memory, bytes.
+int cuMemGetInfo_v2(size_t *free, size_t *size) {
+    BEGIN;
+    const char *number = getenv("FAKE_FREE");
+    *size = 64ul << 30;
+    *free = number ? strtoul(number, NULL, 0) : *size;
+    return 0;
+}
 int cuMemAlloc_v2(uint64_t *address, size_t size) {
     BEGIN;
     struct allocation *allocation = malloc(sizeof *allocation);

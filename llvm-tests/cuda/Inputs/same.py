@@ -1,6 +1,6 @@
-# same.py LIBRARY NAME [VARIABLE=VALUE…] [-VARIABLE…] STEP…: runs the steps with CUPTI, and twice without it, with LIBRARY preloaded: linked
-# with the driver while another tool has CUPTI, and looked up as the CUDA runtime does while CUPTI is not installed. What
-# devprof writes must be the same. The files with CUPTI stay in NAME.cupti.
+# same.py LIBRARY NAME [VARIABLE=VALUE…] [-VARIABLE…] STEP…: runs the steps with CUPTI, and without it, with LIBRARY preloaded: linked with the
+# driver, by default and while another tool has CUPTI; and looked up as the CUDA runtime does, by default and with DEVPROF_CUPTI=none.
+# What devprof writes must be the same. The files with CUPTI stay in NAME.cupti.
 import os
 import shutil
 import subprocess
@@ -33,7 +33,12 @@ def run(suffix, program, settings):
 expected = run("cupti", "steps", {})
 print(expected[1], end="")
 print(f"status {expected[0]},", " ".join(expected[2]) or "no files")
-for suffix, program, settings in (("linked", "steps", {"FAKE_OWNER": "Nsight"}), ("looked-up", "looked-up", {"DEVPROF_CUPTI": "none.so"})):
+for suffix, program, settings in (
+    ("linked", "steps", {"DEVPROF_CUPTI": ""}),
+    ("taken", "steps", {"FAKE_OWNER": "Nsight"}),
+    ("looked-up", "looked-up", {"DEVPROF_CUPTI": ""}),
+    ("none", "looked-up", {"DEVPROF_CUPTI": "none"}),
+):
     found = run(suffix, program, settings)
     if found != expected:
         print(f"{suffix} differs: status {found[0]},", " ".join(found[2]) or "no files")

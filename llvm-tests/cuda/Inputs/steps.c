@@ -7,6 +7,7 @@
 //   data:FILE, options:FILE, fat:FILE        load a module from memory: cuModuleLoadData, …Ex, cuModuleLoadFatBinary
 //   wrapper:FILE     the same, from the wrapper of a fat binary
 //   code:FILE        load a library from memory            codes:FILE  from the wrapper of a fat binary
+//   embedded         load a library that is part of the program, the file EMBEDDED
 //   damaged:FILE     load an image that the driver does not read
 //   use              load the last library's module
 //   launch           launch a kernel of the last library, which loads its module
@@ -109,6 +110,13 @@ static void *read_file(const char *path) {
     return bytes;
 }
 
+#ifdef EMBEDDED
+__asm__(".data\n.balign 8\nembedded: .incbin \"" EMBEDDED "\"\n.text");
+extern const char embedded[];
+#else
+static const char embedded[1];
+#endif
+
 static void *wrap(void *fat) {
     struct {
         uint32_t magic, version;
@@ -161,6 +169,8 @@ int main(int count, char **steps) {
             error = cuLibraryLoadData(&library, read_file(argument), 0, 0, 0, 0, 0, 0);
         else if (!strcmp(step, "codes"))
             error = cuLibraryLoadData(&library, wrap(read_file(argument)), 0, 0, 0, 0, 0, 0);
+        else if (!strcmp(step, "embedded"))
+            error = cuLibraryLoadData(&library, embedded, 0, 0, 0, 0, 0, 0);
         else if (!strcmp(step, "use"))
             error = cuLibraryGetModule(&module, library);
         else if (!strcmp(step, "launch"))

@@ -4,9 +4,12 @@
 //     run=N           runs the kernel `branch` of each loaded one with N workgroups of 80 work-items
 //     unload          unloads all
 //     cycle=N         N times: load=1, run=3, unload
+//     run=units       the same, with a workgroup for each compute unit of the GPU
 //     copies          prints how many copies the counters of each have, and how many of them are not zero
+//     sharing         prints how many compute units share a copy at most, after one `run=units`
 //     set=N           writes N to each of the 32-bit words after the first one of the variable
 //     collect, reset  calls devprof's function and prints its result
+//     fill=N          allocates memory of the first GPU until less than N KiB are left
 //     memory          prints the number of allocations from memory pools (on the simulator)
 //     down            hsa_shut_down
 #include "hsa.h"
@@ -20,6 +23,7 @@ enum { MOST = 1024, GPUS = 8, ITEMS = 80 };
 static struct {
     hsa_agent_t gpu;
     hsa_queue_t *queue;
+    uint32_t units;
     hsa_executable_t loaded[MOST];
 } gpus[GPUS];
 static int gpu_count, loaded;
@@ -36,8 +40,11 @@ static hsa_status_t add_gpu(hsa_agent_t agent, void *data) {
     (void)data;
     hsa_device_type_t type;
     CHECK(hsa_agent_get_info(agent, HSA_AGENT_INFO_DEVICE, &type));
-    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS)
-        gpus[gpu_count++].gpu = agent;
+    if (type == HSA_DEVICE_TYPE_GPU && gpu_count < GPUS) {
+        gpus[gpu_count].gpu = agent;
+        hsa_agent_info_t units = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT;
+        CHECK(hsa_agent_get_info(agent, units, &gpus[gpu_count++].units));
+    }
     return HSA_STATUS_SUCCESS;
 }
 
@@ -87,10 +94,11 @@ static void run(int g, int n, int groups) {
         ;
 }
 
+// 0: as many groups as units.
 static void run_all(int groups) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++)
-            run(g, n, groups);
+            run(g, n, groups ? groups : (int)gpus[g].units);
 }
 
 static void load_more(int count) {
@@ -122,7 +130,8 @@ static uint64_t variable(int g, int n) {
     return value_of(g, n, "__devprof_counter_copies", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
 }
 
-static void print_copies(void) {
+// `sharing`: see above.
+static void print_copies(int sharing) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++) {
             struct copies *copies = read_device(variable(g, n), sizeof *copies);
@@ -131,16 +140,22 @@ static void print_copies(void) {
             } else {
                 // The counters of `branch` are in the counters' section: its copies are at the same offset.
                 uint64_t counter = value_of(g, n, "__profc_branch", HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS);
-                uint32_t count = copies->mask + 1, used = 0;
-                for (uint32_t m = 0; m < count; m++) {
-                    uint64_t *partial = read_device(counter + copies->offset + (uint64_t)m * copies->stride, 8);
-                    uint64_t *full =
-                        read_device(counter + copies->offset + (uint64_t)m * copies->stride + copies->full, 8);
+                uint64_t size = 2 * copies->full, last = (uint64_t)copies->last * copies->stride / size, most = 0;
+                uint32_t used = 0;
+                for (uint64_t m = 0; m <= last; m++) {
+                    uint64_t *partial = read_device(counter + copies->offset + m * size, 8);
+                    uint64_t *full = read_device(counter + copies->offset + m * size + copies->full, 8);
                     used += *partial || *full;
+                    if (*partial + *full > most)
+                        most = *partial + *full;
                     CHECK(hsa_amd_memory_pool_free(partial));
                     CHECK(hsa_amd_memory_pool_free(full));
                 }
-                printf("copies: %u of %u bytes, %u used, last %u\n", count, copies->stride, used, copies->last);
+                if (sharing)
+                    printf("sharing: %u units use %u of %lu copies, at most %lu use the same\n", gpus[g].units, used,
+                           last + 1, most / ITEMS);
+                else
+                    printf("copies: %lu of %lu bytes, %u used, mask %u\n", last + 1, size, used, copies->mask);
             }
             CHECK(hsa_amd_memory_pool_free(copies));
         }
@@ -153,6 +168,19 @@ static void set(uint32_t value) {
     for (int g = 0; g < gpu_count; g++)
         for (int n = 0; n < loaded; n++)
             CHECK(hsa_memory_copy((void *)variable(g, n), words, 24));
+}
+
+static void fill(uint64_t left) {
+    uint64_t available;
+    for (;;) {
+        hsa_agent_info_t attribute = (hsa_agent_info_t)HSA_AMD_AGENT_INFO_MEMORY_AVAIL;
+        CHECK(hsa_agent_get_info(gpus[0].gpu, attribute, &available));
+        if (available < left << 10)
+            return;
+        void *unused;
+        hsa_amd_memory_pool_t pool = pool_of(gpus[0].gpu, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED);
+        CHECK(hsa_amd_memory_pool_allocate(pool, 4096, 0, &unused));
+    }
 }
 
 // A function of devprof: the linked one, or that of a preloaded library.
@@ -180,11 +208,15 @@ static void step(char *what) {
             unload();
         }
     } else if (!strcmp(what, "copies"))
-        print_copies();
+        print_copies(0);
+    else if (!strcmp(what, "sharing"))
+        print_copies(1);
     else if (!strcmp(what, "set"))
         set(number);
     else if (!strcmp(what, "collect"))
         printf("collect: %d\n", call(__llvm_profile_hip_collect_device_data, "__llvm_profile_hip_collect_device_data"));
+    else if (!strcmp(what, "fill"))
+        fill(number);
     else if (!strcmp(what, "reset"))
         printf("reset: %d\n", call(devprof_reset_counters, "devprof_reset_counters"));
     else if (!strcmp(what, "memory")) {

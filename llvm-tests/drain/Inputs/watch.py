@@ -1,9 +1,8 @@
 # watch.py TIMES COMMAND…: runs the program TIMES times, reads its profile in a loop while it runs, and kills it at a
-# random moment. The profile must be complete at every read, its count must never decrease, and it must have all
-# launches up to half a second before the kill.
+# random moment. The profile must be complete at every read, and its count must never decrease. In between, the program
+# pauses (snapshot.hip) until the profile has all its launches.
 import os
 import random
-import signal
 import struct
 import subprocess
 import sys
@@ -13,7 +12,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Inputs")
 import counts
 
 FILE = "gfx1100.default.profraw"
-AGE = 500_000_000  # ns
 THREADS = 64  # per launch
 
 
@@ -32,38 +30,44 @@ def read_count():
     return struct.unpack_from("<Q", raw, at)[0]
 
 
-def progress():
-    with open("progress", "rb") as file:
-        raw = file.read()
-    return list(struct.iter_unpack("<QQ", raw[: len(raw) // 16 * 16]))
-
-
 times, command = int(sys.argv[1]), sys.argv[2:]
 seed = random.randrange(1 << 32)
 random.seed(seed)
 for n in range(times):
-    for name in (FILE, "progress"):
+    for name in (FILE, "pause", "launches"):
         if os.path.exists(name):
             os.remove(name)
     process = subprocess.Popen(command)
-    try:
+    last = 0
+
+    def until(is_true, what):
+        """Reads the profile until a condition holds."""
+        global last
         begin = time.monotonic()
-        while not (os.path.exists(FILE) and os.path.exists("progress")):
-            assert process.poll() is None and time.monotonic() < begin + 120, "no snapshot is written"
-            time.sleep(0.001)
-        end = time.monotonic() + random.uniform(0, 2)
-        last = reads = 0
-        while time.monotonic() < end:
-            count = read_count()
-            assert count >= last, (seed, count, last)
-            last, reads = count, reads + 1
+        while not is_true():
+            assert process.poll() is None and time.monotonic() < begin + 120, (seed, what, last)
+            if os.path.exists(FILE):
+                count = read_count()
+                assert count >= last, (seed, count, last)
+                last = count
             time.sleep(random.uniform(0, 0.002))
-        killed = time.monotonic_ns()
+
+    try:
+        until(lambda: os.path.exists(FILE), "no snapshot is written")
+        end = time.monotonic() + random.uniform(0, 1)
+        until(lambda: time.monotonic() > end, "")
+        open("pause", "w").close()
+        until(lambda: os.path.exists("launches"), "the program does not pause")
+        with open("launches") as file:
+            launches = int(file.read())
+        until(lambda: last == THREADS * launches, f"the profile does not have {launches} launches")
+        os.remove("pause")
+        end = time.monotonic() + random.uniform(0, 0.5)
+        until(lambda: time.monotonic() > end, "")
     finally:
         process.kill()
         process.wait()
-    done = max((launches for launches, when in progress() if when < killed - AGE), default=0)
     [(_, [count])] = counts.read("llvm-profdata", [FILE]).values()
-    print(f"read {reads} times; {count // THREADS} of {progress()[-1][0]} launches, {done} before the last half second")
-    assert count >= THREADS * done, (seed, count, done)
+    print(f"paused after {launches} launches, killed with {count // THREADS} in the profile")
+    assert count >= last, (seed, count, last)
 print("complete and recent")

@@ -37,7 +37,7 @@ void in_library(void) {
 int main(int argc, char **argv) {
     (void)argc;
     // A hang is a failure.
-    alarm(60);
+    alarm(120);
     begin(argv[1]);
     char *memory = host_memory(4096);
     // The simulator's threads start with the first copy.

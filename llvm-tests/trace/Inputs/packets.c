@@ -193,6 +193,61 @@ static void invalid(void) {
     CHECK(hsa_queue_destroy(q.queue));
 }
 
+// Hints in the lowest bits of completion signals (amd_signal_hint_t). Each kernel takes at least 5 ms by the simulator's plan.
+static void hints(void) {
+    enum { FORMAT_V2 = 1, ON_ZERO = 2 << 1, BINARY = 1 << 3, TIMES_ON = 1 << 4, TIMES_OFF = 2 << 4, NO_VALUE = 1 << 6 };
+    static const uint64_t all[] = {0, BINARY, ON_ZERO, TIMES_ON, TIMES_OFF, BINARY | ON_ZERO | TIMES_ON};
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    CHECK(hsa_amd_profiling_set_profiler_enabled(q.queue, 1));
+    int expected = 0, right = 0;
+    // Every other signal is completed by two packets.
+    for (int n = 0; n < 24; ++n) {
+        uint64_t hint = all[n % 6], packets = n / 6 % 2 && !(hint & BINARY) ? 2 : 1;
+        hsa_signal_t own = signal_of(packets), hinted = {own.handle | hint};
+        for (uint64_t m = 0; m < packets; ++m)
+            dispatch(&q, hinted, true);
+        await(own);
+        if (hint != TIMES_OFF) {
+            hsa_amd_profiling_dispatch_time_t time;
+            CHECK(hsa_amd_profiling_get_dispatch_time(gpu, own, &time));
+            ++expected;
+            right += time.end - time.start >= 5000000;
+        }
+        CHECK(hsa_signal_destroy(own));
+    }
+    hsa_signal_t aligned;
+    do
+        aligned = signal_of(1);
+    while (aligned.handle % 1024 != 0);
+    dispatch(&q, (hsa_signal_t){aligned.handle | FORMAT_V2 | NO_VALUE}, true);
+    drain(&q);
+    printf("right times: %d of %d, value: %ld\n", right, expected, hsa_signal_load_scacquire(aligned));
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(q.queue));
+}
+
+// Packets that jump to three dispatches in other memory (hsa_amd_aql_ib_jump_packet_t).
+static void jump(void) {
+    struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
+    hsa_queue_t target = {.base_address = host_memory(4096), .size = 64};
+    for (int n = 0; n < 3; ++n)
+        put_dispatch(&target, n, 0, no_signal, true);
+    hsa_signal_t done = signal_of(1);
+    for (int n = 0; n < 2; ++n) {
+        dispatch(&q, done, true);
+        await(done);
+        hsa_signal_store_screlease(done, 1);
+        uint64_t packet[8] = {7ul << 16 | 3ul << 32, (uint64_t)target.base_address, 0, 0, 0, 0, done.handle, 0};
+        uint64_t index = hsa_queue_add_write_index_scacq_screl(q.queue, 1);
+        put(q.queue, index, packet, header_of(HSA_PACKET_TYPE_VENDOR_SPECIFIC, true));
+        ring(q.queue, index);
+        await(done);
+        hsa_signal_store_screlease(done, 1);
+    }
+    printf("ran: %lu\n", ran());
+    CHECK(hsa_queue_destroy(q.queue));
+}
+
 static void some(struct test_queue *q, int count) {
     for (int n = 0; n < count; ++n)
         dispatch(q, no_signal, true);
@@ -348,15 +403,19 @@ static long sleeps(void) {
     return all;
 }
 
-// An idle period.
+// An idle period. On a busy machine it may begin late.
 static void quiet(void) {
     struct test_queue q = {queue_of(64, HSA_QUEUE_TYPE_SINGLE), 0};
     some(&q, 100);
     drain(&q);
-    usleep(300000);
-    long before = sleeps();
-    usleep(300000);
-    printf("woke up: %ld\n", sleeps() - before);
+    long woke_up;
+    int tries = 0;
+    do {
+        long before = sleeps();
+        usleep(300000);
+        woke_up = sleeps() - before;
+    } while (woke_up && ++tries < 200);
+    printf("woke up: %ld\n", woke_up);
     some(&q, 100);
     drain(&q);
     printf("ran: %lu\n", ran());
@@ -427,7 +486,8 @@ int main(int argc, char **argv) {
     } scenarios[] = {{"gate", gate},           {"signals", signals}, {"across", across}, {"threads", threads},
                      {"destroyed", destroyed}, {"vendor", vendor},   {"forks", forks},   {"plain", plain},
                      {"unknown", unknown},     {"invalid", invalid}, {"nested", nested}, {"again", again},
-                     {"waiters", waiters},     {"chain", chain},     {"stored", stored},     {"quiet", quiet}};
+                     {"waiters", waiters},     {"chain", chain},     {"stored", stored},     {"quiet", quiet},
+                     {"hints", hints},         {"jump", jump}};
     begin(code_object = argv[1]);
     for (size_t n = 0; n < sizeof scenarios / sizeof *scenarios; ++n)
         if (!strcmp(what, scenarios[n].name)) {

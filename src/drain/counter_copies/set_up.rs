@@ -7,7 +7,7 @@ use super::super::discover::{self, CodeObject, LoadedOn};
 use super::super::validate::inside;
 use super::Registry;
 use super::span::{CounterCopies, Counters, Scattered, Span};
-use crate::gpu::counter_copies::{DESCRIPTOR, Layout};
+use crate::gpu::counter_copies::{DESCRIPTOR, Layout, budget};
 use crate::gpu::runtime::{Agent, Error, Variable};
 use zerocopy::IntoBytes;
 
@@ -28,7 +28,7 @@ pub enum Refused {
     Scattered(#[from] Scattered),
     #[error("the number of a compute unit cannot be read on this GPU")]
     Units,
-    #[error("the budget (DEVPROF_COUNTER_COPIES_MB) is used up")]
+    #[error("the budget (DEVPROF_COUNTER_COPIES_MB, and a part of the GPU's memory) is used up")]
     Budget,
     #[error("the memory cannot be allocated: {0}")]
     Allocation(Error),
@@ -41,7 +41,7 @@ pub enum Refused {
     Foreign,
 }
 
-/// Sets the copies of one code object up. `budget`: for all copies on the agent, bytes. Returns what was read of the code
+/// Sets the copies of one code object up. `limit`: for all copies on the agent, bytes. Returns what was read of the code
 /// object, and the number and the bytes of its copies.
 pub fn set_up(
     device: Device,
@@ -49,7 +49,7 @@ pub fn set_up(
     code: CodeObject,
     variable: &Variable,
     registry: &mut Registry,
-    budget: u64,
+    limit: u64,
 ) -> Result<(Object, Layout), Refused> {
     if registry.failing.contains(&agent.id) {
         return Err(Refused::Failing);
@@ -75,8 +75,9 @@ pub fn set_up(
     }
     let span = span(device, &object)?;
     let used = registry.used.get(&agent.id).copied().unwrap_or(0);
+    let budget = budget::for_code_object(limit, used, device.runtime.memory(agent));
     let mut refused = Refused::Budget;
-    for layout in Layout::all(span.size(), units, budget.saturating_sub(used)) {
+    for layout in Layout::all(span.size(), units, budget) {
         let size = layout.size() as usize;
         match device.runtime.allocate(at.executable, agent.id, size) {
             Ok(memory) => {

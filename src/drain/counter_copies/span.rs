@@ -158,6 +158,7 @@ mod tests {
         let layout = Layout {
             part: 512,
             count: 2,
+            shared: 1,
         };
         let copies = span.copies(layout, 0x10000);
         let at = |range| copies.locate(range).collect::<Vec<_>>();

@@ -1,5 +1,6 @@
 //! Copies of counters: how device code finds them, and their sums. Plain data.
 
+pub mod budget;
 pub mod sums;
 
 use super::runtime::Units;
@@ -20,13 +21,13 @@ const LARGEST: u64 = 1 << 32;
 pub struct Descriptor {
     /// The address of a counter's copy for unit 0 and partial waves, minus the counter's own address.
     offset: U64,
-    /// Bytes from one unit's copy to the next one's.
+    /// Bytes from the copy of a unit to that of the next unit. Less than a copy if units share copies.
     stride: U32,
     /// Bytes from the counters of partial waves to those of full waves. 0: there are no copies.
     full: U32,
-    /// The copy of a unit is number `unit & mask`.
+    /// The copy of a unit is at `(unit & mask) * stride`. If units share copies, the lowest bits are 0.
     mask: U32,
-    /// The highest number of a copy. The device runtime for CUDA uses it for higher ones.
+    /// The highest value of `unit & mask`. The device runtime for CUDA uses it for higher ones.
     last: U32,
 }
 
@@ -40,25 +41,41 @@ pub struct Layout {
     pub part: u64,
     /// At least 2. A power of two, unless the device runtime limits the numbers of units.
     pub count: u32,
+    /// How many units with adjacent numbers share a copy. A power of two. On AMD GPUs they are neighbours: the lowest bits
+    /// of the number are those of a unit within its shader engine, the highest ones are the XCC.
+    pub shared: u32,
 }
 
 impl Layout {
     /// The layouts for `span` bytes of counters that fit into `budget` bytes, beginning with the one with the most copies: at
-    /// most one for each unit, at least two.
+    /// most one for each number of a unit, at least two.
     pub fn all(span: u64, units: Units, budget: u64) -> impl Iterator<Item = Layout> {
         let power = match units.is_limited {
             true => units.count.checked_ilog2().unwrap_or(0),
             false => units.count.max(2).next_power_of_two().trailing_zeros(),
         };
+        let power = power.min(31);
         let each = Some(units.count).filter(|count| units.is_limited && !count.is_power_of_two());
-        let powers = (1..=power.min(31)).rev().map(|power| 1 << power);
         let part = span.next_multiple_of(ALIGNMENT);
-        each.into_iter()
+        let layout = move |count, shared| Layout {
+            part,
+            count,
+            shared,
+        };
+        let powers = (1..=power).rev().map(move |n| match units.is_limited {
+            true => layout(1 << n, 1),
+            false => layout(1 << n, 1 << (power - n)),
+        });
+        each.map(|count| layout(count, 1))
+            .into_iter()
             .chain(powers)
-            .map(move |count| Layout { part, count })
             .filter(move |layout| {
                 let size = layout.part.checked_mul(2 * u64::from(layout.count));
-                layout.count > 1 && size.is_some_and(|size| size <= budget.min(LARGEST))
+                // Otherwise the stride is not a whole number.
+                let is_divisible = u64::from(layout.shared) <= 2 * ALIGNMENT;
+                layout.count > 1
+                    && is_divisible
+                    && size.is_some_and(|size| size <= budget.min(LARGEST))
             })
     }
 
@@ -67,12 +84,13 @@ impl Layout {
         // Less than `LARGEST`, because there are at least two copies.
         let part = self.part as u32;
         let powers = self.count.checked_next_power_of_two();
+        let mask = powers.map_or(u32::MAX, |powers| powers - 1);
         Descriptor {
             offset: memory.wrapping_sub(counters).into(),
-            stride: (2 * part).into(),
+            stride: (2 * part / self.shared).into(),
             full: part.into(),
-            mask: powers.map_or(u32::MAX, |powers| powers - 1).into(),
-            last: (self.count - 1).into(),
+            mask: (mask * self.shared).into(),
+            last: ((self.count - 1) * self.shared).into(),
         }
     }
 
@@ -118,30 +136,85 @@ mod tests {
 
     #[test]
     fn every_number_of_a_unit_has_a_copy() {
-        for count in [2u32, 3, 4, 131, 132, 133, 256] {
-            let layout = Layout { part: 256, count };
-            let Descriptor { mask, last, .. } = layout.descriptor(0, 0);
-            let copy = |unit: u32| (unit & mask.get()).min(last.get());
-            for unit in 0..count {
-                assert_eq!(copy(unit), unit);
-            }
-            for unit in [count, 2 * count, 1000, u32::MAX] {
-                assert!(copy(unit) < count, "unit {unit} of {count}");
+        for (count, is_limited) in [2u32, 3, 4, 131, 132, 133, 256]
+            .into_iter()
+            .flat_map(|count| [(count, true), (count, false)])
+        {
+            for layout in Layout::all(1000, Units { count, is_limited }, u64::MAX) {
+                let Descriptor {
+                    stride, mask, last, ..
+                } = layout.descriptor(0, 0);
+                let copy = |unit: u32| {
+                    let offset = (unit & mask.get()).min(last.get()) * stride.get();
+                    assert_eq!(u64::from(offset) % (2 * layout.part), 0);
+                    offset / (2 * layout.part as u32)
+                };
+                let numbers = layout.count * layout.shared;
+                for unit in 0..numbers {
+                    assert_eq!(copy(unit), unit / layout.shared);
+                }
+                for unit in [numbers, 2 * numbers, 1000, u32::MAX] {
+                    assert!(copy(unit) < layout.count, "unit {unit}: {layout:?}");
+                }
+                // Device runtimes for AMD GPUs do not use `last`.
+                assert!(is_limited || mask == last);
             }
         }
     }
 
     #[test]
     fn device_code_gets_offsets_from_counters_to_their_copies() {
-        let layout = Layout {
-            part: 256,
-            count: 3,
+        let descriptor = |count, shared, words: [u32; 4]| {
+            let layout = Layout {
+                part: 256,
+                count,
+                shared,
+            };
+            let mut expected = 0x1000u64.wrapping_sub(0x4008).to_le_bytes().to_vec();
+            expected.extend(words.into_iter().flat_map(u32::to_le_bytes));
+            assert_eq!(layout.descriptor(0x1000, 0x4008).as_bytes(), expected);
         };
-        let mut expected = 0x1000u64.wrapping_sub(0x4008).to_le_bytes().to_vec();
-        for word in [512u32, 256, 3, 2] {
-            expected.extend(word.to_le_bytes());
-        }
-        assert_eq!(layout.descriptor(0x1000, 0x4008).as_bytes(), expected);
+        descriptor(3, 1, [512, 256, 3, 2]);
+        descriptor(8, 1, [512, 256, 7, 7]);
+        descriptor(2, 4, [128, 256, 4, 4]);
         assert_eq!(DESCRIPTOR, 24);
+    }
+
+    /// The number of a gfx942's unit in the device runtime (tools/device-rt/profile.c).
+    fn gfx942_number([xcc, engine, cu]: [u32; 3]) -> u32 {
+        xcc << 6 | engine << 4 | cu
+    }
+
+    /// How many units of a GPU have the same copy, at most.
+    fn most_sharing(layout: Layout, units: &[u32]) -> usize {
+        let Descriptor { mask, .. } = layout.descriptor(0, 0);
+        let mut users = std::collections::HashMap::new();
+        for unit in units {
+            *users.entry(unit & mask.get()).or_insert(0) += 1;
+        }
+        users.into_values().max().unwrap_or(0)
+    }
+
+    #[test]
+    fn units_of_different_dies_share_copies_last() {
+        let count = 512;
+        let units = Units {
+            count,
+            is_limited: false,
+        };
+        let per_xcc = (0..4).flat_map(|engine| (0..10).map(move |cu| (engine, cu)));
+        let numbers = |xcc| {
+            let numbers = per_xcc
+                .clone()
+                .map(move |(engine, cu)| gfx942_number([xcc, engine, cu]));
+            numbers.collect::<Vec<_>>()
+        };
+        let all: Vec<u32> = (0..8).flat_map(numbers).collect();
+        let most = |count| {
+            let layout = Layout::all(8, units, u64::MAX).find(|layout| layout.count == count);
+            layout.map(|layout| most_sharing(layout, &all))
+        };
+        let found: Vec<_> = [512, 256, 128, 64, 32, 16, 8].map(most).into();
+        assert_eq!(found, [1, 2, 4, 8, 10, 20, 40].map(Some));
     }
 }

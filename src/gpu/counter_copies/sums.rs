@@ -88,6 +88,7 @@ mod tests {
         let layout = Layout {
             part: 512,
             count: 4,
+            shared: 1,
         };
         let value = |m: usize, n: usize| (1u64 << (8 * m)) + n as u64;
         let all = bytes(layout, value);
@@ -113,6 +114,7 @@ mod tests {
         let layout = Layout {
             part: 256,
             count: 4,
+            shared: 1,
         };
         let mut sums = Sums::new(layout).unwrap();
         sums.take(0, &bytes(layout, |_, _| (1 << 40) + 3));

@@ -29,19 +29,43 @@ pub struct Full {
     memory: Memory,
     /// Bytes.
     valid: usize,
+    is_complete: bool,
+}
+
+impl Full {
+    /// Whether the kernels and copies of all records are complete.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+}
+
+/// Which buffers CUPTI is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// Those in which all activities are complete.
+    Complete,
+    /// All. Some activities may still run; their records never become complete.
+    Forced,
+    /// All. No activity runs.
+    Idle,
 }
 
 struct Buffers {
     free: Vec<Memory>,
     full: Vec<Full>,
+    /// The addresses of those that CUPTI has.
+    lent: Vec<usize>,
 }
 
 static BUFFERS: Mutex<Buffers> = Mutex::new(Buffers {
     free: Vec::new(),
     full: Vec::new(),
+    lent: Vec::new(),
 });
 /// The number of buffers that CUPTI has.
 static LENT: AtomicUsize = AtomicUsize::new(0);
+/// CUPTI delivers buffers whose activities may still run.
+static IS_FORCED: AtomicBool = AtomicBool::new(false);
 static FUNCTIONS: OnceLock<ActivityFunctions> = OnceLock::new();
 /// The kinds that are recorded.
 static KINDS: OnceLock<&'static [u32]> = OnceLock::new();
@@ -159,16 +183,17 @@ pub fn has_lent() -> bool {
     LENT.load(Ordering::Acquire) > 0
 }
 
-/// Makes CUPTI deliver its buffers. `is_forced`: also those with incomplete records, which never become complete. To be
-/// called without locks of devprof.
-pub fn flush(is_forced: bool) {
+/// Makes CUPTI deliver its buffers. To be called without locks of devprof, by one thread at a time.
+pub fn flush(flush: Flush) {
     if let Some(functions) = FUNCTIONS.get() {
-        let flag = match is_forced {
-            true => CUPTI_ACTIVITY_FLAG_FLUSH_FORCED,
-            false => 0,
+        let flag = match flush {
+            Flush::Complete => 0,
+            Flush::Forced | Flush::Idle => CUPTI_ACTIVITY_FLAG_FLUSH_FORCED,
         };
+        IS_FORCED.store(flush == Flush::Forced, Ordering::SeqCst);
         // SAFETY: `prepare` has registered the callbacks. If it fails, the records stay in their buffers.
         unsafe { (functions.cuptiActivityFlushAll)(flag) };
+        IS_FORCED.store(false, Ordering::SeqCst);
     }
 }
 
@@ -182,19 +207,17 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, records: 
         }
         let memory = buffers.free.pop();
         drop(buffers);
-        Some(memory.unwrap_or_else(|| vec![0; SIZE / size_of::<u64>()].into()))
+        let memory = memory.unwrap_or_else(|| vec![0; SIZE / size_of::<u64>()].into());
+        let address = Box::into_raw(memory).cast::<u8>();
+        lock(&BUFFERS).lent.push(address as usize);
+        LENT.fetch_add(1, Ordering::Release);
+        Some(address)
     });
-    let is_supplied = memory.is_some();
     // SAFETY: the caller's promise. The memory returns in `completed`.
     unsafe {
-        *size = if is_supplied { SIZE } else { 0 };
+        *size = if memory.is_some() { SIZE } else { 0 };
         *records = 0;
-        *buffer = memory.map_or(std::ptr::null_mut(), |memory| {
-            Box::into_raw(memory).cast::<u8>()
-        });
-    }
-    if is_supplied {
-        LENT.fetch_add(1, Ordering::Release);
+        *buffer = memory.unwrap_or(std::ptr::null_mut());
     }
     guarded(Cost::Dispatches, (), || {
         events::report(Event::ActivitiesExpected);
@@ -202,17 +225,25 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, records: 
 }
 
 /// # Safety
-/// Called by CUPTI with a buffer from [`requested`].
-unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, size: usize, valid: usize) {
-    if buffer.is_null() || size != SIZE {
-        return;
-    }
-    let memory = std::ptr::slice_from_raw_parts_mut(buffer.cast::<u64>(), SIZE / size_of::<u64>());
-    // SAFETY: the caller's promise: a box that `requested` has released.
-    let memory = unsafe { Box::from_raw(memory) };
+/// Called by CUPTI with a buffer from [`requested`], or with one of another library that has registered its own callbacks
+/// before.
+unsafe extern "C" fn completed(_: CUcontext, _: u32, buffer: *mut u8, _: usize, valid: usize) {
     guarded(Cost::Dispatches, (), || {
-        let valid = valid.min(SIZE);
-        lock(&BUFFERS).full.push(Full { memory, valid });
+        let mut buffers = lock(&BUFFERS);
+        let mut lent = buffers.lent.iter();
+        let Some(n) = lent.position(|&lent| lent == buffer as usize) else {
+            return;
+        };
+        buffers.lent.swap_remove(n);
+        let memory =
+            std::ptr::slice_from_raw_parts_mut(buffer.cast::<u64>(), SIZE / size_of::<u64>());
+        buffers.full.push(Full {
+            // SAFETY: a box that `requested` has released; its address was in the list, once.
+            memory: unsafe { Box::from_raw(memory) },
+            valid: valid.min(SIZE),
+            is_complete: !IS_FORCED.load(Ordering::SeqCst),
+        });
+        drop(buffers);
         // After the buffer is in the list: see `has_lent`.
         LENT.fetch_sub(1, Ordering::Release);
         events::report(Event::ActivitiesExpected);
@@ -335,7 +366,9 @@ impl Activity<'_> {
 
 /// Passes the program's activities in a buffer to `take`, and returns the buffer to the pool.
 pub fn read(full: Full, take: &mut dyn FnMut(Activity<'_>)) {
-    let Full { mut memory, valid } = full;
+    let Full {
+        mut memory, valid, ..
+    } = full;
     if let Some(functions) = FUNCTIONS.get() {
         let start = memory.as_mut_ptr().cast::<u8>();
         let mut record = std::ptr::null_mut();

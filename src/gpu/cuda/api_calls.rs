@@ -6,7 +6,7 @@ use cuda_abi::cupti::*;
 use cuda_abi::functions;
 use std::ffi::{CStr, c_uint, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// The API calls that are reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,41 @@ pub const PROFILER: [(c_uint, c_uint); 4] = [
     (CUPTI_CB_DOMAIN_DRIVER_API, cbid::cuProfilerStart),
     (CUPTI_CB_DOMAIN_DRIVER_API, cbid::cuProfilerStop),
 ];
+
+/// The number of stream captures in progress, at least. One that ends with its stream stays in it.
+static CAPTURES: AtomicU32 = AtomicU32::new(0);
+
+/// The functions that begin captures, and those that end them.
+const CAPTURING: [c_uint; 8] = [
+    cbid::cuStreamBeginCapture,
+    cbid::cuStreamBeginCapture_ptsz,
+    cbid::cuStreamBeginCapture_v2,
+    cbid::cuStreamBeginCapture_v2_ptsz,
+    cbid::cuStreamBeginCaptureToGraph,
+    cbid::cuStreamBeginCaptureToGraph_ptsz,
+    cbid::cuStreamEndCapture,
+    cbid::cuStreamEndCapture_ptsz,
+];
+const ENDING: [c_uint; 2] = [cbid::cuStreamEndCapture, cbid::cuStreamEndCapture_ptsz];
+
+/// Counts the captures in progress. (CUPTI reports these calls in any case, see [`CALLS`](super::observed::CALLS).)
+///
+/// # Safety
+/// As for [`handle`].
+unsafe fn count_captures(number: c_uint, data: &CUpti_CallbackData) {
+    if data.callbackSite != CUPTI_API_EXIT || !CAPTURING.contains(&number) {
+        return;
+    }
+    // SAFETY: after the call, a pointer to its result.
+    let status = unsafe { data.functionReturnValue.cast::<i32>().as_ref() };
+    if ENDING.contains(&number) {
+        let less = |captures: u32| Some(captures.saturating_sub(1));
+        // It always succeeds.
+        let _ = CAPTURES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    } else if status == Some(&0) {
+        CAPTURES.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// The number of functions in an API is smaller than this.
 const MAX_NUMBER: usize = 1024;
@@ -105,6 +140,10 @@ unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'s
 /// # Safety
 /// `data` is that of a callback with this domain and number.
 pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) {
+    if domain == CUPTI_CB_DOMAIN_DRIVER_API {
+        // SAFETY: the caller's promise.
+        unsafe { count_captures(number, data) };
+    }
     let all = REPORTED.load(Ordering::Acquire) == Reported::All as u8;
     let function = find(domain, number);
     let submits = function.is_some_and(|function| function.work != Work::Nothing);
@@ -140,7 +179,9 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
             function: unsafe { name(domain, number, data) },
             correlation: data.correlationId,
             submits,
-            submits_once: function.is_some_and(|function| function.work == Work::Kernel),
+            // A kernel that is captured becomes a node of a graph.
+            submits_once: function.is_some_and(|function| function.work == Work::Kernel)
+                && CAPTURES.load(Ordering::Relaxed) == 0,
             stream,
             is_own: driver::is_own_call(),
         },
@@ -204,6 +245,15 @@ mod tests {
         );
         // cudaMalloc
         assert_eq!(find(CUPTI_CB_DOMAIN_RUNTIME_API, 20), None);
+        // cuMemcpyWithAttributesAsync and cudaMemcpy3DWithAttributesAsync, of CUDA 13.2.
+        for (domain, number, stream) in [
+            (CUPTI_CB_DOMAIN_DRIVER_API, 837, 32),
+            (CUPTI_CB_DOMAIN_RUNTIME_API, 556, 16),
+        ] {
+            let copy = find(domain, number).expect("a copy");
+            assert_eq!(copy.work, Work::Any);
+            assert_eq!(copy.stream, StreamArgument::At(stream));
+        }
         for functions in [functions::RUNTIME, functions::DRIVER] {
             assert!(functions.is_sorted_by_key(|function| function.number));
         }

@@ -7,10 +7,11 @@
 
 use super::image;
 use crate::support::alloc::{self, OutOfMemory};
+use crate::sys::loader;
 use byteorder::{ByteOrder, LittleEndian};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The wrapper of a fat binary: magic number, version, pointer to the fat binary (`fatbinary_section.h`).
@@ -94,6 +95,8 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     entries: Vec<Entry>,
+    /// Where the program has it, unless it was read from a file. Not dereferenced.
+    address: Option<usize>,
 }
 
 /// What the driver uses on a device.
@@ -141,6 +144,17 @@ impl Code {
     /// # Safety
     /// The driver has loaded this code from this address, so it is one of the driver's formats.
     pub unsafe fn read_memory(code: *const c_void) -> Result<Code, Damage> {
+        // SAFETY: the caller's promise.
+        let read = unsafe { Code::read_formats(code) }?;
+        Ok(Code {
+            address: Some(code as usize),
+            ..read
+        })
+    }
+
+    /// # Safety
+    /// As for [`Code::read_memory`].
+    unsafe fn read_formats(code: *const c_void) -> Result<Code, Damage> {
         /// # Safety
         /// So many bytes can be read.
         unsafe fn view<'a>(start: *const c_void, size: usize) -> &'a [u8] {
@@ -185,6 +199,7 @@ impl Code {
         };
         Code {
             entries: vec![entry],
+            address: None,
         }
     }
 
@@ -206,6 +221,11 @@ impl Code {
         } else {
             Counting::No
         }
+    }
+
+    /// The program or library whose part the code is.
+    pub fn file(&self) -> Option<PathBuf> {
+        loader::path_of(self.address? as *const c_void)
     }
 
     /// What the driver uses on a device. `arch`: for example 90 for compute capability 9.0.
@@ -296,7 +316,10 @@ fn fat_binary(bytes: &[u8]) -> Result<Code, Damage> {
         entries.extend(entry);
         at = next;
     }
-    Ok(Code { entries })
+    Ok(Code {
+        entries,
+        address: None,
+    })
 }
 
 /// The entry at an offset, and the offset of the next one. An entry of an unknown kind is left out.
@@ -532,7 +555,10 @@ mod tests {
         let text = c".version 8.8 // __llvm_prf_nm";
         // SAFETY: complete images.
         unsafe {
-            let read = |code: *const c_void| Code::read_memory(code);
+            let read = |code: *const c_void| {
+                let address = None;
+                Code::read_memory(code).map(|code| Code { address, ..code })
+            };
             // Without their output, which would be long.
             assert!(read(cubin.as_ptr().cast()) == plain);
             assert!(read(binary.as_ptr().cast()) == fat_code && fat_code.is_ok());

@@ -50,6 +50,7 @@ driver! {
     cuStreamSynchronize,
     cuThreadExchangeStreamCaptureMode,
     cuDeviceGetAttribute,
+    cuMemGetInfo_v2,
     cuMemAlloc_v2,
     cuMemFree_v2,
     cuMemcpyHtoDAsync_v2,

@@ -16,8 +16,8 @@ use super::handles::{self, variable};
 use super::image::{COUNTERS, UNIFORM};
 use super::registry::{Module, Registry, Unprepared, registry};
 use super::wait;
-use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE};
-use crate::gpu::runtime::{Error, ExecutableId, Units};
+use crate::gpu::counter_copies::{DESCRIPTOR, Layout, VARIABLE, budget};
+use crate::gpu::runtime::{Error, ExecutableId, Memory, Units};
 use crate::support::settings::settings;
 use crate::sys::threads;
 use cuda_abi::driver::*;
@@ -82,9 +82,9 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
         )?,
         is_limited: true,
     };
-    let budget = settings().copies_budget;
-    let free = budget.saturating_sub(used(device));
-    for layout in Layout::all(counters.end - counters.start, units, free) {
+    let (limit, used) = (settings().copies_budget, used(device));
+    let budget = budget::for_code_object(limit, used, memory(driver));
+    for layout in Layout::all(counters.end - counters.start, units, budget) {
         let mut memory = 0;
         // SAFETY: writes the address.
         let result = unsafe { (driver.cuMemAlloc_v2)(&raw mut memory, layout.size() as usize) };
@@ -103,6 +103,18 @@ fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
         }
     }
     Ok(None)
+}
+
+/// The memory of the current context's device.
+fn memory(driver: &Driver) -> Memory {
+    let (mut free, mut size) = (0, 0);
+    // SAFETY: writes both numbers.
+    let result = unsafe { (driver.cuMemGetInfo_v2)(&raw mut free, &raw mut size) };
+    let known = |bytes: usize| (result == CUresult::SUCCESS).then_some(bytes as u64);
+    Memory {
+        size: known(size),
+        free: known(free),
+    }
 }
 
 /// Clears the copies and writes the module's variable at `address`.

@@ -9,7 +9,7 @@ use super::cupti::{self, ActivityFunctions, Cupti};
 use super::observed::{self, CALLS};
 use super::registry::{self, registry};
 use crate::gpu::events::{self, Event};
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
 use cuda_abi::cupti::*;
@@ -32,9 +32,16 @@ pub enum Unobserved {
         "the driver has loaded another tool, which may use CUPTI (CUDA_INJECTION64_PATH); unset that variable"
     )]
     OtherTool,
+    #[error("no trace was requested, so CUPTI is left to the program and its tools")]
+    NotNeeded,
+    #[error("DEVPROF_CUPTI is none")]
+    Off,
     #[error("CUPTI cannot be used: {0}")]
     Refused(String),
 }
+
+/// The value of DEVPROF_CUPTI for which CUPTI is not used.
+const OFF: &str = "none";
 
 static WAS_STARTED: AtomicBool = AtomicBool::new(false);
 
@@ -64,6 +71,13 @@ pub fn start() -> Result<(), Unobserved> {
     if WAS_STARTED.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
+    if settings()
+        .cupti
+        .as_deref()
+        .is_some_and(|value| value == OFF)
+    {
+        return Err(Unobserved::Off);
+    }
     let mut error = Unobserved::NotFound;
     for path in cupti::candidates() {
         let cupti = match cupti::load(&path) {
@@ -84,10 +98,12 @@ pub fn start() -> Result<(), Unobserved> {
     Err(error)
 }
 
-/// Leaves CUPTI to the tool that the driver has loaded. Returns the reason. [`was_started`] is true from now on.
-pub fn leave_to_other_tool() -> Unobserved {
-    WAS_STARTED.store(true, Ordering::Release);
-    Unobserved::OtherTool
+/// Does not use CUPTI. [`was_started`] is true from now on.
+pub fn leave(why: Unobserved) -> Result<(), Unobserved> {
+    match WAS_STARTED.swap(true, Ordering::AcqRel) {
+        false => Err(why),
+        true => Ok(()),
+    }
 }
 
 fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
@@ -100,16 +116,27 @@ fn subscribe(cupti: &Cupti) -> Result<(), Unobserved> {
                 subscriberName: c"devprof".as_ptr(),
                 oldSubscriberName: owner.as_mut_ptr().cast::<c_char>(),
                 oldSubscriberSize: owner.len(),
+                // CUPTI's activities, which a trace needs, are then another interface.
+                allowMultipleSubscribers: u8::from(!settings().is_traced()),
+                padding: [0; 7],
             };
-            // SAFETY: the callback stays valid, because devprof is never unloaded; the parameters are those of the
-            // header.
-            unsafe {
-                subscribe(
-                    &raw mut subscriber,
-                    callback,
-                    std::ptr::null_mut(),
-                    &raw mut parameters,
-                )
+            let mut subscribe = |size| {
+                parameters.structSize = size;
+                // SAFETY: the callback stays valid, because devprof is never unloaded; the parameters are those of the
+                // header, and so is their size.
+                unsafe {
+                    subscribe(
+                        &raw mut subscriber,
+                        callback,
+                        std::ptr::null_mut(),
+                        &raw mut parameters,
+                    )
+                }
+            };
+            match subscribe(size_of::<CUpti_SubscriberParams>()) {
+                // CUPTI is older.
+                CUptiResult::INVALID_PARAMETER => subscribe(CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0),
+                result => result,
             }
         }
         // SAFETY: as above.
@@ -210,7 +237,7 @@ unsafe extern "C" fn callback(_: *mut c_void, domain: c_uint, id: c_uint, data: 
     );
     if is_call && api_calls::is_reported() && !data.is_null() {
         // SAFETY: the domain's data. Without a trace, or in a forked child, nothing is recorded.
-        guarded(Cost::Dispatches, (), || unsafe {
+        guarded_hot(Cost::Dispatches, (), || unsafe {
             api_calls::handle(domain, id, &*data.cast());
         });
     }

@@ -6,15 +6,20 @@
 //! context. The driver then loads those that the program has not used there: they have counted nothing, and get no profile.
 
 use super::code::{Chosen, Code, Counting, Damage};
-use super::driver::{self, Driver, check};
+use super::driver::{self, Current, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
 use super::{handles, prepare};
+use crate::gpu::counter_copies::VARIABLE;
 use crate::gpu::events::{self, Event};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::diagnostics;
+use crate::support::sync::lock;
+use crate::sys::elf_sections;
 use cuda_abi::driver::*;
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Whether this build has the wrapped functions: not the archives.
 pub const IS_BUILT: bool = cfg!(any(feature = "shared", not(feature = "interpose")));
@@ -77,8 +82,11 @@ pub fn library_loaded(handle: CUlibrary, loaded: Loaded) {
     context_used(handles::current_context());
     match readable(loaded) {
         Some(code) => {
-            registry().add_library(handle, code.counting(), Some(code.into()));
-            events::report(Event::CodeLoaded);
+            let counting = code.counting();
+            registry().add_library(handle, counting, Some(code.into()));
+            if counting == Counting::Yes {
+                events::report(Event::CodeLoaded);
+            }
         }
         None => registry().add_library(handle, Counting::No, None),
     }
@@ -173,7 +181,7 @@ enum Unread {
     #[error(transparent)]
     Image(#[from] image::Damage),
     #[error(
-        "the driver compiles its PTX for this device, which devprof observes only with CUPTI; compile the code for {0}, too"
+        "the driver compiles its PTX for this device, which devprof observes only with CUPTI: compile the code for {0}, too, or set DEVPROF_CUPTI to the path of libcupti.so"
     )]
     Ptx(String),
     #[error("the driver's module has the functions of none of its images; please report this")]
@@ -194,7 +202,9 @@ fn add(
         Chosen::Ptx => return Err(Unread::Ptx(format!("sm_{arch}"))),
         Chosen::OutOfMemory(error) => return Err(image::Damage::from(error).into()),
         Chosen::Compressed => {
-            report_compressed();
+            if is_instrumented(driver, context, code, source)? {
+                report_compressed();
+            }
             return Ok(None);
         }
     };
@@ -252,11 +262,38 @@ fn architecture(driver: &Driver, context: CUcontext) -> Result<u32, Error> {
     Ok(major * 10 + minor)
 }
 
-/// Most compressed code is not instrumented, because clang does not compress it: reported once, and no error of a drain.
+/// Whether compressed code may be instrumented. Most is not: clang does not compress code, and nvcc cannot instrument it.
+fn is_instrumented(
+    driver: &Driver,
+    context: CUcontext,
+    code: &Code,
+    source: Source,
+) -> Result<bool, Error> {
+    match source {
+        // The driver has loaded it.
+        Source::Module(module) => {
+            let _current = Current::enter(driver, context)?;
+            Ok(handles::variable(driver, module, VARIABLE).is_ok())
+        }
+        // The code is part of a program or library. The flags that instrument device code instrument host code, too.
+        Source::Library(_) => Ok(code.file().is_none_or(|file| has_counters(&file))),
+    }
+}
+
+/// Whether a file has instrumented host code. Asked once for each file.
+fn has_counters(file: &Path) -> bool {
+    const COUNTERS: &[u8] = b"__llvm_prf_cnts";
+    static KNOWN: Mutex<BTreeMap<PathBuf, bool>> = Mutex::new(BTreeMap::new());
+    let mut known = lock(&KNOWN);
+    let found = || elf_sections::has_section(file, COUNTERS).unwrap_or(true);
+    *known.entry(file.into()).or_insert_with(found)
+}
+
+/// Reported once, and no error of a drain.
 fn report_compressed() {
     let why = WHY.get().map_or("", String::as_str);
     diagnostics::lost(format_args!(
-        "CUDA code is compressed, so devprof cannot see without CUPTI whether it is instrumented, and does not collect from it ({why})"
+        "instrumented CUDA code is compressed, so devprof collects from it only with CUPTI ({why}): set DEVPROF_CUPTI to the path of libcupti.so, or do not compress it"
     ));
 }
 

@@ -1,9 +1,9 @@
-//! Functions of the driver that the shared library wraps, to observe what the program loads if CUPTI cannot be used.
+//! Functions of the driver that the shared library wraps, to observe what the program loads without CUPTI.
 //!
 //! A program gets the driver's functions from the dynamic linker, from `dlsym`, or from `cuGetProcAddress`; the CUDA runtime
-//! uses the latter two. It does so before the driver is initialized, when it is not known whether CUPTI can be used. So the
-//! wrappers are always handed out. While CUPTI serves, they only call the driver's function. No function that launches
-//! work is wrapped.
+//! uses the latter two. It does so before the driver is initialized, when it is not known whether CUPTI is used. So the
+//! wrappers are always handed out. With CUPTI, the first one that succeeds, usually `cuInit`, makes devprof subscribe, and
+//! the others only call the driver's function. No function that launches work is wrapped.
 //!
 //! The shared library exports the wrappers under the driver's names, for programs that are linked with the driver. If the
 //! driver is not loaded, `dlsym` does not find them: see `process/dlsym.rs`.
@@ -64,6 +64,11 @@ pub fn find(name: &CStr) -> Option<&'static Family> {
         family.name == name || exported.any(|(exported, _)| *exported == name)
     };
     FAMILIES.iter().find(is_name).copied()
+}
+
+/// The driver's function of this name; null if it has none, or is not loaded.
+pub fn driver_function(name: &CStr) -> P {
+    driver::address(name)
 }
 
 impl Family {
@@ -177,6 +182,7 @@ const fn name(name: &str) -> &CStr {
 }
 
 families! { observe:
+    cuInit = cbid::cuInit, [cuInit 0], (flags: c_uint);
     cuCtxCreate = cbid::cuCtxCreate, [cuCtxCreate 0, cuCtxCreate_v2 1, cuCtxCreate_v3 2, cuCtxCreate_v4 3],
         (context: P, second: usize, third: usize, fourth: usize, fifth: usize);
     cuCtxDestroy = cbid::cuCtxDestroy_v2, [cuCtxDestroy 0, cuCtxDestroy_v2 1], (context: CUcontext);
@@ -213,6 +219,7 @@ families! { replace:
 
 static FAMILIES: &[&Family] = &[
     &cuGetProcAddress::FAMILY,
+    &cuInit::FAMILY,
     &cuCtxCreate::FAMILY,
     &cuCtxDestroy::FAMILY,
     &cuDevicePrimaryCtxRetain::FAMILY,
@@ -291,7 +298,6 @@ unsafe fn observe(
             if result != CUresult::SUCCESS {
                 return;
             }
-            // The driver is initialized, and has not called `InitializeInjection`.
             events::report(Event::CudaUsed);
         }
         if without_cupti::is_active() {
@@ -404,7 +410,7 @@ mod tests {
         for name in [c"cuCtxDestroy", c"cuCtxDestroy_v2"] {
             assert!(std::ptr::eq(find(name).unwrap(), &cuCtxDestroy::FAMILY));
         }
-        for name in [c"", c"cu", c"cuCtxDestroy_v3", c"cuLaunchKernel", c"cuInit"] {
+        for name in [c"", c"cu", c"cuCtxDestroy_v3", c"cuLaunchKernel"] {
             assert!(find(name).is_none(), "{name:?}");
         }
         for family in FAMILIES {

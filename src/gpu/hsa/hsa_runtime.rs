@@ -179,6 +179,10 @@ impl Runtime for Hsa {
         device_memory::units(self.api, AgentHandle(agent.id.0), &agent.name)
     }
 
+    fn memory(&self, agent: &Agent) -> Memory {
+        device_memory::memory(self.api, AgentHandle(agent.id.0))
+    }
+
     fn allocate(
         &self,
         _executable: ExecutableId,

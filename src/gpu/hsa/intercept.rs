@@ -8,7 +8,7 @@ use super::{doorbell, observed_calls, query, tool_hooks};
 use crate::gpu::events::{Event, Packet, PacketHandler, Source, observation_switches, report};
 use crate::gpu::runtime::AgentId;
 use crate::support::diagnostics;
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::sync::lock;
 use hsa_abi::newer::{HSA_AMD_QUEUE_ENGINE_COMPUTE, QueueCreateDesc};
 use hsa_abi::{
@@ -491,7 +491,7 @@ unsafe extern "C" fn handle_packets(
     data: *mut c_void,
     writer: PacketWriter,
 ) {
-    let out = guarded(Cost::Dispatches, None, || {
+    let out = guarded_hot(Cost::Dispatches, None, || {
         // SAFETY: the box of `register`. ROCr calls the handlers of a queue on one thread at a time, and never after
         // the queue was destroyed.
         let data = unsafe { &mut *data.cast::<InterceptQueue>() };

@@ -4,7 +4,7 @@ use super::api::Api;
 use hsa_abi::{
     AgentHandle, HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS,
     HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED, HSA_AMD_MEMORY_POOL_INFO_SEGMENT,
-    HSA_AMD_SEGMENT_GLOBAL, PoolHandle, Status,
+    HSA_AMD_MEMORY_POOL_INFO_SIZE, HSA_AMD_SEGMENT_GLOBAL, PoolHandle, Status,
 };
 use std::ffi::c_void;
 
@@ -54,4 +54,18 @@ pub fn find(api: &Api, agent: AgentHandle, flag: u32) -> Option<PoolHandle> {
     // SAFETY: `visit` gets the pointer passed here. The status is ignored: if it is an error, no pool was found.
     unsafe { (api.hsa_amd_agent_iterate_memory_pools)(agent, visit, (&raw mut search).cast()) };
     search.found
+}
+
+/// The size of a pool, bytes.
+pub fn size(api: &Api, pool: PoolHandle) -> Option<u64> {
+    let mut size = 0usize;
+    // SAFETY: the attribute is a size_t.
+    let status = unsafe {
+        (api.hsa_amd_memory_pool_get_info)(
+            pool,
+            HSA_AMD_MEMORY_POOL_INFO_SIZE,
+            (&raw mut size).cast(),
+        )
+    };
+    (status == Status::SUCCESS).then_some(size as u64)
 }

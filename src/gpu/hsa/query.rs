@@ -5,8 +5,9 @@ use crate::gpu::runtime::Error;
 use crate::gpu::runtime::{Agent, AgentId, Agents, ExecutableId, Segment, Segments, Variable};
 use hsa_abi::{
     AgentHandle, ExecutableHandle, HSA_AGENT_INFO_DEVICE, HSA_AGENT_INFO_NAME,
-    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_DEVICE_TYPE_CPU, HSA_DEVICE_TYPE_GPU,
-    HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
+    HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT, HSA_AMD_AGENT_INFO_MEMORY_AVAIL,
+    HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES, HSA_AMD_AGENT_INFO_NUM_XCC, HSA_DEVICE_TYPE_CPU,
+    HSA_DEVICE_TYPE_GPU, HSA_EXECUTABLE_INFO_STATE, HSA_EXECUTABLE_STATE_FROZEN,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_GROUP_SEGMENT_SIZE,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE,
     HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
@@ -127,21 +128,44 @@ pub fn agent(api: &Api, handle: AgentHandle) -> Result<Agent, Error> {
 }
 
 /// The number of an agent's compute units.
-pub fn compute_units(api: &Api, handle: AgentHandle) -> Result<u32, Error> {
-    let mut count = 0u32;
+pub fn compute_units(api: &Api, agent: AgentHandle) -> Result<u32, Error> {
     // SAFETY: the attribute is a u32.
-    let status = unsafe {
-        (api.hsa_agent_get_info)(
-            handle,
-            HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT,
-            (&raw mut count).cast(),
+    let count = unsafe { number(api, agent, HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT) };
+    count.map_err(|status| {
+        failed(
+            "hsa_agent_get_info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)",
+            status,
         )
-    };
-    check(
-        "hsa_agent_get_info(HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT)",
-        status,
-    )
-    .map(|()| count)
+    })
+}
+
+/// The numbers of an agent's shader engines and accelerator complex dies (XCC), as far as they are known.
+pub fn engines_and_xccs(api: &Api, agent: AgentHandle) -> [Option<u32>; 2] {
+    [
+        HSA_AMD_AGENT_INFO_NUM_SHADER_ENGINES,
+        HSA_AMD_AGENT_INFO_NUM_XCC,
+    ]
+    // SAFETY: these attributes are a u32.
+    .map(|attribute| unsafe { number(api, agent, attribute) }.ok())
+}
+
+/// The bytes of a GPU's memory that no process has allocated; `None` if the driver does not report it.
+pub fn free_memory(api: &Api, agent: AgentHandle) -> Option<u64> {
+    // SAFETY: the attribute is a u64.
+    unsafe { number(api, agent, HSA_AMD_AGENT_INFO_MEMORY_AVAIL) }.ok()
+}
+
+/// An attribute of an agent that is a number.
+///
+/// # Safety
+/// `T` is the attribute's type.
+unsafe fn number<T: Default>(api: &Api, agent: AgentHandle, attribute: u32) -> Result<T, Status> {
+    let mut value = T::default();
+    // SAFETY: the caller's promise.
+    match unsafe { (api.hsa_agent_get_info)(agent, attribute, (&raw mut value).cast()) } {
+        Status::SUCCESS => Ok(value),
+        status => Err(status),
+    }
 }
 
 /// The value of a string attribute, up to its first NUL byte.

@@ -1,7 +1,9 @@
-//! The cost of devprof in a program that uses no GPU: the time to load the shared library, and the size of the archive.
+//! The cost of devprof in a program that uses no GPU: the time to load the shared library, the time of a fork, and the size of
+//! the archive.
 
 use crate::{in_root, median, repo, target};
 use clap::Args;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -10,6 +12,9 @@ pub struct Options {
     /// Runs with and without the library, alternating
     #[arg(long, default_value_t = 500)]
     runs: usize,
+    /// Runs of a program that forks 100 times, with and without the library, alternating
+    #[arg(long, default_value_t = 40)]
+    forking_runs: usize,
 }
 
 pub fn run(options: &Options) -> Result<(), String> {
@@ -44,6 +49,8 @@ pub fn run(options: &Options) -> Result<(), String> {
         with - without
     );
 
+    forks(&library, options.forking_runs)?;
+
     let dir = target().join("bench/load");
     let (out, programs) = (dir.display(), repo().join("tools/bench/programs"));
     let sizes = in_root(&format!(
@@ -70,5 +77,57 @@ stat -c %s without with",
         with >> 10,
         (with - without) >> 10
     );
+    Ok(())
+}
+
+/// The time of a fork whose child ends at once, in a program with and without the library. A small program is the worst
+/// case: the kernel copies what it knows of each mapped library.
+fn forks(library: &Path, runs: usize) -> Result<(), String> {
+    let dir = target().join("bench/load");
+    let (source, program) = (
+        repo().join("tools/bench/programs/forks.c"),
+        dir.join("forks"),
+    );
+    std::fs::create_dir_all(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
+    let compiled = Command::new("cc")
+        .arg("-O2")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return Err(format!("cannot compile {}", source.display()));
+    }
+    let run_once = |memory: &str, preload: bool| -> Result<f64, String> {
+        let mut command = Command::new(&program);
+        command.args(["100", memory]);
+        if preload {
+            command.env("LD_PRELOAD", library);
+        }
+        let output = command
+            .output()
+            .map_err(|e| format!("cannot start {}: {e}", program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let time = text.trim().parse();
+        time.map_err(|_| format!("{} printed {text:?}", program.display()))
+    };
+    println!("| memory of the program | a fork | with libdevprof.so loaded | ratio |");
+    println!("| ---: | ---: | ---: | ---: |");
+    for memory in ["0", "16"] {
+        let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..runs {
+            let times = (run_once(memory, false)?, run_once(memory, true)?);
+            without.push(times.0);
+            with.push(times.1);
+            ratios.push(times.1 / times.0);
+        }
+        println!(
+            "| {memory} MiB | {:.0} µs | {:.0} µs | {:.2} |",
+            median(without),
+            median(with),
+            median(ratios)
+        );
+    }
+    println!();
     Ok(())
 }

@@ -409,19 +409,7 @@ fn run_once(dir: &Path, case: &Case, variant: Variant, counted: bool) -> Result<
 env LD_PRELOAD=\"$LD_PRELOAD{preloaded}\" HSA_MODEL_LIB={dir}/silent.so HSA_ENABLE_INTERRUPT=1 HSA_TOOLS_LIB=\"{tools}\" {traced} \
 timeout 60 env {program} 2> errors || {{ echo $? >> errors; cat errors >&2; exit 1; }}"
     );
-    let mut output = in_root(&script);
-    for _ in 0..2 {
-        if let Err(error) = &output {
-            // ROCr's model mode sometimes loses an event.
-            eprintln!(
-                "bench: {}, {}, repeated: {error}",
-                case.name,
-                variant.name()
-            );
-            output = in_root(&script);
-        }
-    }
-    let output = output?;
+    let output = in_root(&script)?;
     let errors = fs::read_to_string(&errors)
         .map_err(|e| format!("cannot read {}: {e}", errors.display()))?;
     let is_shown =

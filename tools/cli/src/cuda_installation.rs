@@ -1,10 +1,10 @@
 //! Finds the CUDA installation that clang compiles with: NVIDIA's assembler, headers and libraries.
 
+use crate::gpus;
 use crate::locate::find_in_path;
 use anyhow::bail;
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A directory with `bin`, `include`, `nvvm` and a library directory.
@@ -100,17 +100,13 @@ fn usual_dirs() -> Vec<PathBuf> {
 
 /// Whether NVIDIA's driver runs on this machine and has a GPU.
 pub fn has_nvidia_gpu() -> bool {
-    lists_gpu(Path::new("/proc/driver/nvidia/gpus"))
-}
-
-/// Whether the driver's directory has an entry.
-fn lists_gpu(dir: &Path) -> bool {
-    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+    !gpus::nvidia(Path::new("/")).is_empty()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn installation(parts: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
@@ -157,14 +153,5 @@ mod tests {
         let error = found.libraries().unwrap_err().to_string();
         assert!(error.contains("no libcudart_static.a"), "{error}");
         assert_eq!(found.cccl(), None);
-    }
-
-    #[test]
-    fn a_gpu_is_an_entry_of_the_drivers_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        assert!(!lists_gpu(&dir.path().join("none")));
-        assert!(!lists_gpu(dir.path()));
-        fs::create_dir(dir.path().join("0000:18:00.0")).unwrap();
-        assert!(lists_gpu(dir.path()));
     }
 }

@@ -45,6 +45,15 @@ pub struct Options {
         conflicts_with = "link"
     )]
     source: Option<PathBuf>,
+    /// For CUDA: compile kernels so that they can be launched with blocks of N threads, although instrumentation needs registers
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "cuda",
+        conflicts_with_all = ["link", "pgo_use"],
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    max_threads: Option<u32>,
     /// Do not link devprof's archive into the program; run the program with `devprof run`
     ///
     /// With the archive, devprof replaces LLVM's own collector. Without it, the program contains LLVM's, if the toolchain

@@ -9,6 +9,11 @@ use std::process::{Command, Stdio};
 
 /// The directory in which NVIDIA's driver has a directory for each GPU.
 const NVIDIA: &str = "proc/driver/nvidia/gpus";
+/// In WSL2, NVIDIA's driver is that of Windows. There are the device file of all GPUs, the driver's library, and nvidia-smi.
+const WSL_DEVICE: &str = "dev/dxg";
+pub const WSL_DRIVER: &str = "usr/lib/wsl/lib/libcuda.so.1";
+const WSL_SMI: &str = "usr/lib/wsl/lib/nvidia-smi";
+const UNKNOWN: &str = "a GPU of an unknown model";
 
 /// The different architectures (`gfx1100`) of the GPUs.
 pub fn architectures() -> BTreeSet<String> {
@@ -40,29 +45,59 @@ fn architecture(properties: &str) -> Option<String> {
     Some(format!("gfx{major}{minor:x}{step:x}"))
 }
 
+/// Whether this is WSL2 with NVIDIA's driver. `root`: `/`, or the directory that a test uses in its place.
+pub fn is_wsl(root: &Path) -> bool {
+    [WSL_DEVICE, WSL_DRIVER]
+        .iter()
+        .all(|file| root.join(file).exists())
+}
+
+/// What WSL2's nvidia-smi says about each GPU. Empty if it cannot be run.
+pub fn ask_wsl(root: &Path, field: &str) -> Vec<String> {
+    let answer = ask(&root.join(WSL_SMI), field).unwrap_or_default();
+    answer.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// What nvidia-smi says about each GPU, one per line. `None` if it cannot be run.
+fn ask(nvidia_smi: &Path, field: &str) -> Option<String> {
+    let output = Command::new(nvidia_smi)
+        .args([&format!("--query-gpu={field}"), "--format=csv,noheader"])
+        .stdin(Stdio::null())
+        .output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// The names of NVIDIA's GPUs. `root`: `/`, or the directory that a test uses in its place.
 pub fn nvidia(root: &Path) -> Vec<String> {
+    let listed = in_driver_files(root);
+    if !listed.is_empty() || !is_wsl(root) {
+        return listed;
+    }
+    let named = ask_wsl(root, "name");
+    match named.is_empty() {
+        true => vec![UNKNOWN.to_owned()],
+        false => named,
+    }
+}
+
+fn in_driver_files(root: &Path) -> Vec<String> {
     let entries = fs::read_dir(root.join(NVIDIA)).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let name = |path: PathBuf| {
         let text = fs::read_to_string(path.join("information")).unwrap_or_default();
         let model = text.lines().find_map(|line| line.strip_prefix("Model:"));
-        model.map_or("a GPU of an unknown model".to_owned(), |name| {
-            name.trim().to_owned()
-        })
+        model.map_or(UNKNOWN.to_owned(), |name| name.trim().to_owned())
     };
     paths.into_iter().map(name).collect()
 }
 
 /// The architectures (`sm_90`) of NVIDIA's GPUs, which nvidia-smi knows. Empty if it cannot be run.
 pub fn nvidia_architectures() -> BTreeSet<String> {
-    let output = Command::new("nvidia-smi")
-        .args(["--query-gpu=compute_cap", "--format=csv,noheader"])
-        .stdin(Stdio::null())
-        .output();
-    let output = output.ok().filter(|output| output.status.success());
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let in_wsl = Path::new("/").join(WSL_SMI);
+    let mut programs = [Path::new("nvidia-smi"), &in_wsl].into_iter();
+    let text = programs.find_map(|program| ask(program, "compute_cap"));
     sm(&text.unwrap_or_default()).collect()
 }
 
@@ -113,6 +148,20 @@ mod tests {
         );
         let found: Vec<String> = sm("9.0\n12.1\n[N/A]\n").collect();
         assert_eq!(found, ["sm_90", "sm_121"]);
+    }
+
+    #[test]
+    fn wsl_has_a_gpu_whose_name_nvidia_smi_knows() {
+        let root = tempfile::tempdir().unwrap();
+        let add = |file: &str, text: &str| {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        add(WSL_DEVICE, "");
+        assert_eq!(nvidia(root.path()), [""; 0]);
+        add(WSL_DRIVER, "");
+        assert_eq!(nvidia(root.path()), [UNKNOWN]);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! `devprof inspect`: shows the GPU code, profiles and traces in files.
 
+mod registers;
 mod text;
+
+pub use registers::for_threads;
 
 use crate::Console;
 use crate::exit::Outcome;
@@ -90,7 +93,14 @@ fn read(file: &Path, console: &mut Console) -> Contents {
                 let begins = bytes(&first);
                 console.warn(format!("{location}: not {kinds}: it begins with {begins}"));
             }
-            what => contents.found.push((location, what)),
+            what => {
+                if let What::CodeObject(object) = &what
+                    && let Some(warning) = registers::warning(object)
+                {
+                    console.warn(format!("{location}: {warning}"));
+                }
+                contents.found.push((location, what));
+            }
         }
         ControlFlow::Continue(())
     });

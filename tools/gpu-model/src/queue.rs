@@ -50,6 +50,12 @@ pub trait Host: Send + Sync + 'static {
     fn executes(&self) -> bool {
         true
     }
+    /// Whether packets may be those of ROCr's development branch: with hints in the lowest bits of completion signals
+    /// (amd_hsa_signal.h, `amd_signal_hint_t`), and jumps to packets in memory (hsa_ext_amd.h,
+    /// `hsa_amd_aql_ib_jump_packet_t`). Otherwise these are errors.
+    fn has_newest_packets(&self) -> bool {
+        false
+    }
     /// Called for a packet whose header has an acquire fence at system scope: before its kernel starts, or when the
     /// wait of a barrier is over. For simulators of memory that is not coherent; the model's memory is coherent.
     fn acquire(&self) {}
@@ -72,8 +78,31 @@ pub trait Host: Send + Sync + 'static {
 pub struct Completion {
     /// Address of the completion signal; 0 if the packet does not have one.
     pub signal: u64,
+    /// The bits of [`hint`] in the signal's handle.
+    pub hints: u64,
     /// Start and end in ticks of the GPU's clock (100 MHz). With `None`, the times in the signal do not change.
     pub times: Option<(u64, u64)>,
+}
+
+/// Hints in the handle of a completion signal.
+pub mod hint {
+    const FORMAT_V2: u64 = 1;
+    pub const NO_INTERRUPT: u64 = 1 << 1;
+    pub const INTERRUPT_ON_ZERO: u64 = 2 << 1;
+    pub const INTERRUPT_MASK: u64 = 3 << 1;
+    /// The value becomes 0, whatever it was.
+    pub const VALUE_BINARY: u64 = 1 << 3;
+    /// The times are written, even if the queue does not do it.
+    pub const TIMES_ON: u64 = 1 << 4;
+    pub const TIMES_OFF: u64 = 2 << 4;
+    pub const TIMES_MASK: u64 = 3 << 4;
+    /// The value does not change. Only in handles of the second format.
+    pub const NO_VALUE: u64 = 1 << 6;
+
+    /// The bits of a handle that are not the signal's address.
+    pub fn mask(handle: u64) -> u64 {
+        if handle & FORMAT_V2 == 0 { 0x3f } else { 0x3ff }
+    }
 }
 
 /// Why a packet failed.
@@ -294,6 +323,7 @@ mod packet {
     pub const BARRIER_OR: u8 = 5;
     pub const AMD_PM4_IB: u8 = 1;
     pub const AMD_BARRIER_VALUE: u8 = 2;
+    pub const AMD_IB_JUMP: u8 = 7;
     pub const SIZE: u64 = 64;
     /// Whether the packet waits for those in front of it.
     pub fn has_barrier_bit(header: u16) -> bool {
@@ -444,16 +474,23 @@ impl Processor {
         if kernel && packet::acquires(header) {
             self.shared.host.acquire();
         }
+        let format = self.memory.load_u8(address + 2)?;
+        let is_jump = header as u8 == packet::VENDOR_SPECIFIC && format == packet::AMD_IB_JUMP;
         // Once the packet is consumed, the program may reuse its slot.
-        let signal = self.memory.load_u64(address + 56)?;
+        let handle = self
+            .memory
+            .load_u64(address + if is_jump { 48 } else { 56 })?;
         let outcome = match header as u8 {
             packet::INVALID => Outcome::MustWait,
-            packet::KERNEL_DISPATCH => self.kernel(address)?,
+            packet::KERNEL_DISPATCH => self.kernel(address, true)?,
             packet::BARRIER_AND => self.barrier(address, true)?,
             packet::BARRIER_OR => self.barrier(address, false)?,
-            packet::VENDOR_SPECIFIC => match self.memory.load_u8(address + 2)? {
+            packet::VENDOR_SPECIFIC => match format {
                 packet::AMD_PM4_IB => self.pm4(address)?,
                 packet::AMD_BARRIER_VALUE => self.barrier_value(address)?,
+                packet::AMD_IB_JUMP if self.shared.host.has_newest_packets() => {
+                    self.jump(address)?
+                }
                 other => self.unknown("vendor packet format", other)?,
             },
             other => self.unknown("packet type", other)?,
@@ -472,9 +509,27 @@ impl Processor {
         if !is_overlapped {
             self.consume(address)?;
         }
-        if kernel || signal != 0 {
+        self.end(handle, start, kernel)?;
+        if is_overlapped {
+            self.shared.overlapped.fetch_sub(1, AcqRel);
+            self.shared.ring();
+            return Ok(Step::HandedOver);
+        }
+        Ok(Step::Done)
+    }
+
+    /// Completes a packet that has started at `start`. `handle`: its completion signal, or 0.
+    fn end(&mut self, handle: u64, start: u64, kernel: bool) -> Result<(), Failure> {
+        let hints = handle & hint::mask(handle);
+        if hints != 0 && !self.shared.host.has_newest_packets() {
+            return Err(Failure::Other(format!(
+                "the completion signal {handle:#x} is not aligned"
+            )));
+        }
+        if kernel || handle != 0 {
             let ended = Completion {
-                signal,
+                signal: handle - hints,
+                hints,
                 times: Some((start, clock_ticks())),
             };
             if let Some(completion) = self.shared.host.completes(ended, kernel)
@@ -483,12 +538,25 @@ impl Processor {
                 self.complete(completion)?;
             }
         }
-        if is_overlapped {
-            self.shared.overlapped.fetch_sub(1, AcqRel);
-            self.shared.ring();
-            return Ok(Step::HandedOver);
+        Ok(())
+    }
+
+    /// `hsa_amd_aql_ib_jump_packet_t`: executes the packets at another address.
+    fn jump(&mut self, address: u64) -> Result<Outcome, Failure> {
+        let start = clock_ticks();
+        let count = self.memory.load_u32(address + 4)?;
+        let target = self.memory.load_u64(address + 8)?;
+        for at in (0..u64::from(count)).map(|n| target + n * packet::SIZE) {
+            let kind = self.memory.load_u16(at)? as u8;
+            if kind != packet::KERNEL_DISPATCH {
+                return Err(unsupported("a jump to packet type", kind));
+            }
+            let start = clock_ticks();
+            self.kernel(at, false)?;
+            let handle = self.memory.load_u64(at + 56)?;
+            self.end(handle, start, true)?;
         }
-        Ok(Step::Done)
+        Ok(Outcome::Completed { start })
     }
 
     /// Makes the slot of the packet at `address` free.
@@ -537,11 +605,21 @@ impl Processor {
             memory.store_u64(at + signal::START, start)?;
             memory.store_u64(at + signal::END, end)?;
         }
-        memory.update_u64(at + signal::VALUE, |value| value.wrapping_sub(1))?;
-        if mailbox != 0 {
+        let changed = |value: u64| match ended.hints & (hint::VALUE_BINARY | hint::NO_VALUE) {
+            0 => value.wrapping_sub(1),
+            hint::VALUE_BINARY => 0,
+            _ => value,
+        };
+        let value = changed(memory.update_u64(at + signal::VALUE, changed)?);
+        let interrupts = match ended.hints & hint::INTERRUPT_MASK {
+            hint::NO_INTERRUPT => false,
+            hint::INTERRUPT_ON_ZERO => value == 0,
+            _ => true,
+        };
+        if interrupts && mailbox != 0 {
             memory.store_u64(mailbox, u64::from(event))?;
         }
-        if event != 0 {
+        if interrupts && event != 0 {
             self.shared.host.set_event(event);
         }
         Ok(())
@@ -556,7 +634,8 @@ impl Processor {
         })
     }
 
-    fn kernel(&mut self, address: u64) -> Result<Outcome, Failure> {
+    /// Executes the kernel of a packet. `may_overlap`: the next packet of the queue may start before it is complete.
+    fn kernel(&mut self, address: u64, may_overlap: bool) -> Result<Outcome, Failure> {
         if !self.executes {
             return Ok(Outcome::Completed {
                 start: clock_ticks(),
@@ -589,7 +668,8 @@ impl Processor {
         let begun = Instant::now();
         let poll = || {
             let (this, handed_over) = &mut *state.borrow_mut();
-            if let Ok(false) = handed_over
+            if may_overlap
+                && let Ok(false) = handed_over
                 && begun.elapsed() > OVERLAP_DELAY
             {
                 *handed_over = this.hand_over(address, packet.kernel_object);

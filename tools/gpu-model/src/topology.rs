@@ -31,7 +31,7 @@ pub const SHADER_ARRAYS_PER_ENGINE: u64 = 2;
 const SIMDS_PER_COMPUTE_UNIT: u64 = 2;
 const VRAM: u64 = 8 << 30;
 
-/// The compute units of a GPU: those of MI300X for gfx942, and eight for the others.
+/// The compute units of a GPU, or of a partition of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     /// Accelerator complex dies.
@@ -41,36 +41,82 @@ pub struct Units {
     pub arrays_per_engine: u64,
     /// Compute units of each die.
     pub per_xcc: u64,
+    /// The compute units that a shader engine has on the chip. Not all of them are in use, so their numbers have gaps.
+    pub on_chip_per_engine: u64,
     pub simds_per_unit: u64,
     /// Waves that a compute unit can hold.
     pub waves_per_unit: u64,
 }
 
+/// An RX 7900 with fewer compute units.
+const GFX11: Units = Units {
+    xccs: 1,
+    engines_per_xcc: SHADER_ENGINES,
+    arrays_per_engine: SHADER_ARRAYS_PER_ENGINE,
+    per_xcc: COMPUTE_UNITS,
+    on_chip_per_engine: COMPUTE_UNITS / SHADER_ENGINES,
+    simds_per_unit: SIMDS_PER_COMPUTE_UNIT,
+    waves_per_unit: 32,
+};
+
+/// An MI210 with fewer compute units.
+const GFX90A: Units = Units {
+    xccs: 1,
+    engines_per_xcc: 4,
+    arrays_per_engine: 1,
+    per_xcc: 8,
+    on_chip_per_engine: 14,
+    simds_per_unit: 4,
+    waves_per_unit: 32,
+};
+
+const MI300X: Units = Units {
+    xccs: 8,
+    per_xcc: 38,
+    on_chip_per_engine: 10,
+    ..GFX90A
+};
+
+/// Other GPUs than MI300X with its instruction set, and the partitions of MI300X (its modes DPX, QPX and CPX). MI350X is a
+/// gfx950, whose own instructions the model does not have.
+const GFX942: &[(&str, Units)] = &[
+    ("dpx", Units { xccs: 4, ..MI300X }),
+    ("qpx", Units { xccs: 2, ..MI300X }),
+    ("cpx", Units { xccs: 1, ..MI300X }),
+    ("mi300a", Units { xccs: 6, ..MI300X }),
+    (
+        "mi308x",
+        Units {
+            xccs: 4,
+            per_xcc: 20,
+            ..MI300X
+        },
+    ),
+    (
+        "mi350x",
+        Units {
+            per_xcc: 32,
+            on_chip_per_engine: 9,
+            ..MI300X
+        },
+    ),
+];
+
 impl Units {
-    /// The compute units of the model's GPU with this instruction set.
+    /// The compute units of the model's GPU with this instruction set: those of MI300X, and eight of the others.
     pub fn of(arch: Architecture) -> Units {
-        let gfx9 = Units {
-            xccs: 1,
-            engines_per_xcc: 4,
-            arrays_per_engine: 1,
-            per_xcc: 8,
-            simds_per_unit: 4,
-            waves_per_unit: 32,
-        };
         match arch {
-            Architecture::Gfx11 => Units {
-                engines_per_xcc: SHADER_ENGINES,
-                arrays_per_engine: SHADER_ARRAYS_PER_ENGINE,
-                per_xcc: COMPUTE_UNITS,
-                simds_per_unit: SIMDS_PER_COMPUTE_UNIT,
-                ..gfx9
-            },
-            Architecture::Gfx90a => gfx9,
-            Architecture::Gfx942 => Units {
-                xccs: 8,
-                per_xcc: 38,
-                ..gfx9
-            },
+            Architecture::Gfx11 => GFX11,
+            Architecture::Gfx90a => GFX90A,
+            Architecture::Gfx942 => MI300X,
+        }
+    }
+
+    /// The names of other GPUs, or partitions, with this instruction set, and their compute units.
+    pub fn variants(arch: Architecture) -> &'static [(&'static str, Units)] {
+        match arch {
+            Architecture::Gfx942 => GFX942,
+            _ => &[],
         }
     }
 

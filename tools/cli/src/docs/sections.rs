@@ -23,7 +23,7 @@ const CUDA: Variables = &[
     ),
     (
         "DEVPROF_CUPTI",
-        "The path of CUPTI's library. Default: the one next to the CUDA runtime, in the CUDA installation, or that the dynamic linker finds.",
+        "The path of CUPTI's library, which devprof then also uses without a trace. Default: the one next to the CUDA runtime, in the CUDA installation, or that the dynamic linker finds. none: CUPTI is not used.",
     ),
 ];
 

@@ -94,7 +94,7 @@ pub fn check(system: &System) -> Vec<Finding> {
 
 /// Whether this machine has NVIDIA's driver.
 pub fn has_driver(root: &Path) -> bool {
-    root.join(VERSION).exists()
+    root.join(VERSION).exists() || gpus::is_wsl(root)
 }
 
 enum Installation {
@@ -108,7 +108,12 @@ enum Installation {
 impl System<'_> {
     /// The version of the driver.
     fn driver(&self) -> Option<String> {
-        let text = fs::read_to_string(self.root.join(VERSION)).ok()?;
+        let Ok(text) = fs::read_to_string(self.root.join(VERSION)) else {
+            let is_wsl = gpus::is_wsl(self.root);
+            let versions = || gpus::ask_wsl(self.root, "driver_version").into_iter();
+            let version = is_wsl.then(|| versions().next().unwrap_or_default());
+            return version.map(|version| format!("{version} of Windows").trim_start().to_owned());
+        };
         let line = text.lines().next().unwrap_or_default();
         let is_version = |word: &&str| {
             word.contains('.')
@@ -133,8 +138,11 @@ impl System<'_> {
     }
 
     fn driver_library(&self) -> Finding {
-        let mut libraries = self.libraries.iter();
-        match libraries.find(|path| path.file_name() == Some(OsStr::new(DRIVER_LIBRARY))) {
+        let mut libraries = self.libraries.iter().cloned();
+        let found = libraries.find(|path| path.file_name() == Some(OsStr::new(DRIVER_LIBRARY)));
+        // WSL2 adds its directory to those of the dynamic linker.
+        let in_wsl = || gpus::is_wsl(self.root).then(|| self.root.join(gpus::WSL_DRIVER));
+        match found.or_else(in_wsl) {
             Some(path) => Finding::ok(TOPIC, path.display().to_string()),
             None => Finding::missing(
                 TOPIC,
@@ -185,6 +193,12 @@ impl System<'_> {
     fn cupti(&self) -> Finding {
         let ok = |path: &Path| Finding::ok(TOPIC, format!("CUPTI: {}", path.display()));
         if let Some(path) = self.set("DEVPROF_CUPTI") {
+            if path == Path::new("none") {
+                return Finding::ok(
+                    TOPIC,
+                    "CUPTI is not used (DEVPROF_CUPTI=none): CUDA programs are not traced",
+                );
+            }
             return match path.is_file() {
                 true => ok(&path),
                 false => Finding::missing(
@@ -353,6 +367,21 @@ mod tests {
     }
 
     #[test]
+    fn wsl_has_the_driver_of_windows() {
+        let found = Root::new(&["dev/dxg", gpus::WSL_DRIVER]).check();
+        let expected = [
+            "NVIDIA's driver of Windows",
+            "a GPU of an unknown model",
+            "/usr/lib/wsl/lib/libcuda.so.1",
+        ];
+        let ok = |text: &str| (State::Ok, text.to_owned(), String::new());
+        assert_eq!(found[..3], expected.map(ok));
+        assert_eq!(found.len(), 5);
+        // Without NVIDIA's driver, the file is that of another GPU.
+        assert_eq!(Root::new(&["dev/dxg"]).check(), []);
+    }
+
+    #[test]
     fn a_driver_without_the_rest() {
         let root = Root::new(&[]);
         root.add(VERSION, "NVRM version:\n");
@@ -426,6 +455,10 @@ mod tests {
         assert_eq!(cupti(&root).1, "CUPTI: /home/lib/libcupti.so");
         root.variables.push(("DEVPROF_CUPTI", root.path("mine")));
         assert!(cupti(&root).1.contains("/mine, which is not a file"));
+        root.variables.last_mut().unwrap().1 = "none".into();
+        assert_eq!(cupti(&root).0, State::Ok);
+        assert!(cupti(&root).1.contains("not traced"));
+        root.variables.last_mut().unwrap().1 = root.path("mine");
         root.add("mine", "");
         assert_eq!(cupti(&root).1, "CUPTI: /mine");
 

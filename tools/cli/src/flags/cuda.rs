@@ -7,12 +7,16 @@ use crate::Console;
 use crate::clang::Clang;
 use crate::cuda_installation::{CudaInstallation, has_nvidia_gpu};
 use crate::exit::usage;
+use crate::inspect::for_threads;
 use crate::locate::Component;
 use anyhow::{Context, bail};
 use std::path::Path;
 
 /// The device runtime compares the lanes of a warp, which older GPUs cannot do.
 const OLDEST_ARCHITECTURE: u32 = 70;
+
+/// The largest number of registers of a thread.
+const MOST_REGISTERS: u32 = 255;
 
 /// All flags except for devprof's archive.
 pub fn flags(
@@ -47,6 +51,11 @@ pub fn flags(
         match &options.purpose.pgo_use {
             Some(profile) => flags.extend(optimizing(clang, profile)?),
             None => flags.extend(instrumenting(options, console)?),
+        }
+        if let Some(threads) = options.max_threads {
+            let registers = for_threads(threads).min(MOST_REGISTERS);
+            flags.push("-Xcuda-ptxas".to_owned());
+            flags.push(format!("--maxrregcount={registers}"));
         }
         if let Some(source) = &options.source {
             flags.extend(for_compiler(&["-main-file-name", &unit_name(source)?]));

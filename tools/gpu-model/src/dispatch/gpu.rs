@@ -16,6 +16,7 @@ use crate::exec::Gws;
 use crate::isa::Architecture;
 use crate::memory::Memory;
 use crate::thread::{self, lock};
+use crate::topology::Units;
 
 /// A dispatch that takes longer than this gets helper threads.
 const HELPER_DELAY: Duration = Duration::from_micros(100);
@@ -37,6 +38,7 @@ struct Pool {
 /// A GPU: its memory, and the host threads that run kernels.
 pub struct Gpu {
     arch: Architecture,
+    units: Units,
     memory: Arc<Memory>,
     gws: Arc<Gws>,
     pool: Arc<Pool>,
@@ -57,6 +59,7 @@ impl Gpu {
     pub fn with_threads(memory: Arc<Memory>, threads: usize) -> Gpu {
         Gpu {
             arch: Architecture::default(),
+            units: Units::of(Architecture::default()),
             memory,
             gws: Arc::default(),
             pool: Arc::default(),
@@ -66,11 +69,18 @@ impl Gpu {
         }
     }
 
-    /// Changes the instruction set.
+    /// Changes the instruction set, and the compute units to those of [`Units::of`].
     pub fn with_architecture(mut self, arch: Architecture) -> Gpu {
         self.arch = arch;
+        self.units = Units::of(arch);
         // They decode for the previous one.
         lock(&self.idle).clear();
+        self
+    }
+
+    /// Changes the compute units.
+    pub fn with_units(mut self, units: Units) -> Gpu {
+        self.units = units;
         self
     }
 
@@ -107,12 +117,12 @@ impl Gpu {
     ) -> Result<(), Error> {
         let start = Instant::now();
         let memory = &mut interpreter.memory;
-        let run = Run::new(self.arch, packet, memory, self.stats.clone()).map_err(|reason| {
-            Error::Packet {
+        let run = Run::new(self.arch, self.units, packet, memory, self.stats.clone()).map_err(
+            |reason| Error::Packet {
                 kernel: symbol::kernel_name(packet.kernel_object, memory),
                 reason,
-            }
-        })?;
+            },
+        )?;
         let run = Arc::new(run);
         let mut shared = run.is_one_workgroup();
         loop {

@@ -10,6 +10,9 @@
 //! - gfx90a: four shader engines with two compute units each. A compute unit has four SIMDs.
 //! - gfx942, as MI300X: eight accelerator complex dies (XCC) with four shader engines each, which have ten or nine compute
 //!   units, 38 per XCC.
+//!
+//! CU_ID of gfx9 is the number on the chip, so there are gaps where units are not in use. XCC_ID counts the XCCs of a
+//! partition, and is 0 if there is only one (Linux, `gfx_v9_4_3_xcc_program_xcc_id`).
 
 use crate::isa::Architecture;
 use crate::topology::{SHADER_ARRAYS_PER_ENGINE, SHADER_ENGINES, Units};
@@ -25,20 +28,26 @@ pub struct Placement {
     pub xcc_id: u32,
 }
 
-/// The placement of a wave of a workgroup.
-pub fn placement(arch: Architecture, workgroup: u64, wave: usize, wgp_mode: bool) -> Placement {
+/// The placement of a wave of a workgroup. `units`: those of the GPU. gfx11 always has the same.
+pub fn placement(
+    arch: Architecture,
+    units: &Units,
+    workgroup: u64,
+    wave: usize,
+    wgp_mode: bool,
+) -> Placement {
     match arch {
         Architecture::Gfx11 => Placement {
             hw_id: hw_id1(workgroup, wave, wgp_mode),
             xcc_id: 0,
         },
-        Architecture::Gfx90a | Architecture::Gfx942 => gfx9(Units::of(arch), workgroup, wave),
+        Architecture::Gfx90a | Architecture::Gfx942 => gfx9(units, workgroup, wave),
     }
 }
 
 /// The workgroups of a dispatch go to the XCCs in turn, then to the shader engines of the XCC, then to the next compute unit
 /// of the shader engine.
-fn gfx9(units: Units, workgroup: u64, wave: usize) -> Placement {
+fn gfx9(units: &Units, workgroup: u64, wave: usize) -> Placement {
     const SIMDS: u64 = 4;
     let xcc = workgroup % units.xccs;
     let in_xcc = workgroup / units.xccs;
@@ -46,7 +55,8 @@ fn gfx9(units: Units, workgroup: u64, wave: usize) -> Placement {
     let turn = in_xcc / units.per_xcc;
     // The first engines have one compute unit more if they cannot all have the same number.
     let engine = unit % units.engines_per_xcc;
-    let cu = unit / units.engines_per_xcc;
+    let in_use = (units.per_xcc - engine).div_ceil(units.engines_per_xcc);
+    let cu = unit / units.engines_per_xcc * units.on_chip_per_engine / in_use;
     let wave = wave as u64;
     // 10 waves per SIMD in gfx90a, 8 in gfx942.
     let wave_id = (wave / SIMDS + turn) % 8;
@@ -112,24 +122,32 @@ mod tests {
 
     #[test]
     fn workgroups_of_gfx9_use_all_compute_units_and_alternate_between_dies() {
-        for (arch, xccs, engines, count) in [
-            (Architecture::Gfx90a, 1, 4, 8),
-            (Architecture::Gfx942, 8, 32, 304),
-        ] {
+        let variants = Units::variants(Architecture::Gfx942).iter();
+        let others = variants.map(|&(_, units)| (Architecture::Gfx942, units));
+        let own = [Architecture::Gfx90a, Architecture::Gfx942].map(|arch| (arch, Units::of(arch)));
+        for (arch, all) in own.into_iter().chain(others) {
+            let (xccs, engines, count) = (all.xccs, all.engines() as usize, all.count());
+            let placement =
+                |workgroup, wave, wgp_mode| placement(arch, &all, workgroup, wave, wgp_mode);
             let unit = |placement: Placement| {
                 let id = placement.hw_id;
                 (placement.xcc_id, field(id, 13, 3), field(id, 8, 4))
             };
             let units: BTreeSet<_> = (0..count)
-                .map(|workgroup| unit(placement(arch, workgroup, 0, false)))
+                .map(|workgroup| unit(placement(workgroup, 0, false)))
                 .collect();
             assert_eq!(units.len() as u64, count, "{units:?}");
-            assert_eq!(unit(placement(arch, count, 0, false)), (0, 0, 0));
+            assert_eq!(unit(placement(count, 0, false)), (0, 0, 0));
             let used: BTreeSet<_> = units.iter().map(|(xcc, engine, _)| (xcc, engine)).collect();
             assert_eq!(used.len(), engines);
+            assert!(
+                units
+                    .iter()
+                    .all(|&(_, _, cu)| u64::from(cu) < all.on_chip_per_engine)
+            );
             for workgroup in 0..1000 {
                 let waves: Vec<_> = (0..16)
-                    .map(|wave| placement(arch, workgroup, wave, false))
+                    .map(|wave| placement(workgroup, wave, false))
                     .collect();
                 assert!(waves.iter().all(|&wave| unit(wave) == unit(waves[0])));
                 assert_eq!(u64::from(waves[0].xcc_id), workgroup % xccs);

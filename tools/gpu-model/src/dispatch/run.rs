@@ -37,6 +37,7 @@ struct Progress {
 /// A dispatch in progress. All threads that work on it share it.
 pub struct Run {
     packet: Packet,
+    units: Units,
     descriptor: Descriptor,
     user_sgprs: Vec<u32>,
     /// Workgroups in each dimension.
@@ -55,6 +56,7 @@ impl Run {
     /// Checks the packet and reads the kernel descriptor. Fails with the reason if the model cannot execute the kernel.
     pub fn new(
         arch: Architecture,
+        units: Units,
         packet: &Packet,
         memory: &mut View,
         stats: Arc<Stats>,
@@ -84,13 +86,14 @@ impl Run {
         let workgroups: [u32; 3] = std::array::from_fn(|d| packet.grid_size[d].div_ceil(size[d]));
         Ok(Run {
             packet: *packet,
+            units,
             user_sgprs: descriptor.user_sgprs(packet, memory)?,
             descriptor,
             workgroups,
             total: workgroups
                 .iter()
                 .fold(1, |total: u64, &n| total.saturating_mul(n.into())),
-            max_resident: workgroups_of(RESIDENT_WAVES.max(Units::of(arch).waves())),
+            max_resident: workgroups_of(RESIDENT_WAVES.max(units.waves())),
             progress: Mutex::new(Progress {
                 next: 0,
                 suspended: VecDeque::new(),
@@ -135,8 +138,8 @@ impl Run {
         let count = items.div_ceil(lanes);
         let waves = (0..count).map(|wave| {
             let first = wave * lanes;
-            let Placement { hw_id, xcc_id } =
-                placement(self.descriptor.arch, number, wave, self.descriptor.wgp_mode);
+            let Descriptor { arch, wgp_mode, .. } = self.descriptor;
+            let Placement { hw_id, xcc_id } = placement(arch, &self.units, number, wave, wgp_mode);
             let end = items.min(first + lanes);
             Wave {
                 hw_id,

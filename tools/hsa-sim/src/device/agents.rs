@@ -29,7 +29,11 @@ impl Agents {
         let gpus = settings.gpus.iter().map(|&device| GpuAgent {
             device,
             // The GPU uses the addresses of the process.
-            gpu: Arc::new(Gpu::new(Memory::new(0)).with_architecture(device.target.architecture())),
+            gpu: Arc::new(
+                Gpu::new(Memory::new(0))
+                    .with_architecture(device.target.architecture())
+                    .with_units(device.units),
+            ),
             l2: settings.write_back.then(Arc::default),
         });
         Agents {

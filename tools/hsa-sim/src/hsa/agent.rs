@@ -6,7 +6,6 @@ use crate::copies::COPY_ENGINES;
 use crate::device::agents::handle;
 use crate::device::clock;
 use crate::faults::injection;
-use crate::memory::pools::POOL_BYTES;
 use crate::queues::create::{MAX_PACKETS, MIN_PACKETS};
 use crate::results::{put, put_bytes, status};
 use crate::settings::isa::Isa;
@@ -39,15 +38,17 @@ fn name64(text: &str) -> [u8; 64] {
 pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut c_void) -> Status {
     let found = with(|state| {
         let number = state.agents.number(agent)?;
-        Ok((number > 0).then(|| state.agents.gpus[number - 1].device))
+        let device = (number > 0).then(|| state.agents.gpus[number - 1].device);
+        let memory = &state.memory;
+        Ok((device, memory.pool_size(number), memory.available(number)))
     });
-    let device = match found {
+    let (device, pool_size, available) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
     let target = device.map(|device| device.target);
     let node = device.map_or(0, |device| device.node as u32);
-    let units = target.map(|target| Units::of(target.architecture()));
+    let units = device.map(|device| device.units);
     let units = |number: fn(&Units) -> u64| units.as_ref().map_or(0, |units| number(units) as u32);
     let is_gpu = device.is_some();
     let gpu_only = |n: u32| if is_gpu { n } else { 0 };
@@ -167,7 +168,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
             HSA_AMD_AGENT_INFO_NUM_SDMA_ENG => put(value.cast(), gpu_only(COPY_ENGINES)),
             HSA_AMD_AGENT_INFO_MEMORY_PROPERTIES => put(value.cast(), 0u64),
             HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_MAX | HSA_AMD_AGENT_INFO_SCRATCH_LIMIT_CURRENT => {
-                put(value.cast(), POOL_BYTES as u64)
+                put(value.cast(), pool_size as u64)
             }
             HSA_AMD_AGENT_INFO_DOMAIN => put(value.cast(), 0u32),
             HSA_AMD_AGENT_INFO_COOPERATIVE_QUEUES => put(value.cast(), is_gpu),
@@ -175,7 +176,7 @@ pub unsafe fn hsa_agent_get_info(agent: AgentHandle, attribute: u32, value: *mut
                 let uuid = device.map_or("CPU-0000000000000000".into(), |device| device.uuid());
                 put_bytes(value.cast(), format!("{uuid}\0").as_bytes())
             }
-            HSA_AMD_AGENT_INFO_MEMORY_AVAIL => put(value.cast(), POOL_BYTES as u64),
+            HSA_AMD_AGENT_INFO_MEMORY_AVAIL => put(value.cast(), available as u64),
             HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY => put(value.cast(), clock::GPU_FREQUENCY),
             HSA_AMD_AGENT_INFO_DRIVER_UID => put(value.cast(), node),
             HSA_AMD_AGENT_INFO_NEAREST_CPU => put(value.cast(), handle(0)),

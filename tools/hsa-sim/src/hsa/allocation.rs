@@ -2,7 +2,7 @@
 
 use crate::device::agents::all_gpus;
 use crate::memory::allocations::Kind;
-use crate::memory::pools::{POOL_BYTES, PoolKind, pool};
+use crate::memory::pools::{PoolKind, pool};
 use crate::results::{put, status};
 use crate::state::{State, with};
 use hsa_abi::*;
@@ -18,7 +18,7 @@ fn allocate_from(
     if size == 0 {
         return Err(Status::INVALID_ARGUMENT);
     }
-    if kind.segment != HSA_AMD_SEGMENT_GLOBAL || size > POOL_BYTES {
+    if kind.segment != HSA_AMD_SEGMENT_GLOBAL || size > state.memory.pool_size(owner) {
         return Err(Status::INVALID_ALLOCATION);
     }
     let agents = &state.agents;

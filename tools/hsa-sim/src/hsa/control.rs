@@ -1,5 +1,6 @@
 //! Functions that only the simulator has, for tests.
 
+use super::lifecycle;
 use crate::faults::injection;
 use crate::queues::block;
 use crate::settings::target::Target;
@@ -27,6 +28,12 @@ pub unsafe extern "C" fn hsa_sim_plan(text: *const c_char) -> c_int {
             -1
         }
     }
+}
+
+/// Sets a function that the first `hsa_init` calls while the runtime is being initialised; null: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hsa_sim_during_init(function: Option<extern "C" fn()>) {
+    lifecycle::call_during_init(function);
 }
 
 /// The names of the simulated targets, separated by commas.

@@ -9,14 +9,31 @@ use crate::queues::{cooperative, counted, lifetime, notifier};
 use crate::settings::Settings;
 use crate::settings::tools::ToolSettings;
 use crate::signals::pool::Signals;
-use crate::signals::{completion, copy_times, handlers};
+use crate::signals::{completion, copy_times, exit, handlers};
 use crate::state::{STATE, State};
 use crate::sync::locked;
 use hsa_abi::*;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Serializes initialisation and shutdown. It is not held while tools are called, since they call HSA's functions.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
+
+/// The first `hsa_init` is in progress.
+static INITIALIZING: AtomicBool = AtomicBool::new(false);
+
+/// Called during the first `hsa_init`.
+static DURING_INIT: Mutex<Option<extern "C" fn()>> = Mutex::new(None);
+
+/// Whether a thread is in the first `hsa_init`. It stays so in a child that is forked meanwhile.
+pub fn is_initializing() -> bool {
+    INITIALIZING.load(SeqCst)
+}
+
+/// Sets a function that the first `hsa_init` calls while the runtime is being initialised, for tests.
+pub fn call_during_init(function: Option<extern "C" fn()>) {
+    *locked(&DURING_INIT) = function;
+}
 
 /// `hsa_init` (hsa.h). The first call calls `load_tools` at its end. Tools may call HSA's functions in their `OnLoad`,
 /// including `hsa_init`.
@@ -37,6 +54,11 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
         }
     };
     let tools = settings.tools;
+    INITIALIZING.store(true, SeqCst);
+    let during_init = locked(&DURING_INIT).take();
+    if let Some(function) = during_init {
+        function();
+    }
     *locked(&STATE) = Some(State {
         references: 1,
         agents: Agents::new(&settings),
@@ -45,7 +67,9 @@ pub fn init(load_tools: impl FnOnce(&ToolSettings)) -> Status {
         executables: Executables::default(),
         settings,
     });
+    INITIALIZING.store(false, SeqCst);
     drop(lifecycle);
+    exit::observe();
     load_tools(&tools);
     Status::SUCCESS
 }

@@ -2,7 +2,7 @@
 
 use super::calls::visit;
 use crate::device::mapping::PAGE;
-use crate::memory::pools::{GROUP_BYTES, POOL_BYTES, handles, pool};
+use crate::memory::pools::{GROUP_BYTES, handles, pool};
 use crate::results::{put, status};
 use crate::state::with;
 use hsa_abi::*;
@@ -61,13 +61,16 @@ pub unsafe fn hsa_amd_memory_pool_get_info(
     attribute: u32,
     value: *mut c_void,
 ) -> Status {
-    let found = with(|state| pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL));
-    let (agent, kind) = match found {
+    let found = with(|state| {
+        let (agent, kind) = pool(&state.agents, handle).ok_or(Status::INVALID_MEMORY_POOL)?;
+        Ok((agent, kind, state.memory.pool_size(agent)))
+    });
+    let (agent, kind, pool_size) = match found {
         Ok(found) => found,
         Err(status) => return status,
     };
     let global = kind.segment == HSA_AMD_SEGMENT_GLOBAL;
-    let size = if global { POOL_BYTES } else { GROUP_BYTES };
+    let size = if global { pool_size } else { GROUP_BYTES };
     let granule = if global { PAGE } else { 0 };
     // SAFETY: the caller's promise: memory for the attribute. Its type is that of the headers.
     status(unsafe {

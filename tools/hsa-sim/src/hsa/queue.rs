@@ -7,6 +7,7 @@ use crate::queues::create::Request;
 use crate::queues::lifetime::{obtain, release};
 use crate::queues::{block, cooperative, notifier};
 use crate::results::{put, status};
+use crate::signals::exit;
 use crate::state::with;
 use crate::sync::locked;
 use hsa_abi::*;
@@ -67,6 +68,7 @@ pub unsafe fn hsa_amd_runtime_queue_create_register(
 /// As specified in `hsa.h`.
 pub unsafe fn hsa_queue_destroy(queue: *mut Queue) -> Status {
     cooperative::check(queue);
+    exit::before_queue_is_destroyed();
     // SAFETY: the caller's promise.
     status(with(|_| unsafe { check(queue) }).and_then(|()| unsafe { release(queue) }))
 }

@@ -3,6 +3,7 @@
 use crate::queues::block;
 use crate::results::{put, status};
 use crate::signals::changes::{holds, notify, wait};
+use crate::signals::exit;
 use crate::signals::pool::{get, valid};
 use crate::state::with;
 use hsa_abi::*;
@@ -75,7 +76,9 @@ macro_rules! loads {
         /// As specified in `hsa.h`.
         pub unsafe fn $name(signal: SignalHandle) -> SignalValue {
             // SAFETY: the caller's promise.
-            unsafe { valid(signal) }.value.load(Acquire)
+            let value = unsafe { valid(signal) }.value.load(Acquire);
+            exit::after_read(signal);
+            value
         }
     )*};
 }
@@ -223,7 +226,9 @@ macro_rules! waits {
                 let value = of.load(Acquire);
                 holds(condition, value, compare).then_some(value)
             });
-            met.unwrap_or_else(|| of.load(Acquire))
+            let value = met.unwrap_or_else(|| of.load(Acquire));
+            exit::after_read(signal);
+            value
         }
     )*};
 }

@@ -1,6 +1,6 @@
 //! The system: clocks, versions, extensions, names of statuses, events.
 
-use super::loader;
+use super::{lifecycle, loader};
 use crate::device::clock;
 use crate::results::{put, put_bytes, status};
 use crate::state::with;
@@ -21,6 +21,11 @@ pub fn extensions() -> [u8; 128] {
 /// # Safety
 /// `value` has memory for the attribute.
 pub unsafe fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
+    if attribute == HSA_SYSTEM_INFO_TIMESTAMP && lifecycle::is_initializing() {
+        // ROCr counts as initialised then, and divides by a frequency that is still 0.
+        // SAFETY: ends the process, unless the program handles the signal.
+        unsafe { libc::raise(libc::SIGFPE) };
+    }
     if let Err(status) = with(|_| Ok(())) {
         return status;
     }

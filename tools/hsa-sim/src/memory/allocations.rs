@@ -4,13 +4,13 @@
 //! its own pools, and memory that `hsa_amd_agents_allow_access`, a lock or an allocation from a region has made accessible.
 //! An access to other memory is a fault.
 
-use super::pools::{COARSE, FINE};
+use super::pools::{COARSE, FINE, POOL_BYTES};
 use crate::device::agents::Agents;
 use crate::device::mapping::{Mapping, PAGE};
 use crate::device::shared_file::{Location, SharedFile};
 use crate::settings::Settings;
 use hsa_abi::{DeallocationCallback, Status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// The purpose of an allocation.
@@ -52,6 +52,10 @@ pub struct Allocation {
 /// All allocations of the process.
 pub struct Memory {
     all: BTreeMap<usize, Allocation>,
+    /// The bytes that are allocated of each GPU, by its agent number.
+    used: HashMap<usize, usize>,
+    /// The size of each GPU's memory, bytes.
+    gpu_size: usize,
     watch: bool,
     /// The host can access the memory of GPUs.
     large_bar: bool,
@@ -97,6 +101,14 @@ impl Allocation {
         }
     }
 
+    /// The bytes of its owner's memory that were allocated for it.
+    fn allocated(&self) -> usize {
+        match &self.mapping {
+            Some(mapping) if self.kind != Kind::Attached => mapping.size(),
+            _ => 0,
+        }
+    }
+
     /// The address at which the simulator accesses the bytes of an address in the allocation.
     fn host(&self, base: usize, address: usize) -> usize {
         let bytes = self.mapping.as_ref().map_or(base, Mapping::bytes);
@@ -109,6 +121,8 @@ impl Memory {
     pub fn new(settings: &Settings) -> Memory {
         Memory {
             all: BTreeMap::new(),
+            used: HashMap::new(),
+            gpu_size: settings.memory,
             watch: settings.watch,
             large_bar: !settings.small_bar,
             file: None,
@@ -126,6 +140,9 @@ impl Memory {
         users: Vec<usize>,
     ) -> Option<usize> {
         let pages = pages(size)?;
+        if owner > 0 && pages > self.available(owner) {
+            return None;
+        }
         let mapping = if owner == 0 {
             Mapping::host(pages)?
         } else if kind == Kind::Pool {
@@ -134,6 +151,21 @@ impl Memory {
             Mapping::device(pages, self.large_bar)?
         };
         self.add_mapping(agents, size, mapping, kind, owner, flags, users)
+    }
+
+    /// The size of a pool of an agent, bytes.
+    pub fn pool_size(&self, agent: usize) -> usize {
+        if agent == 0 {
+            POOL_BYTES
+        } else {
+            self.gpu_size
+        }
+    }
+
+    /// The bytes of a GPU's memory that are not allocated.
+    pub fn available(&self, agent: usize) -> usize {
+        let used = self.used.get(&agent).copied().unwrap_or(0);
+        self.gpu_size.saturating_sub(used)
     }
 
     /// The owner's cache does not contain the allocation at `base`.
@@ -230,6 +262,7 @@ impl Memory {
         for &user in &allocation.users {
             grant(agents, user, base, &allocation);
         }
+        *self.used.entry(allocation.owner).or_default() += allocation.allocated();
         self.all.insert(base, allocation);
     }
 
@@ -239,6 +272,9 @@ impl Memory {
             return None;
         }
         let allocation = self.all.remove(&base)?;
+        if let Some(used) = self.used.get_mut(&allocation.owner) {
+            *used -= allocation.allocated();
+        }
         for &user in &allocation.users {
             revoke(agents, user, base, &allocation);
         }
@@ -264,6 +300,7 @@ impl Memory {
     /// Frees all allocations at shutdown, after all queues are stopped.
     pub fn free_all(&mut self) {
         self.all.clear();
+        self.used.clear();
     }
 
     /// The address at which the simulator accesses the bytes of `address`. It differs for a GPU's memory that the host

@@ -3,7 +3,7 @@
 use crate::device::agents::Agents;
 use hsa_abi::*;
 
-/// The size of each pool of global memory, in bytes.
+/// The size of each pool of the CPU's global memory, in bytes.
 pub const POOL_BYTES: usize = 16 << 30;
 
 /// The size of the pool of group memory, in bytes.

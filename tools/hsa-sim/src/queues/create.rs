@@ -104,6 +104,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Resu
     let host = QueueHost {
         queue: &raw const *block as usize,
         executes: state.settings.kernels,
+        newest_packets: state.settings.newest_packets,
         agent: request.agent,
         l2: state.agents.gpus[block.agent - 1].l2.clone(),
         callback: request

@@ -9,7 +9,7 @@ use crate::signals::{changes, completion};
 use crate::system_events;
 use gpu_model::dispatch;
 use gpu_model::exec::{Fault, clock_ticks};
-use gpu_model::queue::{Completion, Error, Host};
+use gpu_model::queue::{Completion, Error, Host, hint};
 use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering::Acquire;
 pub struct QueueHost {
     pub queue: usize,
     pub executes: bool,
+    pub newest_packets: bool,
     pub agent: AgentHandle,
     pub l2: Option<Arc<L2>>,
     pub callback: Option<(QueueErrorCallback, usize)>,
@@ -31,6 +32,10 @@ impl Host for QueueHost {
 
     fn executes(&self) -> bool {
         self.executes
+    }
+
+    fn has_newest_packets(&self) -> bool {
+        self.newest_packets
     }
 
     fn acquire(&self) {
@@ -64,7 +69,12 @@ impl Host for QueueHost {
                 DispatchFault::Late(time) => late = Some(time),
             }
         }
-        if !self.block().profiling.load(Acquire) {
+        let has_times = match ended.hints & hint::TIMES_MASK {
+            0 => self.block().profiling.load(Acquire),
+            hint::TIMES_OFF => false,
+            _ => true,
+        };
+        if !has_times {
             ended.times = None;
         }
         if ended.signal == 0 || lost {

@@ -2,12 +2,14 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; empty: none |
+//! | `HSA_SIM_AGENTS` | the GPU agents: target names separated by commas, `gfx1100` by default; `gfx1100*8` means eight agents; `gfx942/cpx` is a partition of MI300X in the mode CPX (also `dpx`, `qpx`), and `gfx942/mi300a`, `/mi308x`, `/mi350x` have the compute units of these GPUs; empty: none |
 //! | `ROCR_VISIBLE_DEVICES` | a setting of ROCr: which of them the process sees, see [`visible`] |
+//! | `HSA_SIM_MEMORY_MB` | the memory of each GPU in MiB, 16384 by default. If it is used up, allocations fail |
 //! | `HSA_SIM_PLAN`, `HSA_SIM_PLAN_FILE` | the fault plan, see [`crate::faults`] |
 //! | `HSA_SIM_BAR` | `small` (default): the host cannot access the memory of GPUs, which includes loaded code objects: an access raises SIGSEGV, and programs have to copy; `large`: the host can access it |
 //! | `HSA_SIM_L2` | `writeback`: each GPU has a write-back cache for its coarse-grained memory and its code objects, and only fences at system scope write it back and invalidate it, see [`crate::device::l2`]; `coherent` (default) |
 //! | `HSA_SIM_KERNELS` | `null`: a kernel packet completes at once and no kernel runs, and packets of unknown types complete, too; `run` (default) |
+//! | `HSA_SIM_PACKETS` | `newest`: those of ROCr's development branch: hints in the lowest bits of completion signals, and `AQL_IB_JUMP`; `rocr-7.2` (default): a packet with these is an error |
 //! | `HSA_SIM_INTERCEPT` | `rocr-7.2.4`: a program that triggers one of two bugs of ROCr 7.2.4's intercept queues is aborted, see [`crate::queues::interception`]; `sound` (default) |
 //! | `HSA_SIM_WATCH` | `segments`: a copy to the host whose source is not in one loaded code object or one allocation of a GPU's memory ends the process; `off` (default) |
 //! | `HSA_SIM_TOOLS` | `registered`: a tool of rocprofiler-sdk has registered, so the libraries of `HSA_TOOLS_LIB` are skipped without a message, unless `HSA_TOOLS_ROCPROFILER_V1_TOOLS` is on or `HSA_TOOLS_DISABLE_REGISTER` is 1; `load` (default) |
@@ -22,6 +24,7 @@ pub mod target;
 pub mod tools;
 pub mod visible;
 
+use gpu_model::topology::Units;
 use std::env::VarError;
 use target::Target;
 use tools::ToolSettings;
@@ -30,6 +33,7 @@ use tools::ToolSettings;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     pub target: &'static Target,
+    pub units: Units,
     /// The number of its node in the machine, which does not depend on `ROCR_VISIBLE_DEVICES`. Node 0 is the CPU.
     pub node: usize,
 }
@@ -46,6 +50,8 @@ impl Device {
 pub struct Settings {
     /// The GPUs that the process sees.
     pub gpus: Vec<Device>,
+    /// The size of each GPU's memory, bytes.
+    pub memory: usize,
     /// Copies to the host may only read loaded code objects and memory that was allocated on a GPU.
     pub watch: bool,
     /// The host cannot access the GPUs' memory.
@@ -54,6 +60,8 @@ pub struct Settings {
     pub write_back: bool,
     /// Kernels are executed.
     pub kernels: bool,
+    /// Packets may be those of ROCr's development branch.
+    pub newest_packets: bool,
     /// Intercept queues have two bugs of ROCr 7.2.4, which end the process.
     pub faulty_intercept: bool,
     /// GPUs have copy engines.
@@ -62,6 +70,9 @@ pub struct Settings {
 }
 
 const MAX_AGENTS: usize = 4096;
+
+/// The default of `HSA_SIM_MEMORY_MB`, in bytes.
+const GPU_MEMORY: usize = 16 << 30;
 
 impl Settings {
     /// Reads the settings from the environment.
@@ -75,6 +86,14 @@ impl Settings {
                 .map_err(|error| format!("ROCR_VISIBLE_DEVICES={text}: {error}"))?,
             Err(VarError::NotPresent) => gpus,
             Err(error) => return Err(format!("ROCR_VISIBLE_DEVICES: {error}")),
+        };
+        let memory = match std::env::var("HSA_SIM_MEMORY_MB") {
+            Err(_) => GPU_MEMORY,
+            Ok(text) => text
+                .parse()
+                .ok()
+                .and_then(|number: usize| number.checked_mul(1 << 20))
+                .ok_or_else(|| format!("HSA_SIM_MEMORY_MB={text}: not a number of MiB"))?,
         };
         let watch = match std::env::var("HSA_SIM_WATCH").as_deref() {
             Err(_) | Ok("off") => false,
@@ -108,6 +127,15 @@ impl Settings {
                 return Err(format!("HSA_SIM_KERNELS={other}: expected 'run' or 'null'"));
             }
         };
+        let newest_packets = match std::env::var("HSA_SIM_PACKETS").as_deref() {
+            Err(_) | Ok("rocr-7.2") => false,
+            Ok("newest") => true,
+            Ok(other) => {
+                return Err(format!(
+                    "HSA_SIM_PACKETS={other}: expected 'newest' or 'rocr-7.2'"
+                ));
+            }
+        };
         let faulty_intercept = match std::env::var("HSA_SIM_INTERCEPT").as_deref() {
             Err(_) | Ok("sound") => false,
             Ok("rocr-7.2.4") => true,
@@ -119,10 +147,12 @@ impl Settings {
         };
         Ok(Settings {
             gpus,
+            memory,
             watch,
             small_bar,
             write_back,
             kernels,
+            newest_packets,
             faulty_intercept,
             copy_engines: std::env::var("HSA_ENABLE_SDMA").as_deref() != Ok("0"),
             tools: ToolSettings::from_env()?,
@@ -149,17 +179,40 @@ fn agents(text: &str) -> Result<Vec<Device>, String> {
             ),
             None => (part, 1),
         };
+        let (name, variant) = match name.split_once('/') {
+            Some((name, variant)) => (name, Some(variant)),
+            None => (name, None),
+        };
         let target = Target::find(name).ok_or_else(|| {
             let known: Vec<_> = Target::ALL.iter().map(|target| target.name).collect();
             format!("the model runs {}, not '{name}'", known.join(", "))
         })?;
+        let units = units(target, variant)?;
         if gpus.len() + count > MAX_AGENTS {
             return Err(format!("more than {MAX_AGENTS} agents"));
         }
         let nodes = gpus.len() + 1..=gpus.len() + count;
-        gpus.extend(nodes.map(|node| Device { target, node }));
+        gpus.extend(nodes.map(|node| Device {
+            target,
+            units,
+            node,
+        }));
     }
     Ok(gpus)
+}
+
+/// The compute units of a target's variant.
+fn units(target: &Target, variant: Option<&str>) -> Result<Units, String> {
+    let Some(variant) = variant else {
+        return Ok(Units::of(target.architecture()));
+    };
+    let all = Units::variants(target.architecture());
+    let found = all.iter().find(|(name, _)| *name == variant);
+    found.map(|&(_, units)| units).ok_or_else(|| {
+        let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        let (name, known) = (target.name, known.join(", "));
+        format!("'{variant}' is not a variant of {name} ({known})")
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use hsa_abi::*;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Acquire;
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 /// A function that the thread calls when a signal meets a condition, or as soon as possible.
@@ -117,6 +118,48 @@ pub fn remove(signal: SignalHandle) {
         }
         drop(events);
         std::thread::yield_now();
+    }
+}
+
+/// Whether a handler of a signal runs, or can run because its condition holds.
+pub fn can_run(signal: SignalHandle) -> bool {
+    let events = locked(&EVENTS);
+    // SAFETY: HSA requires that a signal with a handler is not destroyed. A destroyed one is skipped.
+    let value = unsafe { get(signal) }.map(|signal| signal.value.load(Acquire));
+    let is_ready = |handler: &Handler| match (handler.on, value) {
+        (Some((on, condition, compare)), Some(value)) => {
+            on == signal && holds(condition, value, compare)
+        }
+        _ => false,
+    };
+    events.running == Some(signal) || events.handlers.iter().any(is_ready)
+}
+
+/// The longest wait for handlers while the process exits: one may wait for the thread that exits.
+const PASS_LIMIT: Duration = Duration::from_secs(10);
+
+/// Waits until the thread has called all handlers that can run now.
+pub fn pass() {
+    unsafe extern "C" fn end(done: *mut c_void) {
+        // SAFETY: from `pass`, and called once.
+        let done = unsafe { Box::from_raw(done.cast::<Sender<()>>()) };
+        // The receiver is dropped if the limit was reached.
+        let _ = done.send(());
+    }
+    match &locked(&EVENTS).thread {
+        Some(thread) if !thread.is_current() => {}
+        _ => return,
+    }
+    let (done, is_done) = mpsc::channel::<()>();
+    let done = Box::into_raw(Box::new(done));
+    // The thread calls this function after the handlers in front of it.
+    let added = add(Handler {
+        on: None,
+        call: Call::Function(end, done as usize),
+    });
+    if added == Status::SUCCESS {
+        // An error: the limit was reached.
+        let _ = is_done.recv_timeout(PASS_LIMIT);
     }
 }
 

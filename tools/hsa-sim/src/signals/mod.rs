@@ -3,5 +3,6 @@
 pub mod changes;
 pub mod completion;
 pub mod copy_times;
+pub mod exit;
 pub mod handlers;
 pub mod pool;
