@@ -359,9 +359,9 @@ impl TraceFile {
 
     /// Whether the file has all records until now: it was not truncated, and there is space.
     pub fn is_complete(&mut self) -> bool {
-        let is_right = self.check();
+        let is_valid = self.check();
         self.end_batch();
-        is_right && self.full_since.is_none() && self.deferred.is_empty()
+        is_valid && self.full_since.is_none() && self.deferred.is_empty()
     }
 
     /// As [`TraceFile::text`], faster for texts that occur often.
