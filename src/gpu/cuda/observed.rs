@@ -240,6 +240,7 @@ unsafe fn call(id: c_uint, data: &CUpti_CallbackData) {
             cbid::cuCtxDestroy | cbid::cuCtxDestroy_v2 => {
                 let context = (*parameters.cast::<cuCtxDestroy_params>()).ctx;
                 if !is_over {
+                    registry().end_captures_in(context);
                     prepare::close_context(context);
                     report_destruction([context]);
                 }

@@ -313,6 +313,11 @@ impl Registry {
             .retain(|capture| (capture.stream, capture.thread) != (stream, thread));
     }
 
+    /// The program destroys a context. The captures of its streams end with it.
+    pub fn end_captures_in(&mut self, context: CUcontext) {
+        self.captures.retain(|capture| capture.context != context);
+    }
+
     /// Whether a stream is being captured.
     pub fn is_capturing(&self) -> bool {
         !self.captures.is_empty()
@@ -320,7 +325,7 @@ impl Registry {
 
     /// A context is being destroyed, with its modules and streams.
     pub fn remove_context(&mut self, handle: CUcontext) {
-        self.captures.retain(|capture| capture.context != handle);
+        self.end_captures_in(handle);
         self.contexts.retain(|context| context.handle != handle);
         self.unprepared.retain(|pair| pair.context != handle);
         self.modules.retain(|module| module.context != handle);

@@ -1,10 +1,7 @@
 // A program exits while it captures a stream. devprof cannot wait for kernels of other streams then, because that would make the
 // capture fail, and reports that. Captures whose stream or context was destroyed do not count.
 //
-// Without CUPTI, devprof loads the program's code in the destroyed context, so that context's kernels are reported, too.
-//
 // VARIANTS: preload archive
-// CUPTI: needed
 // RUN: for how in capturing stream context; do LLVM_PROFILE_FILE=$how.profraw %a $how; done
 // STDERR: devprof: a stream is being captured, so devprof does not wait for kernels that still run: what they count from now on is lost
 // COUNTS: sm_90.capturing.profraw _Z6kernelPi: [64, 40]
