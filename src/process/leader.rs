@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_unknown_request_is_refused() {
-        assert_eq!(handle(27, 0, 0, 0), REFUSED);
+        assert_eq!(handle(u32::MAX, 0, 0, 0), REFUSED);
         assert_eq!(status(REFUSED), -1);
     }
 

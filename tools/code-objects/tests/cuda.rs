@@ -67,7 +67,7 @@ fn a_cubin_has_kernels_counters_and_a_mapping() {
     // As `cuobjdump -res-usage` and `-elf` print them.
     assert_eq!(
         (branch.vgprs, branch.lds, branch.scratch, branch.arguments),
-        (18, 0, 0, 8)
+        (20, 0, 0, 8)
     );
     assert_eq!((branch.workgroup, branch.wave), (1024, 32));
     assert!(kernel("loop").is_some() && kernel("_Z6halvedj").is_none());
