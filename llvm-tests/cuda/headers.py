@@ -62,7 +62,7 @@ NEWER = {"CUPTI_DRIVER_TRACE_CBID_cuStreamBeginRecaptureToGraph": 13030, "CUPTI_
 # devprof's own constants.
 OWN = {"OLDEST_VERSION", "NULL", "CUPTI_SUBSCRIBER_PARAMS_SIZE_13_0"}
 # The version of CUPTI that has added a field.
-NEWER = {"CUpti_SubscriberParams::allowMultipleSubscribers": 130200, "CUpti_SubscriberParams::padding": 130200}
+NEWER_FIELDS = {"CUpti_SubscriberParams::allowMultipleSubscribers": 130200, "CUpti_SubscriberParams::padding": 130200}
 
 count = dict.fromkeys(["constants", "fields", "functions"], 0)
 
@@ -113,7 +113,7 @@ def structs(text):
         for header in VERSIONS.get(name, [name]):
             for field, _ in fields:
                 theirs = RENAMED.get(f"{name}::{field}", field)
-                since = NEWER.get(f"{name}::{field}", 0)
+                since = NEWER_FIELDS.get(f"{name}::{field}", 0)
                 print(f"#if CUPTI_API_VERSION >= {since}")
                 require("fields", f"offsetof({header}, {theirs}) == offsetof(own_{name}, {field})", f"{header}::{theirs}")
                 if f"{name}::{field}" not in OTHER_SIZE:

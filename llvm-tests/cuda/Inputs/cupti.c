@@ -216,6 +216,7 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *nam
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) { abort(); }
 CUresult cuStreamQuery(CUstream stream) { abort(); }
 CUresult cuStreamSynchronize(CUstream stream) { abort(); }
+CUresult cuMemGetInfo(size_t *free, size_t *size) { abort(); }
 CUresult cuMemAlloc(CUdeviceptr *address, size_t size) { abort(); }
 CUresult cuMemFree(CUdeviceptr address) { abort(); }
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) { abort(); }

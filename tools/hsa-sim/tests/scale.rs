@@ -12,8 +12,6 @@ const KINDS: usize = 2;
 const AGENTS: usize = 70;
 const MANY: usize = 256;
 const FEW: usize = 64;
-/// As in src/gpu/hsa/staging.rs.
-const CONCURRENT: usize = 32;
 
 /// The processor time of this thread, which does not depend on other processes.
 fn processor_time() -> Duration {
@@ -37,10 +35,10 @@ fn collect(session: &Session, objects: usize, run: usize) -> Duration {
         session.calls("hsa_executable_iterate_agent_symbols"),
         objects as u64
     );
-    // Tables, records, caches and counters, each in batches of up to CONCURRENT copies.
-    let batches = session.calls("hsa_signal_store_relaxed");
-    let most = 4 * AGENTS * (objects / AGENTS).div_ceil(CONCURRENT);
-    assert!(batches <= most as u64, "{batches} batches, not {most}");
+    // Each copy has its own signal: of a code object's table, records and counters. The caches are written back once per agent.
+    let copies = session.calls("hsa_signal_store_relaxed");
+    let most = 3 * objects + AGENTS;
+    assert!(copies <= most as u64, "{copies} copies, not {most}");
     let profiles = session.take_profiles();
     // A code object has one file per agent, even if it is loaded several times.
     let files = KINDS * AGENTS;

@@ -18,7 +18,7 @@ fn tools_are_skipped_if_another_tool_has_registered() {
         let before = std::mem::replace(&mut calls, session.on_load_calls());
         calls - before
     };
-    // devprof has set HSA_TOOLS_ROCPROFILER_V1_TOOLS when it was loaded.
+    // HSA_TOOLS_ROCPROFILER_V1_TOOLS is 1.
     assert_eq!(loads("HSA_SIM_TOOLS", "registered"), 1);
     assert_eq!(loads("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "0"), 0);
     assert_eq!(loads("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "on"), 1);

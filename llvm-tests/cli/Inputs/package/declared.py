@@ -6,7 +6,7 @@ import sys
 
 text = re.sub(r"/\*.*?\*/", "", open(sys.argv[1]).read(), flags=re.S)
 declared = set(re.findall(r"^DEVPROF_API .*?(\w+)\(", text, flags=re.M))
-undeclared = re.compile(r"(_Z\d+)?hip|roctx|cu[A-Z]|(devprof_)?hsa_|dlsym$|OnLoad$|OnUnload$|InitializeInjection(Nvtx2)?$")
+undeclared = re.compile(r"(_Z\d+)?hip|roctx|cu[A-Z]|(devprof_)?hsa_|dlsym$|f?exec[lv]\w*$|OnLoad$|OnUnload$|InitializeInjection(Nvtx2)?$")
 for path in sys.argv[2:]:
     names = {line.split()[0] for line in open(path) if line.strip() and not line.strip().endswith(":")}
     exported = {name for name in names if not undeclared.match(name)}

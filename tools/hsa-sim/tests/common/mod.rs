@@ -159,6 +159,17 @@ impl Session {
         let hsa = Hsa::load(&library("hsa_sim"));
         // SAFETY: as specified by HSA.
         ok(unsafe { (hsa.hsa_init)() });
+        // After a restart, devprof is a tool. A library that is loaded later than the program does not set the variables.
+        let library = library("devprof");
+        for (name, value) in [
+            ("HSA_TOOLS_LIB", library.as_os_str()),
+            ("HSA_TOOLS_ROCPROFILER_V1_TOOLS", "1".as_ref()),
+        ] {
+            if std::env::var_os(name).is_none() {
+                // SAFETY: the threads of HSA do not use the environment.
+                unsafe { std::env::set_var(name, value) };
+            }
+        }
         let (devprof, collect, reset) = Session::load_devprof();
         let mut session = Session {
             hsa,
