@@ -1,5 +1,5 @@
 //! If no code object was loaded or unloaded since the last drain, a drain reads no symbols, allocates neither GPU memory nor
-//! pinned memory, waits three times for each agent, and only writes files that have changed.
+//! pinned memory, waits four times for each agent, and only writes files that have changed.
 
 mod common;
 
@@ -41,8 +41,9 @@ fn a_drain_in_the_steady_state_only_copies_counters() {
         ] {
             assert_eq!(session.calls(function), 0, "{round}: {function}");
         }
-        // Three waits per agent: for the write-back of its caches, for all counters, and for all copies of counters.
-        assert_eq!(session.calls("hsa_signal_store_relaxed"), 9, "{round}");
+        // Four signals per agent: for the write-back of its caches, for the counters of each of the two code objects, and for
+        // the copies of counters, which one of them has.
+        assert_eq!(session.calls("hsa_signal_store_relaxed"), 12, "{round}");
         assert_eq!(session.live(), before, "{round}");
         assert_eq!(files(), first, "{round}: nothing has changed");
     }

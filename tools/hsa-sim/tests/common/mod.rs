@@ -159,6 +159,7 @@ impl Session {
         let hsa = Hsa::load(&library("hsa_sim"));
         // SAFETY: as specified by HSA.
         ok(unsafe { (hsa.hsa_init)() });
+        let (devprof, collect, reset) = Session::load_devprof();
         // After a restart, devprof is a tool. A library that is loaded later than the program does not set the variables.
         let library = library("devprof");
         for (name, value) in [
@@ -170,7 +171,6 @@ impl Session {
                 unsafe { std::env::set_var(name, value) };
             }
         }
-        let (devprof, collect, reset) = Session::load_devprof();
         let mut session = Session {
             hsa,
             devprof,
