@@ -36,8 +36,8 @@ ENVIRONMENT = [
     ("%%m.x",),
     ("%p%%m.x",),
     ("%3%m.x",),
+    # ("x%p%",) is left out: LLVM reads beyond the end of such a name.
     ("x%",),
-    ("x%p%",),
     # LLVM prints a warning and uses its default.
     ("%m%m.x",),
     ("%m.%2m.x",),

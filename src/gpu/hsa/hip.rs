@@ -163,26 +163,43 @@ pub unsafe fn copy_to_host(to: *mut c_void, from: *const c_void, size: usize) ->
     }
 }
 
-/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit. Returns false if HIP
-/// refuses to wait: while a stream is captured, it does, and makes all captures invalid. HIP must have been used.
+/// Why HIP does not wait for a device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// A stream is being captured.
+    Capturing,
+    /// The device has failed.
+    Failed,
+}
+
+/// Waits until all work in HIP's streams on the devices in use is complete, without a time limit. While a stream is captured,
+/// HIP refuses that, and makes all captures invalid. HIP must have been used.
 ///
 /// Changes the thread's current device.
-pub fn wait_for_devices() -> bool {
-    let Some(hip) = hip() else { return true };
+pub fn wait_for_devices() -> Result<(), Refusal> {
+    /// The errors from `hipErrorStreamCaptureUnsupported` on are about captures (`hip_runtime_api.h`).
+    const CAPTURE: c_int = 900;
+    let Some(hip) = hip() else { return Ok(()) };
+    let check = |error| match error {
+        0 => Ok(()),
+        CAPTURE.. => Err(Refusal::Capturing),
+        _ => Err(Refusal::Failed),
+    };
     let mut count = 0;
     // SAFETY: HIP's functions with arguments of their types.
     unsafe {
-        let mut is_done = (hip.get_device_count)(&raw mut count) == 0;
+        check((hip.get_device_count)(&raw mut count))?;
         for device in 0..count {
             let (mut flags, mut active) = (0, 0);
             if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
                 && active != 0
             {
-                is_done &= (hip.set_device)(device) == 0 && (hip.device_synchronize)() == 0;
+                check((hip.set_device)(device))?;
+                check((hip.device_synchronize)())?;
             }
         }
-        is_done
     }
+    Ok(())
 }
 
 /// Whether HIP is in the process.

@@ -2,7 +2,8 @@
 //! launched. Its own functions that wait would make all stream captures of the process invalid.
 
 use super::api::Api;
-use super::{hip, queues};
+use super::hip::{self, Refusal};
+use super::queues;
 use crate::gpu::runtime::{Wait, Waited};
 use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
@@ -13,6 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+/// How long the wait at the end of the process takes before HIP is asked whether a GPU has failed.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The process ends.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
@@ -31,7 +35,7 @@ struct HsaWait {
     hip: Option<Vec<usize>>,
     is_last: bool,
     /// Receives whether HIP has waited for its devices. `None`: do not wait for that.
-    submitted: Option<Receiver<bool>>,
+    submitted: Option<HipWait>,
     start: Instant,
     limit: Duration,
 }
@@ -47,24 +51,29 @@ fn hip_callbacks() -> Option<Vec<usize>> {
     Some(callbacks)
 }
 
+type HipWait = Receiver<Result<(), Refusal>>;
+
+/// Lets HIP wait for its devices, on a thread.
+fn wait_for_hip() -> HipWait {
+    let (done, is_done) = mpsc::channel();
+    let active = ActiveWait::begin();
+    let work = move || {
+        let _active = active;
+        // The receiver is dropped if the limit was reached.
+        let _ = done.send(hip::wait_for_devices());
+    };
+    // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
+    threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
+    is_done
+}
+
 /// Begins to wait, for `limit` at most. `all`: also for HIP's kernels.
 pub fn begin(api: &'static Api, all: bool, limit: Duration) -> Box<dyn Wait> {
     // The search takes the dynamic loader's lock, so it comes before all other locks.
     let hip = hip_callbacks();
     let is_hip_used = hip.as_ref().is_some_and(|callbacks| !callbacks.is_empty());
     let is_last = all && IS_ENDING.load(Ordering::Relaxed);
-    let submitted = (is_last && is_hip_used && hip::submits_later()).then(|| {
-        let (done, is_done) = mpsc::channel();
-        let active = ActiveWait::begin();
-        let work = move || {
-            let _active = active;
-            // The receiver is dropped if the limit was reached.
-            let _ = done.send(hip::wait_for_devices());
-        };
-        // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
-        threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
-        is_done
-    });
+    let submitted = (is_last && is_hip_used && hip::submits_later()).then(wait_for_hip);
     Box::new(HsaWait {
         api,
         all,
@@ -107,14 +116,27 @@ impl HsaWait {
     fn rest(&self) -> Duration {
         self.limit.saturating_sub(self.start.elapsed())
     }
+
+    /// The packets in the queues of a GPU that has failed are never complete. Only HIP knows that, and to ask it makes captures
+    /// invalid. So it is asked at the end of the process, and only if kernels do not end soon.
+    fn wait_for_queues(&self, left_out: &[usize]) -> bool {
+        let rest = self.rest();
+        if !self.is_last || self.hip.as_ref().is_none_or(Vec::is_empty) {
+            return queues::wait(self.api, rest, left_out);
+        }
+        queues::wait(self.api, rest.min(FIRST_WAIT), left_out)
+            || wait_for_hip().recv_timeout(self.rest()) == Ok(Err(Refusal::Failed))
+            || queues::wait(self.api, self.rest(), left_out)
+    }
 }
 
 impl Wait for HsaWait {
     fn kernels(&mut self) -> Waited {
         let rest = self.rest();
         let submitted = match self.submitted.as_ref().map(|done| done.recv_timeout(rest)) {
-            None | Some(Ok(true)) => Waited::Done,
-            Some(Ok(false)) => Waited::NotSubmitted,
+            // A device that has failed executes nothing.
+            None | Some(Ok(Ok(()) | Err(Refusal::Failed))) => Waited::Done,
+            Some(Ok(Err(Refusal::Capturing))) => Waited::NotSubmitted,
             Some(Err(RecvTimeoutError::Timeout)) => Waited::TooLate,
             Some(Err(RecvTimeoutError::Disconnected)) => Waited::NoThread,
         };
@@ -122,7 +144,7 @@ impl Wait for HsaWait {
             (false, Some(callbacks)) => &callbacks[..],
             _ => &[],
         };
-        match (queues::wait(self.api, self.rest(), left_out), submitted) {
+        match (self.wait_for_queues(left_out), submitted) {
             (false, _) => Waited::TooLate,
             (true, Waited::Done) if self.all && self.hip.is_none() => Waited::Unobserved,
             (true, submitted) => submitted,
