@@ -3,11 +3,11 @@
 //
 // RUN: %hip_cxx %pgo %exact -O2 %s -o a %devprof_a
 // RUN: %hip_cxx %device_pgo %exact -O2 %s -o b %devprof_so
-// RUN: env LLVM_PROFILE_FILE=global.profraw ./a global > out 2> err && FileCheck %s < out
+// RUN: env ARCH=gfx1100 LLVM_PROFILE_FILE=global.profraw ./a global > out 2> err && FileCheck %s < out
 // RUN: not grep ^devprof: err
-// RUN: env LLVM_PROFILE_FILE=relaxed.profraw ./a relaxed > out 2> err && FileCheck %s < out
+// RUN: env ARCH=gfx1100 LLVM_PROFILE_FILE=relaxed.profraw ./a relaxed > out 2> err && FileCheck %s < out
 // RUN: not grep ^devprof: err
-// RUN: env LLVM_PROFILE_FILE=other.profraw ./b other > out 2> err && FileCheck %s < out
+// RUN: env ARCH=gfx1100 LLVM_PROFILE_FILE=other.profraw ./b other > out 2> err && FileCheck %s < out
 // RUN: not grep ^devprof: err
 //
 // The kernel ran to its end before the first collection, and was reset. The kernel of the graph ran after the reset.
@@ -56,7 +56,7 @@ __attribute__((constructor(101))) static void first() { atexit(check_capture); }
 static void collect_and_reset() {
     int lost = __llvm_profile_hip_collect_device_data();
     std::string file = getenv("LLVM_PROFILE_FILE");
-    rename(("gfx1100." + file).c_str(), ("first." + file).c_str());
+    rename((getenv("ARCH") + ("." + file)).c_str(), ("first." + file).c_str());
     devprof_reset_counters();
     printf("collect: %d, reset\n", lost);
 }
