@@ -148,16 +148,6 @@ pub fn set_up_copies(executable: ExecutableId) {
     }
 }
 
-/// Releases what drains have allocated and what is too expensive to keep.
-pub fn release_idle() {
-    if let Some(hsa) = hsa_runtime::known()
-        && hsa.is_releasable()
-        && let Ok(Some(_entered)) = lifecycle::enter(GpuRuntime::Hsa(hsa), Purpose::UntilTheEnd)
-    {
-        hsa.release_idle();
-    }
-}
-
 /// With LLVM_PROFILE_VERBOSE, says why there is nothing to collect.
 fn note_nothing(kind: DrainKind, why: impl Display) {
     let is_noted = matches!(kind, DrainKind::All { .. } | DrainKind::Reset);

@@ -147,9 +147,7 @@ fn handle_as_owner(request: Request) -> u64 {
     let run = |kind| {
         // Without a tool, HSA must not be shut down before the last drain.
         let is_last = kind == DrainKind::All { wait: false };
-        let outcome = collect(kind, !observes && !is_last);
-        snapshot::drained();
-        outcome
+        collect(kind, !observes && !is_last)
     };
     let answer = |outcome: Outcome| u64::from(outcome.lost > 0);
     match request {
@@ -187,7 +185,6 @@ fn handle_as_owner(request: Request) -> u64 {
             }
             set_up_copies(ExecutableId(executable));
             snapshot::start();
-            snapshot::drained();
         }
         Request::Destroying { executable } => {
             let executable = ExecutableId(executable);

@@ -22,8 +22,6 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// That thread (`gettid`).
 static THREAD: AtomicU32 = AtomicU32::new(0);
-/// The number of requests for a drain. Increased before [`REQUESTED`].
-static DRAINS: AtomicU32 = AtomicU32::new(0);
 /// The number of requests, and of the last one that was answered.
 static REQUESTED: AtomicU32 = AtomicU32::new(0);
 static ANSWERED: AtomicU32 = AtomicU32::new(0);
@@ -89,17 +87,6 @@ pub fn set_answering_thread() {
     THREAD.store(threads::thread_id(), Ordering::SeqCst);
 }
 
-/// Wakes the thread that answers up.
-pub fn wake() {
-    REQUESTED.fetch_add(1, Ordering::SeqCst);
-    futex::wake_all(&REQUESTED);
-}
-
-/// How many of the requests were for a drain.
-pub fn drains() -> u32 {
-    DRAINS.load(Ordering::SeqCst)
-}
-
 /// Waits for a request, for `limit` at most. Returns its number.
 pub fn wait(limit: Option<Duration>) -> Option<u32> {
     let answered = ANSWERED.load(Ordering::SeqCst);
@@ -138,7 +125,6 @@ fn prepared() -> Option<&'static Prepared> {
 
 /// Requests a drain and waits for it. Must not allocate, lock or panic.
 fn request_drain((limit, too_late): &(Duration, String)) {
-    DRAINS.fetch_add(1, Ordering::SeqCst);
     let request = REQUESTED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
     futex::wake_all(&REQUESTED);
     if !wait_for_answer(request, *limit) {

@@ -1,9 +1,8 @@
 //! Saves the counters of a process that does not run its exit handlers: a thread drains every DEVPROF_SNAPSHOT_MS, and
 //! when a signal is about to end the process or the program calls `exec` ([`super::signals`]). The thread starts when the
 //! first executable is frozen. It drains only executables whose destruction is observed: others may be destroyed at any moment.
-//! It also releases what drains leave behind.
 
-use super::collect::{self, DrainKind, collect};
+use super::collect::{DrainKind, collect};
 use super::lifecycle;
 use super::signals;
 use super::trace_guard::HAS_TRACE;
@@ -18,17 +17,8 @@ use std::time::{Duration, Instant};
 /// The pause before the next attempt while the gate is closed.
 const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 
-/// After this time without a use, what drains leave behind is released. Code objects are often loaded one after the other.
-const IDLE_TIME: Duration = Duration::from_millis(100);
-
-/// [`start`] has tried to start the thread in this process.
-static STARTED: AtomicBool = AtomicBool::new(false);
 /// The thread was started in this process.
-static IS_RUNNING: AtomicBool = AtomicBool::new(false);
-/// How often [`drained`] was called.
-static USES: AtomicU32 = AtomicU32::new(0);
-/// The thread checks [`USES`] soon.
-static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+static STARTED: AtomicBool = AtomicBool::new(false);
 /// The gate: [`BUSY`] while the thread drains, plus [`CLOSED`] for each caller that keeps it closed. Unlike a mutex, a forked
 /// child can read it.
 static GATE: AtomicU32 = AtomicU32::new(0);
@@ -46,7 +36,6 @@ pub fn start() {
     let run = || guarded(Cost::Counters, (), || run(settings));
     match threads::spawn_without_signals("devprof-snap", run) {
         Ok(_) => {
-            IS_RUNNING.store(true, Ordering::SeqCst);
             signals::prepare(settings.sync_limit);
             if settings.signals {
                 signals::install();
@@ -63,25 +52,10 @@ pub fn is_started() -> bool {
     STARTED.load(Ordering::SeqCst)
 }
 
-/// A copy of devprof has drained, or has set up copies of counters. What only that needs is released when it was not used for
-/// a while.
-pub fn drained() {
-    if !IS_RUNNING.load(Ordering::SeqCst) {
-        collect::release_idle();
-        return;
-    }
-    USES.fetch_add(1, Ordering::SeqCst);
-    if !IS_WATCHING.swap(true, Ordering::SeqCst) {
-        signals::wake();
-    }
-}
-
 fn run(settings: &Settings) {
     signals::set_answering_thread();
     let mut last = Instant::now();
     let mut is_closed = false;
-    let mut drains = 0;
-    let mut idle = Idle::default();
     loop {
         let rest = settings
             .snapshot
@@ -89,21 +63,10 @@ fn run(settings: &Settings) {
         if is_closed {
             std::thread::sleep(CLOSED_PAUSE);
         }
-        let rest = rest.into_iter().chain(idle.rest()).min();
         let request = signals::wait(rest);
-        idle.release();
         let due = settings
             .snapshot
             .is_some_and(|period| last.elapsed() >= period);
-        let wanted = signals::drains();
-        let request = match request {
-            // The thread was only woken up.
-            Some(request) if wanted == drains => {
-                signals::answer(request);
-                None
-            }
-            request => request,
-        };
         if request.is_none() && !due {
             continue;
         }
@@ -111,46 +74,10 @@ fn run(settings: &Settings) {
         is_closed = !drain(request.is_some());
         if !is_closed {
             last = begin;
-            drained();
             if let Some(request) = request {
-                drains = wanted;
                 run_log::append(Event::Ended, b"");
                 signals::answer(request);
             }
-        }
-    }
-}
-
-/// Releases what was not used for a while.
-#[derive(Default)]
-struct Idle {
-    /// [`USES`] at the last check.
-    uses: u32,
-    since: Option<Instant>,
-}
-
-impl Idle {
-    /// How long until the next check.
-    fn rest(&mut self) -> Option<Duration> {
-        let uses = USES.load(Ordering::SeqCst);
-        if uses != self.uses {
-            self.uses = uses;
-            self.since = Some(Instant::now());
-        }
-        self.since
-            .map(|since| IDLE_TIME.saturating_sub(since.elapsed()))
-    }
-
-    /// Releases if nothing was used since the last check. If the gate is closed, the next attempt comes later.
-    fn release(&mut self) {
-        if self.rest() != Some(Duration::ZERO) {
-            return;
-        }
-        self.since = None;
-        IS_WATCHING.store(false, Ordering::SeqCst);
-        if !through_gate(collect::release_idle) {
-            IS_WATCHING.store(true, Ordering::SeqCst);
-            self.since = Some(Instant::now());
         }
     }
 }
@@ -161,20 +88,15 @@ fn drain(is_last: bool) -> bool {
     if !lifecycle::may_be_up() {
         return true;
     }
-    through_gate(|| {
-        let kind = match is_last && signals::take_waits_for_kernels() {
-            true => DrainKind::All { wait: true },
-            false => DrainKind::Snapshot,
-        };
-        collect(kind, false);
-    })
-}
-
-/// Uses HSA, unless the gate is closed. Returns false if it is.
-fn through_gate(work: impl FnOnce()) -> bool {
     let free = GATE.compare_exchange(0, BUSY, Ordering::SeqCst, Ordering::SeqCst);
     if free.is_ok() {
-        guarded(Cost::Counters, (), work);
+        guarded(Cost::Counters, (), || {
+            let kind = match is_last && signals::take_waits_for_kernels() {
+                true => DrainKind::All { wait: true },
+                false => DrainKind::Snapshot,
+            };
+            collect(kind, false);
+        });
         GATE.fetch_sub(BUSY, Ordering::SeqCst);
     }
     free.is_ok()
@@ -199,7 +121,5 @@ pub fn stop() {
 pub fn in_child() -> bool {
     signals::release();
     STARTED.store(false, Ordering::SeqCst);
-    IS_RUNNING.store(false, Ordering::SeqCst);
-    IS_WATCHING.store(false, Ordering::SeqCst);
     GATE.swap(0, Ordering::SeqCst) & BUSY != 0
 }

@@ -92,20 +92,6 @@ impl Hsa {
         }
     }
 
-    /// Whether [`Hsa::release_idle`] has something to release.
-    pub fn is_releasable(&self) -> bool {
-        lock(&self.agents)
-            .staging
-            .values()
-            .any(Staging::is_releasable)
-    }
-
-    /// Releases what drains have allocated and what is too expensive to keep. HSA must be initialized.
-    pub fn release_idle(&self) {
-        let mut agents = lock(&self.agents);
-        agents.staging.values_mut().for_each(Staging::release_idle);
-    }
-
     fn with_staging<T>(&self, agent: AgentId, work: impl FnOnce(&mut Staging) -> T) -> T {
         // `None`: a signal handler interrupted this thread while it copied.
         let _copying = Busy::begin(&IS_COPYING);

@@ -148,16 +148,6 @@ impl Staging {
         Ok(())
     }
 
-    /// Whether [`Staging::release_idle`] has something to release.
-    pub fn is_releasable(&self) -> bool {
-        self.write_back.has_queue()
-    }
-
-    /// See [`WriteBack::release_idle`].
-    pub fn release_idle(&mut self) {
-        self.write_back.release_idle();
-    }
-
     /// See [`WriteBack::run`].
     pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
         self.write_back.run(limit)

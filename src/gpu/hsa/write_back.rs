@@ -17,8 +17,7 @@ const WAIT_SLICE: Duration = Duration::from_micros(100);
 /// The longest pause between two slices.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Writes back the caches of one agent. Its queue is created on first use, and destroyed when it is not used for a while: it
-/// costs up to 177 MiB of the GPU's memory (for the state of interrupted waves), and one of the few hardware queues.
+/// Writes back the caches of one agent. Its queue is created on first use and kept.
 pub struct WriteBack {
     api: &'static Api,
     agent: AgentHandle,
@@ -65,20 +64,9 @@ impl WriteBack {
         Ok(!queue.is_pending)
     }
 
-    pub fn has_queue(&self) -> bool {
-        self.queue.is_some()
-    }
-
-    /// Destroys the queue, unless it has a packet.
-    pub fn release_idle(&mut self) {
-        if self.queue.as_ref().is_some_and(|queue| !queue.is_pending) {
-            self.release();
-        }
-    }
-
     /// Destroys the queue. HSA must be initialized.
-    pub fn release(&mut self) {
-        if let Some(queue) = self.queue.take() {
+    pub fn release(self) {
+        if let Some(queue) = self.queue {
             queues::destroy_own(self.api, queue.queue);
             // SAFETY: created by `BarrierQueue::new`; the queue whose packets may write to it was destroyed.
             unsafe { (self.api.hsa_signal_destroy)(queue.signal) };
