@@ -188,18 +188,20 @@ pub fn wait_for_devices() -> Result<(), Refusal> {
     let mut count = 0;
     // SAFETY: HIP's functions with arguments of their types.
     unsafe {
-        check((hip.get_device_count)(&raw mut count))?;
+        let mut result = check((hip.get_device_count)(&raw mut count));
         for device in 0..count {
             let (mut flags, mut active) = (0, 0);
             if (hip.primary_context_state)(device, &raw mut flags, &raw mut active) == 0
                 && active != 0
             {
-                check((hip.set_device)(device))?;
-                check((hip.device_synchronize)())?;
+                // The other devices are waited for, too.
+                let waited = check((hip.set_device)(device))
+                    .and_then(|()| check((hip.device_synchronize)()));
+                result = result.and(waited);
             }
         }
+        result
     }
-    Ok(())
 }
 
 /// Whether HIP is in the process.
