@@ -150,15 +150,10 @@ impl CopyRequests {
         self.0.dedup_by_key(|(range, _)| key(range));
         let mut all: Vec<Copied> = Vec::with_capacity(self.0.len());
         for (range, _) in &self.0 {
-            let mut bytes = Vec::new();
             let size = (range.end - range.start) as usize;
-            let reserved = alloc::reserve(&mut bytes, size);
-            if reserved.is_ok() {
-                bytes.resize(size, 0);
-            }
             all.push(Copied {
                 range: range.clone(),
-                bytes: reserved.map(|()| bytes).map_err(Failure::from),
+                bytes: alloc::zeroed(size).map_err(Failure::from),
             });
         }
         let mut reads: Vec<Read> = Vec::with_capacity(all.len());

@@ -8,7 +8,7 @@ use crate::drain::DrainState;
 use crate::drain::scope::Executables;
 use crate::gpu::cuda::cuda_runtime::{self, Cuda};
 use crate::gpu::hsa::hsa_runtime::{self, Hsa};
-use crate::gpu::hsa::{queues, wait};
+use crate::gpu::hsa::queues;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime};
 use crate::support::diagnostics;
 use crate::support::settings::settings;
@@ -451,7 +451,6 @@ pub fn has_unobserved_counters() -> bool {
 /// The process ends: from now on only the calling thread collects.
 pub fn begin_ending() {
     with_state(|state| state.ending = Some(threads::thread_id()));
-    wait::process_ends();
 }
 
 /// At exit: if another thread may be in the first call of `hsa_init`, waits until that call is over. At the time limit, HSA

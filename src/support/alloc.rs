@@ -11,6 +11,14 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
         .map_err(|_| OutOfMemory(more.saturating_mul(size_of::<T>())))
 }
 
+/// `count` elements that are all 0, or the default of their type.
+pub fn zeroed<T: Clone + Default>(count: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut zeros = Vec::new();
+    reserve(&mut zeros, count)?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}
+
 pub fn copy_of(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     let mut copy = Vec::new();
     reserve(&mut copy, bytes.len())?;

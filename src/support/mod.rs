@@ -10,4 +10,5 @@ pub mod registry;
 pub mod run_log;
 pub mod settings;
 pub mod sync;
+pub mod unlimited;
 pub mod wait_limit;

@@ -22,6 +22,11 @@ pub fn begin_ending() {
     let _ = LEFT.compare_exchange(NOT_ENDING, all, Ordering::Relaxed, Ordering::Relaxed);
 }
 
+/// Whether the process ends.
+pub fn is_ending() -> bool {
+    LEFT.load(Ordering::Relaxed) != NOT_ENDING
+}
+
 /// The limit for a wait that begins now.
 pub fn left() -> Duration {
     match LEFT.load(Ordering::Relaxed) {

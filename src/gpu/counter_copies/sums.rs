@@ -15,15 +15,9 @@ pub struct Sums {
 impl Sums {
     pub fn new(layout: Layout) -> Result<Sums, OutOfMemory> {
         let count = (layout.part / 8) as usize;
-        let zeros = || {
-            let mut zeros = Vec::new();
-            alloc::reserve(&mut zeros, count)?;
-            zeros.resize(count, 0);
-            Ok(zeros)
-        };
         Ok(Sums {
-            partial: zeros()?,
-            full: zeros()?,
+            partial: alloc::zeroed(count)?,
+            full: alloc::zeroed(count)?,
         })
     }
 

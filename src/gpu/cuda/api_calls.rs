@@ -1,12 +1,12 @@
 //! Calls of CUDA's runtime and driver APIs, which CUPTI reports to the subscriber when they begin and when they are over.
 
-use super::driver;
+use super::{driver, registry};
 use crate::gpu::events::{self, ApiCall, ApiStream, Event};
 use cuda_abi::cupti::*;
 use cuda_abi::functions;
 use std::ffi::{CStr, c_uint, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The API calls that are reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,41 +52,6 @@ pub const PROFILER: [(c_uint, c_uint); 4] = [
     (CUPTI_CB_DOMAIN_DRIVER_API, cbid::cuProfilerStart),
     (CUPTI_CB_DOMAIN_DRIVER_API, cbid::cuProfilerStop),
 ];
-
-/// The number of stream captures in progress, at least. One that ends with its stream stays in it.
-static CAPTURES: AtomicU32 = AtomicU32::new(0);
-
-/// The functions that begin captures, and those that end them.
-const CAPTURING: [c_uint; 8] = [
-    cbid::cuStreamBeginCapture,
-    cbid::cuStreamBeginCapture_ptsz,
-    cbid::cuStreamBeginCapture_v2,
-    cbid::cuStreamBeginCapture_v2_ptsz,
-    cbid::cuStreamBeginCaptureToGraph,
-    cbid::cuStreamBeginCaptureToGraph_ptsz,
-    cbid::cuStreamEndCapture,
-    cbid::cuStreamEndCapture_ptsz,
-];
-const ENDING: [c_uint; 2] = [cbid::cuStreamEndCapture, cbid::cuStreamEndCapture_ptsz];
-
-/// Counts the captures in progress. (CUPTI reports these calls in any case, see [`CALLS`](super::observed::CALLS).)
-///
-/// # Safety
-/// As for [`handle`].
-unsafe fn count_captures(number: c_uint, data: &CUpti_CallbackData) {
-    if data.callbackSite != CUPTI_API_EXIT || !CAPTURING.contains(&number) {
-        return;
-    }
-    // SAFETY: after the call, a pointer to its result.
-    let status = unsafe { data.functionReturnValue.cast::<i32>().as_ref() };
-    if ENDING.contains(&number) {
-        let less = |captures: u32| Some(captures.saturating_sub(1));
-        // It always succeeds.
-        let _ = CAPTURES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-    } else if status == Some(&0) {
-        CAPTURES.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// The number of functions in an API is smaller than this.
 const MAX_NUMBER: usize = 1024;
@@ -140,10 +105,6 @@ unsafe fn name(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) -> &'s
 /// # Safety
 /// `data` is that of a callback with this domain and number.
 pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) {
-    if domain == CUPTI_CB_DOMAIN_DRIVER_API {
-        // SAFETY: the caller's promise.
-        unsafe { count_captures(number, data) };
-    }
     let all = REPORTED.load(Ordering::Acquire) == Reported::All as u8;
     let function = find(domain, number);
     let submits = function.is_some_and(|function| function.work != Work::Nothing);
@@ -181,7 +142,7 @@ pub unsafe fn handle(domain: c_uint, number: c_uint, data: &CUpti_CallbackData) 
             submits,
             // A kernel that is captured becomes a node of a graph.
             submits_once: function.is_some_and(|function| function.work == Work::Kernel)
-                && CAPTURES.load(Ordering::Relaxed) == 0,
+                && !registry::is_capturing(),
             stream,
             is_own: driver::is_own_call(),
         },

@@ -312,14 +312,13 @@ impl Runtime for Cuda {
         let (mut parts, mut owners) = (Vec::new(), Vec::new());
         for (n, piece) in pieces.iter().enumerate() {
             let size = (piece.end - piece.start) as usize;
-            let mut bytes = Vec::new();
-            let reserved = alloc::reserve(&mut bytes, size).map_err(|_| Error::OutOfMemory);
-            let split = reserved.and_then(|()| module_of(piece)).and_then(|module| {
-                bytes.resize(size, 0);
+            let zeroed = alloc::zeroed(size).map_err(|_| Error::OutOfMemory);
+            let split = zeroed.and_then(|mut bytes| {
+                let module = module_of(piece)?;
                 let counters = self.split(&module, piece, &mut bytes)?;
-                Ok((module, counters))
+                Ok((bytes, module, counters))
             });
-            read.push(split.map(|(module, counters)| {
+            read.push(split.map(|(bytes, module, counters)| {
                 for counters in counters {
                     parts.push(Part {
                         context: module.context,

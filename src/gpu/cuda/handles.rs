@@ -6,12 +6,10 @@
 //! their variables with the image. It never loads a library that the program has not loaded.
 
 use super::code::Counting;
-pub use super::driver::current_context;
 use super::driver::{self, Current, Driver, check};
 use super::image::Image;
 use super::registry::{self, Located, Module, registry, take_loaded};
-pub use super::transfer::enter;
-use super::transfer::{self, Part};
+use super::transfer::{self, Part, enter};
 use crate::gpu::runtime::{Error, ExecutableId};
 use crate::support::settings::settings;
 use cuda_abi::driver::*;
@@ -75,7 +73,7 @@ pub fn load(driver: &Driver, context: CUcontext, library: CUlibrary) -> Vec<Exec
         return loaded;
     };
     if loaded.is_empty() {
-        let is_same = |module: &Module| has_same_records(driver, handle, &module.image, true);
+        let is_same = |module: &Module| has_same_records(driver, handle, &module.image);
         let found = unlocated(context)
             .into_iter()
             .find(|module| !module.is_prepared && is_same(module));
@@ -122,7 +120,7 @@ fn find_library(driver: &Driver, module: &Module) -> Result<Located, Error> {
         let Ok(handle) = module_of(driver, library) else {
             continue;
         };
-        if has_same_records(driver, handle, &module.image, true) {
+        if has_same_records(driver, handle, &module.image) {
             return Ok(Located {
                 module: handle,
                 library: Some(library),
@@ -190,13 +188,11 @@ pub fn variable(
     Ok((address, size))
 }
 
-/// Whether the functions of a module have the structure of the image's: the first one, or `all`. The module's context is the
-/// current one.
-pub fn has_same_records(driver: &Driver, handle: CUmodule, image: &Image, all: bool) -> bool {
-    let context = current_context();
-    let count = if all { usize::MAX } else { 1 };
+/// Whether the functions of a module have the structure of the image's. The module's context is the current one.
+pub fn has_same_records(driver: &Driver, handle: CUmodule, image: &Image) -> bool {
+    let context = driver::current_context();
     let (mut expected, mut parts) = (Vec::new(), Vec::new());
-    for (name, record) in image.records().take(count) {
+    for (name, record) in image.records() {
         match variable(driver, handle, &name) {
             Ok((start, size)) if size >= V11.record => parts.push(Part {
                 context,

@@ -156,13 +156,13 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
     // The order of symbols differs between builds.
     functions.sort_unstable();
     // Several lists of names in a row are a valid list.
-    let mut all = Vec::new();
-    for part in names.into_values() {
+    let lists = names.into_values();
+    let mut names = Vec::new();
+    for list in lists {
         // Variables may overlap, so all together may be larger than the file.
-        alloc::reserve(&mut all, part.len())?;
-        all.extend_from_slice(part);
+        alloc::reserve(&mut names, list.len())?;
+        names.extend_from_slice(list);
     }
-    let names = all;
     if names.is_empty() {
         return Err(Damage::NoNames);
     }
@@ -172,10 +172,8 @@ pub fn read(cubin: &[u8], base: u64) -> Result<Option<Image>, Damage> {
         .filter(|bytes| bytes.len() >= 8)
         .map_or(DEFAULT_VERSION, LittleEndian::read_u64);
     let layout = Layout::new(base, names.len(), functions.len());
-    let mut head = Vec::new();
     let size = usize::try_from(layout.data.end - base).map_err(|_| Damage::TooLarge)?;
-    alloc::reserve(&mut head, size)?;
-    head.resize(size, 0);
+    let mut head = alloc::zeroed(size)?;
     let at = |address: u64| (address - base) as usize;
     LittleEndian::write_u64(&mut head[at(layout.version)..], version);
     head[at(layout.names.start)..at(layout.names.end)].copy_from_slice(&names);

@@ -25,7 +25,7 @@ use crate::sys::threads;
 use cuda_abi::driver::*;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use zerocopy::IntoBytes;
 
@@ -66,7 +66,7 @@ pub fn set_up(driver: &Driver, executable: ExecutableId) {
 
 fn allocate(driver: &Driver, module: &Module) -> Result<Option<Copies>, Error> {
     let located = handles::locate(driver, module.executable)?;
-    let (_current, stream) = handles::enter(driver, module.context)?;
+    let (_current, stream) = transfer::enter(driver, module.context)?;
     let Ok((address, size)) = variable(driver, located.module, VARIABLE) else {
         return Ok(None);
     };
@@ -287,7 +287,7 @@ pub fn context_returned(handle: CUcontext) {
 /// Whether devprof may load a library. The driver would wait for the kernels of the context, which perhaps wait for what the
 /// program does next. In the current context, the program has to wait for them, too, when it uses the library.
 fn can_load(driver: &'static Driver, pair: &Unprepared) -> bool {
-    if pair.is_new_context || pair.context == handles::current_context() {
+    if pair.is_new_context || pair.context == driver::current_context() {
         return true;
     }
     let is_busy = |registry: &Registry| {
@@ -304,30 +304,30 @@ fn can_load(driver: &'static Driver, pair: &Unprepared) -> bool {
 
 /// The program destroys a context: no library is prepared in it any more.
 pub fn close_context(handle: CUcontext) {
-    {
-        let mut registry = registry();
-        let mut contexts = registry.contexts.iter_mut();
-        if let Some(context) = contexts.find(|context| context.handle == handle) {
-            context.is_closing = true;
-        }
-        let is_kept = |pair: &Unprepared| pair.is_claimed || pair.context != handle;
-        registry.unprepared.retain(is_kept);
+    let mut registry = registry();
+    let mut contexts = registry.contexts.iter_mut();
+    if let Some(context) = contexts.find(|context| context.handle == handle) {
+        context.is_closing = true;
     }
-    wait_for(|pair| pair.context == handle);
+    cancel(registry, |pair| pair.context == handle);
 }
 
 /// The program unloads a library: it is not prepared any more.
 pub fn close_library(handle: CUlibrary) {
-    {
-        let mut registry = registry();
-        let mut libraries = registry.libraries.iter_mut();
-        if let Some(library) = libraries.find(|library| library.handle == handle) {
-            library.is_closing = true;
-        }
-        let is_kept = |pair: &Unprepared| pair.is_claimed || pair.library != handle;
-        registry.unprepared.retain(is_kept);
+    let mut registry = registry();
+    let mut libraries = registry.libraries.iter_mut();
+    if let Some(library) = libraries.find(|library| library.handle == handle) {
+        library.is_closing = true;
     }
-    wait_for(|pair| pair.library == handle);
+    cancel(registry, |pair| pair.library == handle);
+}
+
+/// Prepares no more of these libraries, and waits for the threads that prepare one.
+fn cancel(mut registry: MutexGuard<Registry>, is_concerned: impl Fn(&Unprepared) -> bool) {
+    let is_kept = |pair: &Unprepared| pair.is_claimed || !is_concerned(pair);
+    registry.unprepared.retain(is_kept);
+    drop(registry);
+    wait_for(is_concerned);
 }
 
 /// Frees the copies of modules that were unloaded.
@@ -335,7 +335,7 @@ pub fn free_unused(driver: &Driver) {
     let unused = std::mem::take(&mut registry().unused);
     for (context, copies) in unused {
         // The modules that used it were unloaded. The memory of destroyed contexts is not in the list.
-        if let Ok((_current, stream)) = handles::enter(driver, context) {
+        if let Ok((_current, stream)) = transfer::enter(driver, context) {
             free_memory(driver, stream, copies.memory);
         }
     }

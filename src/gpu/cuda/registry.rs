@@ -12,6 +12,7 @@ use crate::support::sync::lock;
 use crate::sys::threads;
 use cuda_abi::driver::{CUcontext, CUdevice, CUdeviceptr, CUlibrary, CUmodule, CUstream};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// An id of this kind is a module's. HSA's ids are addresses of user space.
@@ -124,6 +125,20 @@ struct Capture {
     /// The thread whose default stream it is; 0 if it is a stream that was created.
     thread: u32,
     context: CUcontext,
+}
+
+impl Capture {
+    fn is_of(&self, stream: CUstream, thread: u32) -> bool {
+        (self.stream, self.thread) == (stream, thread)
+    }
+}
+
+/// Whether the registry has captures: launching threads take no lock.
+static IS_CAPTURING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a stream is being captured. Takes no lock.
+pub fn is_capturing() -> bool {
+    IS_CAPTURING.load(Ordering::Acquire)
 }
 
 /// `CU_STREAM_PER_THREAD`. Smaller numbers are default streams, too.
@@ -298,29 +313,31 @@ impl Registry {
 
     /// The calling thread has begun to capture a stream.
     pub fn begin_capture(&mut self, stream: CUstream, context: CUcontext) {
-        self.end_capture(stream);
-        self.captures.push(Capture {
+        let capture = Capture {
             stream,
             thread: thread_of(stream),
             context,
+        };
+        self.change_captures(|captures| {
+            captures.retain(|known| !known.is_of(stream, capture.thread));
+            captures.push(capture);
         });
     }
 
     /// A capture has ended, with or without success, or the stream was destroyed.
     pub fn end_capture(&mut self, stream: CUstream) {
         let thread = thread_of(stream);
-        self.captures
-            .retain(|capture| (capture.stream, capture.thread) != (stream, thread));
+        self.change_captures(|captures| captures.retain(|known| !known.is_of(stream, thread)));
     }
 
     /// The program destroys a context. The captures of its streams end with it.
     pub fn end_captures_in(&mut self, context: CUcontext) {
-        self.captures.retain(|capture| capture.context != context);
+        self.change_captures(|captures| captures.retain(|capture| capture.context != context));
     }
 
-    /// Whether a stream is being captured.
-    pub fn is_capturing(&self) -> bool {
-        !self.captures.is_empty()
+    fn change_captures(&mut self, change: impl FnOnce(&mut Vec<Capture>)) {
+        change(&mut self.captures);
+        IS_CAPTURING.store(!self.captures.is_empty(), Ordering::Release);
     }
 
     /// A context is being destroyed, with its modules and streams.

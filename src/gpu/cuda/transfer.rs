@@ -171,9 +171,7 @@ fn batch(parts: &[Part]) -> usize {
 fn read_batch(driver: &Driver, parts: &[Part]) -> Result<Batch, Error> {
     let (_current, stream) = enter(driver, parts[0].context)?;
     let size = parts.iter().map(Part::size).sum();
-    let mut bytes = Vec::new();
-    alloc::reserve(&mut bytes, size).map_err(|_| Error::OutOfMemory)?;
-    bytes.resize(size, 0);
+    let mut bytes: Vec<u8> = alloc::zeroed(size).map_err(|_| Error::OutOfMemory)?;
     let mut rest = &mut bytes[..];
     let mut results = Vec::with_capacity(parts.len());
     for part in parts {

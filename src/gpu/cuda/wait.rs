@@ -1,14 +1,13 @@
 //! Waits for running kernels.
 
 use super::driver::{self, Current, Driver};
-use super::registry::registry;
+use super::registry::{self, registry};
 use crate::gpu::runtime::{ExecutableId, Wait, Waited};
 use crate::support::diagnostics;
-use crate::support::panic_guard::{Cost, guarded};
+use crate::support::unlimited;
 use crate::support::wait_limit::{self, Waiting};
-use crate::sys::threads;
 use cuda_abi::driver::CUcontext;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// There is nothing to wait for.
@@ -100,28 +99,23 @@ fn begin_contexts(
         return Box::new(NoWait(Waited::Done));
     }
     // A wait for a context would make the program's capture fail.
-    if registry().is_capturing() {
+    if registry::is_capturing() {
         return Box::new(NoWait(Waited::Capturing));
     }
     // A thread would only remain.
     if limit.is_zero() {
         return Box::new(NoWait(Waited::TooLate));
     }
-    let (done, is_done) = mpsc::channel();
-    let work = move || {
+    let done = unlimited::call(move || {
         for context in contexts {
             if let Ok(_current) = Current::enter(driver, context) {
                 // SAFETY: a context is current. An error of a kernel makes the copies fail, which is reported.
                 unsafe { (driver.cuCtxSynchronize)() };
             }
         }
-        // The receiver is dropped if the limit was reached.
-        let _ = done.send(());
-    };
-    // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
-    threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
+    });
     Box::new(CudaWait {
-        done: is_done,
+        done,
         start: Instant::now(),
         limit,
     })

@@ -9,7 +9,7 @@ use super::code::{Chosen, Code, Counting, Damage};
 use super::driver::{self, Current, Driver, check};
 use super::image::{self, Image};
 use super::registry::{self, Module, registry};
-use super::{handles, prepare, primary};
+use super::{handles, prepare, primary, transfer};
 use crate::gpu::counter_copies::VARIABLE;
 use crate::gpu::events::{self, Event};
 use crate::gpu::runtime::{Error, ExecutableId};
@@ -213,7 +213,7 @@ fn add(
             return Ok(None);
         }
     };
-    let (_current, _) = handles::enter(driver, context)?;
+    let (_current, _) = transfer::enter(driver, context)?;
     let (handle, library) = match source {
         Source::Module(handle) => (handle, None),
         Source::Library(library) => {
@@ -230,7 +230,7 @@ fn add(
     for cubin in &cubins {
         images.extend(image::read(cubin, registry::base(n))?);
     }
-    let is_right = |image: &Image| handles::has_same_records(driver, handle, image, true);
+    let is_right = |image: &Image| handles::has_same_records(driver, handle, image);
     let image = match images.len() {
         0 => return Ok(None),
         1 => images.pop(),

@@ -4,15 +4,14 @@ use super::api::{self, Api, failed};
 use super::staging::Staging;
 use super::{device_memory, query, wait};
 use crate::gpu::runtime::*;
-use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::{Busy, lock};
-use crate::sys::threads;
+use crate::support::unlimited;
 use hsa_abi::{AgentHandle, ExecutableHandle, Status};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -70,14 +69,7 @@ impl Hsa {
 
     /// As [`Hsa::hold`]. If another thread is initializing HSA, waits for it, for `limit` at most. `None` at the limit.
     pub fn hold_within(&'static self, limit: Duration) -> Option<Result<(), Error>> {
-        let (done, is_done) = mpsc::channel();
-        let work = move || {
-            // The receiver is dropped if the limit was reached.
-            let _ = done.send(self.api.hold());
-        };
-        // If the thread cannot be created, `done` is dropped.
-        threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
-        match is_done.recv_timeout(limit) {
+        match unlimited::call(|| self.api.hold()).recv_timeout(limit) {
             Ok(result) => Some(result),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(Err(failed("hsa_init", Status::ERROR))),

@@ -5,26 +5,16 @@ use super::api::Api;
 use super::hip::{self, Refusal};
 use super::queues;
 use crate::gpu::runtime::{Wait, Waited};
-use crate::support::panic_guard::{Cost, guarded};
 use crate::support::sync::lock;
-use crate::sys::threads;
+use crate::support::{unlimited, wait_limit};
 use hsa_abi::{HSA_SIGNAL_CONDITION_LT, SignalHandle, SignalValue, Status};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long the wait at the end of the process takes before HIP is asked whether a GPU has failed.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-
-/// The process ends.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
-
-/// The process ends: waits that begin from now on also wait for what HIP has not submitted, and for its handlers.
-pub fn process_ends() {
-    IS_ENDING.store(true, Ordering::Relaxed);
-}
 
 /// A wait that has begun.
 struct HsaWait {
@@ -33,6 +23,7 @@ struct HsaWait {
     all: bool,
     /// See [`hip_callbacks`].
     hip: Option<Vec<usize>>,
+    /// The process ends: what HIP has not submitted, and its handlers, are waited for, too.
     is_last: bool,
     /// Receives whether HIP has waited for its devices. `None`: do not wait for that.
     submitted: Option<HipWait>,
@@ -55,16 +46,11 @@ type HipWait = Receiver<Result<(), Refusal>>;
 
 /// Lets HIP wait for its devices, on a thread.
 fn wait_for_hip() -> HipWait {
-    let (done, is_done) = mpsc::channel();
     let active = ActiveWait::begin();
-    let work = move || {
+    unlimited::call(move || {
         let _active = active;
-        // The receiver is dropped if the limit was reached.
-        let _ = done.send(hip::wait_for_devices());
-    };
-    // If the thread cannot be created, `done` is dropped, and the receiver is disconnected.
-    threads::spawn_here(Box::new(|| guarded(Cost::Counters, (), work)));
-    is_done
+        hip::wait_for_devices()
+    })
 }
 
 /// Begins to wait, for `limit` at most. `all`: also for HIP's kernels.
@@ -72,7 +58,7 @@ pub fn begin(api: &'static Api, all: bool, limit: Duration) -> Box<dyn Wait> {
     // The search takes the dynamic loader's lock, so it comes before all other locks.
     let hip = hip_callbacks();
     let is_hip_used = hip.as_ref().is_some_and(|callbacks| !callbacks.is_empty());
-    let is_last = all && IS_ENDING.load(Ordering::Relaxed);
+    let is_last = all && wait_limit::is_ending();
     let submitted = (is_last && is_hip_used && hip::submits_later()).then(wait_for_hip);
     Box::new(HsaWait {
         api,
