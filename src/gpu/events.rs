@@ -75,8 +75,6 @@ pub enum Event<'a> {
         generation: u64,
         is_success: bool,
     },
-    /// A queue is being created or destroyed. `is_own`: it is one of devprof's own queues.
-    IsOwnQueue { is_own: &'a mut bool },
     /// A queue was created. `queue`: the address of the `hsa_queue_t`. `callback`: that of the function for its errors, or 0.
     QueueCreated {
         source: Source,

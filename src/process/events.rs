@@ -136,14 +136,13 @@ pub fn handle(event: Event<'_>) {
                 is_success,
             });
         }
-        Event::IsOwnQueue { is_own } => *is_own = is_own_queue(),
         Event::QueueCreated {
             source,
             queue,
             is_single_producer,
             callback,
         } => {
-            if is_reported_by(source) && !is_own_queue() {
+            if is_reported_by(source) {
                 request(Request::QueueCreated {
                     queue: queue as u64,
                     callback: callback as u64,
@@ -152,7 +151,7 @@ pub fn handle(event: Event<'_>) {
             }
         }
         Event::QueueDestroying { source, queue } => {
-            if is_reported_by(source) && !is_own_queue() {
+            if is_reported_by(source) {
                 request(Request::QueueDestroying {
                     queue: queue as u64,
                 });
@@ -220,13 +219,8 @@ fn register_exit() {
 fn is_reported_by(source: Source) -> bool {
     match source {
         Source::Tool => true,
-        Source::Interposed => request(Request::IsObserved {}) == 0 && !is_own_queue(),
+        Source::Interposed => request(Request::IsObserved {}) == 0,
     }
-}
-
-/// Whether this thread is creating or destroying one of devprof's own queues.
-fn is_own_queue() -> bool {
-    request(Request::IsOwnQueue {}) != 0
 }
 
 fn notify_trace(event: fn()) {

@@ -128,8 +128,6 @@ requests! {
         14 Closing();
         /// The answer is 1 if a copy is ROCr's tool, so that interposed functions have nothing to report.
         15 IsObserved();
-        /// The answer is 1 if this thread is creating or destroying one of devprof's own queues.
-        16 IsOwnQueue();
         /// Start or stop the recording of the trace. The answer is 0. This and the next request go to the copy that records
         /// the trace ([`super::leader::request_to_trace`]).
         17 SetRecording(on: bool);
@@ -196,7 +194,6 @@ mod tests {
                 callback: 5,
                 is_single_producer: true,
             },
-            Request::IsOwnQueue {},
             Request::IsOwnCopy {},
             Request::SetRecording { on: true },
             Request::FlushTrace {},

@@ -95,7 +95,6 @@ pub fn handle(request: Request) -> u64 {
             lifecycle::cuda_initializing();
             return 0;
         }
-        Request::IsOwnQueue {} => return u64::from(queues::is_own()),
         Request::IsOwnCopy {} => return u64::from(hsa_runtime::is_copying()),
         // The driver holds its locks, perhaps during a drain of this thread.
         Request::CodeLoaded {} if HAS_CUDA => {
@@ -246,7 +245,6 @@ fn handle_as_owner(request: Request) -> u64 {
         | Request::MayBeUp {}
         | Request::BeforeExec {}
         | Request::CudaStarting {}
-        | Request::IsOwnQueue {}
         | Request::IsOwnCopy {}
         | Request::RegisterExit {}
         | Request::CodeLoaded {}

@@ -80,8 +80,6 @@ api! {
     CoreApiTable hsa_system_get_info,
     CoreApiTable hsa_iterate_agents,
     CoreApiTable hsa_agent_get_info,
-    CoreApiTable hsa_queue_create,
-    CoreApiTable hsa_queue_destroy,
     CoreApiTable hsa_queue_load_read_index_scacquire,
     CoreApiTable hsa_queue_load_write_index_scacquire,
     CoreApiTable hsa_queue_cas_write_index_scacq_screl,

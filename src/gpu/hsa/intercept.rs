@@ -72,15 +72,6 @@ pub fn is_intercepted(queue: *mut Queue) -> bool {
     })
 }
 
-/// Whether this thread is creating or destroying one of devprof's own queues.
-fn is_own_queue() -> bool {
-    let mut is_own = false;
-    report(Event::IsOwnQueue {
-        is_own: &mut is_own,
-    });
-    is_own
-}
-
 /// `hsa_queue_create`.
 pub unsafe extern "C" fn queue_create(
     agent: AgentHandle,
@@ -142,7 +133,7 @@ fn create_traced(
             .and_then(|api| query::is_gpu(api, agent))
             .unwrap_or(false)
     };
-    if is_own_queue() || !guarded(Cost::Dispatches, false, is_gpu) {
+    if !guarded(Cost::Dispatches, false, is_gpu) {
         return create(QueueMode::Plain);
     }
     SAW_QUEUE.store(true, Ordering::Relaxed);
@@ -351,8 +342,7 @@ pub unsafe extern "C" fn intercept_create(
             agent, size, kind, callback, data, private, group, queue,
         )
     };
-    // Another tool may create devprof's own queues as intercept queues.
-    if status == Status::SUCCESS && !is_own_queue() {
+    if status == Status::SUCCESS {
         SAW_QUEUE.store(true, Ordering::Relaxed);
         // SAFETY: on success, the function has written the queue's address.
         let queue = unsafe { *queue };
@@ -430,9 +420,7 @@ pub unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
     let Some(saved) = saved() else {
         return Status::ERROR;
     };
-    if !is_own_queue() {
-        guarded(Cost::Dispatches, (), || cooperative::released(queue));
-    }
+    guarded(Cost::Dispatches, (), || cooperative::released(queue));
     // Removed first: as soon as the queue is destroyed, another queue may get its address.
     let data = guarded(Cost::Dispatches, None, || {
         let mut queues = queues();

@@ -25,4 +25,3 @@ pub mod tool_hooks;
 pub mod tools_variable;
 pub mod trace_hooks;
 pub mod wait;
-mod write_back;

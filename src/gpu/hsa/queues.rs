@@ -5,15 +5,12 @@
 //! signal after it. Only the producer may write to a single-producer queue. There the drain waits until all packets are
 //! taken, and the last ones may still run.
 
-use super::api::{Api, check};
+use super::api::Api;
 use super::cooperative;
-use crate::gpu::runtime::Error;
 use crate::support::sync::lock;
 use hsa_abi::{
-    AgentHandle, HSA_AGENT_INFO_QUEUE_MIN_SIZE, HSA_QUEUE_TYPE_MULTI, HSA_SIGNAL_CONDITION_LT,
-    HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle, SignalValue, Status,
+    HSA_SIGNAL_CONDITION_LT, HSA_WAIT_STATE_BLOCKED, Queue, SignalHandle, SignalValue, Status,
 };
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -103,53 +100,6 @@ pub fn destroying(queue: usize) {
     if let Some(queues) = lock(&QUEUES).as_mut() {
         queues.all.remove(&queue);
     }
-}
-
-thread_local! {
-    static IS_OWN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread is creating or destroying one of devprof's own queues.
-pub fn is_own() -> bool {
-    IS_OWN.get()
-}
-
-/// The minimum size of devprof's own queues, packets. They never hold more than one.
-const OWN_SIZE: u32 = 64;
-
-/// Creates a queue that hooks can distinguish from the program's ([`is_own`]).
-pub fn create_own(api: &Api, agent: AgentHandle) -> Result<*mut Queue, Error> {
-    let mut size = 0u32;
-    // SAFETY: the attribute is a u32.
-    let status = unsafe {
-        (api.hsa_agent_get_info)(agent, HSA_AGENT_INFO_QUEUE_MIN_SIZE, (&raw mut size).cast())
-    };
-    check("hsa_agent_get_info(HSA_AGENT_INFO_QUEUE_MIN_SIZE)", status)?;
-    let mut queue = std::ptr::null_mut();
-    IS_OWN.set(true);
-    // SAFETY: no callback; no scratch memory and LDS, because no kernel will run.
-    let status = unsafe {
-        (api.hsa_queue_create)(
-            agent,
-            size.max(OWN_SIZE),
-            HSA_QUEUE_TYPE_MULTI,
-            None,
-            std::ptr::null_mut(),
-            0,
-            0,
-            &raw mut queue,
-        )
-    };
-    IS_OWN.set(false);
-    check("hsa_queue_create", status).map(|()| queue)
-}
-
-/// Destroys a queue that [`create_own`] created, with the packets in it.
-pub fn destroy_own(api: &Api, queue: *mut Queue) {
-    IS_OWN.set(true);
-    // SAFETY: created by `create_own`, and not used any more.
-    unsafe { (api.hsa_queue_destroy)(queue) };
-    IS_OWN.set(false);
 }
 
 /// Forgets all queues: HSA was initialized again, or this is a forked child, and the queues are the parent's.
@@ -343,7 +293,7 @@ impl TrackedQueue {
 ///
 /// # Safety
 /// The queue is not destroyed, and the slot of `index` is free and reserved by the caller.
-pub unsafe fn write_barrier(api: &Api, queue: *const Queue, index: u64, signal: SignalHandle) {
+unsafe fn write_barrier(api: &Api, queue: *const Queue, index: u64, signal: SignalHandle) {
     // SAFETY: the caller's promise. A slot of the ring has 64 bytes and is aligned to 64 bytes. Its header is invalid
     // until the new header is written, which comes last.
     unsafe {

@@ -10,7 +10,6 @@
 //! bypass the GPU's caches.
 
 use super::api::{Api, check, failed};
-use super::write_back::WriteBack;
 use super::{hip, pools};
 use crate::gpu::runtime::{Error, Take};
 use hsa_abi::{
@@ -55,7 +54,22 @@ pub struct Staging {
     abandoned: Vec<Abandoned>,
     /// The buffer for synchronous copies.
     heap: Vec<u8>,
-    write_back: WriteBack,
+    write_back: Option<WriteBack>,
+}
+
+/// Writes back and invalidates the caches of the GPU. Copies read memory, but what kernels have written may still be in the
+/// GPU's L2 cache: HIP's dispatches end with a release of agent scope unless the host waits for them, and the copy engine of
+/// gfx9 does not flush caches (CLR, rocvirtual.cpp; ROCr, amd_blit_sdma.cpp).
+///
+/// A kernel of ROCr copies some bytes from pinned memory to pinned memory. Its packet has fences of system scope
+/// (`kDispatchPacketHeader` in amd_blit_kernel.cpp): the command processor writes back all dirty lines, whichever queue's
+/// kernels wrote them, and invalidates clean ones, so that kernels see what was copied to the device. ROCr's queue for this
+/// exists as soon as a code object is loaded. A queue of devprof's own would cost up to 177 MiB of the GPU's memory (for the
+/// state of interrupted waves) and one of the few hardware queues.
+#[derive(Clone, Copy)]
+struct WriteBack {
+    pinned: Pinned,
+    signal: SignalHandle,
 }
 
 #[derive(Clone, Copy)]
@@ -106,7 +120,7 @@ impl Staging {
             signals: Vec::new(),
             abandoned: Vec::new(),
             heap: Vec::new(),
-            write_back: WriteBack::new(api, gpu),
+            write_back: None,
         }
     }
 
@@ -148,9 +162,48 @@ impl Staging {
         Ok(())
     }
 
-    /// See [`WriteBack::run`].
+    /// Writes the caches back, see [`WriteBack`]. Returns false if that takes longer than `limit`.
     pub fn write_back(&mut self, limit: Duration) -> Result<bool, Error> {
-        self.write_back.run(limit)
+        const FUNCTION: &str = "hsa_amd_memory_async_copy_on_engine";
+        let start = Instant::now();
+        let write_back = self.write_back.take();
+        let write_back = write_back.map_or_else(|| self.new_write_back(), Ok)?;
+        let WriteBack { pinned, signal } = *self.write_back.insert(write_back);
+        // An earlier copy still uses the signal.
+        if self.wait(signal, start, limit) > 0 {
+            return Ok(false);
+        }
+        // SAFETY: inside the buffer.
+        let to = unsafe { pinned.base.add(LINE) };
+        // SAFETY: the signal is this agent's, and no copy uses it now. Both ends are in the buffer, which the agent may access,
+        // and which exists until the copy is complete.
+        let status = unsafe {
+            (self.api.hsa_signal_store_relaxed)(signal, 1);
+            self.copy_by_kernel(to.cast(), pinned.base.cast(), LINE, signal)
+        };
+        if status != Status::SUCCESS {
+            // SAFETY: as above. Nothing will complete the signal.
+            unsafe { (self.api.hsa_signal_store_relaxed)(signal, 0) };
+            return Err(failed(FUNCTION, status));
+        }
+        match self.wait(signal, start, limit) {
+            // The copy has failed.
+            ..0 => Err(failed(FUNCTION, Status::ERROR)),
+            value => Ok(value == 0),
+        }
+    }
+
+    fn new_write_back(&mut self) -> Result<WriteBack, Error> {
+        let no_pool = || failed("hsa_amd_agent_iterate_memory_pools", Status::ERROR);
+        let (_, pool) = self.host.ok_or_else(no_pool)?;
+        let size = 2 * LINE;
+        let base = self.allocate(pool, size)?;
+        let pinned = Pinned { base, size };
+        let signal = self.signal().inspect_err(|_| self.free(pinned))?;
+        // A copy that was refused may have left another value.
+        // SAFETY: the signal is this agent's, and nothing uses it.
+        unsafe { (self.api.hsa_signal_store_relaxed)(signal, 0) };
+        Ok(WriteBack { pinned, signal })
     }
 
     /// Sets every byte of each range in one batch. The ranges must not overlap, and must be in memory that is allocated
@@ -463,20 +516,7 @@ impl Staging {
                         signal,
                     )
                 }
-                // Between two agents that are the same, and unless an engine is forced, a kernel copies
-                // (GpuAgent::DmaCopyOnEngine).
-                true => (self.api.hsa_amd_memory_async_copy_on_engine)(
-                    to,
-                    self.gpu,
-                    from,
-                    self.gpu,
-                    size,
-                    0,
-                    std::ptr::null(),
-                    signal,
-                    FIRST_ENGINE,
-                    false,
-                ),
+                true => self.copy_by_kernel(to, from, size, signal),
             }
         };
         if status != Status::SUCCESS {
@@ -484,6 +524,36 @@ impl Staging {
             return None;
         }
         Some(signal)
+    }
+
+    /// Requests a copy by a kernel of ROCr.
+    ///
+    /// # Safety
+    /// The agent may access both ends, which exist until the copy is complete. No other copy uses the signal.
+    unsafe fn copy_by_kernel(
+        &self,
+        to: *mut c_void,
+        from: *const c_void,
+        size: usize,
+        signal: SignalHandle,
+    ) -> Status {
+        // Between two agents that are the same, and unless an engine is forced, a kernel copies
+        // (GpuAgent::DmaCopyOnEngine).
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.api.hsa_amd_memory_async_copy_on_engine)(
+                to,
+                self.gpu,
+                from,
+                self.gpu,
+                size,
+                0,
+                std::ptr::null(),
+                signal,
+                FIRST_ENGINE,
+                false,
+            )
+        }
     }
 
     /// Waits until a copy's signal is less than 1, until `limit` after `start` at most. Returns its value.
@@ -558,11 +628,17 @@ impl Staging {
         if let Some(pinned) = self.pinned.take() {
             self.free(pinned);
         }
+        // The GPU may still use the others.
+        if let Some(WriteBack { pinned, signal }) = self.write_back.take()
+            && self.wait(signal, Instant::now(), Duration::ZERO) <= 0
+        {
+            self.free(pinned);
+            self.signals.push(signal);
+        }
         for signal in std::mem::take(&mut self.signals) {
             // SAFETY: created by `Staging::signal`, and no copy uses it.
             unsafe { (self.api.hsa_signal_destroy)(signal) };
         }
-        self.write_back.release();
     }
 }
 

@@ -3,6 +3,7 @@
 //! ([`crate::memory::allocations::Memory::check_copy`]).
 
 use crate::device::clock::system_ticks;
+use crate::device::l2::L2;
 use crate::faults::injection;
 use crate::faults::plan::CopyFault;
 use crate::signals::{changes, copy_times, pool};
@@ -12,11 +13,11 @@ use gpu_model::exec::clock_ticks;
 use gpu_model::thread::{self, Thread};
 use hsa_abi::*;
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The copy engines of each GPU.
@@ -36,7 +37,7 @@ pub struct Piece {
 pub enum Executor {
     /// A copy engine. Its times are next to the `amd_signal_t` ([`copy_times`]).
     Engine,
-    /// A kernel of the runtime. Its times are in the `amd_signal_t`.
+    /// A kernel of the runtime, whose packet has fences of system scope. Its times are in the `amd_signal_t`.
     Kernel,
     /// The host. Its times are in the `amd_signal_t`, and of the system's clock.
     Host,
@@ -46,6 +47,8 @@ pub struct Job {
     /// The fault applies to each piece.
     pub pieces: Vec<Piece>,
     pub executor: Executor,
+    /// The cache of the GPU that executes the copy.
+    pub l2: Option<Arc<L2>>,
     pub fault: Option<CopyFault>,
     pub dependencies: Vec<SignalHandle>,
     pub completion: SignalHandle,
@@ -232,12 +235,15 @@ fn execute(requested: &Requested) {
         Executor::Engine | Executor::Kernel => clock_ticks,
     };
     let start = clock();
+    let l2 = job.l2.iter().filter(|_| job.executor == Executor::Kernel);
+    l2.clone().for_each(|l2| l2.write_back());
     if fault != Some(CopyFault::Error) {
         for &Piece { to, from, size } in &job.pieces {
             // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
             unsafe { transfer(to, from, size, fault) };
         }
     }
+    l2.for_each(|l2| l2.invalidate());
     // SAFETY: the program keeps the signal until the copy is done.
     let Some(signal) = (unsafe { pool::get(job.completion) }) else {
         die("the completion signal of a copy was destroyed before the copy was complete");

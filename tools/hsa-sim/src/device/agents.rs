@@ -56,6 +56,12 @@ impl Agents {
         }
     }
 
+    /// The cache of the GPU that copies between agents, by their numbers: the first one that is not the CPU.
+    pub fn cache(&self, agents: &[usize]) -> Option<Arc<L2>> {
+        let gpu = agents.iter().find(|&&agent| agent > 0)?;
+        self.gpus.get(gpu - 1)?.l2.clone()
+    }
+
     /// The GPU that a handle names.
     pub fn gpu(&self, handle: AgentHandle) -> Result<(usize, &GpuAgent), Status> {
         match self.number(handle)? {

@@ -100,12 +100,13 @@ unsafe fn linear(
     }
     // SAFETY: the caller's promise.
     let dependencies = unsafe { dependencies(count, signals) }?;
-    let executor = with(|state| {
+    let (executor, l2) = with(|state| {
         let (to, from) = (
             state.agents.number(to_agent)?,
             state.agents.number(from_agent)?,
         );
-        executor(to, from, state.settings.copy_engines)
+        let executor = executor(to, from, state.settings.copy_engines)?;
+        Ok((executor, state.agents.cache(&[to, from])))
     })?;
     // SAFETY: a handle of this runtime, or 0.
     if unsafe { pool::get(completion) }.is_none() {
@@ -119,6 +120,7 @@ unsafe fn linear(
     started(copies::start(Job {
         pieces: vec![Piece { to, from, size }],
         executor,
+        l2,
         fault: injection::copy_fault(),
         dependencies,
         completion,
@@ -334,6 +336,7 @@ pub unsafe fn hsa_amd_memory_async_copy_rect(
         started(copies::start(Job {
             pieces,
             executor: Executor::Engine,
+            l2: None,
             fault: injection::copy_fault(),
             dependencies,
             completion,
@@ -411,13 +414,14 @@ unsafe fn batch_job(
         return Err(Status::INVALID_SIGNAL);
     }
     let mut pieces = Vec::new();
-    let mut executor = Executor::Host;
+    let (mut executor, mut l2) = (Executor::Host, None);
     for (n, &to_agent) in to_agents.iter().enumerate() {
         let size = sizes[n] as usize;
-        executor = with(|state| {
+        (executor, l2) = with(|state| {
             let to = state.agents.number(AgentHandle(to_agent))?;
             let from = state.agents.number(op.from_agent)?;
-            Ok(executor_of(to, from, size, state.settings.copy_engines))
+            let executor = executor_of(to, from, size, state.settings.copy_engines);
+            Ok((executor, state.agents.cache(&[to, from])))
         })?;
         let (to, from) = copies::check(to[n] as usize, from[n] as usize, size)?;
         pieces.push(Piece { to, from, size });
@@ -425,6 +429,7 @@ unsafe fn batch_job(
     Ok(Job {
         pieces,
         executor,
+        l2,
         fault: injection::copy_fault(),
         dependencies,
         completion: op.completion,
