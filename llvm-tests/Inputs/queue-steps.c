@@ -13,12 +13,13 @@
 //     amd             uses a new queue of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
 //     leave           destroys or releases the queue
 //     collect, reset  calls devprof's function and prints its result
-//     sleep=MS        waits
+//     snapshots=FILE  waits for two snapshots
 //     count           prints how often the kernel ran, as counted in the device's memory
 //     down, up        hsa_shut_down; hsa_init with a new queue
 //     env=NAME=VALUE  sets an environment variable
 //     term, quit      raise(SIGTERM), _exit
 #include "packets.h"
+#include "snapshots.h"
 #include <dlfcn.h>
 #include <signal.h>
 
@@ -155,8 +156,8 @@ int main(int argc, char **argv) {
             printf("collect: %d\n", ((int (*)(void))function("__llvm_profile_hip_collect_device_data"))());
         } else if (!strcmp(step, "reset")) {
             printf("reset: %d\n", ((int (*)(void))function("devprof_reset_counters"))());
-        } else if (!strncmp(step, "sleep=", 6)) {
-            usleep(1000 * atoi(step + 6));
+        } else if (!strncmp(step, "snapshots=", 10)) {
+            await_snapshots(step + 10);
         } else if (!strcmp(step, "count")) {
             printf("ran: %lu\n", ran());
         } else if (!strcmp(step, "down")) {

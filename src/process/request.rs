@@ -130,32 +130,32 @@ requests! {
         15 IsObserved();
         /// Start or stop the recording of the trace. The answer is 0. This and the next request go to the copy that records
         /// the trace ([`super::leader::request_to_trace`]).
-        17 SetRecording(on: bool);
+        16 SetRecording(on: bool);
         /// Wait until everything that was submitted is in the trace. The answer is 0, or 1 if something is missing.
-        18 FlushTrace();
+        17 FlushTrace();
         /// The answer is 1 if this thread is in one of devprof's own copies.
-        19 IsOwnCopy();
+        18 IsOwnCopy();
         /// The CUDA driver is being initialized. Refused by a copy without CUDA.
-        20 CudaInitializing();
+        19 CudaInitializing();
         /// Instrumented code of CUDA was loaded. The driver may hold its locks.
-        21 CodeLoaded();
+        20 CodeLoaded();
         /// The program uses CUDA, and the driver has not loaded devprof; `is_other`: but another tool. The copy that leads
         /// has wrapped functions of the driver.
-        22 CudaUsed(is_other: bool);
+        21 CudaUsed(is_other: bool);
         /// An executable is about to be frozen. The answer is the generation for [`Request::Frozen`]: if the call of one
         /// copy calls the function of another one, both report it.
-        23 Freezing(executable: u64);
+        22 Freezing(executable: u64);
         /// The CUDA driver is being initialized, or was.
-        24 CudaStarting();
+        23 CudaStarting();
         /// The answer is 1 if a GPU runtime is initialized, or may be. Handled without a lock.
-        25 MayBeUp();
+        24 MayBeUp();
         /// The program is about to be replaced (`execve`). Saves the counters. Handled without a lock on the calling thread.
-        26 BeforeExec();
+        25 BeforeExec();
         /// An exit handler runs: drain all executables, after the kernels that still run, unless nothing can have counted since
         /// the last such request. The answer is as for [`Request::Collect`].
-        27 Exiting();
+        26 Exiting();
         /// The answer is how long the process's end may still wait for the GPU, in nanoseconds.
-        28 TimeLeft();
+        27 TimeLeft();
     }
 }
 
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(Request::unpack(kind, fields), Some(request));
         }
         let is_known = |&kind: &u32| Request::unpack(kind, Fields::default()).is_some();
-        assert_eq!((0..).take_while(is_known).count(), 29);
+        assert_eq!((0..).take_while(is_known).count(), 28);
     }
 
     #[test]

@@ -32,11 +32,12 @@
 //   collect, zero    devprof_collect and devprof_reset, and print the results     saved  collect until it succeeds
 //   late:F:N:COUNT   an exit handler that launches a kernel of the last library, and counts
 //   fork             go on in a child, and wait for it in the parent
-//   kill             end the process with SIGKILL           sleep:MS
+//   kill             end the process with SIGKILL           snapshots:FILE  wait for two snapshots
 //
 // Linked with the driver; compiled with -DLOOKUP, it gets the driver's functions as the CUDA runtime does.
 #define _GNU_SOURCE
 #include "../../../src/devprof.h"
+#include "../../Inputs/snapshots.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -275,8 +276,8 @@ int main(int count, char **steps) {
             }
         } else if (!strcmp(step, "kill"))
             kill(getpid(), SIGKILL);
-        else if (!strcmp(step, "sleep"))
-            usleep(1000 * atoi(argument));
+        else if (!strcmp(step, "snapshots"))
+            await_snapshots(argument);
         else
             error = 1;
         if (error) {
