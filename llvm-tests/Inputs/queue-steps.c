@@ -12,7 +12,7 @@
 //     cooperative     uses a new cooperative queue
 //     amd             uses a new queue of hsa_amd_queue_create; counted: of hsa_amd_counted_queue_acquire
 //     leave           destroys or releases the queue
-//     collect, reset  calls devprof's function and prints its result
+//     collect, reset, flush  calls devprof's function and prints its result
 //     snapshots=FILE  waits for two snapshots
 //     count           prints how often the kernel ran, as counted in the device's memory
 //     down, up        hsa_shut_down; hsa_init with a new queue
@@ -154,6 +154,8 @@ int main(int argc, char **argv) {
             queue = NULL;
         } else if (!strcmp(step, "collect")) {
             printf("collect: %d\n", ((int (*)(void))function("__llvm_profile_hip_collect_device_data"))());
+        } else if (!strcmp(step, "flush")) {
+            printf("flush: %d\n", ((int (*)(void))function("devprof_trace_flush"))());
         } else if (!strcmp(step, "reset")) {
             printf("reset: %d\n", ((int (*)(void))function("devprof_reset_counters"))());
         } else if (!strncmp(step, "snapshots=", 10)) {

@@ -184,11 +184,11 @@ DEVPROF_INLINE void add(global_byte *base, uint32_t offset, uint64_t sum) {
 
 // Adds `step` for every active lane to `counter`: to a copy, or, if there are no copies, to the counter itself. Without
 // copies, full waves add to `uniform_counter`, too (with copies, the host computes it from those of full waves). A wave is
-// full if all of its lanes count here: none is disabled by a branch, and the block does not end within the wave.
+// full if all of its lanes count. `counts`: this lane does. A lane that does not has the step 0.
 //
 // Each instruction counts here (tools/bench/README.md, "Counter updates on AMD GPUs"). The empty statements hide how a value
 // was computed, so that the compiler keeps it in a register and does not take the computation apart.
-CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
+DEVPROF_INLINE CONVERGENT void count(uint64_t *counter, uint64_t *uniform_counter, uint64_t step, int counts) {
     const uint32_t lanes = __builtin_amdgcn_wavefrontsize();
     struct copy copy = find_copy();
     // How many lanes count in a wave that adds to its uniform counter: no wave has so many if there are copies.
@@ -199,15 +199,31 @@ CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_c
     global_byte *destination = first_lanes_pointer((global_byte *)counter) + copy.offset;
     __asm__("" : "+s"(destination));
 
-    uint64_t active = __builtin_amdgcn_ballot_w64(1);
-    uint32_t count = __builtin_popcountg(active);
+    uint64_t counting = __builtin_amdgcn_ballot_w64(counts);
+    uint32_t number = __builtin_popcountg(counting);
     uint64_t sum = sum_of_steps(step);
-    uint32_t lower_lanes = __builtin_amdgcn_mbcnt_hi(active >> 32, __builtin_amdgcn_mbcnt_lo(active, 0));
-    if (lower_lanes == 0) {
-        add(destination, count == lanes ? copy.full : 0, sum);
-        if (__builtin_expect(count == uniform, 0) && uniform_counter)
+    uint32_t lower_lanes = __builtin_amdgcn_mbcnt_hi(counting >> 32, __builtin_amdgcn_mbcnt_lo(counting, 0));
+    if (counts && lower_lanes == 0) {
+        add(destination, number == lanes ? copy.full : 0, sum);
+        if (__builtin_expect(number == uniform, 0) && uniform_counter)
             add((global_byte *)uniform_counter, 0, sum);
     }
+}
+
+// What clang calls. A wave is full if no lane is disabled by a branch, and the block does not end within the wave.
+CALLED void __llvm_profile_instrument_gpu(uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
+    count(counter, uniform_counter, step, 1);
+}
+
+// For updates that the pass of tools/counter-pass moved in front of a branch: lanes that do not take the branch have the step 0.
+CALLED void __devprof_instrument_taken(uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
+    count(counter, uniform_counter, step, step != 0);
+}
+
+// The same, for functions with so many updates that they would compile for minutes if each was inlined.
+__attribute__((visibility("hidden"), noinline)) CONVERGENT void __devprof_instrument_called(
+    uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
+    __devprof_instrument_taken(counter, uniform_counter, step);
 }
 
 // Adds the sums of updates that the pass of tools/counter-pass moved out of a loop. Each active lane has two: `all` of its

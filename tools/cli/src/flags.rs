@@ -69,6 +69,11 @@ pub struct Options {
     /// snapshot.
     #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
     hoist: bool,
+    /// For large templates on AMD GPUs: device code that is smaller and compiles faster, but runs slower, with the same counts
+    ///
+    /// Needs clang 23 or later, and devprof's plugin for its exact version.
+    #[arg(long, conflicts_with_all = ["pgo_use", "link", "cuda"])]
+    compact: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
     #[arg(long, value_name = "CLANG")]
     clang: Option<PathBuf>,
@@ -96,8 +101,10 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         true => cuda::flags(options, &clang, console)?,
         false => for_hip(options, &clang, console)?,
     };
-    if options.hoist {
-        flags.push(hoisting(&clang)?);
+    for (name, is_wanted) in [("hoist", options.hoist), ("compact", options.compact)] {
+        if is_wanted {
+            flags.push(plugin(name, &clang)?);
+        }
     }
     let instruments = options.purpose.pgo_use.is_none();
     if instruments && !options.no_runtime && !options.compile && !options.module {
@@ -140,20 +147,20 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
 }
 
 /// The oldest clang for which tools/counter-pass is written.
-const OLDEST_HOISTING: u32 = 23;
+const OLDEST_WITH_PLUGINS: u32 = 23;
 
-/// The flag that loads the plugin of tools/counter-pass. It ignores host code.
-fn hoisting(clang: &Clang) -> anyhow::Result<String> {
-    if clang.major < OLDEST_HOISTING {
+/// The flag that loads a plugin of tools/counter-pass, which has the name of the option. Plugins ignore host code.
+fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
+    if clang.major < OLDEST_WITH_PLUGINS {
         bail!(
-            "--hoist needs clang {OLDEST_HOISTING} or later, and {} is {}: name another one with --clang",
+            "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
             clang.path.display(),
             clang.version
         );
     }
-    let plugin = Component::HoistPlugin(clang.major).find().with_context(|| {
+    let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
         format!(
-            "devprof has no --hoist plugin for {} ({}): install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
+            "devprof has no --{name} plugin for {} ({}): install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
             clang.path.display(),
             clang.version,
             clang.major

@@ -23,7 +23,7 @@ pub enum Component {
     /// The device side of the profile runtime for this major version of clang.
     DeviceRuntime(u32),
     /// The plugin for this major version of clang that moves counter updates out of loops.
-    HoistPlugin(u32),
+    Plugin(&'static str, u32),
     /// The device side of the profile runtime for CUDA, a header.
     CudaDeviceRuntime,
     /// The script that builds the device side.
@@ -54,7 +54,7 @@ impl Component {
             Component::DeviceRuntime(major) => {
                 format!("devprof/clang-{major}/{DEVICE_RUNTIME}").into()
             }
-            Component::HoistPlugin(major) => format!("devprof/clang-{major}/hoist.so").into(),
+            Component::Plugin(name, major) => format!("devprof/clang-{major}/{name}.so").into(),
             Component::CudaDeviceRuntime => "devprof/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "devprof/device-rt/build".into(),
             Component::Model => "devprof/libgpu_model.so".into(),
@@ -75,7 +75,9 @@ impl Component {
             Component::DeviceRuntime(major) => {
                 format!("device-rt/clang-{major}/{DEVICE_RUNTIME}").into()
             }
-            Component::HoistPlugin(major) => format!("counter-pass/clang-{major}/hoist.so").into(),
+            Component::Plugin(name, major) => {
+                format!("counter-pass/clang-{major}/{name}.so").into()
+            }
             Component::CudaDeviceRuntime => "../tools/device-rt/cuda.h".into(),
             Component::DeviceRuntimeBuild => "../tools/device-rt/build".into(),
             Component::Model => "release/libgpu_model.so".into(),
@@ -93,7 +95,7 @@ impl Component {
                 "tools/build-runtime"
             }
             Component::DeviceRuntime(_) | Component::DeviceRuntimeBuild => "tools/device-rt/build",
-            Component::HoistPlugin(_) => "tools/counter-pass/build",
+            Component::Plugin(..) => "tools/counter-pass/build",
             Component::CudaDeviceRuntime => "tools/install PREFIX",
             Component::Model | Component::Topology | Component::ModelStart => "tools/build-model",
             Component::HsaRuntime => "tools/hsa-sim/build",
@@ -276,7 +278,7 @@ mod tests {
             Component::Archive,
             Component::CudaArchive,
             Component::DeviceRuntime(22),
-            Component::HoistPlugin(23),
+            Component::Plugin("hoist", 23),
             Component::CudaDeviceRuntime,
             Component::DeviceRuntimeBuild,
             Component::Model,

@@ -1,0 +1,49 @@
+// Code with many updates, which `devprof flags --compact` makes smaller: a template that is inlined and unrolled, with conditions that
+// LLVM makes selects of. The counts are the same.
+//
+// REQUIRES: debian, wave32
+// DEFINE: %{build} = %hip_cxx %pgo %exact -O3
+// RUN: %{build} %s -o a %take_devprof %devprof_a && env LLVM_PROFILE_FILE=plain.profraw ./a && %profraw gfx1100.plain.profraw > plain
+// RUN: %{build} %compact %s -o a %take_devprof %devprof_a && env LLVM_PROFILE_FILE=compact.profraw ./a && %profraw gfx1100.compact.profraw > compact
+// RUN: diff plain compact && FileCheck %s < compact
+// CHECK: counters [{{[1-9]}}
+//
+// All updates are calls, and each counter has one in a block.
+// RUN: %{build} --cuda-device-only -S -emit-llvm %s -o plain.ll && %{build} %compact --cuda-device-only -S -emit-llvm %s -o compact.ll
+// RUN: grep -c "call void @__llvm_profile_instrument_gpu" plain.ll > before; grep -c "call void @__devprof_instrument_called" compact.ll > after
+// RUN: grep -cE "^[0-9]+:" plain.ll >> before; grep -cE "^[0-9]+:" compact.ll >> after
+// RUN: python3 -c "import sys; b, a = ([int(n) for n in open(f)] for f in ('before', 'after')); print(b, a); sys.exit(not (a[0] < b[0] and 2 * a[1] < b[1]))"
+//
+// A function with few updates calls nothing.
+// RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
+#include "check.h"
+
+template <typename T> __device__ T lowest(T a, T b) { return a < b ? a : b; }
+
+template <int N> __device__ int reduce(const int *values) {
+    int result = values[0];
+#pragma unroll
+    for (int n = 1; n < N; n++)
+        result = lowest(result, values[n] % 3 == 0 ? values[n] : -values[n]);
+    return result;
+}
+
+__global__ void many(int *out) {
+    int values[24];
+#pragma unroll
+    for (int n = 0; n < 24; n++)
+        values[n] = threadIdx.x * (n + 1) % 7;
+    out[threadIdx.x] = reduce<24>(values) + reduce<12>(values);
+}
+
+__global__ void few(int *out) {
+    if (threadIdx.x % 2)
+        out[threadIdx.x] = lowest(out[threadIdx.x], 5);
+}
+
+int main() {
+    int *out = device_ints(64);
+    many<<<1, 64>>>(out);
+    few<<<1, 64>>>(out);
+    CHECK(hipDeviceSynchronize());
+}
