@@ -86,6 +86,8 @@ else:
     config.environment["PATH"] = llvm23 + "/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     # On a busy machine the model can need longer for a kernel than devprof waits by default (10 s).
     config.environment["DEVPROF_SYNC_MS"] = "60000"
+    if os.path.exists(os.path.join(target, "llvm-profile-tests", "version")):
+        config.available_features.add("llvm-profile-tests")
     if "cuda" in lit_config.params:
         config.available_features.add("cuda")
         config.environment["CUDA_PATH"] = lit_config.params["cuda"]
@@ -116,6 +118,8 @@ config.substitutions += [
     ("%hip_cxx22", "clang++-22 " + device_libs + hip),
     ("%hip_cxx", hip_cxx + hip),
     ("%clang", clang),
+    # Compiles and links HIP, as tests of LLVM's do.
+    ("%{hip_cc}", "clang-23 " + device_libs),
     # Instrumentation and coverage of host and device code, or of one of them.
     ("%pgo", "-fprofile-instr-generate -fcoverage-mapping"),
     ("%device_pgo", "-Xarch_device -fprofile-instr-generate -Xarch_device -fcoverage-mapping"),

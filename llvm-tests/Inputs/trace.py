@@ -7,6 +7,8 @@
 #   trace.py --summary FILE    one line per function: calls, dispatches, the fewest and the most dispatches of a call
 #   trace.py --markers FILE    the starts and stops of the recording; one line per marker and range, by start; names.
 #                              Threads are numbered in the order of their first marker
+#   trace.py --ranges FILE     one line per range of a thread, by start: depth and name; its API calls without those of inner
+#                              ranges, and how many dispatches each has
 #   trace.py --lds FILE        how many dispatches have which LDS size
 #   trace.py --queues FILE     one line per queue: dispatches, and how many of them have times
 #   trace.py --copies FILE     one line per function, direction, agents and engine of copies: how many, bytes, how many
@@ -318,6 +320,17 @@ def print_markers(trace):
             require(trace.is_on(each[0]), f"recorded while stopped: {each[1]}")
 
 
+def print_ranges(trace):
+    ranges = sorted(marker for marker in trace.markers.values() if marker.what == RANGE)
+    calls = {marker: [] for marker in ranges}
+    for call in sorted(trace.calls.values()):
+        around = [m for m in ranges if m.thread == call.thread and m.start <= call.start and call.end <= m.end]
+        if around:
+            calls[max(around, key=lambda marker: marker.depth)].append(call)
+    for marker in ranges:
+        print(f"depth={marker.depth} {marker.text!r}", *(f"{c.name}:{len(trace.of_call[c.id])}" for c in calls[marker]))
+
+
 def print_lds(trace):
     sizes = collections.Counter(dispatch.lds for dispatch in trace.dispatches.values())
     print(f"closed={trace.counts['closed']}", *(f"{size}x{sizes[size]}" for size in sorted(sizes)))
@@ -434,7 +447,7 @@ def print_in_flight(trace):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("path")
-for name in ["calls", "streams", "summary", "markers", "queues", "lds", "copies", "in-flight"]:
+for name in ["calls", "streams", "summary", "markers", "ranges", "queues", "lds", "copies", "in-flight"]:
     function = globals()["print_" + name.replace("-", "_")]
     parser.add_argument(f"--{name}", dest="print", action="store_const", const=function)
 parser.add_argument("--in-recording", action="store_true")

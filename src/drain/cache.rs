@@ -13,6 +13,14 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct Cache(HashMap<ExecutableId, HashMap<AgentId, Object>>);
 
+/// What an update has found.
+pub struct Discovered {
+    /// Where code objects are loaded, in the loader's order.
+    pub loaded: Vec<LoadedOn>,
+    /// How often the runtime did not list an executable's code objects or symbols. Each was reported.
+    pub failed: usize,
+}
+
 impl Cache {
     pub fn get(&self, at: LoadedOn) -> Option<&Object> {
         self.0.get(&at.executable)?.get(&at.agent)
@@ -52,8 +60,7 @@ impl Cache {
         })
     }
 
-    /// Reads the code objects in `scope` that are not in the cache. Returns where the loaded ones are, in the loader's
-    /// order.
+    /// Reads the code objects in `scope` that are not in the cache.
     pub fn update(
         &mut self,
         runtime: &dyn Runtime,
@@ -62,7 +69,7 @@ impl Cache {
         scope: Scope,
         limit: Duration,
         outcome: &mut Outcome,
-    ) -> Result<Vec<LoadedOn>, Error> {
+    ) -> Result<Discovered, Error> {
         let only = match scope {
             Scope::Executable(executable) => Some(executable),
             Scope::All | Scope::Observed => None,
@@ -72,6 +79,7 @@ impl Cache {
             !executables.destroying.contains(&code.executable)
                 && (scope != Scope::Observed || executables.is_observed(code.executable))
         });
+        let mut failed = unread.len();
         for unread in unread {
             outcome.lose(unread);
         }
@@ -93,6 +101,7 @@ impl Cache {
             self.insert(location(code), Object::without_tables(code.clone()));
         }
         let (found, unread) = discover::with_tables(runtime, &agents.gpus, loaded);
+        failed += unread.len();
         for unread in unread {
             self.remove(unread.executable);
             outcome.lose(unread);
@@ -126,7 +135,10 @@ impl Cache {
                 }
             }
         }
-        Ok(locations)
+        Ok(Discovered {
+            loaded: locations,
+            failed,
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::gpu::runtime::{Agent, Agents, Error, ExecutableId, Runtime};
 use crate::output::profile_files::{self, Files, Profile};
 use crate::support::diagnostics::{self, Outcome};
 use crate::support::settings::Settings;
-use cache::{Cache, lose_all};
+use cache::{Cache, Discovered, lose_all};
 use code_object::{Lost, describe};
 use copy::{Device, Read};
 use counter_copies::Registry;
@@ -139,7 +139,7 @@ impl<'a> Drain<'a> {
     /// Collects the counters of the code objects in `scope` and writes their files.
     pub fn collect(&mut self, scope: Scope) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let loaded = self.discover(&agents, scope)?;
+        let Discovered { loaded, failed } = self.discover(&agents, scope)?;
         let counting = self.counting(&loaded);
         let mut profiles = Vec::new();
         let mut copied = 0;
@@ -166,7 +166,7 @@ impl<'a> Drain<'a> {
         diagnostics::note(
             is_noted,
             format_args!(
-                "{} walk complete: agents={} pairs={} found={} drained={}",
+                "{} walk complete: agents={} pairs={} found={} drained={} iter-failures={failed}",
                 self.runtime.name(),
                 agents.gpus.len(),
                 loaded.len(),
@@ -175,6 +175,9 @@ impl<'a> Drain<'a> {
             ),
         );
         let nothing = match (loaded.len(), counting.len()) {
+            _ if agents.gpus.is_empty() && agents.unknown.is_empty() => {
+                Some("no GPU agents present".to_owned())
+            }
             (0, _) => Some("no code object is loaded".to_owned()),
             (1, 0) => Some("the code object is not instrumented".to_owned()),
             (n, 0) => Some(format!("none of the {n} code objects is instrumented")),
@@ -192,7 +195,7 @@ impl<'a> Drain<'a> {
     /// Resets the counters of all code objects, and discards earlier counts.
     pub fn reset(&mut self) -> Result<(), Error> {
         let agents = self.runtime.agents()?;
-        let loaded = self.discover(&agents, Scope::All)?;
+        let loaded = self.discover(&agents, Scope::All)?.loaded;
         let counting = self.counting(&loaded);
         diagnostics::note(
             self.settings.verbose,
@@ -246,7 +249,7 @@ impl<'a> Drain<'a> {
         }
     }
 
-    fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Vec<LoadedOn>, Error> {
+    fn discover(&mut self, agents: &Agents, scope: Scope) -> Result<Discovered, Error> {
         let limit = self.settings.sync_limit;
         let cache = &mut self.drain_state.cache;
         cache.update(

@@ -6,6 +6,7 @@ use crate::drain::Drain;
 use crate::drain::scope::Scope;
 use crate::gpu::cuda::cuda_runtime;
 use crate::gpu::hsa::api;
+use crate::gpu::hsa::hip;
 use crate::gpu::hsa::hsa_runtime;
 use crate::gpu::runtime::{Error, ExecutableId, Runtime, Wait, Waited};
 use crate::support::diagnostics::{self, Outcome};
@@ -86,6 +87,7 @@ fn collect_from(
     };
     let mut wait = None;
     if let Some(all) = all {
+        note_hip(runtime);
         // Without counters there is no need to wait. The tables can be read while kernels run: only the counters change.
         let Some(mut entered) = lifecycle::enter(runtime, purpose)? else {
             note_nothing(kind, why_not_entered(runtime));
@@ -157,6 +159,13 @@ fn note_nothing(kind: DrainKind, why: impl Display) {
     );
 }
 
+/// With LLVM_PROFILE_VERBOSE, says how HIP was found, whose streams the drain waits for.
+fn note_hip(runtime: GpuRuntime) {
+    if settings().verbose && matches!(runtime, GpuRuntime::Hsa(_)) {
+        diagnostics::note(true, hip::describe());
+    }
+}
+
 fn why_not_found() -> String {
     let is_similar = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default();
@@ -166,9 +175,9 @@ fn why_not_found() -> String {
         Some(library) => format!(
             "{} is loaded, but not as {}, and its functions are not visible to other libraries (dlopen without RTLD_GLOBAL)",
             library.display(),
-            api::LIBRARIES.join(" or ")
+            api::LIBRARIES.names.join(" or ")
         ),
-        None => format!("HSA is not loaded ({})", api::LIBRARIES.join(" or ")),
+        None => format!("HSA is not loaded ({})", api::LIBRARIES.names.join(" or ")),
     }
 }
 

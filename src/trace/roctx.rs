@@ -11,6 +11,7 @@ use super::marker_ranges::{Action, MAX_TEXT};
 use super::streams::{self, NamedStream};
 use super::{markers, session};
 use crate::gpu::hsa::hip;
+use crate::gpu::hsa::libraries::Libraries;
 use crate::support::panic_guard::{Cost, guarded, guarded_hot};
 use crate::support::settings::settings;
 use crate::sys::threads;
@@ -18,12 +19,15 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-const LIBRARIES: &[&str] = &[
-    "librocprofiler-sdk-roctx.so.1",
-    "librocprofiler-sdk-roctx.so",
-    "libroctx64.so.4",
-    "libroctx64.so",
-];
+const LIBRARIES: Libraries = Libraries {
+    names: &[
+        "librocprofiler-sdk-roctx.so.1",
+        "librocprofiler-sdk-roctx.so",
+        "libroctx64.so.4",
+        "libroctx64.so",
+    ],
+    renamed: None,
+};
 
 /// A message or name. Only its first [`MAX_TEXT`] bytes are read.
 type Text = *const c_char;
@@ -99,7 +103,7 @@ macro_rules! functions {
                         Err(_) => panic!("a symbol contains a NUL byte"),
                     };
                 let real: *mut c_void =
-                    hip::next_function(SYMBOL, LIBRARIES).unwrap_or(std::ptr::null_mut());
+                    hip::next_function(SYMBOL, &LIBRARIES).unwrap_or(std::ptr::null_mut());
                 // Stored before the slot: `recorded` reads it.
                 $name::REAL.store(real.cast(), Ordering::Release);
                 let is_recorded = settings.is_traced() && (settings.tracing.markers || controls(stringify!($name)));

@@ -3,6 +3,8 @@
 //     null STREAMS LAUNCHES only|sync|copies   launches on the NULL stream next to idle blocking streams; nothing else,
 //                                              a synchronization after each, or copies in both directions as well
 //     graph NODES LAUNCHES                     launches a graph of kernels
+//     wide NODES LAUNCHES                      launches a graph of a kernel, NODES kernels that do not depend on each other,
+//                                              and a kernel that waits for all of them
 //     flight LAUNCHES STREAMS                  launches behind a kernel that waits for the host: all are in flight at once
 //     events LAUNCHES                          the same, with an event after each launch
 //     mixed                                    kernels on several streams, copies, and a graph
@@ -82,10 +84,31 @@ static hipGraphExec_t graph_of(int nodes, hipStream_t stream) {
     return exec;
 }
 
-static void graph(int nodes, int launches) {
+static hipGraphExec_t wide_graph_of(int nodes) {
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    CHECK(hipGraphCreate(&graph, 0));
+    void *arguments[] = {&sum};
+    hipKernelNodeParams kernel = {};
+    kernel.func = (void *)add;
+    kernel.gridDim = dim3(1);
+    kernel.blockDim = dim3(32);
+    kernel.kernelParams = arguments;
+    hipGraphNode_t first, last;
+    std::vector<hipGraphNode_t> middle(nodes);
+    CHECK(hipGraphAddKernelNode(&first, graph, nullptr, 0, &kernel));
+    for (auto &node : middle)
+        CHECK(hipGraphAddKernelNode(&node, graph, &first, 1, &kernel));
+    CHECK(hipGraphAddKernelNode(&last, graph, middle.data(), middle.size(), &kernel));
+    CHECK(hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
+    CHECK(hipGraphDestroy(graph));
+    return exec;
+}
+
+static void graph(int nodes, int launches, bool is_wide) {
     hipStream_t stream;
     CHECK(hipStreamCreate(&stream));
-    hipGraphExec_t exec = graph_of(nodes, stream);
+    hipGraphExec_t exec = is_wide ? wide_graph_of(nodes) : graph_of(nodes, stream);
     for (int n = 0; n < launches; ++n)
         CHECK(hipGraphLaunch(exec, stream));
     CHECK(hipStreamSynchronize(stream));
@@ -168,7 +191,9 @@ int main(int argc, char **argv) {
     if (!strcmp(mode, "null") && argc == 5)
         null_stream(number(2), number(3), argv[4]);
     else if (!strcmp(mode, "graph"))
-        graph(number(2), number(3));
+        graph(number(2), number(3), false);
+    else if (!strcmp(mode, "wide"))
+        graph(number(2), number(3), true);
     else if (!strcmp(mode, "flight"))
         flight(number(2), number(3), false);
     else if (!strcmp(mode, "events"))

@@ -1,6 +1,7 @@
 //! The functions of the HSA runtime in the process. This module never loads or initializes HSA: if HSA is not loaded, no
 //! device code can have run.
 
+use super::libraries::Libraries;
 use super::tables;
 use crate::gpu::runtime::{Code, Error};
 use crate::support::sync::lock;
@@ -14,8 +15,11 @@ use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::sync::{Mutex, OnceLock};
 
-/// The file names of the HSA runtime.
-pub const LIBRARIES: &[&str] = &["libhsa-runtime64.so.1"];
+/// The HSA runtime.
+pub const LIBRARIES: Libraries = Libraries {
+    names: &["libhsa-runtime64.so.1"],
+    renamed: Some(("libhsa-runtime64", c"hsa_init")),
+};
 
 /// Where HSA's functions come from.
 enum Source<'a> {
@@ -224,7 +228,7 @@ pub fn find() -> Option<Result<&'static Api, Error>> {
 }
 
 fn resolve() -> Option<Result<Api, Error>> {
-    if let Some(library) = loaded_library(LIBRARIES) {
+    if let Some(library) = LIBRARIES.loaded() {
         let api = Api::resolve(Source::Library(&library));
         // The functions are used until the process ends.
         std::mem::forget(library);
@@ -254,7 +258,7 @@ fn with_symbol(symbol: &CStr) -> Option<Library> {
         return None;
     }
     let library = loader::path_of(found).and_then(|path| {
-        // SAFETY: as in `loaded_library`.
+        // SAFETY: with RTLD_NOLOAD no constructor runs.
         unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
     });
     // The program itself cannot be opened by its name.
@@ -264,14 +268,6 @@ fn with_symbol(symbol: &CStr) -> Option<Library> {
 /// The HSA runtime, for functions that HSA calls.
 pub fn loaded_api() -> Result<&'static Api, Error> {
     find().unwrap_or(Err(failed("hsa_init", Status::NOT_INITIALIZED)))
-}
-
-/// The first of the named libraries that is loaded.
-pub fn loaded_library(names: &[&str]) -> Option<Library> {
-    names.iter().find_map(|name| {
-        // SAFETY: with RTLD_NOLOAD no constructor runs: the library is already loaded, or the call fails.
-        unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL | libc::RTLD_NOLOAD) }.ok()
-    })
 }
 
 impl Api {

@@ -2,19 +2,31 @@
 //! function of HIP initializes it, so none is called unless the program has used HIP. Mirrors `hip/hip_runtime_api.h` of HIP 6
 //! and 7.
 
-use super::api::loaded_library;
+use super::libraries::Libraries;
 use crate::sys::{env, loader};
 use libloading::os::unix::Library;
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// The file names of HIP.
-const LIBRARIES: &[&str] = &[
-    "libamdhip64.so.7",
-    "libamdhip64.so.6",
-    "libamdhip64.so.5",
-    "libamdhip64.so",
-];
+const LIBRARIES: Libraries = Libraries {
+    names: &[
+        "libamdhip64.so.7",
+        "libamdhip64.so.6",
+        "libamdhip64.so.5",
+        "libamdhip64.so",
+    ],
+    renamed: Some(("libamdhip64", c"hipDeviceSynchronize")),
+};
+
+/// How HIP was found.
+#[derive(Clone, Copy)]
+enum Found {
+    ByName,
+    ByPrefix,
+    /// In the global symbol scope.
+    ByFunctions,
+    Linked,
+}
 
 /// `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: c_int = 2;
@@ -23,6 +35,7 @@ macro_rules! functions {
     ($($symbol:ident $name:ident: fn($($arg:ty),*) -> $ret:ty),* $(,)?) => {
         struct Hip {
             $($name: unsafe extern "C" fn($($arg),*) -> $ret,)*
+            found: Found,
         }
 
         /// The symbols, in the order of [`LINKED`].
@@ -47,16 +60,20 @@ macro_rules! functions {
 
         impl Hip {
             fn resolve() -> Option<Hip> {
-                let library = loaded_library(LIBRARIES);
+                let named = LIBRARIES.named().map(|library| (library, Found::ByName));
+                let library = named.or_else(|| Some((LIBRARIES.renamed()?, Found::ByPrefix)));
+                let (library, mut found) = library.unzip();
                 let mut n = 0..;
                 let hip = Hip {
                     $($name: {
-                        let function = find(library.as_ref(), n.next()?)?;
+                        let (function, found_here) = find(library.as_ref(), n.next()?)?;
+                        found.get_or_insert(found_here);
                         // SAFETY: the type of the function in hip_runtime_api.h; the library is never unloaded.
                         unsafe {
                             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> $ret>(function)
                         }
                     },)*
+                    found: found?,
                 };
                 // The functions are used until the process ends.
                 std::mem::forget(library);
@@ -90,7 +107,7 @@ fn hip() -> Option<&'static Hip> {
 
 /// A function of HIP, by its index in [`SYMBOLS`]: from `library`, or, if HIP has another file name, from the global
 /// symbol scope, or else the statically linked one.
-fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
+fn find(library: Option<&Library>, n: usize) -> Option<(*mut c_void, Found)> {
     let symbol = SYMBOLS.get(n)?;
     let found = match library {
         // SAFETY: not called here.
@@ -101,8 +118,8 @@ fn find(library: Option<&Library>, n: usize) -> Option<*mut c_void> {
     // SAFETY: written only by the static and the dynamic linker.
     let linked = unsafe { *LINKED.get(n)? };
     match (found.is_null(), is_in_devprof(linked)) {
-        (false, _) => Some(found),
-        (true, false) if !linked.is_null() => Some(linked),
+        (false, _) => Some((found, Found::ByFunctions)),
+        (true, false) if !linked.is_null() => Some((linked, Found::Linked)),
         _ => None,
     }
 }
@@ -125,13 +142,13 @@ fn global_symbol(name: &CStr) -> *mut c_void {
 
 /// The function of HIP that a call of `symbol` would reach without devprof.
 pub fn function(symbol: &CStr) -> Option<*mut c_void> {
-    next_function(symbol, LIBRARIES)
+    next_function(symbol, &LIBRARIES)
 }
 
 /// The function that a call of `symbol` would reach without devprof: the one in the next file in symbol search order, or
 /// else in the first of the libraries that is loaded. (A library that was loaded with RTLD_LOCAL is not in the search
 /// order.)
-pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
+pub fn next_function(symbol: &CStr, libraries: &Libraries) -> Option<*mut c_void> {
     // SAFETY: `dlsym` with a C string.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
     if !next.is_null() {
@@ -139,7 +156,7 @@ pub fn next_function(symbol: &CStr, libraries: &[&str]) -> Option<*mut c_void> {
         loader::keep_loaded(next);
         return Some(next);
     }
-    let library = loaded_library(libraries)?;
+    let library = libraries.loaded()?;
     // SAFETY: not called here.
     let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
     let function = found.ok().map(|found| *found);
@@ -201,6 +218,21 @@ pub fn wait_for_devices() -> Result<(), Refusal> {
             }
         }
         result
+    }
+}
+
+/// Where HIP is and how it was found, for a message.
+pub fn describe() -> String {
+    let Some(hip) = hip() else {
+        return "HIP is not loaded".to_owned();
+    };
+    let path = loader::path_of(hip.device_synchronize as *const c_void).unwrap_or_default();
+    let path = path.display();
+    match hip.found {
+        Found::ByName => format!("HIP is {path}, found by its name"),
+        Found::ByPrefix => format!("HIP is {path}, found by the beginning of its file name"),
+        Found::ByFunctions => format!("HIP is {path}, found by its functions"),
+        Found::Linked => format!("HIP is linked into {path}"),
     }
 }
 

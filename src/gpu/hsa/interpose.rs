@@ -20,7 +20,7 @@ const SOURCE: Source = Source::Interposed;
 /// `F` is the type of the function in `hsa/hsa.h`.
 unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<usize>()) };
-    let function = next_function(name, api::LIBRARIES)?;
+    let function = next_function(name, &api::LIBRARIES)?;
     // SAFETY: the address of a function; the caller's promise about its type.
     Some(unsafe { std::mem::transmute_copy::<_, F>(&function) })
 }

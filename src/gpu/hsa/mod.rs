@@ -12,6 +12,7 @@ pub mod hsa_runtime;
 pub mod intercept;
 mod interpose;
 pub mod kernels;
+pub mod libraries;
 mod observed_calls;
 mod pools;
 mod query;

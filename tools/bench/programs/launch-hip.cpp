@@ -1,8 +1,8 @@
 // Launches kernels through HIP: launch-hip IDLE_STREAMS THREADS [null|null-sync|null-copies]
 //
 // Each thread launches on its own non-blocking stream, next to idle ones. With a third argument, one thread launches on the
-// NULL stream, next to idle blocking streams, which it synchronizes with; -sync: it waits for each kernel; -copies: it
-// copies 64 bytes before each kernel. Each stream has its own queue only if GPU_MAX_HW_QUEUES is at least the number of
+// NULL stream, next to idle blocking streams, which it synchronizes with; -sync: it waits for each kernel, which is not
+// measured, because ROCr polls; -copies: it copies 64 bytes before each kernel. Each stream has its own queue only if GPU_MAX_HW_QUEUES is at least the number of
 // streams.
 #include "hip_min.h"
 #include "measure.h"
@@ -21,6 +21,7 @@ extern "C" const char kernel_0; // HIP's handle of the kernel in kernel.hip
 struct Stream {
   void *stream = nullptr, *from = nullptr, *to = nullptr;
   bool sync = false;
+  uint64_t waited = 0; // nanoseconds of CPU time
 
   // The NULL stream.
   Stream(bool sync, bool copies) : sync(sync) {
@@ -36,8 +37,11 @@ struct Stream {
     if (from)
       CHECK(hipMemcpyAsync(to, from, COPY, hipMemcpyHostToDevice, stream));
     CHECK(hipLaunchKernel(&kernel_0, dim3{1, 1, 1}, dim3{64, 1, 1}, arguments, 0, stream));
-    if (sync)
+    if (sync) {
+      uint64_t begin = now(CLOCK_THREAD_CPUTIME_ID);
       CHECK(hipStreamSynchronize(stream));
+      waited += now(CLOCK_THREAD_CPUTIME_ID) - begin;
+    }
   }
   void finish() {
     await([&] { return hipStreamQuery(stream) == 0; });

@@ -184,6 +184,10 @@ static inline double tick_ns() {
   return double(now(CLOCK_MONOTONIC) - time) / (ticks() - first);
 }
 
+// The CPU time that a queue's launches have spent waiting.
+template <class Queue> static auto waited(const Queue &queue, int) -> decltype(queue.waited) { return queue.waited; }
+template <class Queue> static uint64_t waited(const Queue &, long) { return 0; }
+
 // `queue.launch()` makes `batch` dispatches, `queue.finish()` waits until all are done.
 template <class Queue> static void measure_thread(Queue &queue, int batch, double tick, Result &result) {
   auto thread_counts = (ThreadCounts *)dlsym(RTLD_DEFAULT, "thread_counts");
@@ -222,7 +226,7 @@ template <class Queue> static void measure_thread(Queue &queue, int batch, doubl
     }
     return;
   }
-  auto cpu_time = [] { return now(CLOCK_THREAD_CPUTIME_ID); };
+  auto cpu_time = [&] { return now(CLOCK_THREAD_CPUTIME_ID) - waited(queue, 0); };
   // Measures single launches with a clock, minus the cost of the clock itself. The first few are not measured, because
   // they warm up the caches.
   auto measure_singles = [&](std::vector<double> &all, double unit, auto clock) {

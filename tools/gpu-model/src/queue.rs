@@ -62,6 +62,10 @@ pub trait Host: Send + Sync + 'static {
     /// Called for a packet whose header has a release fence at system scope: when it is complete, before its signal
     /// changes.
     fn release(&self) {}
+    /// Called once for each packet when it is complete, before its signal changes. `has_signal`: it has a completion signal.
+    fn ended(&self, header: u16, has_signal: bool) {
+        let _ = (header, has_signal);
+    }
     /// Called once for each kernel packet (`kernel` is true), and for each other packet that has a completion signal.
     /// Returns how the packet completes, so that a simulator can test how programs react. If it returns `None`, the
     /// model does not change the completion signal.
@@ -315,7 +319,7 @@ impl Watcher {
 }
 
 /// Packet types, and the formats of AMD's vendor-specific packets.
-mod packet {
+pub mod packet {
     pub const VENDOR_SPECIFIC: u8 = 0;
     pub const INVALID: u8 = 1;
     pub const KERNEL_DISPATCH: u8 = 2;
@@ -509,7 +513,7 @@ impl Processor {
         if !is_overlapped {
             self.consume(address)?;
         }
-        self.end(handle, start, kernel)?;
+        self.end(handle, start, header)?;
         if is_overlapped {
             self.shared.overlapped.fetch_sub(1, AcqRel);
             self.shared.ring();
@@ -519,7 +523,9 @@ impl Processor {
     }
 
     /// Completes a packet that has started at `start`. `handle`: its completion signal, or 0.
-    fn end(&mut self, handle: u64, start: u64, kernel: bool) -> Result<(), Failure> {
+    fn end(&mut self, handle: u64, start: u64, header: u16) -> Result<(), Failure> {
+        let kernel = header as u8 == packet::KERNEL_DISPATCH;
+        self.shared.host.ended(header, handle != 0);
         let hints = handle & hint::mask(handle);
         if hints != 0 && !self.shared.host.has_newest_packets() {
             return Err(Failure::Other(format!(
@@ -547,14 +553,14 @@ impl Processor {
         let count = self.memory.load_u32(address + 4)?;
         let target = self.memory.load_u64(address + 8)?;
         for at in (0..u64::from(count)).map(|n| target + n * packet::SIZE) {
-            let kind = self.memory.load_u16(at)? as u8;
-            if kind != packet::KERNEL_DISPATCH {
-                return Err(unsupported("a jump to packet type", kind));
+            let header = self.memory.load_u16(at)?;
+            if header as u8 != packet::KERNEL_DISPATCH {
+                return Err(unsupported("a jump to packet type", header as u8));
             }
             let start = clock_ticks();
             self.kernel(at, false)?;
             let handle = self.memory.load_u64(at + 56)?;
-            self.end(handle, start, true)?;
+            self.end(handle, start, header)?;
         }
         Ok(Outcome::Completed { start })
     }

@@ -2,7 +2,7 @@
 
 use super::lifecycle;
 use crate::faults::injection;
-use crate::queues::block;
+use crate::queues::{block, gaps};
 use crate::settings::target::Target;
 use crate::state::with;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -45,6 +45,26 @@ pub extern "C" fn hsa_sim_targets() -> *const c_char {
         CString::new(names.join(",")).expect("names have no NUL")
     };
     NAMES.get_or_init(join).as_ptr()
+}
+
+/// What the GPUs have done between kernels since the process began ([`gaps`]): the number of gaps, then packets, waits,
+/// acquire fences, release fences and signals in them.
+///
+/// # Safety
+/// `steps` has 6 elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_sim_gaps(steps: *mut u64) {
+    let (gaps, all) = gaps::all();
+    let values = [
+        gaps,
+        all.packets,
+        all.waits,
+        all.acquires,
+        all.releases,
+        all.signals,
+    ];
+    // SAFETY: the caller's promise.
+    unsafe { steps.cast::<[u64; 6]>().write_unaligned(values) }
 }
 
 /// The number of calls of a function since the plan was set. Calls are also counted with an empty plan.

@@ -1,6 +1,7 @@
 //! Creates queues.
 
 use super::block::{ALL, Block, Work, amd_queue};
+use super::gaps::Gaps;
 use super::host::QueueHost;
 use crate::memory::allocations::Kind;
 use crate::state::{State, with};
@@ -106,6 +107,7 @@ pub unsafe fn start(state: &State, block: *mut Block, request: &Request) -> Resu
         executes: state.settings.kernels,
         newest_packets: state.settings.newest_packets,
         agent: request.agent,
+        gaps: Gaps::default(),
         l2: state.agents.gpus[block.agent - 1].l2.clone(),
         callback: request
             .callback

@@ -1,6 +1,7 @@
 //! What the model calls while it processes the packets of a queue.
 
 use super::block::Block;
+use super::gaps::Gaps;
 use crate::device::clock::GPU_FREQUENCY;
 use crate::device::l2::L2;
 use crate::faults::injection;
@@ -22,6 +23,7 @@ pub struct QueueHost {
     pub newest_packets: bool,
     pub agent: AgentHandle,
     pub l2: Option<Arc<L2>>,
+    pub gaps: Gaps,
     pub callback: Option<(QueueErrorCallback, usize)>,
 }
 
@@ -48,6 +50,10 @@ impl Host for QueueHost {
         if let Some(l2) = &self.l2 {
             l2.write_back();
         }
+    }
+
+    fn ended(&self, header: u16, has_signal: bool) {
+        self.gaps.packet(header, has_signal);
     }
 
     fn completes(&self, mut ended: Completion, kernel: bool) -> Option<Completion> {

@@ -4,6 +4,7 @@ pub mod block;
 pub mod cooperative;
 pub mod counted;
 pub mod create;
+pub mod gaps;
 pub mod host;
 pub mod intercept;
 pub mod interception;
