@@ -231,6 +231,18 @@ impl Clang {
         )
     }
 
+    /// The compiler's first error in HIP's header for half precision. `None` as well if HIP's headers are not installed.
+    /// `flag`: from [`Clang::device_libraries`].
+    pub fn half_precision_error(&self, flag: Option<&str>) -> anyhow::Result<Option<String>> {
+        let mut arguments = vec!["-x", "hip", "--offload-arch=gfx1100", "-fsyntax-only", "-w"];
+        arguments.extend(["--offload-device-only", "-include", "hip/hip_runtime.h"]);
+        arguments.extend(["-include", "hip/hip_fp16.h", self.probe()]);
+        arguments.extend(flag);
+        let output = self.run(&arguments)?;
+        let error = driver_error(&output);
+        Ok(error.filter(|error| !error.contains("file not found")))
+    }
+
     /// The driver's error if it cannot compile HIP for these architectures. The driver does not compile anything
     /// (`-###`).
     fn hip_error(

@@ -298,7 +298,36 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
         flags.extend(for_device("-fprofile-update=atomic"));
     }
     flags.extend(device_runtime(options, clang, kind)?);
+    // Either the compiler or the device linker generates the code: with LTO, the linker, which most of clang 23's ways of
+    // building use.
+    if !options.link {
+        flags.extend(for_device(&format!("-mllvm={LONG_BRANCHES}")));
+    }
+    let linker = [
+        "-Xoffload-linker".to_owned(),
+        format!("-mllvm={LONG_BRANCHES}"),
+    ];
+    flags.extend(if_used(options, linker));
     Ok(flags)
+}
+
+/// LLVM's option against a defect (llvm/llvm-project#224205): in device functions over 128 KiB that call no function, long
+/// branches overwrite the return address. Instrumentation makes functions that large. The option reserves no registers for
+/// long branches before registers are allocated; LLVM then takes free ones at each branch.
+const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
+
+/// Flags for the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
+/// relocatable (-fgpu-rdc), when the host is linked.
+fn if_used(options: &Options, flags: [String; 2]) -> Vec<String> {
+    match options.compile || options.link {
+        true => [
+            vec!["--start-no-unused-arguments".to_owned()],
+            flags.into(),
+            vec!["--end-no-unused-arguments".to_owned()],
+        ]
+        .concat(),
+        false => flags.into(),
+    }
 }
 
 /// The flags with which the device link finds the device side of the profile runtime.
@@ -333,16 +362,8 @@ fn device_runtime(
             ),
         },
     };
-    // The device is linked when the host is compiled, or, relocatable (-fgpu-rdc), when the host is linked.
-    let is_separate = options.compile || options.link;
-    if is_separate {
-        flags.push("--start-no-unused-arguments".to_owned());
-    }
-    flags.push("-Xoffload-linker".to_owned());
-    flags.push(path.display().to_string());
-    if is_separate {
-        flags.push("--end-no-unused-arguments".to_owned());
-    }
+    let linker = ["-Xoffload-linker".to_owned(), path.display().to_string()];
+    flags.extend(if_used(options, linker));
     Ok(flags)
 }
 

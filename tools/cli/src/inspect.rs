@@ -8,6 +8,7 @@ pub use registers::for_threads;
 use crate::Console;
 use crate::exit::Outcome;
 use crate::names::Naming;
+use crate::returns;
 use anyhow::Context;
 use clap::Args;
 use code_objects::{Found, Location, Options as WalkOptions, What};
@@ -34,10 +35,18 @@ pub struct Options {
     naming: Naming,
 }
 
+/// Something in a file.
+struct Part {
+    location: Location,
+    what: What,
+    /// The mangled names of device functions that overwrite their return address.
+    overwritten_returns: Vec<String>,
+}
+
 /// The contents of a file.
 struct Contents {
     file: PathBuf,
-    found: Vec<(Location, What)>,
+    found: Vec<Part>,
     /// How many parts could not be read.
     damage: usize,
 }
@@ -80,8 +89,16 @@ fn read(file: &Path, console: &mut Console) -> Contents {
         found: Vec::new(),
         damage: 0,
     };
-    code_objects::walk(file, WalkOptions::default(), &mut |found: Found| {
-        let Found { location, what, .. } = found;
+    let options = WalkOptions {
+        code: true,
+        ..WalkOptions::default()
+    };
+    code_objects::walk(file, options, &mut |found: Found| {
+        let Found {
+            location,
+            what,
+            bytes: content,
+        } = found;
         match what {
             What::Damage { why } => {
                 contents.damage += 1;
@@ -94,12 +111,21 @@ fn read(file: &Path, console: &mut Console) -> Contents {
                 console.warn(format!("{location}: not {kinds}: it begins with {begins}"));
             }
             what => {
-                if let What::CodeObject(object) = &what
-                    && let Some(warning) = registers::warning(object)
-                {
-                    console.warn(format!("{location}: {warning}"));
+                let mut overwritten_returns = Vec::new();
+                if let What::CodeObject(object) = &what {
+                    if let Some(warning) = registers::warning(object) {
+                        console.warn(format!("{location}: {warning}"));
+                    }
+                    overwritten_returns = returns::overwritten(content.as_ref());
+                    if let Some(problem) = returns::problem(&overwritten_returns) {
+                        console.warn(format!("{location}: {problem}; {}", returns::FIX));
+                    }
                 }
-                contents.found.push((location, what));
+                contents.found.push(Part {
+                    location,
+                    what,
+                    overwritten_returns,
+                });
             }
         }
         ControlFlow::Continue(())
@@ -128,10 +154,11 @@ impl Contents {
         let found: Vec<Value> = self
             .found
             .iter()
-            .map(|(location, what)| {
-                let mut value = json!(what);
-                value["place"] = json!(location);
-                if let What::CodeObject(object) = what {
+            .map(|part| {
+                let mut value = json!(part.what);
+                value["place"] = json!(part.location);
+                if let What::CodeObject(object) = &part.what {
+                    value["overwritten_returns"] = json!(part.overwritten_returns);
                     value["target_id"] = json!(object.target.to_string());
                     let kernels = object.kernels.iter().map(|kernel| {
                         let mut value = json!(kernel);

@@ -22,6 +22,7 @@ mod outfile;
 mod progress;
 mod readable;
 mod report;
+mod returns;
 mod run;
 mod stats;
 mod table;

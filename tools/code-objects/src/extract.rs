@@ -77,6 +77,7 @@ pub fn extract<'a>(
     };
     let options = Options {
         unpack_to: Some(dir),
+        code: true,
         wanted: Some(&wanted),
     };
     let mut failed = None;

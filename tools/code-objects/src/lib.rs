@@ -23,6 +23,7 @@ mod object;
 mod offload;
 mod packed;
 mod profile;
+pub mod returns;
 mod target;
 mod walk;
 mod without_code;

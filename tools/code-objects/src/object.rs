@@ -131,20 +131,24 @@ pub fn read(mut elf: Elf) -> (CodeObject, Vec<Error>) {
 fn kernels(elf: &Elf, notes: &[Note], version: u8) -> Result<Vec<Kernel>, Error> {
     // NT_AMDGPU_METADATA.
     let is_metadata = |note: &&Note| note.name == b"AMDGPU" && note.kind == 32;
-    let Some(note) = notes.iter().find(is_metadata) else {
-        if version == 2 && notes.iter().any(|note| note.name == b"AMD") {
-            let what =
-                "kernel metadata of code object version 2, which LLVM 19 and later do not read";
-            return Err(Error::new(0, what));
+    let mut kernels = Vec::new();
+    let mut size = 0;
+    // A device link with ThinLTO leaves one note per module.
+    for note in notes.iter().filter(is_metadata) {
+        size += note.size;
+        if size > MAX_METADATA {
+            let what = format!("kernel metadata with {size} bytes");
+            return Err(Error::new(note.at, what));
         }
-        return Ok(Vec::new());
-    };
-    if note.size > MAX_METADATA {
-        let what = format!("kernel metadata with {} bytes", note.size);
-        return Err(Error::new(note.at, what));
+        let description = elf.bytes.read(note.at, note.size)?;
+        let more = metadata::kernels(&description).map_err(|error| error.shifted(note.at))?;
+        kernels.extend(more);
     }
-    let description = elf.bytes.read(note.at, note.size)?;
-    metadata::kernels(&description).map_err(|error| error.shifted(note.at))
+    if version == 2 && kernels.is_empty() && notes.iter().any(|note| note.name == b"AMD") {
+        let what = "kernel metadata of code object version 2, which LLVM 19 and later do not read";
+        return Err(Error::new(0, what));
+    }
+    Ok(kernels)
 }
 
 pub const SAMPLING: &str = "__llvm_profile_sampling_gpu";

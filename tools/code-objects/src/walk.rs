@@ -25,9 +25,11 @@ pub type Wanted<'a> = &'a dyn Fn(&Target) -> bool;
 /// Options of a walk.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Directory into which compressed code objects are unpacked completely, as temporary files. Without it,
-    /// [`Found::bytes`] of these have no code.
+    /// Directory into which compressed code objects are unpacked completely, as temporary files. Without it, and without
+    /// `code`, [`Found::bytes`] of these have no code.
     pub unpack_to: Option<&'a Path>,
+    /// Keeps the code of compressed code objects as well, in memory or in an unnamed temporary file.
+    pub code: bool,
     /// Skips code objects for other targets.
     pub wanted: Option<Wanted<'a>>,
 }
@@ -467,7 +469,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             return ControlFlow::Continue(skipped.and_then(check));
         }
         let bytes = match (target, self.options.unpack_to) {
-            (Some(_), None) => without_code::read(stream, head),
+            (Some(_), None) => without_code::read(stream, head, self.options.code),
             (_, dir) => {
                 let temporary = std::env::temp_dir();
                 let mut all = (&head[..]).chain(stream);

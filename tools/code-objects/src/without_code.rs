@@ -1,5 +1,5 @@
-//! Reads a code object from a stream and keeps everything except its machine code. That is most of the file, and no
-//! reader needs it.
+//! Reads a code object from a stream and keeps everything except its machine code. That is most of the file, and only
+//! [`crate::returns`] needs it.
 
 use crate::bytes::{Bytes, Keeper, read_some};
 use crate::elf::Elf;
@@ -11,8 +11,8 @@ use std::ops::Range;
 /// header.
 const START: usize = 4096;
 
-/// Reads a code object from `stream`. `head` was read from it already.
-pub fn read(stream: &mut dyn Read, head: Vec<u8>) -> io::Result<Bytes> {
+/// Reads a code object from `stream`. `head` was read from it already. `keep`: its code is kept after all.
+pub fn read(stream: &mut dyn Read, head: Vec<u8>, keep: bool) -> io::Result<Bytes> {
     let mut keeper = Keeper::default();
     let mut buffer = vec![0; 1 << 18];
     let mut start = head;
@@ -24,7 +24,10 @@ pub fn read(stream: &mut dyn Read, head: Vec<u8>) -> io::Result<Bytes> {
         }
         start.extend_from_slice(&buffer[..n]);
     }
-    let code = code(&start);
+    let code = match keep {
+        true => Vec::new(),
+        false => code(&start),
+    };
     keep_except(&mut keeper, &code, 0, &start)?;
     let mut at = start.len() as u64;
     loop {

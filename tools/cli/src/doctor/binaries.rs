@@ -2,6 +2,7 @@
 
 use super::{Finding, State};
 use crate::llvm::Llvm;
+use crate::returns;
 use code_objects::{CodeObject, Found, Location, Options, Sampling, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -18,12 +19,21 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
     // The number and the targets of the code objects with the same assessment.
     let mut assessments: BTreeMap<Assessment, (usize, BTreeSet<String>)> = BTreeMap::new();
     let mut findings = Vec::new();
-    code_objects::walk(file, Options::default(), &mut |found: Found| {
+    let options = Options {
+        code: true,
+        ..Options::default()
+    };
+    code_objects::walk(file, options, &mut |found: Found| {
         match found.what {
             What::CodeObject(object) => {
-                let (count, targets) = assessments.entry(assess(&object, llvm)).or_default();
-                *count += 1;
-                targets.insert(object.target.to_string());
+                let overwritten = returns::overwritten(found.bytes.as_ref());
+                let problem = returns::problem(&overwritten)
+                    .map(|problem| (State::Warning, problem, Some(returns::FIX.to_owned())));
+                for assessment in [assess(&object, llvm)].into_iter().chain(problem) {
+                    let (count, targets) = assessments.entry(assessment).or_default();
+                    *count += 1;
+                    targets.insert(object.target.to_string());
+                }
             }
             // Nothing in the file could be read.
             What::Damage { why } if found.location == Location::new(file) => findings.push(

@@ -152,13 +152,26 @@ fn device_runtime(clang: &Clang) -> anyhow::Result<Finding> {
     })
 }
 
-/// What is wrong with AMD's device libraries.
+/// What is wrong with AMD's device libraries, or else with HIP's headers.
 fn device_libraries(clang: &Clang) -> Option<Finding> {
     // They are needed to compile HIP at all, so any architecture will do.
-    let error = clang.device_libraries(&["gfx1100".to_owned()]).err()?;
+    let flag = match clang.device_libraries(&["gfx1100".to_owned()]) {
+        Ok(flag) => flag,
+        Err(error) => {
+            return Some(Finding::warning(
+                CLANG,
+                format!("{error:#}"),
+                "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
+            ));
+        }
+    };
+    let error = clang.half_precision_error(flag.as_deref()).ok()??;
     Some(Finding::warning(
         CLANG,
-        format!("{error:#}"),
-        "apt-get install rocm-device-libs-22 (Debian), rocm-device-libs (AMD's packages)",
+        format!(
+            "{} cannot compile this machine's hip/hip_fp16.h, which many libraries include: {error}",
+            clang.path.display()
+        ),
+        "use another clang (devprof flags --clang CLANG), or declare the missing functions: see \"HIP's half precision\" in the document \"Compiling and linking\"",
     ))
 }

@@ -1,6 +1,6 @@
 //! The contents of a file as text.
 
-use super::{Contents, Options};
+use super::{Contents, Options, Part};
 use crate::color::Paint;
 use crate::names::Naming;
 use crate::readable::plural;
@@ -18,7 +18,7 @@ impl Contents {
         let mut uncompiled: BTreeMap<String, usize> = BTreeMap::new();
         let mut objects: Vec<(&Location, &CodeObject)> = Vec::new();
         let outermost = |location: &Location| location.steps.is_empty();
-        for (location, what) in &self.found {
+        for Part { location, what, .. } in &self.found {
             let line = match what {
                 What::CodeObject(object) => {
                     objects.push((location, object));

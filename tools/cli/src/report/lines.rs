@@ -58,9 +58,12 @@ pub fn counts(regions: Vec<Region>) -> BTreeMap<u32, u64> {
                 open.push(region);
             }
         }
-        // For an empty region, the region around it applies.
+        // For an empty region, the region around it applies, except on a blank line, which is an empty skipped region.
         if let Some(region) = last.filter(|region| region.kind != Kind::Gap) {
-            started.push(open.last().copied().unwrap_or(region));
+            started.push(match region.kind {
+                Kind::Skipped => region,
+                _ => open.last().copied().unwrap_or(region),
+            });
         }
     }
     set_count(&mut lines, line, continued, &started);
@@ -146,6 +149,13 @@ mod tests {
         let function = region((1, 1), (6, 2), Kind::Code, 7);
         let skipped = region((2, 1), (4, 7), Kind::Skipped, 0);
         assert_eq!(lines(&[function, skipped]), [(1, 7), (5, 7), (6, 7)]);
+    }
+
+    #[test]
+    fn a_blank_line_has_no_count() {
+        let function = region((1, 1), (4, 2), Kind::Code, 7);
+        let blank = region((2, 1), (2, 1), Kind::Skipped, 0);
+        assert_eq!(lines(&[function, blank]), [(1, 7), (3, 7), (4, 7)]);
     }
 
     #[test]

@@ -1,0 +1,35 @@
+//! What `devprof inspect` and `devprof doctor` report about functions that overwrite their return address.
+
+use crate::names::demangled;
+use crate::readable::plural;
+use code_objects::returns;
+
+/// How many functions the warning names.
+const NAMED: usize = 3;
+
+/// How to compile such functions correctly.
+pub const FIX: &str = "compile and link with the flags of `devprof flags`, or with -Xarch_device -mllvm=-amdgpu-long-branch-factor=0 -Xoffload-linker -mllvm=-amdgpu-long-branch-factor=0";
+
+/// The problem of a code object in which these functions overwrite their return address.
+pub fn problem(functions: &[String]) -> Option<String> {
+    let mut names: Vec<String> = functions
+        .iter()
+        .take(NAMED)
+        .map(|name| demangled(name))
+        .collect();
+    names.extend((functions.len() > NAMED).then(|| "…".to_owned()));
+    (!functions.is_empty()).then(|| {
+        format!(
+            "the compiler made {} that cannot return (llvm/llvm-project#224205): a long branch overwrites the return address in {}",
+            plural(functions.len(), "device function"),
+            names.join(", ")
+        )
+    })
+}
+
+/// The functions of a code object that overwrite their return address. If its symbols are damaged, none are known.
+pub fn overwritten(bytes: Option<&code_objects::Bytes>) -> Vec<String> {
+    bytes
+        .and_then(|bytes| returns::overwritten(bytes).ok())
+        .unwrap_or_default()
+}
