@@ -7,9 +7,10 @@
 #   report.py agree JSON LCOV XML      fails if readers of LCOV and Cobertura find other totals than JSON has, or if the
 #                                      two files differ in which lines ran
 #   report.py totals REPORT COLUMN LLVM_COV
-#                                      fails if the numbers of functions and branches differ from `llvm-cov export`
-#   report.py pages DIR                fails if a page is not valid HTML, a link is broken, a page loads an external
-#                                      resource, or a number differs from DIR/report.json
+#                                      fails if the numbers of functions, instances and branches differ from
+#                                      `llvm-cov export`
+#   report.py pages DIR                fails if a page is not valid HTML or has more than 1 MB, a link is broken, a page
+#                                      loads an external resource, or a number differs from DIR/report.json
 #   report.py documented REPORT TEXT   fails if a field's name is not in `backquotes` in the file TEXT
 import json
 import os
@@ -182,9 +183,12 @@ def counts(line):
 
 def compare_totals(path, column, expected):
     report = json.load(open(path))
-    actual = next(one["totals"] for one in report["columns"] if one["name"] == column)
+    index = next(index for index, one in enumerate(report["columns"]) if one["name"] == column)
+    actual = report["columns"][index]["totals"]
+    instances = [one["columns"][index] for one in report["functions"] if one["columns"][index] is not None]
+    actual["instantiations"] = {"covered": sum(count > 0 for count in instances), "total": len(instances)}
     expected = json.load(open(expected))["data"][0]["totals"]
-    for what in ("functions", "branches"):
+    for what in ("functions", "instantiations", "branches"):
         other = {"covered": expected[what]["covered"], "total": expected[what]["count"]}
         assert actual[what] == other, (what, actual[what], other)
 
@@ -198,6 +202,7 @@ def pages(top):
         for name in names:
             if name.endswith(".html"):
                 path = os.path.relpath(os.path.join(folder, name), top)
+                assert os.path.getsize(os.path.join(top, path)) <= 1_000_000, path
                 parser = html5lib.HTMLParser(namespaceHTMLElements=False)
                 trees[path] = parser.parse(open(os.path.join(top, path), "rb").read())
                 assert not parser.errors, (path, parser.errors[:3])
@@ -231,8 +236,29 @@ def pages(top):
         return "".join(element.itertext()).replace("\u202f", "").strip()
 
     def table(path, name):
-        found = [one for one in trees[path].iter("table") if text(one.find("caption")) == name]
-        return [[text(cell) for cell in row] for row in found[0].findall("./tbody/tr")] if found else []
+        """The rows of a table on a page and its further pages."""
+        rows, page, number = [], path, 1
+        while page in trees:
+            found = [one for one in trees[page].iter("table") if text(one.find("caption")) == name]
+            rows += [[text(cell) for cell in row] for row in found[0].findall("./tbody/tr")] if found else []
+            number += 1
+            page = f"{path[:-5]}.{number}.html"
+        return rows
+
+    def first_page(prefix):
+        """The others have a number or a word in front of the extension."""
+        return min((path for path in trees if path.startswith(prefix)), key=len, default=None)
+
+    def listed(path, name):
+        """The rows of a table on the first page, or of its own page if it is long."""
+        first = table("index.html", name)
+        rows = table(path, name) if path in trees else first
+        assert first and first == rows[: len(first)] or not rows, name
+        return rows
+
+    def named(cell, name):
+        """Whether the name in a cell is this one, complete or shortened."""
+        return cell.startswith(name) or (len(name) > 100 and cell.startswith(name[:60]) and name[-30:] in cell)
 
     def ends(cell, of):
         return cell.endswith(ratio(of)) if of["total"] else cell == "–"
@@ -242,31 +268,48 @@ def pages(top):
         of = report["device"][what.lower()]
         assert f"{of['covered']} of {of['total']}" in cards[what], cards[what]
     ran = [kernel for kernel in report["kernels"] if kernel["state"] in ("covered", "not-in-trace", "not-counted")]
-    rows = table("index.html", "Kernels that ran")
+    rows = listed("kernels.html", "Kernels that ran")
     assert len(rows) == len(ran)
     for row, kernel in zip(rows, ran):
         own = report["functions"][kernel["function"]]
-        assert row[0].startswith(kernel["name"]) and row[-1] == str(own["count"]), row
+        assert named(row[0], kernel["name"]) and row[-1] == str(own["count"]), row
         assert ends(row[-3], own["lines"]) and ends(row[-2], own["branches"]), row
         assert not report["traced"] or row[1] == str(kernel["calls"]), row
     plain = [kernel for kernel in report["kernels"] if kernel["state"] in ("not-instrumented", "runtime")]
-    rows = table("index.html", "Kernels that ran and are not instrumented")
-    assert [row[0].startswith(kernel["name"]) for row, kernel in zip(rows, plain)] == len(plain) * [True], rows
+    rows = listed("not-instrumented.html", "Kernels that ran and are not instrumented")
+    assert [named(row[0], kernel["name"]) for row, kernel in zip(rows, plain)] == len(plain) * [True], rows
     never = [kernel for kernel in report["kernels"] if kernel["state"] == "never-ran"]
-    rows = table("index.html", "Instrumented kernels that never ran")
-    assert [row[0] for row in rows] == [kernel["name"] for kernel in never], rows
-    rows = table("index.html", "Files")
+    rows = listed("never-ran.html", "Instrumented kernels that never ran")
+    assert len(rows) == len(never) and all(named(row[0], kernel["name"]) for row, kernel in zip(rows, never)), rows
+    rows = listed("files.html", "Files")
     assert len(rows) == len(report["files"])
     for row, file in zip(rows, report["files"]):
         for cell, what in zip(row[1:], ("lines", "branches", "functions")):
             assert ends(cell, file["device"][what]) if file["device"] else cell == "–", row
+    definitions = {}
+    for function in report["functions"]:
+        definitions.setdefault((function["file"], function["line"], function["column"]), []).append(function)
     rows = table("functions.html", "Functions")
-    assert len(rows) == len(report["functions"])
-    for row, function in zip(rows, report["functions"]):
-        cells = ["" if cell is None else str(cell) for cell in function["columns"]]
-        assert row[0].startswith(function["name"]) and row[2:-2] == cells, (row, cells)
+    assert len(rows) == len(definitions)
+    show = lambda cell: "" if cell is None else str(cell)
+    for index, (row, own) in enumerate(zip(rows, definitions.values())):
+        columns = [[cell for cell in column if cell is not None] for column in zip(*(one["columns"] for one in own))]
+        sums = [sum(column) if column and all(isinstance(cell, int) for cell in column) else column and column[0] for column in columns]
+        assert row[2:-2] == [show(cell if cell != [] else None) for cell in sums], (row, sums)
+        assert len(own) > 1 or named(row[0], own[0]["name"]), (row, own)
+        page = first_page(f"instances/{index}-")
+        if len(own) == 1:
+            assert "instance" not in row[0] and not page, row
+            continue
+        ran = sum(any(isinstance(cell, int) and cell > 0 for cell in one["columns"]) for one in own)
+        assert f"{len(own)} instances, {ran} ran" in row[0], (row, len(own), ran)
+        assert page or all(one["name"][:60] in row[0] for one in own), row
+        for instance, one in zip(table(page, "Instances") if page else [], own, strict=bool(page)):
+            assert named(instance[0], one["name"]), (instance, one)
+            assert instance[1:-2] == [show(cell) for cell in one["columns"]], (instance, one)
+            assert ends(instance[-2], one["lines"]) and ends(instance[-1], one["branches"]), (instance, one)
     for index, file in enumerate(report["files"]):
-        page = next(path for path in trees if path.startswith(f"files/{index}-"))
+        page = first_page(f"files/{index}-")
         known = {str(line["number"]): line for line in file["lines"]}
         heads = [text(head) for head in trees[page].findall(".//table[@class='source']/thead/tr/th")]
         names = [column["name"] for column in report["columns"]]
@@ -276,7 +319,7 @@ def pages(top):
                 for head, cell in zip(heads[1:-1], row[1:]):
                     own = line["device"] if head == "all" else line["columns"][names.index(head)]
                     assert cell == ("" if own is None else str(own)) or (own == "not run" and cell == ""), (page, row, own)
-        assert not known, (page, known)
+        assert not known, (page, sorted(known)[:3])
     print(f"{len(trees)} pages")
 
 

@@ -6,6 +6,7 @@ mod load;
 mod merge;
 mod model;
 mod objects;
+mod report;
 mod snapshot;
 mod start;
 mod trace;
@@ -36,6 +37,8 @@ enum Benchmark {
     /// Reads a file and unpacks the bundle in it: the minimum that `objects` compares with
     #[command(hide = true)]
     Unpack(objects::UnpackOptions),
+    /// `devprof report` of 100,000 instances of templates, compared with llvm-cov
+    Report(report::Options),
     /// The cost of snapshots in a program that launches kernels without pause
     Snapshot(snapshot::Options),
     /// The start of a HIP program on simulated GPUs
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Benchmark::Model(options) => model::run(&options),
         Benchmark::Objects(options) => objects::run(&options),
         Benchmark::Unpack(options) => objects::unpack(&options),
+        Benchmark::Report(options) => report::run(&options),
         Benchmark::Snapshot(options) => snapshot::run(&options),
         Benchmark::Start(options) => start::run(&options),
         Benchmark::Trace(options) => trace::run(&options),

@@ -34,7 +34,18 @@ impl Naming {
             _ => demangled(name),
         }
     }
+
+    /// The name of a template, given that of one of its instances.
+    pub fn without_arguments(self, name: &str) -> String {
+        match self.no_demangle || self.short_names {
+            true => self.shown(name),
+            false => without_arguments(name),
+        }
+    }
 }
+
+/// The longest demangled name, in bytes.
+const MAX_NAME: usize = 1 << 20;
 
 /// zlib's highest compression ratio is about 1,032 to 1.
 const MAX_RATIO: u64 = 1040;
@@ -101,9 +112,27 @@ pub fn demangled(name: &str) -> String {
     if let Some(own) = without_suffix(own) {
         return format!("{} [internal]", demangled(own));
     }
-    match Symbol::new(own) {
-        Ok(symbol) => symbol.demangle().unwrap_or_else(|_| own.to_owned()),
+    let Ok(symbol) = Symbol::new(own) else {
+        return own.to_owned();
+    };
+    let mut name = Limited::default();
+    match symbol.structured_demangle(&mut name, &DemangleOptions::new()) {
+        Ok(()) => name.0,
         Err(_) => own.to_owned(),
+    }
+}
+
+/// A demangled name of limited size. A symbol can repeat parts of itself, so its name can be exponentially longer.
+#[derive(Default)]
+struct Limited(String);
+
+impl DemangleWrite for Limited {
+    fn write_string(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
     }
 }
 
@@ -127,6 +156,51 @@ pub fn short(name: &str) -> String {
             None => base.text,
         },
         _ => demangled(name),
+    }
+}
+
+/// The name in the source with `<…>` in place of template arguments, without parameters.
+fn without_arguments(name: &str) -> String {
+    let own = symbol(name);
+    let own = without_suffix(own).unwrap_or(own);
+    let Ok(parsed) = Symbol::new(own) else {
+        return own.to_owned();
+    };
+    let mut template = Template::default();
+    let options = DemangleOptions::new().no_params().no_return_type();
+    match parsed.structured_demangle(&mut template, &options) {
+        Ok(()) if !template.text.is_empty() => template.text,
+        _ => demangled(name),
+    }
+}
+
+/// Leaves out what is in template arguments.
+#[derive(Default)]
+struct Template {
+    /// How many of the productions that contain what is printed next are template arguments or in them.
+    arguments: usize,
+    text: String,
+}
+
+impl DemangleWrite for Template {
+    fn push_demangle_node(&mut self, node: DemangleNodeType) {
+        if self.arguments == 0 && matches!(node, DemangleNodeType::TemplateArgs) {
+            self.text.push('…');
+            self.arguments = 1;
+        } else if self.arguments > 0 {
+            self.arguments += 1;
+        }
+    }
+
+    fn write_string(&mut self, text: &str) -> fmt::Result {
+        if self.arguments == 0 {
+            self.text.push_str(text);
+        }
+        Ok(())
+    }
+
+    fn pop_demangle_node(&mut self) {
+        self.arguments = self.arguments.saturating_sub(1);
     }
 }
 
@@ -223,6 +297,32 @@ mod tests {
             (".intern.7475e112", ".intern.7475e112"),
         ] {
             assert_eq!(demangled(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_be_too_long_stays_mangled() {
+        // Each parameter is a pair of the previous one: 2^40 times `int` in all.
+        let digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars();
+        let pairs: String = digits.map(|n| format!("S_IS{n}_S{n}_E")).collect();
+        let bomb = format!("_Z1f1PIiiES_IS0_S0_E{pairs}");
+        assert_eq!(demangled(&bomb), bomb);
+        assert_eq!(demangled("_Z1f1PIiiE"), "f(P<int, int>)");
+    }
+
+    #[test]
+    fn templates_have_no_arguments() {
+        for (name, expected) in [
+            ("_Z2rtIiEPFT_iES0_", "rt<…>"),
+            ("_Z2ttISt6vectorEvT_IJiEE", "tt<…>"),
+            ("_ZN3foo1SIfE3barIdEEvPT_PFviE", "foo::S<…>::bar<…>"),
+            ("_ZNK3foo1SIiEclEi", "foo::S<…>::operator()"),
+            ("_ZNK3foo1SIiEltES1_", "foo::S<…>::operator<"),
+            ("a.hip:_ZN3foo1SIS_IiEE3barEv", "foo::S<…>::bar"),
+            ("_ZL4statIiEvPi.intern.7475e112c114f8e7", "stat<…>"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_arguments(name), expected, "{}", demangled(name));
         }
     }
 

@@ -4,8 +4,8 @@ use super::column_data::ColumnData;
 use super::lines::{self, Position};
 use super::llvm_cov::{Function, Variant};
 use super::model::{
-    Cell, Column, Condition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun, Ratio,
-    Report, Totals, TraceTotals, TracedCalls, VERSION,
+    Cell, Column, Condition, Definition, File, FunctionCoverage, Kernel, KernelState, Line, NotRun,
+    Ratio, Report, Totals, TraceTotals, TracedCalls, VERSION,
 };
 use super::select::Select;
 use super::source::Source;
@@ -115,7 +115,7 @@ pub fn report(
     find: impl Fn(&str) -> Source,
 ) -> Report {
     let files = files(data, select, find);
-    let functions = functions(data, &files, naming);
+    let (functions, definitions) = functions(data, &files, naming);
     let kernels = kernels(data, &functions, traces, naming);
     let mut columns = Vec::new();
     for (index, column) in data.iter().enumerate() {
@@ -143,6 +143,7 @@ pub fn report(
         traced: !traces.is_empty(),
         traces: traces.iter().map(trace_totals).collect(),
         functions,
+        definitions,
         files,
     }
 }
@@ -279,7 +280,12 @@ fn cell(column: &ColumnData, count: u64) -> Cell {
     }
 }
 
-fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<FunctionCoverage> {
+/// The functions of the selected files in the order of their positions, and the definitions, of which some have several.
+fn functions(
+    data: &[ColumnData],
+    files: &[File],
+    naming: Naming,
+) -> (Vec<FunctionCoverage>, Vec<Definition>) {
     let indices: HashMap<&str, usize> = files
         .iter()
         .enumerate()
@@ -290,79 +296,179 @@ fn functions(data: &[ColumnData], files: &[File], naming: Naming) -> Vec<Functio
         .flat_map(|column| &column.kernels)
         .map(String::as_str)
         .collect();
-    let mut named: BTreeMap<(&str, &str, Position), Vec<Vec<&Function>>> = BTreeMap::new();
+    let mut named: BTreeMap<(usize, Position, &str), Vec<Vec<&Function>>> = BTreeMap::new();
     for (index, column) in data.iter().enumerate() {
         for function in &column.functions {
             let Some((file, position)) = function.definition() else {
                 continue;
             };
-            if !indices.contains_key(&*function.files[file]) {
+            let Some(&file) = indices.get(&*function.files[file]) else {
                 continue;
-            }
+            };
             let columns = named
-                .entry((&function.files[file], &function.name, position))
+                .entry((file, position, &function.name))
                 .or_insert_with(|| vec![Vec::new(); data.len()]);
             columns[index].push(function);
         }
     }
-    let coverage =
-        |((path, name, position), own): ((&str, &str, Position), Vec<Vec<&Function>>)| {
-            let counted: Vec<FileCounts> = own
-                .iter()
-                .map(|own| FileCounts::of(own.iter().copied(), path))
-                .collect();
-            let entered = |column: usize| {
-                counted[column]
-                    .functions
-                    .get(&position)
-                    .copied()
-                    .unwrap_or(0)
-            };
-            // The columns that have the function.
-            let present = || {
-                data.iter()
-                    .enumerate()
-                    .filter(|(column, _)| !own[*column].is_empty())
-            };
-            // The lines and branches are those of the devices, unless only the host has the function.
-            let on_device = present().any(|(_, column)| !column.host);
-            let mut together = FileCounts::default();
-            for (index, _) in present().filter(|(_, column)| column.ran && column.host != on_device)
-            {
-                together.add(&counted[index]);
-            }
-            let totals = together.totals();
-            let devices = present().filter(|(_, column)| column.ran && !column.host);
+    let mut functions: Vec<FunctionCoverage> = Vec::with_capacity(named.len());
+    let mut definitions: Vec<Definition> = Vec::new();
+    let mut named = named.into_iter().peekable();
+    while let Some(&((file, position, _), _)) = named.peek() {
+        let first = functions.len();
+        let mut all = Instances::default();
+        while let Some(((.., name), own)) =
+            named.next_if(|((other, at, _), _)| (*other, *at) == (file, position))
+        {
+            let instance = Instance::new(data, own, &files[file].path, position);
             let symbol = crate::names::symbol(name);
-            FunctionCoverage {
+            let coverage = FunctionCoverage {
                 name: naming.shown(name),
-                kernel: on_device && kernels.contains(symbol),
+                kernel: instance.on_device && kernels.contains(symbol),
                 symbol: symbol.to_owned(),
-                unused: present()
-                    .filter(|(_, column)| column.host != on_device)
-                    .flat_map(|(index, _)| &own[index])
-                    .all(|function| function.mapping.unused),
-                mismatched: own.iter().flatten().any(|function| function.mismatched),
-                file: indices[path],
+                file,
                 line: position.0,
                 column: position.1,
-                count: devices
-                    .map(|(index, _)| entered(index))
-                    .reduce(u64::saturating_add),
-                columns: data
-                    .iter()
-                    .enumerate()
-                    .map(|(index, column)| {
-                        (!own[index].is_empty()).then(|| cell(column, entered(index)))
-                    })
-                    .collect(),
-                lines: totals.lines,
-                branches: totals.branches,
-            }
+                ..instance.coverage(data)
+            };
+            all.add(&instance, &coverage);
+            functions.push(coverage);
+        }
+        let name = match &functions[first..] {
+            [single] => single.name.clone(),
+            [template, ..] => naming.without_arguments(&template.symbol),
+            [] => String::new(),
         };
-    let mut all: Vec<FunctionCoverage> = named.into_iter().map(coverage).collect();
-    all.sort_by_key(|function| (function.file, function.line));
-    all
+        definitions.push(Definition {
+            name,
+            instances: first..functions.len(),
+            ..all.definition()
+        });
+    }
+    (functions, definitions)
+}
+
+/// A function with its code in each column.
+struct Instance<'a> {
+    own: Vec<Vec<&'a Function>>,
+    counted: Vec<FileCounts>,
+    position: Position,
+    /// A device has it. Its lines and branches are those of the devices, unless only the host has it.
+    on_device: bool,
+    /// The counts of the devices, or of the host.
+    together: FileCounts,
+}
+
+impl<'a> Instance<'a> {
+    fn new(
+        data: &[ColumnData],
+        own: Vec<Vec<&'a Function>>,
+        path: &str,
+        position: Position,
+    ) -> Instance<'a> {
+        let counted: Vec<FileCounts> = own
+            .iter()
+            .map(|own| FileCounts::of(own.iter().copied(), path))
+            .collect();
+        let mut present = data.iter().zip(&own).filter(|(_, own)| !own.is_empty());
+        let on_device = present.any(|(column, _)| !column.host);
+        let mut together = FileCounts::default();
+        for (column, counts) in data.iter().zip(&counted) {
+            if column.ran && column.host != on_device {
+                together.add(counts);
+            }
+        }
+        Instance {
+            own,
+            counted,
+            position,
+            on_device,
+            together,
+        }
+    }
+
+    /// Without names and position.
+    fn coverage(&self, data: &[ColumnData]) -> FunctionCoverage {
+        let cells = data.iter().zip(&self.own).zip(&self.counted);
+        let cells = cells.map(|((column, own), counts)| {
+            let entered = counts.functions.get(&self.position).copied();
+            (!own.is_empty()).then(|| cell(column, entered.unwrap_or(0)))
+        });
+        let columns: Vec<Option<Cell>> = cells.collect();
+        let devices = data.iter().zip(&columns).filter(|(column, _)| !column.host);
+        let counts = devices.filter_map(|(_, cell)| match cell {
+            Some(Cell::Count(count)) => Some(*count),
+            _ => None,
+        });
+        let count = counts.reduce(u64::saturating_add);
+        let totals = self.together.totals();
+        FunctionCoverage {
+            name: String::new(),
+            symbol: String::new(),
+            kernel: false,
+            unused: data
+                .iter()
+                .zip(&self.own)
+                .filter(|(column, _)| column.host != self.on_device)
+                .flat_map(|(_, own)| own)
+                .all(|function| function.mapping.unused),
+            mismatched: self.own.iter().flatten().any(|own| own.mismatched),
+            file: 0,
+            line: 0,
+            column: 0,
+            columns,
+            count,
+            lines: totals.lines,
+            branches: totals.branches,
+        }
+    }
+}
+
+/// The instances of a definition together.
+#[derive(Default)]
+struct Instances {
+    ran: usize,
+    columns: Vec<Option<Cell>>,
+    count: Option<u64>,
+    /// The counts of instances on devices, and of those that only the host has.
+    device: Option<FileCounts>,
+    host: FileCounts,
+}
+
+impl Instances {
+    fn add(&mut self, instance: &Instance, coverage: &FunctionCoverage) {
+        let mut counts = coverage.columns.iter().flatten();
+        self.ran += usize::from(counts.any(|cell| matches!(cell, Cell::Count(1..))));
+        self.columns.resize(coverage.columns.len(), None);
+        for (sum, cell) in self.columns.iter_mut().zip(&coverage.columns) {
+            *sum = match (*sum, *cell) {
+                (Some(Cell::Count(one)), Some(Cell::Count(other))) => {
+                    Some(Cell::Count(one.saturating_add(other)))
+                }
+                (sum, cell) => sum.or(cell),
+            };
+        }
+        let counts = self.count.into_iter().chain(coverage.count);
+        self.count = counts.reduce(u64::saturating_add);
+        match instance.on_device {
+            true => self.device.get_or_insert_default().add(&instance.together),
+            false => self.host.add(&instance.together),
+        }
+    }
+
+    /// Without a name and indices.
+    fn definition(self) -> Definition {
+        let totals = self.device.unwrap_or(self.host).totals();
+        Definition {
+            name: String::new(),
+            instances: 0..0,
+            ran: self.ran,
+            columns: self.columns,
+            count: self.count,
+            lines: totals.lines,
+            branches: totals.branches,
+        }
+    }
 }
 
 fn kernels(

@@ -1,22 +1,27 @@
 //! The report as HTML pages, which need no server, network or fonts. Tables can be sorted if scripts are enabled. maud
 //! escapes all text that comes from files and programs.
 
+mod functions;
+mod list;
 mod origin;
 mod source_page;
 mod widgets;
 
 use super::baseline::Comparison;
-use super::model::{Column, File, FunctionCoverage, Kernel, KernelState, Report};
+use super::model::{Column, FunctionCoverage, Kernel, KernelState, Report};
 use super::{paths, text};
 use crate::console::Severity;
 use crate::readable;
+use list::List;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use origin::Origin;
+use source_page::Sources;
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use widgets::{
-    calls, card, count, footer, function_name, grouped, head, location, longest, notes, number,
-    ratio, table, time, totals,
+    calls, card, footer, function_name, grouped, head, location, longest, notes, number, ratio,
+    table, time, totals,
 };
 
 const STYLE: &str = include_str!("html/style.css");
@@ -26,30 +31,38 @@ const SCRIPT: &str = include_str!("html/sort.js");
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Top,
-    /// The directory of the source pages.
-    Files,
+    /// The directory of the source pages, or of the instances of templates.
+    Below,
+}
+
+impl Depth {
+    /// A link from a page to a path in the directory of the report.
+    fn link(self, path: &str) -> String {
+        match self {
+            Depth::Top => path.to_owned(),
+            Depth::Below => format!("../{path}"),
+        }
+    }
 }
 
 /// Writes all pages to a directory. The first page is `index.html`.
 pub fn write(report: &Report, dir: &Path) -> io::Result<()> {
     let origin = Origin::find();
     let pages = Pages { report, origin };
-    std::fs::write(dir.join("index.html"), pages.index().into_string())?;
-    std::fs::write(dir.join("functions.html"), pages.functions().into_string())?;
-    std::fs::create_dir(dir.join("files"))?;
-    for (index, file) in report.files.iter().enumerate() {
-        std::fs::write(
-            dir.join(page_name(index, &file.path)),
-            pages.file(file).into_string(),
-        )?;
-    }
-    Ok(())
+    let sources = pages.write_sources(dir)?;
+    pages.write_functions(dir, &sources)?;
+    let index = pages.index(dir, &sources)?;
+    std::fs::write(dir.join("index.html"), index.into_string())
 }
 
-/// The path of a source file's page, relative to the directory of the report: its number, and its name with only those
-/// characters that are safe in file systems and URLs.
+/// The path of a source file's first page, relative to the directory of the report.
 fn page_name(index: usize, path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
+    format!("files/{index}-{}.html", plain_name(name))
+}
+
+/// The name with only those characters that are safe in file systems and URLs.
+fn plain_name(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
             c
@@ -57,8 +70,7 @@ fn page_name(index: usize, path: &str) -> String {
             '_'
         }
     };
-    let name: String = name.chars().take(60).map(plain).collect();
-    format!("files/{index}-{name}.html")
+    name.chars().take(60).map(plain).collect()
 }
 
 struct Pages<'a> {
@@ -68,7 +80,7 @@ struct Pages<'a> {
 
 impl Pages<'_> {
     fn page(&self, depth: Depth, title: &str, body: Markup) -> Markup {
-        let top = if depth == Depth::Top { "" } else { "../" };
+        let index = depth.link("index.html");
         html! {
             (DOCTYPE)
             html lang="en" {
@@ -84,15 +96,15 @@ impl Pages<'_> {
                 body {
                     a.skip href="#main" { "Skip to the content" }
                     nav aria-label="Report" {
-                        a.brand href=(format!("{top}index.html")) { "Device coverage" }
+                        a.brand href=(index) { "Device coverage" }
                         @match self.warnings() {
                             0 => {}
-                            1 => a.warnings href=(format!("{top}index.html#notes")) { "1 warning" },
-                            n => a.warnings href=(format!("{top}index.html#notes")) { (n) " warnings" },
+                            1 => a.warnings href=(format!("{index}#notes")) { "1 warning" },
+                            n => a.warnings href=(format!("{index}#notes")) { (n) " warnings" },
                         }
-                        a href=(format!("{top}index.html#kernels")) { "Kernels" }
-                        a href=(format!("{top}index.html#files")) { "Files" }
-                        a href=(format!("{top}functions.html")) { "Functions" }
+                        a href=(format!("{index}#kernels")) { "Kernels" }
+                        a href=(format!("{index}#files")) { "Files" }
+                        a href=(depth.link("functions.html")) { "Functions" }
                     }
                     main id="main" { (body) }
                     script { (PreEscaped(SCRIPT)) }
@@ -106,7 +118,7 @@ impl Pages<'_> {
         notes.filter(|note| note.level == Severity::Warning).count()
     }
 
-    fn index(&self) -> Markup {
+    fn index(&self, dir: &Path, sources: &Sources) -> io::Result<Markup> {
         let report = self.report;
         let in_state = |states: &[KernelState]| -> Vec<&Kernel> {
             report
@@ -132,7 +144,7 @@ impl Pages<'_> {
                 (card("Functions", report.device.functions, report.host.map(|host| host.functions)))
                 (self.kernel_card(ran.len(), in_state(&[KernelState::NotInstrumented]).len(), never_ran.len()))
             }
-            @if let Some(baseline) = &report.baseline { (self.changes(baseline)) }
+            @if let Some(baseline) = &report.baseline { (self.changes(dir, baseline, sources)?) }
             @if report.columns.len() > 1 { (self.columns()) }
             @if report.traces.len() > 1 { (self.traces()) }
             section id="kernels" {
@@ -145,29 +157,29 @@ impl Pages<'_> {
                         @else { "Sorted by code that never ran. A trace (" code { "--trace" } ") adds calls and times." }
                         " Coverage includes only the kernel’s own lines, not the functions that it calls."
                     }
-                    (self.kernels("Kernels that ran", &ran))
+                    (self.kernels(dir, &ran, sources)?)
                 }
             }
             @if !not_instrumented.is_empty() {
                 section id="not-instrumented" {
                     h2 { "Ran, but not instrumented" }
                     p.hint { "These kernels are in the trace, but their code has no coverage mapping. To include them, compile them with the flags of " code { "devprof flags --coverage" } ". Kernels that are part of HIP fill and copy memory." }
-                    (self.not_instrumented("Kernels that ran and are not instrumented", &not_instrumented))
+                    (self.not_instrumented(dir, &not_instrumented)?)
                 }
             }
             @if !never_ran.is_empty() {
                 section id="never-ran" {
                     h2 { "Instrumented, never ran" }
-                    (self.never_ran("Instrumented kernels that never ran", &never_ran))
+                    (self.never_ran(dir, &never_ran, sources)?)
                 }
             }
             section id="files" {
                 h2 { "Files" }
-                (self.files())
+                (self.files(dir)?)
             }
             (footer(&self.origin))
         };
-        self.page(Depth::Top, &title, body)
+        Ok(self.page(Depth::Top, &title, body))
     }
 
     fn kernel_card(&self, ran: usize, not_instrumented: usize, never_ran: usize) -> Markup {
@@ -191,54 +203,55 @@ impl Pages<'_> {
     }
 
     /// What changed since an earlier report.
-    fn changes(&self, baseline: &Comparison) -> Markup {
-        let files: Vec<_> = self.report.files.iter().map(File::location).collect();
-        let page = |path: &str| {
-            let index = files.iter().position(|file| *file == path)?;
-            Some(page_name(index, &self.report.files[index].path))
-        };
-        html! {
+    fn changes(&self, dir: &Path, baseline: &Comparison, sources: &Sources) -> io::Result<Markup> {
+        let files = self.report.files.iter().enumerate();
+        let files: HashMap<&str, usize> = files.map(|(n, file)| (file.location(), n)).collect();
+        let file_rows = baseline.files.iter().map(|file| {
+            html! {
+                tr {
+                    th scope="row" {
+                        @match files.get(file.path.as_str()) {
+                            Some(&index) => a href=(page_name(index, &self.report.files[index].path)) { code { (file.path) } },
+                            None => code { (file.path) },
+                        }
+                    }
+                    (totals(file.before, |t| t.lines)) (totals(file.after, |t| t.lines))
+                    (totals(file.before, |t| t.branches)) (totals(file.after, |t| t.branches))
+                }
+            }
+        });
+        let headings = [
+            "File",
+            "#Lines before",
+            "#Lines now",
+            "#Branches before",
+            "#Branches now",
+        ];
+        let changed_files = List::sorted("Changed files", head(&headings), file_rows);
+        let function_rows = baseline.functions.iter().map(|function| {
+            let file = files.get(function.path.as_str());
+            let page = file.map(|&file| sources.line(Depth::Top, file, function.line));
+            html! {
+                tr {
+                    th scope="row" {
+                        (function_name(&function.name, page.as_deref()))
+                        @if function.kernel { " " span.tag { "kernel" } }
+                    }
+                    td { (function.change.text()) }
+                }
+            }
+        });
+        let headings = head(&["Function", "Change"]);
+        let functions = List::sorted("Changed functions", headings, function_rows);
+        let none = html! {};
+        Ok(html! {
             section id="changes" {
                 h2 { "Changes since " code { (baseline.path) } }
                 p.hint { (text::points(&baseline.change)) }
-                @if !baseline.files.is_empty() {
-                    (table("Changed files", html! {
-                        (head(&["File", "#Lines before", "#Lines now", "#Branches before", "#Branches now"]))
-                        tbody {
-                            @for file in &baseline.files {
-                                tr {
-                                    th scope="row" {
-                                        @match page(&file.path) {
-                                            Some(page) => a href=(page) { code { (file.path) } },
-                                            None => code { (file.path) },
-                                        }
-                                    }
-                                    (totals(file.before, |t| t.lines)) (totals(file.after, |t| t.lines))
-                                    (totals(file.before, |t| t.branches)) (totals(file.after, |t| t.branches))
-                                }
-                            }
-                        }
-                    }))
-                }
-                @if !baseline.functions.is_empty() {
-                    (table("Changed functions", html! {
-                        (head(&["Function", "Change"]))
-                        tbody {
-                            @for function in &baseline.functions {
-                                tr {
-                                    th scope="row" {
-                                        @let page = page(&function.path).map(|page| format!("{page}#L{}", function.line));
-                                        (function_name(&function.name, page.as_deref()))
-                                        @if function.kernel { " " span.tag { "kernel" } }
-                                    }
-                                    td { (function.change.text()) }
-                                }
-                            }
-                        }
-                    }))
-                }
+                @if !baseline.files.is_empty() { (self.part(dir, "changed-files.html", &none, &changed_files)?) }
+                @if !baseline.functions.is_empty() { (self.part(dir, "changed-functions.html", &none, &functions)?) }
             }
-        }
+        })
     }
 
     /// The traces, if there are several.
@@ -291,26 +304,19 @@ impl Pages<'_> {
         }
     }
 
-    fn link(&self, kernel: &Kernel) -> Markup {
-        match kernel
-            .function
-            .map(|function| &self.report.functions[function])
-        {
-            Some(function) => self.function_link(Depth::Top, function),
-            None => function_name(&kernel.name, None),
-        }
+    /// The name of a kernel, and its function.
+    fn link(&self, kernel: &Kernel, sources: &Sources) -> Markup {
+        let function = self.function(kernel);
+        let page = function.map(|own| sources.line(Depth::Top, own.file, own.line));
+        function_name(&kernel.name, page.as_deref())
     }
 
-    fn function_link(&self, depth: Depth, function: &FunctionCoverage) -> Markup {
-        let page = page_name(function.file, &self.report.files[function.file].path);
-        let page = match depth {
-            Depth::Top => page,
-            Depth::Files => page.trim_start_matches("files/").to_owned(),
-        };
-        function_name(&function.name, Some(&format!("{page}#L{}", function.line)))
+    fn function(&self, kernel: &Kernel) -> Option<&FunctionCoverage> {
+        let function = kernel.function?;
+        self.report.functions.get(function)
     }
 
-    fn kernels(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
+    fn kernels(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
         let traced = self.report.traced;
         let max = longest(kernels);
         let mut headings = vec!["Kernel"];
@@ -318,75 +324,61 @@ impl Pages<'_> {
             headings.extend(["#Calls", "#Total time"]);
         }
         headings.extend(["#Lines", "#Branches", "#Threads"]);
-        table(
-            caption,
+        let rows = kernels.iter().map(|kernel| {
+            let function = self.function(kernel);
             html! {
-                (head(&headings))
-                tbody {
-                    @for kernel in kernels {
-                        @let function = kernel.function.map(|function| &self.report.functions[function]);
-                        tr {
-                            th scope="row" {
-                                (self.link(kernel))
-                                @if kernel.state == KernelState::NotInTrace { " " span.tag { "not in the trace" } }
-                                @if kernel.state == KernelState::NotCounted { " " span.tag.bad { "no counts" } }
-                            }
-                            @if traced { (calls(kernel)) (time(kernel, max)) }
-                            (ratio(function.map(|f| f.lines).unwrap_or_default()))
-                            (ratio(function.map(|f| f.branches).unwrap_or_default()))
-                            (number(function.and_then(|f| f.count).unwrap_or(0)))
-                        }
+                tr {
+                    th scope="row" {
+                        (self.link(kernel, sources))
+                        @if kernel.state == KernelState::NotInTrace { " " span.tag { "not in the trace" } }
+                        @if kernel.state == KernelState::NotCounted { " " span.tag.bad { "no counts" } }
                     }
+                    @if traced { (calls(kernel)) (time(kernel, max)) }
+                    (ratio(function.map(|f| f.lines).unwrap_or_default()))
+                    (ratio(function.map(|f| f.branches).unwrap_or_default()))
+                    (number(function.and_then(|f| f.count).unwrap_or(0)))
                 }
-            },
-        )
+            }
+        });
+        let list = List::sorted("Kernels that ran", head(&headings), rows);
+        self.part(dir, "kernels.html", &html! {}, &list)
     }
 
-    fn not_instrumented(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
+    fn not_instrumented(&self, dir: &Path, kernels: &[&Kernel]) -> io::Result<Markup> {
         let max = longest(kernels);
-        table(
-            caption,
+        let rows = kernels.iter().map(|kernel| {
             html! {
-                (head(&["Kernel", "#Calls", "#Total time"]))
-                tbody {
-                    @for kernel in kernels {
-                        tr {
-                            th scope="row" {
-                                (self.link(kernel))
-                                @if kernel.state == KernelState::Runtime { " " span.tag { "part of HIP" } }
-                            }
-                            (calls(kernel)) (time(kernel, max))
-                        }
+                tr {
+                    th scope="row" {
+                        (function_name(&kernel.name, None))
+                        @if kernel.state == KernelState::Runtime { " " span.tag { "part of HIP" } }
                     }
+                    (calls(kernel)) (time(kernel, max))
                 }
-            },
-        )
+            }
+        });
+        let caption = "Kernels that ran and are not instrumented";
+        let list = List::sorted(caption, head(&["Kernel", "#Calls", "#Total time"]), rows);
+        self.part(dir, "not-instrumented.html", &html! {}, &list)
     }
 
-    fn never_ran(&self, caption: &str, kernels: &[&Kernel]) -> Markup {
-        let function = |kernel: &Kernel| {
-            kernel
-                .function
-                .map(|function| &self.report.functions[function])
-        };
-        table(
-            caption,
-            html! {
-                (head(&["Kernel", "File", "#Lines"]))
-                tbody {
-                    @for (kernel, function) in kernels.iter().filter_map(|kernel| Some((kernel, function(kernel)?))) {
-                        tr {
-                            th scope="row" { (self.link(kernel)) }
-                            td { (location(self.report, function)) }
-                            (number(function.lines.total))
-                        }
-                    }
+    fn never_ran(&self, dir: &Path, kernels: &[&Kernel], sources: &Sources) -> io::Result<Markup> {
+        let rows = kernels.iter().filter_map(|kernel| {
+            let function = self.function(kernel)?;
+            Some(html! {
+                tr {
+                    th scope="row" { (self.link(kernel, sources)) }
+                    td { (location(self.report, function)) }
+                    (number(function.lines.total))
                 }
-            },
-        )
+            })
+        });
+        let caption = "Instrumented kernels that never ran";
+        let list = List::sorted(caption, head(&["Kernel", "File", "#Lines"]), rows);
+        self.part(dir, "never-ran.html", &html! {}, &list)
     }
 
-    fn files(&self) -> Markup {
+    fn files(&self, dir: &Path) -> io::Result<Markup> {
         let report = self.report;
         let has_host = report.host.is_some();
         let mut headings = vec!["File", "#Lines", "#Branches", "#Functions"];
@@ -394,62 +386,26 @@ impl Pages<'_> {
             headings.extend(["#Host lines", "#Host branches"]);
         }
         let prefix = paths::common_directory(report.files.iter().map(|file| &*file.path));
-        html! {
+        let rows = report.files.iter().enumerate().map(|(index, file)| {
+            html! {
+                tr {
+                    th scope="row" {
+                        a href=(page_name(index, &file.path)) { code { (&file.path[prefix.len()..]) } }
+                        @if file.source.missing.is_some() { " " span.tag.bad { "source missing" } }
+                        @if file.source.changed_since { " " span.tag.bad { "changed" } }
+                    }
+                    (totals(file.device, |t| t.lines)) (totals(file.device, |t| t.branches))
+                    (totals(file.device, |t| t.functions))
+                    @if has_host { (totals(file.host, |t| t.lines)) (totals(file.host, |t| t.branches)) }
+                }
+            }
+        });
+        let list = List::sorted("Files", head(&headings), rows);
+        let hint = html! {
             @if !prefix.is_empty() { p.hint { "In " code { (prefix) } } }
-            (table("Files", html! {
-                (head(&headings))
-                tbody {
-                    @for (index, file) in report.files.iter().enumerate() {
-                        tr {
-                            th scope="row" {
-                                a href=(page_name(index, &file.path)) { code { (&file.path[prefix.len()..]) } }
-                                @if file.source.missing.is_some() { " " span.tag.bad { "source missing" } }
-                                @if file.source.changed_since { " " span.tag.bad { "changed" } }
-                            }
-                            (totals(file.device, |t| t.lines)) (totals(file.device, |t| t.branches))
-                            (totals(file.device, |t| t.functions))
-                            @if has_host { (totals(file.host, |t| t.lines)) (totals(file.host, |t| t.branches)) }
-                        }
-                    }
-                }
-            }))
-        }
-    }
-
-    fn functions(&self) -> Markup {
-        let report = self.report;
-        let mut headings = vec!["Function", "Location"];
-        let columns: Vec<String> = report
-            .columns
-            .iter()
-            .map(|column| format!("#{}", column.name))
-            .collect();
-        headings.extend(columns.iter().map(String::as_str));
-        headings.extend(["#Lines", "#Branches"]);
-        let body = html! {
-            h1 { "Functions" }
-            p.hint { "How often each function was entered, counted per thread. Each instance of a template is listed separately." }
-            (table("Functions", html! {
-                (head(&headings))
-                tbody {
-                    @for function in &report.functions {
-                        tr {
-                            th scope="row" {
-                                (self.function_link(Depth::Top, function))
-                                @if function.kernel { " " span.tag { "kernel" } }
-                                @if function.unused { " " span.tag { "not called" } }
-                                @if function.mismatched { " " span.tag.bad { "counts lost" } }
-                            }
-                            td { (location(report, function)) }
-                            @for cell in &function.columns { (count(*cell)) }
-                            (ratio(function.lines)) (ratio(function.branches))
-                        }
-                    }
-                }
-            }))
-            (footer(&self.origin))
         };
-        self.page(Depth::Top, "Functions", body)
+        let table = self.part(dir, "files.html", &hint, &list)?;
+        Ok(html! { (hint) (table) })
     }
 }
 

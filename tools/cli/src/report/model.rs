@@ -7,6 +7,7 @@ use super::source::Source;
 use crate::console::Severity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The version of the JSON format. Incremented with every incompatible change.
@@ -39,7 +40,11 @@ pub struct Report {
     pub traced: bool,
     /// The traces, one per process.
     pub traces: Vec<TraceTotals>,
+    /// Sorted by file and position. Each instance of a template is a function.
     pub functions: Vec<FunctionCoverage>,
+    /// The functions in the source.
+    #[serde(skip)]
+    pub definitions: Vec<Definition>,
     pub files: Vec<File>,
 }
 
@@ -137,7 +142,23 @@ pub enum KernelState {
     NotCounted,
 }
 
-/// A function in the source.
+/// A function in the source, with all of its instances if it is a template.
+pub struct Definition {
+    /// The name; that of a template with several instances has `<…>` in place of its arguments.
+    pub name: String,
+    /// The indices of its instances in `functions`.
+    pub instances: Range<usize>,
+    /// How many of them ran.
+    pub ran: usize,
+    /// How often they were entered. See [`FunctionCoverage`].
+    pub columns: Vec<Option<Cell>>,
+    pub count: Option<u64>,
+    /// The lines and branches that ran in any instance.
+    pub lines: Ratio,
+    pub branches: Ratio,
+}
+
+/// A function, or an instance of a template.
 #[derive(Serialize)]
 pub struct FunctionCoverage {
     pub name: String,
@@ -231,6 +252,12 @@ impl File {
     pub fn location(&self) -> &str {
         &self.source.location
     }
+}
+
+/// How often a function was entered on all architectures that ran, or else on the host.
+pub fn entered(count: Option<u64>, columns: &[Option<Cell>]) -> Option<Cell> {
+    let first = || columns.iter().flatten().next().copied();
+    count.map(Cell::Count).or_else(first)
 }
 
 impl Ratio {

@@ -1,82 +1,148 @@
 //! The page of a source file: its lines with their counts.
 
-use super::widgets::{card, count, footer, grouped, head, number, ratio, table, table_of};
-use super::{Depth, Pages};
-use crate::report::model::{Cell, Condition, File, FunctionCoverage, Line, Report};
+use super::list::{List, links, nth};
+use super::widgets::{card, count, footer, grouped, head, number, ratio};
+use super::{Depth, Pages, page_name};
+use crate::readable::plural;
+use crate::report::model::{Cell, Condition, Definition, File, Line, Report, entered};
 use maud::{Markup, html};
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+/// The longest part of a line that is shown, in bytes.
+const MAX_TEXT: usize = 10_000;
+/// How many links to lines that never ran a page has.
+const MAX_JUMPS: usize = 200;
+
+/// The pages of all files, for links to lines.
+#[derive(Default)]
+pub struct Sources {
+    /// The path of the first page of each file, and the first line of each of its pages.
+    files: Vec<(String, Vec<u32>)>,
+}
+
+impl Sources {
+    /// A link to a line.
+    pub fn line(&self, depth: Depth, file: usize, line: u32) -> String {
+        let Some((path, starts)) = self.files.get(file) else {
+            return String::new();
+        };
+        let page = starts.partition_point(|&start| start <= line);
+        let path = nth(path, page.saturating_sub(1));
+        format!("{}#L{line}", depth.link(&path))
+    }
+}
 
 impl Pages<'_> {
-    /// The page of a file.
-    pub fn file(&self, file: &File) -> Markup {
-        let report = self.report;
-        let own = report
-            .functions
-            .iter()
-            .filter(|function| report.files[function.file].path == file.path);
-        let own: Vec<&FunctionCoverage> = own.collect();
+    /// Writes the pages of all files.
+    pub fn write_sources(&self, dir: &Path) -> io::Result<Sources> {
+        std::fs::create_dir(dir.join("files"))?;
+        let mut sources = Sources::default();
+        for index in 0..self.report.files.len() {
+            self.write_source(dir, index, &mut sources)?;
+        }
+        Ok(sources)
+    }
+
+    /// Writes the pages of a file, of which most have one, and adds them to `sources`.
+    fn write_source(&self, dir: &Path, index: usize, sources: &mut Sources) -> io::Result<()> {
+        let file = &self.report.files[index];
+        let path = page_name(index, &file.path);
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        // The columns in which the file has code, and their sum if there are several.
-        let columns: Vec<usize> = (0..report.columns.len())
-            .filter(|&column| file.lines.iter().any(|line| has_cell(line, column)))
-            .collect();
-        let summands = columns
+        let view = View::new(self.report, file);
+        let (numbers, list) = view.source();
+        let mut pages = list.pages();
+        let starts = pages.iter().map(|rows| numbers[rows.start]).collect();
+        sources.files.push((path.clone(), starts));
+        let ends = pages
             .iter()
-            .filter(|&&column| report.columns[column].ran && !report.columns[column].host)
-            .count();
-        let view = View {
-            report,
-            file,
-            columns,
-            has_sum: summands > 1,
-        };
-        let body = html! {
-            h1 { (name) }
-            p.path { code { (file.path) } }
-            @if let Some(why) = &file.source.missing {
-                p.warning { "The source cannot be read (" (why) "), so lines are shown without text. Name its location with "
-                    code { "--sources-from DIR" } " or " code { "--path-map FROM=TO" } "." }
-            }
-            @if let Some(from) = &file.source.read_from { p.hint { "Read from " code { (from.display()) } } }
-            @if file.source.changed_since {
-                p.warning { "This file was changed after the program was built: counts may be shown next to the wrong lines." }
-            }
-            section.cards aria-label="Totals" {
-                @if let Some(device) = file.device {
-                    (card("Lines", device.lines, file.host.map(|host| host.lines)))
-                    (card("Branches", device.branches, file.host.map(|host| host.branches)))
-                    (card("Functions", device.functions, file.host.map(|host| host.functions)))
-                } @else if let Some(host) = file.host {
-                    (card("Host lines", host.lines, None))
-                    (card("Host branches", host.branches, None))
-                    (card("Host functions", host.functions, None))
+            .map(|rows| format!("{}–{}", numbers[rows.start], numbers[rows.end - 1]));
+        let labels: Vec<String> = ends.collect();
+        // A source without lines has a page, too.
+        if pages.is_empty() {
+            pages.push(0..0);
+        }
+        for (page, rows) in pages.into_iter().enumerate() {
+            let first = page == 0;
+            let body = html! {
+                h1 { (name) }
+                p.path { code { (file.path) } }
+                @if first { (summary(file)) (view.uncovered(index, sources)) (self.own_functions(dir, index, &path, sources)?) }
+                (links(&path, page, &labels))
+                (view.table(&list, rows))
+                (links(&path, page, &labels))
+                (footer(&self.origin))
+            };
+            let body = self.page(Depth::Below, &format!("{name} – coverage"), body);
+            std::fs::write(dir.join(nth(&path, page)), body.into_string())?;
+        }
+        Ok(())
+    }
+
+    /// The functions of a file.
+    fn own_functions(
+        &self,
+        dir: &Path,
+        file: usize,
+        path: &str,
+        sources: &Sources,
+    ) -> io::Result<Markup> {
+        let report = self.report;
+        let of = |definition: &Definition| report.functions[definition.instances.start].file;
+        let start = report.definitions.partition_point(|own| of(own) < file);
+        let end = report.definitions.partition_point(|own| of(own) <= file);
+        let rows = (start..end).map(|index| {
+            let definition = &report.definitions[index];
+            let line = report.functions[definition.instances.start].line;
+            html! {
+                tr {
+                    th scope="row" { (self.definition(Depth::Below, index, definition, sources)) }
+                    (number(u64::from(line)))
+                    (count(entered(definition.count, &definition.columns)))
+                    (ratio(definition.lines)) (ratio(definition.branches))
                 }
             }
-            (view.uncovered())
-            @if !own.is_empty() {
+        });
+        let head = head(&["Function", "#Line", "#Entered", "#Lines", "#Branches"]);
+        let list = List::sorted("Functions of this file", head, rows);
+        let path = path.strip_suffix(".html").unwrap_or(path);
+        let path = format!("{path}.functions.html");
+        let table = self.part(dir, &path, &html! {}, &list)?;
+        Ok(html! {
+            @if start < end {
                 details {
-                    summary { (own.len()) @if own.len() == 1 { " function" } @else { " functions" } }
-                    (table("Functions of this file", html! {
-                        (head(&["Function", "#Line", "#Entered", "#Lines", "#Branches"]))
-                        tbody {
-                            @for function in &own {
-                                tr {
-                                    th scope="row" {
-                                        (self.function_link(Depth::Files, function))
-                                        @if function.kernel { " " span.tag { "kernel" } }
-                                    }
-                                    (number(u64::from(function.line)))
-                                    (count(function.count.map(Cell::Count).or(function.columns.iter().flatten().next().copied())))
-                                    (ratio(function.lines)) (ratio(function.branches))
-                                }
-                            }
-                        }
-                    }))
+                    summary { (plural(end - start, "function")) }
+                    (table)
                 }
             }
-            (view.source())
-            (footer(&self.origin))
-        };
-        self.page(Depth::Files, &format!("{name} – coverage"), body)
+        })
+    }
+}
+
+/// What is known about a file, except for its lines.
+fn summary(file: &File) -> Markup {
+    html! {
+        @if let Some(why) = &file.source.missing {
+            p.warning { "The source cannot be read (" (why) "), so lines are shown without text. Name its location with "
+                code { "--sources-from DIR" } " or " code { "--path-map FROM=TO" } "." }
+        }
+        @if let Some(from) = &file.source.read_from { p.hint { "Read from " code { (from.display()) } } }
+        @if file.source.changed_since {
+            p.warning { "This file was changed after the program was built: counts may be shown next to the wrong lines." }
+        }
+        section.cards aria-label="Totals" {
+            @if let Some(device) = file.device {
+                (card("Lines", device.lines, file.host.map(|host| host.lines)))
+                (card("Branches", device.branches, file.host.map(|host| host.branches)))
+                (card("Functions", device.functions, file.host.map(|host| host.functions)))
+            } @else if let Some(host) = file.host {
+                (card("Host lines", host.lines, None))
+                (card("Host branches", host.branches, None))
+                (card("Host functions", host.functions, None))
+            }
+        }
     }
 }
 
@@ -125,7 +191,24 @@ impl LineState {
     }
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(report: &'a Report, file: &'a File) -> View<'a> {
+        // The columns in which the file has code, and their sum if there are several.
+        let columns: Vec<usize> = (0..report.columns.len())
+            .filter(|&column| file.lines.iter().any(|line| has_cell(line, column)))
+            .collect();
+        let summands = columns
+            .iter()
+            .filter(|&&column| report.columns[column].ran && !report.columns[column].host)
+            .count();
+        View {
+            report,
+            file,
+            columns,
+            has_sum: summands > 1,
+        }
+    }
+
     fn state(&self, line: &Line) -> LineState {
         let host = self.report.columns.iter().position(|column| column.host);
         let on_host = || match line.columns[host?] {
@@ -145,7 +228,7 @@ impl View<'_> {
     }
 
     /// Links to the lines that never ran.
-    fn uncovered(&self) -> Markup {
+    fn uncovered(&self, file: usize, sources: &Sources) -> Markup {
         let mut spans: Vec<(u32, u32)> = Vec::new();
         let mut last_was_missed = false;
         for line in &self.file.lines {
@@ -161,76 +244,81 @@ impl View<'_> {
             @if !spans.is_empty() {
                 p.jumps {
                     "Never ran: "
-                    @for (n, (first, last)) in spans.iter().enumerate() {
+                    @for (n, (first, last)) in spans.iter().take(MAX_JUMPS).enumerate() {
                         @if n > 0 { ", " }
-                        a href=(format!("#L{first}")) {
+                        a href=(sources.line(Depth::Below, file, *first)) {
                             (first) @if last > first { "–" (last) }
                         }
                     }
+                    @if let Some(more @ 1..) = spans.len().checked_sub(MAX_JUMPS) { " and " (grouped(more as u64)) " more" }
                 }
             }
         }
     }
 
-    fn source(&self) -> Markup {
-        let text = self.file.source.text.as_deref();
-        let source: Vec<&str> = text.map(|text| text.lines().collect()).unwrap_or_default();
-        let last = self
-            .file
-            .lines
-            .last()
-            .map_or(0, |line| line.number as usize);
-        // The mapping of a damaged or malicious file can name any line.
-        let rows = match text {
-            Some(_) => source.len(),
-            None => 0,
-        };
+    /// The numbers of all lines, and their rows.
+    fn source(&self) -> (Vec<u32>, List) {
+        let text = self.file.source.text.as_deref().unwrap_or_default();
         let mut lines = self.file.lines.iter().peekable();
-        let mut known = Vec::new();
-        for number in 1..=rows {
-            let line = lines.next_if(|line| line.number as usize == number);
-            known.push((
-                number,
-                line,
-                source.get(number - 1).copied().unwrap_or_default(),
-            ));
+        let mut known: Vec<(u32, Option<&Line>, &str)> = Vec::new();
+        for (number, text) in (1..).zip(text.lines()) {
+            let line = lines.next_if(|line| line.number == number);
+            known.push((number, line, text));
         }
-        known.extend(lines.map(|line| (line.number as usize, Some(line), "")));
+        // The mapping of a damaged or malicious file can name any line.
+        known.extend(lines.map(|line| (line.number, Some(line), "")));
+        let head = html! {
+            thead {
+                tr {
+                    th.n scope="col" { "Line" }
+                    @if self.has_sum { th.n scope="col" { "all" } }
+                    @for &column in &self.columns { th.n scope="col" { (self.report.columns[column].name) } }
+                    th scope="col" { "Source" }
+                }
+            }
+        };
+        let rows = known.iter();
+        let list = List {
+            class: "source",
+            caption: "Source".to_owned(),
+            head,
+            rows: rows
+                .map(|&(number, line, text)| self.line(number, line, text))
+                .collect(),
+        };
+        (known.iter().map(|&(number, ..)| number).collect(), list)
+    }
+
+    /// Some of the rows, and what a reader must know about them.
+    fn table(&self, list: &List, rows: Range<usize>) -> Markup {
         let host = self.report.columns.iter().any(|column| column.host);
+        let last = self.file.lines.last().map_or(0, |line| line.number);
+        let known = self
+            .file
+            .source
+            .text
+            .as_deref()
+            .map(|text| text.lines().count());
         html! {
             @if self.file.lines.iter().any(|line| !line.branches.is_empty()) {
                 label.toggle { input type="checkbox" id="branches"; " Show conditions that were both true and false" }
             }
-            (table_of("source", "Source", html! {
-                thead {
-                    tr {
-                        th.n scope="col" { "Line" }
-                        @if self.has_sum { th.n scope="col" { "all" } }
-                        @for &column in &self.columns { th.n scope="col" { (self.report.columns[column].name) } }
-                        th scope="col" { "Source" }
-                    }
-                }
-                tbody {
-                    @for (number, line, text) in &known {
-                        (self.line(*number, *line, text))
-                    }
-                }
-            }))
-            @if text.is_some() && last > rows {
-                p.warning { "The mapping refers to line " (last) ", but the source has " (rows) " lines: it is not the source that was compiled." }
+            (list.table(rows))
+            @if let Some(known) = known.filter(|&known| last as usize > known) {
+                p.warning { "The mapping refers to line " (last) ", but the source has " (known) " lines: it is not the source that was compiled." }
             }
             @if host { p.hint { "Colors show the coverage on devices for lines that have device code, and otherwise on the host." } }
         }
     }
 
-    fn line(&self, number: usize, line: Option<&Line>, text: &str) -> Markup {
+    fn line(&self, number: u32, line: Option<&Line>, text: &str) -> Markup {
         let class = line.map_or("", |line| self.state(line).class());
         html! {
             tr class=(class) id=(format!("L{number}")) {
                 th.n scope="row" { a href=(format!("#L{number}")) { (number) } }
                 @if self.has_sum { (count(line.and_then(|line| line.device).map(Cell::Count))) }
                 @for &column in &self.columns { (count(line.filter(|line| has_cell(line, column)).and_then(|line| line.columns[column]))) }
-                td.src { code { (text) } }
+                td.src { code { (cut(text)) } }
             }
             @for condition in line.map(|line| &line.branches[..]).unwrap_or_default() {
                 (self.condition(number, condition, text))
@@ -238,7 +326,7 @@ impl View<'_> {
         }
     }
 
-    fn condition(&self, number: usize, condition: &Condition, text: &str) -> Markup {
+    fn condition(&self, number: u32, condition: &Condition, text: &str) -> Markup {
         let source = condition_text(number, condition, text);
         let mut counts = condition
             .columns
@@ -255,17 +343,25 @@ impl View<'_> {
                 @for &column in &self.columns { (sides(condition.columns[column])) }
                 td.src {
                     span.what { "true / false " }
-                    @if source.is_empty() { "column " (condition.column) } @else { code { (source) } }
+                    @if source.is_empty() { "column " (condition.column) } @else { code { (cut(source)) } }
                 }
             }
         }
     }
 }
 
+/// The text, or the beginning of a long one.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.len() > MAX_TEXT {
+        true => format!("{} …", &text[..text.floor_char_boundary(MAX_TEXT)]).into(),
+        false => text.into(),
+    }
+}
+
 /// The source text of a condition that starts on a line, up to the end of the line. Columns are in bytes.
-fn condition_text<'a>(number: usize, condition: &Condition, text: &'a str) -> &'a str {
+fn condition_text<'a>(number: u32, condition: &Condition, text: &'a str) -> &'a str {
     let start = condition.column.saturating_sub(1) as usize;
-    let end = match condition.end.0 as usize == number {
+    let end = match condition.end.0 == number {
         true => condition.end.1.saturating_sub(1) as usize,
         false => text.len(),
     };

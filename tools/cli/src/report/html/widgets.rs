@@ -5,6 +5,12 @@ use crate::console::Severity;
 use crate::readable;
 use crate::report::model::{Cell, FunctionCoverage, Kernel, Note, Ratio, Report, Totals};
 use maud::{Markup, html};
+use std::borrow::Cow;
+
+/// How many items of a note are shown.
+const MAX_ITEMS: usize = 100;
+/// A longer item is shortened, in bytes.
+const MAX_ITEM: usize = 2000;
 
 pub fn notes(notes: &[Note]) -> Markup {
     html! {
@@ -15,7 +21,10 @@ pub fn notes(notes: &[Note]) -> Markup {
                     @if !note.items.is_empty() {
                         details {
                             summary { (note.items.len()) @if note.items.len() == 1 { " item" } @else { " items" } }
-                            ul { @for item in &note.items { li { code { (item) } } } }
+                            ul {
+                                @for item in note.items.iter().take(MAX_ITEMS) { li { code { @if item.len() <= MAX_ITEM { (item) } @else { (shortened(item)) } } } }
+                                @if let Some(more @ 1..) = note.items.len().checked_sub(MAX_ITEMS) { li { "and " (grouped(more as u64)) " more" } }
+                            }
                         }
                     }
                 }
@@ -56,13 +65,9 @@ pub fn location(report: &Report, function: &FunctionCoverage) -> Markup {
 
 /// A sortable table, which scrolls horizontally if the window is narrow.
 pub fn table(caption: &str, rows: Markup) -> Markup {
-    table_of("sorted", caption, rows)
-}
-
-pub fn table_of(class: &str, caption: &str, rows: Markup) -> Markup {
     html! {
         div.scroll role="region" aria-label=(caption) tabindex="0" {
-            table class=(class) { caption { (caption) } (rows) }
+            table.sorted { caption { (caption) } (rows) }
         }
     }
 }
@@ -160,6 +165,9 @@ const WHOLE: usize = 100;
 const BEGIN: usize = 60;
 const END: usize = 30;
 
+/// The longest name that is on a page at all, in bytes. `report.json` has longer ones.
+const MAX_NAME: usize = 20_000;
+
 /// The name of a function, a link if `page` is given. A long one is shortened, and shown whole on demand.
 pub fn function_name(name: &str, page: Option<&str>) -> Markup {
     let link = |text: &str| {
@@ -170,17 +178,68 @@ pub fn function_name(name: &str, page: Option<&str>) -> Markup {
             }
         }
     };
-    let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= WHOLE {
+    if name.chars().nth(WHOLE).is_none() {
         return link(name);
     }
-    let begin: String = characters[..BEGIN].iter().collect();
-    let end: String = characters[characters.len() - END..].iter().collect();
     html! {
-        (link(&format!("{begin} … {end}")))
+        (link(&shortened(name)))
         " "
-        details.whole { summary { "full name" } code { (name) } }
+        (full_name(name))
     }
+}
+
+fn full_name(name: &str) -> Markup {
+    html! {
+        @if name.len() <= MAX_NAME { details.whole { summary { "full name" } code { (name) } } }
+        @else { span.small { (grouped(name.len() as u64)) " bytes" } }
+    }
+}
+
+/// What is shown of an instance's name, in characters: in front of and from the position where it differs from others.
+const BEFORE: usize = 30;
+const FROM: usize = 150;
+
+/// The name of an instance of a template in the order of their names. A long one is shortened so that the part is shown
+/// where it begins to differ from the previous and the next one.
+pub fn instance_name(previous: Option<&str>, name: &str, next: Option<&str>) -> Markup {
+    let others = [previous, next].into_iter().flatten();
+    let same = others.map(|other| {
+        let pairs = name.chars().zip(other.chars());
+        pairs.take_while(|(own, other)| own == other).count()
+    });
+    let characters: Vec<char> = name.chars().collect();
+    let differs = same.max().unwrap_or(0);
+    let (begin, end) = (BEGIN, characters.len().saturating_sub(END));
+    let start = differs.saturating_sub(BEFORE).max(begin);
+    let stop = (differs + FROM).min(end);
+    if characters.len() <= WHOLE || start >= stop {
+        return function_name(name, None);
+    }
+    let part = |from: usize, to: usize| characters[from..to].iter().collect::<String>();
+    let gap = |from: usize, to: usize| if from < to { " … " } else { "" };
+    let shown = [
+        &part(0, begin),
+        gap(begin, start),
+        &part(start, stop),
+        gap(stop, end),
+        &part(end, characters.len()),
+    ];
+    let is_whole = start == begin && stop == end;
+    html! {
+        code { (shown.concat()) }
+        @if !is_whole { " " (full_name(name)) }
+    }
+}
+
+/// The beginning and the end of a long name.
+fn shortened(name: &str) -> Cow<'_, str> {
+    let start = |(at, _)| at;
+    if name.char_indices().nth(WHOLE).is_none() {
+        return name.into();
+    }
+    let begin = name.char_indices().nth(BEGIN).map_or(name.len(), start);
+    let end = name.char_indices().nth_back(END - 1).map_or(0, start);
+    format!("{} … {}", &name[..begin], &name[end..]).into()
 }
 
 pub fn footer(origin: &Origin) -> Markup {
@@ -195,7 +254,7 @@ pub fn footer(origin: &Origin) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::{function_name, grouped};
+    use super::{function_name, grouped, instance_name};
 
     #[test]
     fn long_names_are_shortened() {
@@ -212,6 +271,30 @@ mod tests {
             long.ends_with(&format!("<code>{name}</code></details>")),
             "{long}"
         );
+    }
+
+    #[test]
+    fn names_of_instances_show_where_they_differ() {
+        let name = |middle: &str| format!("f<{}, {middle}, {}>", "a".repeat(400), "z".repeat(400));
+        let (one, two, three) = (name("first"), name("second"), name("third"));
+        let shown = |markup: maud::Markup| markup.into_string();
+        let middle = shown(instance_name(Some(&one), &two, Some(&three)));
+        let expected = format!(
+            "<code>f<{} … {}, second, {} … {}></code>",
+            "a".repeat(58),
+            "a".repeat(28),
+            "z".repeat(142),
+            "z".repeat(29)
+        );
+        let expected = expected.replace("f<", "f&lt;").replace("></c", "&gt;</c");
+        assert!(middle.starts_with(&expected), "{middle}\n{expected}");
+        assert!(middle.contains("full name"));
+        // It is complete if the parts meet.
+        let short = format!("f<{}>", "a".repeat(150));
+        let alone = shown(instance_name(None, &short, None));
+        assert_eq!(alone, format!("<code>f&lt;{}&gt;</code>", "a".repeat(150)));
+        let begins = shown(instance_name(None, &one, Some(&one)));
+        assert!(begins.contains(" … ") && begins.contains("full name"));
     }
 
     #[test]
