@@ -1,27 +1,18 @@
 // A pass plugin for clang (-fpass-plugin=) for AMD GPUs that makes device code with profile counters smaller, so that it compiles
 // in about the time of code without counters. README.md says what it does, and why the counts stay the same.
-//
-// Instrumented device code calls __llvm_profile_instrument_gpu(counter, uniform counter, step) in each counted block.
-#include "llvm/ADT/MapVector.h"
+#include "updates.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
-#if __has_include("llvm/Plugins/PassPlugin.h")
-#include "llvm/Plugins/PassPlugin.h"
-#else
-#include "llvm/Passes/PassPlugin.h"
-#endif
 
 using namespace llvm;
 
 namespace {
 
-// What clang calls, and functions of devprof's device runtime (tools/device-rt/profile.c).
-constexpr StringLiteral Update = "__llvm_profile_instrument_gpu";
+// Functions of devprof's device runtime (tools/device-rt/profile.c).
 constexpr StringLiteral Taken = "__devprof_instrument_taken";
 constexpr StringLiteral Called = "__devprof_instrument_called";
 
@@ -30,15 +21,16 @@ constexpr unsigned MaxOthers = 4;
 // The updates that are inlined into a function. If it has more, all of them are calls.
 constexpr size_t MaxInlined = 32;
 
-// The update of a known counter that the instruction is, or null.
-CallInst *updateOf(Instruction &I, bool Moved = true) {
-    auto *Call = dyn_cast<CallInst>(&I);
-    Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-    if (!Callee || Call->arg_size() != 3 || !isa<Constant>(Call->getArgOperand(0)) || !isa<Constant>(Call->getArgOperand(1)))
-        return nullptr;
-    if (Callee->getName() == Update)
-        return isa<ConstantInt>(Call->getArgOperand(2)) ? Call : nullptr;
-    return Moved && Callee->getName() == Taken ? Call : nullptr;
+// The update with a known step that the instruction is, or null.
+CallInst *constantUpdate(Instruction &I) {
+    CallInst *Call = updateBy(Update, I);
+    return Call && isa<ConstantInt>(Call->getArgOperand(2)) ? Call : nullptr;
+}
+
+// The same, or an update that was moved.
+CallInst *updateOf(Instruction &I) {
+    CallInst *Call = constantUpdate(I);
+    return Call ? Call : updateBy(Taken, I);
 }
 
 void callInstead(CallInst &Call, StringRef Name) {
@@ -87,10 +79,10 @@ bool isMovable(BasicBlock &Block, CondBrInst &Branch) {
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &) {
+        if (!isForAmd(F))
+            return PreservedAnalyses::all();
         bool Changed = false;
         for (BasicBlock &Block : F) {
-            if (!isForAmd(F))
-                break;
             BasicBlock *Before = Block.getSinglePredecessor();
             auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
             if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
@@ -109,7 +101,7 @@ bool mergeUpdates(BasicBlock &Block) {
     SmallDenseMap<Value *, CallInst *> First;
     bool Changed = false;
     for (Instruction &I : make_early_inc_range(Block)) {
-        CallInst *Call = updateOf(I, /*Moved=*/false);
+        CallInst *Call = constantUpdate(I);
         if (!Call)
             continue;
         auto [It, IsFirst] = First.insert({Call->getArgOperand(0), Call});

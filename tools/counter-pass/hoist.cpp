@@ -9,6 +9,7 @@
 // counter: one of all updates, and one of updates while all lanes of the wave were active.
 //
 // README.md has the rules for which loops are left alone.
+#include "updates.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -21,33 +22,20 @@
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
-#if __has_include("llvm/Plugins/PassPlugin.h")
-#include "llvm/Plugins/PassPlugin.h"
-#else
-#include "llvm/Passes/PassPlugin.h"
-#endif
 
 using namespace llvm;
 
 namespace {
 
-constexpr StringLiteral Update = "__llvm_profile_instrument_gpu";
 constexpr StringLiteral Sampling = "__llvm_profile_sampling_gpu";
 constexpr StringLiteral AddSums = "__devprof_instrument_sums";
 
 // Two sums of 64 bits per counter occupy four registers of a lane.
 constexpr size_t MaxCountersPerLoop = 8;
-
-bool isUpdate(const Instruction &I) {
-    auto *Call = dyn_cast<CallInst>(&I);
-    auto *Callee = Call ? Call->getCalledFunction() : nullptr;
-    return Callee && Callee->getName() == Update && Call->arg_size() == 3;
-}
 
 // Functions that may end the wave or wait for others: sums in registers would be lost, or not be visible to whoever waits.
 class Callees {
@@ -146,9 +134,8 @@ private:
             for (Instruction &I : *Block) {
                 if (Calls.isUnsafe(I))
                     return false;
-                if (isUpdate(I) && isa<Constant>(cast<CallInst>(I).getArgOperand(0)) &&
-                    isa<Constant>(cast<CallInst>(I).getArgOperand(1)))
-                    Updates[cast<Constant>(cast<CallInst>(I).getArgOperand(0))].push_back(&cast<CallInst>(I));
+                if (CallInst *Call = updateBy(Update, I))
+                    Updates[cast<Constant>(Call->getArgOperand(0))].push_back(Call);
             }
         if (Updates.empty())
             return false;

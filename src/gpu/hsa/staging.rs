@@ -48,7 +48,7 @@ pub struct Staging {
     /// The CPU agent and its pool of pinned memory. `None` if it has no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
-    /// Signals that no copy uses. Each copy has its own: without PCIe atomics, a copy engine writes the value that the
+    /// Signals that no copy uses, with the value 0 or less. Each copy has its own: without PCIe atomics, a copy engine writes the value that the
     /// signal had when the copy was requested, minus 1 (BlitSdma::SubmitCommand in amd_blit_sdma.cpp).
     signals: Vec<SignalHandle>,
     abandoned: Vec<Abandoned>,
@@ -177,15 +177,10 @@ impl Staging {
         let to = unsafe { pinned.base.add(LINE) };
         // SAFETY: the signal is this agent's, and no copy uses it now. Both ends are in the buffer, which the agent may access,
         // and which exists until the copy is complete.
-        let status = unsafe {
-            (self.api.hsa_signal_store_relaxed)(signal, 1);
+        let status = self.request(signal, || unsafe {
             self.copy_by_kernel(to.cast(), pinned.base.cast(), LINE, signal)
-        };
-        if status != Status::SUCCESS {
-            // SAFETY: as above. Nothing will complete the signal.
-            unsafe { (self.api.hsa_signal_store_relaxed)(signal, 0) };
-            return Err(failed(FUNCTION, status));
-        }
+        });
+        check(FUNCTION, status)?;
         match self.wait(signal, start, limit) {
             // The copy has failed.
             ..0 => Err(failed(FUNCTION, Status::ERROR)),
@@ -200,9 +195,6 @@ impl Staging {
         let base = self.allocate(pool, size)?;
         let pinned = Pinned { base, size };
         let signal = self.signal().inspect_err(|_| self.free(pinned))?;
-        // A copy that was refused may have left another value.
-        // SAFETY: the signal is this agent's, and nothing uses it.
-        unsafe { (self.api.hsa_signal_store_relaxed)(signal, 0) };
         Ok(WriteBack { pinned, signal })
     }
 
@@ -497,8 +489,7 @@ impl Staging {
         // SAFETY: the signal is this agent's, and no copy uses it now. One end is in the agent's allocated memory (the
         // caller's promise), the other in the buffer, which the agent may access. Both exist until the copy is complete
         // or abandoned.
-        let status = unsafe {
-            (self.api.hsa_signal_store_relaxed)(signal, 1);
+        let status = self.request(signal, || unsafe {
             match self.engines_are_stuck() {
                 false => {
                     let (to_agent, from_agent) = match direction {
@@ -518,12 +509,24 @@ impl Staging {
                 }
                 true => self.copy_by_kernel(to, from, size, signal),
             }
-        };
+        });
         if status != Status::SUCCESS {
             self.signals.push(signal);
             return None;
         }
         Some(signal)
+    }
+
+    /// Requests a copy, which completes `signal`. If it is refused, nothing does, and the signal's value is 0 again.
+    fn request(&self, signal: SignalHandle, copy: impl FnOnce() -> Status) -> Status {
+        // SAFETY: the signal is this agent's.
+        let set = |value| unsafe { (self.api.hsa_signal_store_relaxed)(signal, value) };
+        set(1);
+        let status = copy();
+        if status != Status::SUCCESS {
+            set(0);
+        }
+        status
     }
 
     /// Requests a copy by a kernel of ROCr.

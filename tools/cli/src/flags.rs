@@ -314,7 +314,7 @@ fn instrumenting(options: &Options, clang: &Clang) -> anyhow::Result<Vec<String>
 /// LLVM's option against a defect (llvm/llvm-project#224205): in device functions over 128 KiB that call no function, long
 /// branches overwrite the return address. Instrumentation makes functions that large. The option reserves no registers for
 /// long branches before registers are allocated; LLVM then takes free ones at each branch.
-const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
+pub const LONG_BRANCHES: &str = "-amdgpu-long-branch-factor=0";
 
 /// Flags for the device linker, without a warning if it does not run. The device is linked when the host is compiled, or,
 /// relocatable (-fgpu-rdc), when the host is linked.

@@ -118,7 +118,7 @@ fn read(file: &Path, console: &mut Console) -> Contents {
                     }
                     overwritten_returns = returns::overwritten(content.as_ref());
                     if let Some(problem) = returns::problem(&overwritten_returns) {
-                        console.warn(format!("{location}: {problem}; {}", returns::FIX));
+                        console.warn(format!("{location}: {problem}; {}", returns::fix()));
                     }
                 }
                 contents.found.push(Part {

@@ -22,7 +22,7 @@ pub enum Component {
     CudaArchive,
     /// The device side of the profile runtime for this major version of clang.
     DeviceRuntime(u32),
-    /// The plugin for this major version of clang that moves counter updates out of loops.
+    /// A plugin of tools/counter-pass, by its name, for this major version of clang.
     Plugin(&'static str, u32),
     /// The device side of the profile runtime for CUDA, a header.
     CudaDeviceRuntime,

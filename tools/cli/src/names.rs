@@ -143,35 +143,30 @@ impl DemangleWrite for Limited {
 /// The demangler reports the syntax of what it prints. A parser of demangled text would have to guess whether `<` and
 /// `(` are part of an operator.
 pub fn short(name: &str) -> String {
-    let own = symbol(name);
-    let own = without_suffix(own).unwrap_or(own);
-    let Ok(parsed) = Symbol::new(own) else {
-        return own.to_owned();
-    };
-    let mut base = BaseName::default();
-    let options = DemangleOptions::new().no_params().no_return_type();
-    match parsed.structured_demangle(&mut base, &options) {
-        Ok(()) if !base.text.is_empty() => match base.text.find("[abi:") {
-            Some(tag) => base.text[..tag].to_owned(),
-            None => base.text,
-        },
-        _ => demangled(name),
-    }
+    printed(name, |base: BaseName| match base.text.find("[abi:") {
+        Some(tag) => base.text[..tag].to_owned(),
+        None => base.text,
+    })
 }
 
 /// The name in the source with `<…>` in place of template arguments, without parameters.
 fn without_arguments(name: &str) -> String {
+    printed(name, |template: Template| template.text)
+}
+
+/// What a writer keeps of the name without parameters and return type, or the demangled name if it keeps nothing.
+fn printed<W: DemangleWrite + Default>(name: &str, text: impl Fn(W) -> String) -> String {
     let own = symbol(name);
     let own = without_suffix(own).unwrap_or(own);
     let Ok(parsed) = Symbol::new(own) else {
         return own.to_owned();
     };
-    let mut template = Template::default();
+    let mut writer = W::default();
     let options = DemangleOptions::new().no_params().no_return_type();
-    match parsed.structured_demangle(&mut template, &options) {
-        Ok(()) if !template.text.is_empty() => template.text,
-        _ => demangled(name),
-    }
+    let is_printed = parsed.structured_demangle(&mut writer, &options).is_ok();
+    let kept = is_printed.then(|| text(writer));
+    kept.filter(|text| !text.is_empty())
+        .unwrap_or_else(|| demangled(name))
 }
 
 /// Leaves out what is in template arguments.

@@ -1,5 +1,6 @@
 //! What `devprof inspect` and `devprof doctor` report about functions that overwrite their return address.
 
+use crate::flags::LONG_BRANCHES;
 use crate::names::demangled;
 use crate::readable::plural;
 use code_objects::returns;
@@ -8,7 +9,11 @@ use code_objects::returns;
 const NAMED: usize = 3;
 
 /// How to compile such functions correctly.
-pub const FIX: &str = "compile and link with the flags of `devprof flags`, or with -Xarch_device -mllvm=-amdgpu-long-branch-factor=0 -Xoffload-linker -mllvm=-amdgpu-long-branch-factor=0";
+pub fn fix() -> String {
+    format!(
+        "compile and link with the flags of `devprof flags`, or with -Xarch_device -mllvm={LONG_BRANCHES} -Xoffload-linker -mllvm={LONG_BRANCHES}"
+    )
+}
 
 /// The problem of a code object in which these functions overwrite their return address.
 pub fn problem(functions: &[String]) -> Option<String> {

@@ -235,15 +235,20 @@ fn execute(requested: &Requested) {
         Executor::Engine | Executor::Kernel => clock_ticks,
     };
     let start = clock();
-    let l2 = job.l2.iter().filter(|_| job.executor == Executor::Kernel);
-    l2.clone().for_each(|l2| l2.write_back());
+    let by_kernel = job.executor == Executor::Kernel;
+    let l2 = job.l2.as_ref().filter(|_| by_kernel);
+    if let Some(l2) = l2 {
+        l2.write_back();
+    }
     if fault != Some(CopyFault::Error) {
         for &Piece { to, from, size } in &job.pieces {
             // SAFETY: both ranges were checked at the request, and the program keeps the memory until the copy is done.
             unsafe { transfer(to, from, size, fault) };
         }
     }
-    l2.for_each(|l2| l2.invalidate());
+    if let Some(l2) = l2 {
+        l2.invalidate();
+    }
     // SAFETY: the program keeps the signal until the copy is done.
     let Some(signal) = (unsafe { pool::get(job.completion) }) else {
         die("the completion signal of a copy was destroyed before the copy was complete");

@@ -28,7 +28,7 @@ pub fn check(file: &Path, llvm: &Llvm) -> Vec<Finding> {
             What::CodeObject(object) => {
                 let overwritten = returns::overwritten(found.bytes.as_ref());
                 let problem = returns::problem(&overwritten)
-                    .map(|problem| (State::Warning, problem, Some(returns::FIX.to_owned())));
+                    .map(|problem| (State::Warning, problem, Some(returns::fix())));
                 for assessment in [assess(&object, llvm)].into_iter().chain(problem) {
                     let (count, targets) = assessments.entry(assessment).or_default();
                     *count += 1;

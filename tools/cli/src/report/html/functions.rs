@@ -26,14 +26,6 @@ impl Pages<'_> {
                 self.write_instances(dir, &path, definition, sources)?;
             }
         }
-        let columns: Vec<String> = report
-            .columns
-            .iter()
-            .map(|column| format!("#{}", column.name))
-            .collect();
-        let mut headings = vec!["Function", "Location"];
-        headings.extend(columns.iter().map(String::as_str));
-        headings.extend(["#Lines", "#Branches"]);
         let rows = report.definitions.iter().enumerate();
         let rows = rows.map(|(index, definition)| {
             html! {
@@ -45,7 +37,7 @@ impl Pages<'_> {
                 }
             }
         });
-        let list = List::sorted("Functions", head(&headings), rows);
+        let list = List::sorted("Functions", self.head(&["Function", "Location"]), rows);
         let ran: usize = report.definitions.iter().map(|own| own.ran).sum();
         let hint = html! {
             p.hint {
@@ -60,6 +52,16 @@ impl Pages<'_> {
             format!("{} ({name})", page + 1)
         };
         self.write_list(dir, "functions.html", "Functions", &hint, &list, label)
+    }
+
+    /// The headings of a table of functions: `first`, and then all that is counted.
+    fn head(&self, first: &[&str]) -> Markup {
+        let counts = self.report.columns.iter();
+        let counts: Vec<String> = counts.map(|column| format!("#{}", column.name)).collect();
+        let mut headings = first.to_vec();
+        headings.extend(counts.iter().map(String::as_str));
+        headings.extend(["#Lines", "#Branches"]);
+        head(&headings)
     }
 
     /// The first instance of a definition.
@@ -140,14 +142,6 @@ impl Pages<'_> {
     ) -> io::Result<()> {
         let report = self.report;
         let instances = &report.functions[definition.instances.clone()];
-        let columns: Vec<String> = report
-            .columns
-            .iter()
-            .map(|column| format!("#{}", column.name))
-            .collect();
-        let mut headings = vec!["Instance"];
-        headings.extend(columns.iter().map(String::as_str));
-        headings.extend(["#Lines", "#Branches"]);
         let rows = instances.iter().enumerate().map(|(n, own)| {
             html! {
                 tr {
@@ -161,7 +155,7 @@ impl Pages<'_> {
                 }
             }
         });
-        let list = List::sorted("Instances", head(&headings), rows);
+        let list = List::sorted("Instances", self.head(&["Instance"]), rows);
         let first = self.first(definition);
         let page = sources.line(Depth::Below, first.file, first.line);
         let hint = html! {
