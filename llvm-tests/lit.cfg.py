@@ -127,8 +127,8 @@ config.substitutions += [
     # Every block is counted, not one in eight.
     ("%exact", "-Xarch_device " + exact),
     # Plugins of clang: counter updates are moved out of loops; the code is smaller.
-    ("%hoist", "-fpass-plugin=" + os.path.join(target, "prefix", "lib", "devprof", "clang-23", "hoist.so")),
-    ("%compact", "-fpass-plugin=" + os.path.join(target, "prefix", "lib", "devprof", "clang-23", "compact.so")),
+    ("%hoist", "-fpass-plugin=" + os.path.join(target, "counter-pass", "clang-23", "hoist.so")),
+    ("%compact", "-fpass-plugin=" + os.path.join(target, "counter-pass", "clang-23", "compact.so")),
     # Compiles a module, which is loaded by name; --offload-device-only does not link the profile runtime by itself.
     ("%module22", "--offload-device-only --no-gpu-bundle-output -Xoffload-linker " + llvm22 + "/lib/clang/22" + device_rt),
     ("%module", "--offload-device-only --no-gpu-bundle-output" + lto + " -Xoffload-linker " + device_runtime),

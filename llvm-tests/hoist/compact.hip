@@ -1,5 +1,5 @@
-// Code with many updates, which `devprof flags --compact` makes smaller: a template that is inlined and unrolled, with conditions that
-// LLVM makes selects of. The counts are the same.
+// Code with many updates, which a plugin of `devprof flags` makes smaller: a template that is inlined and unrolled, with conditions
+// of which LLVM makes selects. The counts are the same.
 //
 // REQUIRES: debian, wave32
 // DEFINE: %{build} = %hip_cxx %pgo %exact -O3
@@ -8,14 +8,17 @@
 // RUN: diff plain compact && FileCheck %s < compact
 // CHECK: counters [{{[1-9]}}
 //
-// All updates are calls, and each counter has one in a block.
+// All updates are in lists, and there are fewer calls and blocks.
 // RUN: %{build} --cuda-device-only -S -emit-llvm %s -o plain.ll && %{build} %compact --cuda-device-only -S -emit-llvm %s -o compact.ll
-// RUN: grep -c "call void @__llvm_profile_instrument_gpu" plain.ll > before; grep -c "call void @__devprof_instrument_called" compact.ll > after
+// RUN: grep -c "call void @__llvm_profile_instrument_gpu" plain.ll > before; grep -c "s_swappc_b64.*s.40:44" compact.ll > after
 // RUN: grep -cE "^[0-9]+:" plain.ll >> before; grep -cE "^[0-9]+:" compact.ll >> after
-// RUN: python3 -c "import sys; b, a = ([int(n) for n in open(f)] for f in ('before', 'after')); print(b, a); sys.exit(not (a[0] < b[0] and 2 * a[1] < b[1]))"
+// RUN: python3 -c "import sys; b, a = ([int(n) for n in open(f)] for f in ('before', 'after')); print(b, a); sys.exit(not (2 * a[0] < b[0] and 2 * a[1] < b[1]))"
 //
 // A function with few updates calls nothing.
 // RUN: grep -A40 "define.*few" compact.ll | grep "call void @__llvm_profile_instrument_gpu"
+//
+// Without copies of the counters, full waves are also counted in the uniform counters.
+// RUN: env DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=direct.profraw ./a && %profraw gfx1100.direct.profraw > direct && diff plain direct && grep 'uniform .*[1-9]' direct
 #include "check.h"
 
 template <typename T> __device__ T lowest(T a, T b) { return a < b ? a : b; }

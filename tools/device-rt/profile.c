@@ -220,10 +220,20 @@ CALLED void __devprof_instrument_taken(uint64_t *counter, uint64_t *uniform_coun
     count(counter, uniform_counter, step, step != 0);
 }
 
-// The same, for functions with so many updates that they would compile for minutes if each was inlined.
-__attribute__((visibility("hidden"), noinline)) CONVERGENT void __devprof_instrument_called(
-    uint64_t *counter, uint64_t *uniform_counter, uint64_t step) {
-    __devprof_instrument_taken(counter, uniform_counter, step);
+// For code that calls the routines of lists.s: where this compute unit's copy is, and the offset of full waves in it.
+CALLED uint64_t __devprof_copy_offset(void) { return find_copy().offset; }
+CALLED uint32_t __devprof_copy_full(void) {
+    uint32_t full = find_copy().full;
+    // Without this, it stays in the register in which the load put it, and is moved for each call.
+    __asm__("" : "+s"(full));
+    return full;
+}
+
+// Contains the routines. It is not called itself.
+__attribute__((visibility("hidden"), used, noinline)) void __devprof_lists(void) {
+    __asm__ volatile(
+#include "lists.inc"
+    );
 }
 
 // Adds the sums of updates that the pass of tools/counter-pass moved out of a loop. Each active lane has two: `all` of its

@@ -1,9 +1,9 @@
-# random_kernels.py SEED [COUNT]: writes a HIP program with COUNT kernels of random control flow to standard output. Every loop
-# ends, and the program is the same for the same seed.
+# random_kernels.py SEED [COUNT] [SIZE]: writes a HIP program with COUNT kernels of random control flow, each of SIZE blocks, to
+# standard output. Every loop ends, and the program is the same for the same seed.
 import random
 import sys
 
-seed, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 6
+seed, count, size = (int(given) for given in sys.argv[1:] + ["6", "1"][len(sys.argv) - 2:])
 choose = random.Random(seed)
 # An expression that is or is not the same for all lanes, and small.
 LEAVES = ["i", "i / 32", "i / 64", "blockIdx.x", "x", "(x >> 3)", "n", "7u", "(i * 2654435761u >> 28)"]
@@ -58,6 +58,10 @@ class Kernel:
         return f"{pad}unsigned {name} = {limit};\n{pad}do {{\n{body(True)}{pad}}} while ({name} && --{name} > 0);\n"
 
 
+def blocks(kernel):
+    return "".join(kernel.block(4, False, 1) for _ in range(size))
+
+
 print('''#include "check.h"
 
 __device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
@@ -70,7 +74,7 @@ __device__ __attribute__((noinline)) unsigned helper(unsigned x, unsigned i) {
 ''')
 for number in range(count):
     print(f"__global__ void kernel{number}(unsigned *out, unsigned n) {{\n    unsigned i = threadIdx.x, x = i + n;\n"
-          f"{Kernel().block(4, False, 1)}    out[i] = x;\n}}\n")
+          f"{blocks(Kernel())}    out[i] = x;\n}}\n")
 print("int main() {\n    auto *out = (unsigned *)device_ints(256);\n    CHECK(hipMemset(out, 0, 1024));")
 for number in range(count):
     print(f"    kernel{number}<<<{choose.randint(1, 3)}, {choose.choice([32, 64, 96, 40, 100, 1])}>>>(out, {choose.randint(0, 9)});")

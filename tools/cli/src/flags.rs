@@ -7,7 +7,7 @@ use crate::clang::{Clang, Instrumentation};
 use crate::exit::{Outcome, usage};
 use crate::locate::{Component, install_device_runtime};
 use crate::{Console, gpus, llvm};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -69,11 +69,9 @@ pub struct Options {
     /// snapshot.
     #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
     hoist: bool,
-    /// For large templates on AMD GPUs: device code that is smaller and compiles faster, but runs slower, with the same counts
-    ///
-    /// Needs clang 23 or later, and devprof's plugin for its exact version.
-    #[arg(long, conflicts_with_all = ["pgo_use", "link", "cuda"])]
-    compact: bool,
+    /// For AMD GPUs: do not use the plugin for clang that makes code with many counters smaller, so that it compiles faster
+    #[arg(long, conflicts_with_all = ["pgo_use", "cuda"])]
+    no_compact: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
     #[arg(long, value_name = "CLANG")]
     clang: Option<PathBuf>,
@@ -101,12 +99,19 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         true => cuda::flags(options, &clang, console)?,
         false => for_hip(options, &clang, console)?,
     };
-    for (name, is_wanted) in [("hoist", options.hoist), ("compact", options.compact)] {
-        if is_wanted {
-            flags.push(plugin(name, &clang)?);
-        }
+    if options.hoist {
+        flags.push(plugin("hoist", &clang)?);
     }
     let instruments = options.purpose.pgo_use.is_none();
+    let has_lists = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.no_compact;
+    if instruments && !options.link && has_lists {
+        match compact(&clang) {
+            Ok(flag) => flags.push(flag),
+            Err(error) => console.warn(format!(
+                "large templates will take long to compile: {error:#} (--no-compact: no warning)"
+            )),
+        }
+    }
     if instruments && !options.no_runtime && !options.compile && !options.module {
         flags.extend(runtime(options)?);
     }
@@ -149,8 +154,9 @@ fn for_hip(options: &Options, clang: &Clang, console: &mut Console) -> anyhow::R
 /// The oldest clang for which tools/counter-pass is written.
 const OLDEST_WITH_PLUGINS: u32 = 23;
 
-/// The flag that loads a plugin of tools/counter-pass, which has the name of the option. Plugins ignore host code.
+/// The flag that loads a plugin of tools/counter-pass. Plugins ignore host code.
 fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
+    let of = format!("{} ({})", clang.path.display(), clang.version);
     if clang.major < OLDEST_WITH_PLUGINS {
         bail!(
             "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
@@ -160,13 +166,43 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
     }
     let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
         format!(
-            "devprof has no --{name} plugin for {} ({}): install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
-            clang.path.display(),
-            clang.version,
+            "devprof has no plugin {name}.so for {of}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
             clang.major
         )
     })?;
+    // Another clang of the same major version may have other classes.
+    let built_for = std::fs::read_to_string(plugin.with_extension("clang")).unwrap_or_default();
+    if built_for.trim() != clang.version {
+        bail!(
+            "{} is for {}, not for {of}: install devprof again",
+            plugin.display(),
+            match built_for.trim() {
+                "" => "an unknown clang",
+                known => known,
+            }
+        );
+    }
     Ok(format!("-fpass-plugin={}", plugin.display()))
+}
+
+/// The flag that loads the plugin for smaller code. The functions that it calls are in devprof's device runtime, but not in LLVM's.
+fn compact(clang: &Clang) -> anyhow::Result<String> {
+    let flag = plugin("compact", clang)?;
+    let archive = device_archive(clang)?;
+    let content =
+        std::fs::read(&archive).with_context(|| format!("cannot read {}", archive.display()))?;
+    let name = b"__devprof_copy_offset";
+    if !content.windows(name.len()).any(|bytes| bytes == name) {
+        bail!(
+            "{} is not the device runtime of this devprof: {}",
+            archive.display(),
+            install_device_runtime(&clang.path).map_or_else(
+                || Component::DeviceRuntimeBuild.remedy(),
+                |command| format!("replace it with {command}")
+            )
+        );
+    }
+    Ok(flag)
 }
 
 /// The flags that link devprof's archive.
@@ -336,35 +372,41 @@ fn device_runtime(
     clang: &Clang,
     kind: Instrumentation,
 ) -> anyhow::Result<Vec<String>> {
-    let own = clang.device_runtime()?;
     // clang 22 and earlier never link it; no clang links it into a module.
     let is_linked = kind.raw_version >= 11 && !options.module;
     let mut flags = Vec::new();
     if options.module && kind.raw_version >= 11 {
         flags.push("-foffload-lto".to_owned());
     }
-    let path = match own.exists() {
-        true if is_linked => return Ok(flags),
-        true => own,
-        false => match Component::DeviceRuntime(clang.major).find() {
-            Ok(path) => path,
-            Err(_) => bail!(
-                "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
-                clang.path.display(),
-                clang.version,
-                own.display(),
-                match install_device_runtime(&clang.path) {
-                    Some(command) => format!(
-                        "build it with {command}, as a user who can write to that directory"
-                    ),
-                    None => Component::DeviceRuntimeBuild.remedy(),
-                }
-            ),
-        },
-    };
+    let path = device_archive(clang)?;
+    if is_linked && path == clang.device_runtime()? {
+        return Ok(flags);
+    }
     let linker = ["-Xoffload-linker".to_owned(), path.display().to_string()];
     flags.extend(if_used(options, linker));
     Ok(flags)
+}
+
+/// The device side of the profile runtime: clang's own, which may be devprof's, too, or else devprof's for this clang.
+fn device_archive(clang: &Clang) -> anyhow::Result<PathBuf> {
+    let own = clang.device_runtime()?;
+    if own.exists() {
+        return Ok(own);
+    }
+    Component::DeviceRuntime(clang.major).find().map_err(|_| {
+        anyhow!(
+            "{} ({}) has no device side of the profile runtime: {} does not exist, and devprof has none for this clang; {}",
+            clang.path.display(),
+            clang.version,
+            own.display(),
+            match install_device_runtime(&clang.path) {
+                Some(command) => format!(
+                    "build it with {command}, as a user who can write to that directory"
+                ),
+                None => Component::DeviceRuntimeBuild.remedy(),
+            }
+        )
+    })
 }
 
 /// The absolute path of a profile that this clang can use.
