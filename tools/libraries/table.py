@@ -27,24 +27,24 @@ def output(*command):
 
 
 def measured(name):
-    """The exit status, user and wall seconds that ../run has measured."""
+    """The exit status and the seconds of processor time that ../run has measured."""
     words = read(name + ".time").split()
-    return (int(words[0]), float(words[1]), float(words[2])) if words else None
+    return (int(words[0]), float(words[1])) if words else None
 
 
 class Run:
     def __init__(self, directory):
-        self.status, self.user, _ = measured(directory + "/run")
+        self.status, self.seconds = measured(directory + "/run")
         log = read(directory + "/run.log")
         ended = dict(reversed(pair) for pair in re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+) \(\d+ ms\)", log, re.M))
         # A program without googletest is one test.
         running = re.search(r"Running (\d+) tests?", log)
-        if not running and not ended:
+        if not running and not ended and self.status != 124:
             ended = {"program": "OK" if self.status == 0 else "FAILED"}
         self.passed = {name for name, how in ended.items() if how == "OK"}
         self.failed = {name for name, how in ended.items() if how == "FAILED"}
         self.skipped = sum(how == "SKIPPED" for how in ended.values())
-        self.unfinished = int(running[1]) - len(ended) if running else 0
+        self.unfinished = (int(running[1]) if running else 1) - len(ended)
 
     def word(self):
         if self.status == 124:
@@ -108,7 +108,7 @@ def main():
         compiled = size = ""
         build = f"{out}/{BUILDS.get(name)}"
         if measured(build + "/build"):
-            built, user, _ = measured(build + "/build")
+            built, user = measured(build + "/build")
             compiled = f"{user:.0f} s{ratio(user, base_time)}"
             if built == 0:
                 program = glob.glob(build + "/*.so")[0] if test == "library" else build + "/program"
@@ -123,7 +123,7 @@ def main():
             continue
         if run:
             counts = [""] * 3 if name == "plain" else counted(f"{out}/{name}", out, arch)
-            row(test, arch, title + run.word(), len(run.passed), len(run.failed), run.skipped, run.unfinished, compiled, f"{run.user:.1f} s", size, *counts)
+            row(test, arch, title + run.word(), len(run.passed), len(run.failed), run.skipped, run.unfinished, compiled, f"{run.seconds:.1f} s", size, *counts)
         else:
             row(test, arch, title, *[""] * 4, compiled, "", size, *[""] * 3)
         if compiled.startswith("fails"):
