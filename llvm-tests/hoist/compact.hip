@@ -19,6 +19,13 @@
 //
 // Without copies of the counters, full waves are also counted in the uniform counters.
 // RUN: env DEVPROF_COUNTER_COPIES_MB=0 LLVM_PROFILE_FILE=direct.profraw ./a && %profraw gfx1100.direct.profraw > direct && diff plain direct && grep 'uniform .*[1-9]' direct
+//
+// Relocatable device code of two files, which have lists in common.
+// RUN: sh -ec 'echo "#define SECOND"; cat %s' > second.hip && cp %s first.hip
+// DEFINE: %{rdc} = %{build} -fgpu-rdc -DTWO first.hip second.hip -o rdc %take_devprof %devprof_a
+// RUN: %{rdc} && env LLVM_PROFILE_FILE=plain.profraw ./rdc && %profraw gfx1100.plain.profraw > plain-rdc
+// RUN: %{rdc} %compact && env LLVM_PROFILE_FILE=compact.profraw ./rdc && %profraw gfx1100.compact.profraw > compact-rdc
+// RUN: diff plain-rdc compact-rdc && sh -c 'test $(wc -l < plain-rdc) -gt $(wc -l < plain)'
 #include "check.h"
 
 template <typename T> __device__ T lowest(T a, T b) { return a < b ? a : b; }
@@ -31,22 +38,35 @@ template <int N> __device__ int reduce(const int *values) {
     return result;
 }
 
-__global__ void many(int *out) {
+__device__ inline int reductions() {
     int values[24];
 #pragma unroll
     for (int n = 0; n < 24; n++)
         values[n] = threadIdx.x * (n + 1) % 7;
-    out[threadIdx.x] = reduce<24>(values) + reduce<12>(values);
+    return reduce<24>(values) + reduce<12>(values);
 }
+
+#ifdef SECOND
+__global__ void again(int *out) { out[threadIdx.x] = reductions(); }
+
+void second(int *out) { again<<<3, 40>>>(out); }
+#else
+__global__ void many(int *out) { out[threadIdx.x] = reductions(); }
 
 __global__ void few(int *out) {
     if (threadIdx.x % 2)
         out[threadIdx.x] = lowest(out[threadIdx.x], 5);
 }
 
+void second(int *out);
+
 int main() {
     int *out = device_ints(64);
     many<<<1, 64>>>(out);
     few<<<1, 64>>>(out);
+#ifdef TWO
+    second(out);
+#endif
     CHECK(hipDeviceSynchronize());
 }
+#endif

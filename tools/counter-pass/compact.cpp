@@ -9,8 +9,8 @@
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/Instructions.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicsAMDGPU.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
@@ -45,9 +45,10 @@ CallInst *updateOf(Instruction &I) {
     return Call ? Call : updateBy(Taken, I);
 }
 
-bool isForAmd(const Function &F) {
+bool isChanged(const Function &F) {
     const Module &M = *F.getParent();
-    return !F.isDeclaration() && M.getTargetTriple().isAMDGCN() && (M.getFunction(Update) || M.getFunction(Taken));
+    return !F.isDeclaration() && M.getTargetTriple().isAMDGCN() && (M.getFunction(Update) || M.getFunction(Taken)) &&
+           !hasConvergenceTokens(F);
 }
 
 // Moves all of `Block` in front of the branch of `Before`, its only predecessor. Lanes that do not take the branch add 0.
@@ -87,7 +88,7 @@ bool isMovable(BasicBlock &Block, CondBrInst &Branch) {
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
-        if (!isForAmd(F))
+        if (!isChanged(F))
             return PreservedAnalyses::all();
         // Lanes leave a loop one after another, and count together behind it.
         LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
@@ -497,7 +498,7 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
         bool Changed = hideCounters(M);
         auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
         for (Function &F : M) {
-            if (!isForAmd(F))
+            if (!isChanged(F))
                 continue;
             for (Instruction &I : make_early_inc_range(instructions(F)))
                 if (auto *Store = dyn_cast<StoreInst>(&I))

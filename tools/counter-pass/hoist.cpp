@@ -223,10 +223,6 @@ private:
     SmallVector<AllocaInst *> Promoted;
 };
 
-bool hasConvergenceTokens(const Function &F) {
-    return any_of(instructions(F), [](const Instruction &I) { return isa<ConvergenceControlInst>(I); });
-}
-
 class HoistPass : public PassInfoMixin<HoistPass> {
 public:
     PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {

@@ -1,6 +1,8 @@
 // What the plugins of this directory have in common: the calls that add to profile counters.
 #pragma once
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Passes/PassBuilder.h"
 #if __has_include("llvm/Plugins/PassPlugin.h")
 #include "llvm/Plugins/PassPlugin.h"
@@ -18,4 +20,9 @@ inline llvm::CallInst *updateBy(llvm::StringRef Name, llvm::Instruction &I) {
     bool Is = Callee && Callee->getName() == Name && Call->arg_size() == 3 &&
               llvm::isa<llvm::Constant>(Call->getArgOperand(0)) && llvm::isa<llvm::Constant>(Call->getArgOperand(1));
     return Is ? Call : nullptr;
+}
+
+// Such functions are left alone, because the calls of the plugins have no tokens.
+inline bool hasConvergenceTokens(const llvm::Function &F) {
+    return llvm::any_of(llvm::instructions(F), [](const llvm::Instruction &I) { return llvm::isa<llvm::ConvergenceControlInst>(I); });
 }
