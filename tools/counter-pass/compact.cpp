@@ -45,7 +45,8 @@ CallInst *updateOf(Instruction &I) {
     return Call ? Call : updateBy(Taken, I);
 }
 
-bool isChanged(const Function &F) {
+// Whether the function can have updates that the plugin knows.
+bool mayHaveUpdates(const Function &F) {
     const Module &M = *F.getParent();
     return !F.isDeclaration() && M.getTargetTriple().isAMDGCN() && (M.getFunction(Update) || M.getFunction(Taken)) &&
            !hasConvergenceTokens(F);
@@ -88,17 +89,18 @@ bool isMovable(BasicBlock &Block, CondBrInst &Branch) {
 // For updates in the blocks of a branch, which otherwise keep LLVM from making a select of it.
 struct MoveUpdates : PassInfoMixin<MoveUpdates> {
     PreservedAnalyses run(Function &F, FunctionAnalysisManager &Analyses) {
-        if (!isChanged(F))
+        if (!mayHaveUpdates(F))
             return PreservedAnalyses::all();
-        // Lanes leave a loop one after another, and count together behind it.
-        LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
         bool Changed = false;
         for (BasicBlock &Block : F) {
             BasicBlock *Before = Block.getSinglePredecessor();
             auto *Branch = Before ? dyn_cast<CondBrInst>(Before->getTerminator()) : nullptr;
             if (!Branch || Before == &Block || Branch->getSuccessor(0) == Branch->getSuccessor(1) ||
-                Loops.getLoopFor(Before) != Loops.getLoopFor(&Block) || !isa<UncondBrInst>(Block.getTerminator()) ||
-                !isMovable(Block, *Branch))
+                !isa<UncondBrInst>(Block.getTerminator()) || !isMovable(Block, *Branch))
+                continue;
+            // Lanes leave a loop one after another, and count together behind it. (Moving instructions changes no loop.)
+            LoopInfo &Loops = Analyses.getResult<LoopAnalysis>(F);
+            if (Loops.getLoopFor(Before) != Loops.getLoopFor(&Block))
                 continue;
             moveUp(Block, *Branch);
             Changed = true;
@@ -128,6 +130,17 @@ struct List {
     Instruction *Before;
     SmallVector<Entry> Entries;
 };
+
+// One entry for each counter and lanes, with the sum of the steps.
+SmallVector<Entry> summed(ArrayRef<Entry> Entries) {
+    MapVector<std::tuple<Counter, Value *, unsigned>, uint64_t> Steps;
+    for (const Entry &E : Entries)
+        Steps[{E.To, E.By.Condition, E.By.Is}] += E.Step;
+    SmallVector<Entry> Sums;
+    for (auto &[Key, Step] : Steps)
+        Sums.push_back({std::get<0>(Key), Step, {std::get<1>(Key), std::get<2>(Key) != 0}});
+    return Sums;
+}
 
 Lanes lanes(Value *Condition, bool Is) {
     Value *Opposite;
@@ -175,18 +188,13 @@ public:
             collect(Block);
     }
 
-    // How many counters are updated, after the updates of a counter in a list are one.
-    size_t number() {
+    bool areNone() const { return Replaced.empty(); }
+
+    // How many updates are left if those of a counter in a list are one.
+    size_t number() const {
         size_t Sum = 0;
-        for (List &Each : Lists) {
-            MapVector<std::tuple<Counter, Value *, unsigned>, uint64_t> Steps;
-            for (Entry &E : Each.Entries)
-                Steps[{E.To, E.By.Condition, E.By.Is}] += E.Step;
-            Each.Entries.clear();
-            for (auto &[Key, Step] : Steps)
-                Each.Entries.push_back({std::get<0>(Key), Step, {std::get<1>(Key), std::get<2>(Key) != 0}});
-            Sum += Steps.size();
-        }
+        for (const List &Each : Lists)
+            Sum += summed(Each.Entries).size();
         return Sum;
     }
 
@@ -229,7 +237,7 @@ public:
 
     // Removes all updates, and returns the lists that replace them.
     std::deque<List> take() {
-        for (CallInst *Call : Calls)
+        for (CallInst *Call : Replaced)
             Call->eraseFromParent();
         return std::move(Lists);
     }
@@ -240,7 +248,7 @@ private:
     FunctionAnalysisManager &Analyses;
     std::deque<List> Lists;
     DenseMap<BasicBlock *, List *> AtEnd;
-    SmallVector<CallInst *> Calls;
+    SmallVector<CallInst *> Replaced;
 
     // The list at the end of the block. Null if the wave may not reach it.
     List *atEnd(BasicBlock *Block) { return AtEnd.lookup(Block); }
@@ -258,7 +266,7 @@ private:
                 if (!Open)
                     Add();
                 Open->Entries.push_back(*Found);
-                Calls.push_back(cast<CallInst>(&I));
+                Replaced.push_back(cast<CallInst>(&I));
             } else if (Open && !goesOn(I)) {
                 Open->Before = &I;
                 Open = nullptr;
@@ -288,7 +296,7 @@ private:
 // Updates one by one, which the compiler inlines.
 void insertInlined(Module &M, List &Updates) {
     IRBuilder<> Here(Updates.Before);
-    for (Entry &E : Updates.Entries) {
+    for (Entry &E : summed(Updates.Entries)) {
         Value *Step = Here.getInt64(E.Step), *None = Here.getInt64(0);
         if (Value *Condition = E.By.Condition)
             Step = Here.CreateSelect(Condition, E.By.Is ? Step : None, E.By.Is ? None : Step);
@@ -304,8 +312,11 @@ class Calls {
 public:
     explicit Calls(Function &F) : M(*F.getParent()), Word(Type::getInt32Ty(M.getContext())), Long(Type::getInt64Ty(M.getContext())) {
         IRBuilder<> Here(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        // The file with the routines, see lists.c.
+        appendToCompilerUsed(M, {function("__devprof_lists")});
         Value *Wave = Here.CreateIntrinsic(Intrinsic::amdgcn_wavefrontsize, {});
-        Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), routine(64), routine(32));
+        Value *Routine = Here.CreateSelect(Here.CreateICmpEQ(Wave, Here.getInt32(64)), function("__devprof_count64"),
+                                           function("__devprof_count32"));
         // The same in all lanes. The compiler knows that once the functions are inlined.
         auto InAllLanes = [&](const char *Name, IntegerType *Result) {
             Value *Each = Here.CreateCall(M.getOrInsertFunction(Name, Result));
@@ -347,8 +358,7 @@ private:
     IntegerType *Word, *Long;
     Value *Context; // s[40:44]
 
-    Function *routine(int Wave) {
-        std::string Name = "__devprof_count" + std::to_string(Wave);
+    Function *function(StringRef Name) {
         auto *F = cast<Function>(M.getOrInsertFunction(Name, Type::getVoidTy(M.getContext())).getCallee());
         F->setVisibility(GlobalValue::HiddenVisibility);
         return F;
@@ -388,18 +398,14 @@ private:
 
     // The variable with the list, or null if nothing is added. Equal lists of all modules are one.
     GlobalVariable *list(ArrayRef<Entry> Updates) {
-        // By counters, and bits of the first word: which lanes.
-        MapVector<std::pair<Counter, unsigned>, uint64_t> Sums;
-        for (const Entry &E : Updates)
-            Sums[{E.To, !E.By.Condition ? 0 : E.By.Is ? 2 : 4}] += E.Step;
         struct Parts {
             Counter To;
             uint64_t Bits, Step;
         };
         SmallVector<Parts> All;
-        for (auto &[Key, Step] : Sums)
-            for (uint64_t Left = Step; Left > 0; Left -= All.back().Step)
-                All.push_back({Key.first, Key.second, std::min<uint64_t>(Left, 8)});
+        for (Entry &E : summed(Updates))
+            for (uint64_t Left = E.Step; Left > 0; Left -= All.back().Step)
+                All.push_back({E.To, !E.By.Condition ? 0u : E.By.Is ? 2u : 4u, std::min<uint64_t>(Left, 7)});
         if (All.empty())
             return nullptr;
         All.back().Bits |= 1;
@@ -426,7 +432,7 @@ private:
                 Constant *From = To ? ConstantExpr::getSub(To, Here) : ConstantInt::get(Long, 0);
                 return ConstantExpr::getTrunc(ConstantExpr::getAdd(From, ConstantInt::get(Long, Bits)), Word);
             };
-            Words.append({Distance(Each.To.first, Each.Bits), Distance(Each.To.second, Each.Step - 1)});
+            Words.append({Distance(Each.To.first, Each.Bits), Distance(Each.To.second, Each.Step)});
         }
         List->setInitializer(ConstantArray::get(Type, Words));
         // Only assembly code names it.
@@ -434,12 +440,6 @@ private:
         return List;
     }
 };
-
-void insertCalls(Function &F, std::deque<List> &Lists) {
-    Calls To(F);
-    for (List &Each : Lists)
-        To.insert(Each);
-}
 
 // The routines need loads and atomic operations of gfx9.
 bool hasRoutines(const Function &F) {
@@ -498,23 +498,26 @@ struct CombineUpdates : PassInfoMixin<CombineUpdates> {
         bool Changed = hideCounters(M);
         auto &Analyses = Manager.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
         for (Function &F : M) {
-            if (!isChanged(F))
+            if (!mayHaveUpdates(F))
                 continue;
             for (Instruction &I : make_early_inc_range(instructions(F)))
                 if (auto *Store = dyn_cast<StoreInst>(&I))
                     Changed |= initializeWaveSize(*Store, M.getDataLayout());
             Updates Of(F, Analyses);
-            Of.mergeEquivalent();
-            bool AreInlined = Of.number() <= MaxInlined || !hasRoutines(F);
-            if (!AreInlined)
-                Of.moveBeforeBranches();
-            std::deque<List> Lists = Of.take();
-            if (AreInlined)
-                for (List &Each : Lists)
-                    insertInlined(M, Each);
-            else
-                insertCalls(F, Lists);
+            if (Of.areNone())
+                continue;
             Changed = true;
+            Of.mergeEquivalent();
+            if (Of.number() <= MaxInlined || !hasRoutines(F)) {
+                for (List &Each : Of.take())
+                    insertInlined(M, Each);
+                continue;
+            }
+            Of.moveBeforeBranches();
+            std::deque<List> Lists = Of.take();
+            Calls To(F);
+            for (List &Each : Lists)
+                To.insert(Each);
         }
         return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
     }

@@ -17,7 +17,7 @@
 //   counter - this entry
 //     bit 0: the last entry. Which lanes count: bit 1: those of the mask, bit 2: the other active ones, none: all active ones
 //   uniform counter - this entry, or 0 if there is none
-//     bits 0 to 2: the step - 1
+//     bits 0 to 2: the step, 1 to 7
 //
 // profile.c's `count` does the same for one counter.
 
@@ -77,7 +77,7 @@
     .globl __devprof_count\wave
     .hidden __devprof_count\wave
     .type __devprof_count\wave,@function
-    .p2align 8
+    .p2align 2
 __devprof_count\wave:
     .if .amdgcn.gfx_generation_number < 9
     // The plugin does not call it on these GPUs.
@@ -88,8 +88,6 @@ __devprof_count\wave:
     devprof_written \wave
     s_add_u32 s58, s58, s56
     s_addc_u32 s59, s59, s57
-    devprof_written \wave
-    devprof_load_entry
     // How many lanes count: all, those of the mask, the others.
     s_bcnt1_i32_\bits s74, \exec
     s_bcnt1_i32_\bits s75, \mask
@@ -102,6 +100,7 @@ __devprof_count\wave:
     s_lshl_\bits \exec, 1, s79
     v_mov_b32 v1, 0
 .Ldevprof_entry\wave:
+    devprof_load_entry
     devprof_loaded
     s_bitcmp1_b32 s60, 1
     s_cselect_b32 s77, s75, s74
@@ -113,8 +112,6 @@ __devprof_count\wave:
     s_cbranch_scc1 .Ldevprof_next\wave
     // The sum of their steps.
     s_and_b32 s62, s61, 7
-    devprof_written \wave
-    s_add_u32 s62, s62, 1
     devprof_written \wave
     s_mul_i32 s62, s62, s77
     devprof_written \wave
@@ -139,7 +136,6 @@ __devprof_count\wave:
     s_add_u32 s58, s58, 8
     s_addc_u32 s59, s59, 0
     devprof_written \wave
-    devprof_load_entry
     s_branch .Ldevprof_entry\wave
 .Ldevprof_uniform\wave:
     s_cmp_lg_u32 s77, \wave
@@ -157,6 +153,5 @@ __devprof_count\wave:
     .size __devprof_count\wave, .-__devprof_count\wave
 .endm
 
-    .text
     devprof_routine 32, b32, exec_lo, s46, s72
     devprof_routine 64, b64, exec, s[46:47], s[72:73]

@@ -229,13 +229,6 @@ CALLED uint32_t __devprof_copy_full(void) {
     return full;
 }
 
-// Contains the routines. It is not called itself.
-__attribute__((visibility("hidden"), used, noinline)) void __devprof_lists(void) {
-    __asm__ volatile(
-#include "lists.inc"
-    );
-}
-
 // Adds the sums of updates that the pass of tools/counter-pass moved out of a loop. Each active lane has two: `all` of its
 // updates, and `full` of those in full waves. Lanes that left the loop earlier or later call it on their own.
 CALLED void __devprof_instrument_sums(uint64_t *counter, uint64_t *uniform_counter, uint64_t all, uint64_t full) {
