@@ -110,6 +110,7 @@ fn fails(session: &mut Session, function: &str, call: u64, status: &str) {
     for (create, destroy) in [
         ("hsa_signal_create", "hsa_signal_destroy"),
         ("hsa_amd_memory_pool_allocate", "hsa_amd_memory_pool_free"),
+        ("hsa_queue_create", "hsa_queue_destroy"),
     ] {
         assert!(
             session.calls(create) <= session.calls(destroy),

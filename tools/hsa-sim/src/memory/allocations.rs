@@ -431,13 +431,17 @@ impl Memory {
             .of_range(&to)
             .map_err(|what| format!("a copy's target {what}"))?;
         let out = target.is_none_or(|target| target.owner == 0);
-        let known = source.is_some_and(|source| match source.kind {
-            Kind::Code | Kind::Pool | Kind::Attached => true,
+        let from_device = source.is_some_and(|source| match source.kind {
+            Kind::Code => true,
+            Kind::Pool | Kind::Attached => source.owner > 0,
             Kind::Locked | Kind::Runtime => false,
         });
-        if self.watch && out && !known {
+        let within_one = source
+            .zip(target)
+            .is_some_and(|(source, target)| std::ptr::eq(source, target));
+        if self.watch && out && !from_device && !within_one {
             return Err(format!(
-                "a copy to the host reads {:#x} to {:#x}, outside the loaded segments and allocated memory",
+                "a copy to the host reads {:#x} to {:#x}, outside the loaded segments and what was allocated on a GPU",
                 from.start, from.end
             ));
         }
