@@ -173,11 +173,14 @@ fn read_batch(driver: &Driver, parts: &[Part]) -> Result<Batch, Error> {
     let size = parts.iter().map(Part::size).sum();
     let mut bytes: Vec<u8> = alloc::zeroed(size).map_err(|_| Error::OutOfMemory)?;
     let mut rest = &mut bytes[..];
+    // Before the first copy, because all copies must end before the bytes are freed.
+    let targets: Option<Vec<&mut [u8]>> = parts
+        .iter()
+        .map(|part| rest.split_off_mut(..part.size()))
+        .collect();
     let mut results = Vec::with_capacity(parts.len());
-    for part in parts {
-        let to = rest
-            .split_off_mut(..part.size())
-            .expect("the sum of the sizes");
+    // Without targets, the sum of the sizes has overflowed.
+    for (part, to) in parts.iter().zip(targets.ok_or(Error::OutOfMemory)?) {
         // SAFETY: memory of that size, which is kept until the stream is idle; device memory that exists.
         let result = unsafe {
             (driver.cuMemcpyDtoHAsync_v2)(
