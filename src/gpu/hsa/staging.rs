@@ -48,8 +48,8 @@ pub struct Staging {
     /// The CPU agent and its pool of pinned memory. `None` if it has no such pool.
     host: Option<(AgentHandle, PoolHandle)>,
     pinned: Option<Pinned>,
-    /// Signals that no copy uses, with the value 0 or less. Each copy has its own: without PCIe atomics, a copy engine writes the value that the
-    /// signal had when the copy was requested, minus 1 (BlitSdma::SubmitCommand in amd_blit_sdma.cpp).
+    /// Signals that no copy uses, with the value 0 or less. Each copy has its own: without PCIe atomics, a copy engine writes
+    /// the value that the signal had when the copy was requested, minus 1 (BlitSdma::SubmitCommand in amd_blit_sdma.cpp).
     signals: Vec<SignalHandle>,
     abandoned: Vec<Abandoned>,
     /// The buffer for synchronous copies.

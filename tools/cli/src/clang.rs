@@ -6,6 +6,7 @@ use crate::llvm;
 use crate::locate::find_in_path;
 use anyhow::{Context, bail};
 use profraw::format::VARIANT_MASK;
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -25,6 +26,8 @@ pub struct Clang {
     pub major: u32,
     /// A C source file for compilations that test the compiler.
     probe: NamedTempFile,
+    /// See [`Clang::resource_dir`].
+    resource_dir: OnceCell<PathBuf>,
 }
 
 /// How a clang instruments device code.
@@ -67,6 +70,7 @@ impl Clang {
             version: String::new(),
             major: 0,
             probe,
+            resource_dir: OnceCell::new(),
         };
         let output = clang.run(&["--version"])?;
         let text = text(&output.stdout);
@@ -99,9 +103,13 @@ impl Clang {
     }
 
     /// The directory of clang's own headers and libraries.
-    fn resource_dir(&self) -> anyhow::Result<PathBuf> {
+    fn resource_dir(&self) -> anyhow::Result<&Path> {
+        if let Some(known) = self.resource_dir.get() {
+            return Ok(known);
+        }
         let output = self.run(&["-print-resource-dir"])?;
-        Ok(PathBuf::from(text(&output.stdout).trim_end()))
+        let path = PathBuf::from(text(&output.stdout).trim_end());
+        Ok(self.resource_dir.get_or_init(|| path))
     }
 
     /// The path at which the driver expects the device side of the profile runtime.

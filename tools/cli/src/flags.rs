@@ -69,7 +69,7 @@ pub struct Options {
     /// snapshot.
     #[arg(long, conflicts_with_all = ["pgo_use", "link"])]
     hoist: bool,
-    /// For AMD GPUs: do not use the plugin for clang that makes code with many counters smaller, so that it compiles faster
+    /// For AMD GPUs: without the plugin for clang with which code with many counters is smaller and compiles faster
     #[arg(long, conflicts_with_all = ["pgo_use", "cuda"])]
     no_compact: bool,
     /// The compiler [default: clang++ in PATH, or else the newest]
@@ -103,8 +103,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         flags.push(plugin("hoist", &clang)?);
     }
     let instruments = options.purpose.pgo_use.is_none();
-    let has_lists = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.no_compact;
-    if instruments && !options.link && has_lists {
+    let has_plugin = clang.major >= OLDEST_WITH_PLUGINS && !options.cuda && !options.link;
+    if instruments && has_plugin && !options.no_compact {
         match compact(&clang) {
             Ok(flag) => flags.push(flag),
             Err(error) => console.warn(format!(
@@ -156,7 +156,6 @@ const OLDEST_WITH_PLUGINS: u32 = 23;
 
 /// The flag that loads a plugin of tools/counter-pass. Plugins ignore host code.
 fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
-    let of = format!("{} ({})", clang.path.display(), clang.version);
     if clang.major < OLDEST_WITH_PLUGINS {
         bail!(
             "--{name} needs clang {OLDEST_WITH_PLUGINS} or later, and {} is {}: name another one with --clang",
@@ -164,6 +163,7 @@ fn plugin(name: &'static str, clang: &Clang) -> anyhow::Result<String> {
             clang.version
         );
     }
+    let of = format!("{} ({})", clang.path.display(), clang.version);
     let plugin = Component::Plugin(name, clang.major).find().with_context(|| {
         format!(
             "devprof has no plugin {name}.so for {of}: install LLVM's headers for it (Debian: llvm-{}-dev), and then devprof again",
