@@ -31,6 +31,7 @@
 //   capturing:STREAM, recapturing:STREAM   begin a capture     captured:STREAM  end it     unstream:STREAM  destroy the stream
 //   collect, zero    devprof_collect and devprof_reset, and print the results     saved  collect until it succeeds
 //   late:F:N:COUNT   an exit handler that launches a kernel of the last library, and counts
+//   unload-late      an exit handler that unloads the last module
 //   fork             go on in a child, and wait for it in the parent
 //   kill             end the process with SIGKILL           snapshots:FILE  wait for two snapshots
 //
@@ -162,6 +163,7 @@ static void count_late(void) {
     cuLaunchKernel(library);
     fake_count(module, late.function, late.counter, late.count);
 }
+static void unload_late(void) { cuModuleUnload(module); }
 
 int main(int count, char **steps) {
     void *context = 0, *other = 0, *graph = 0;
@@ -245,6 +247,8 @@ int main(int count, char **steps) {
             fake_count(module, argument, counter, strtoull(strtok(NULL, ":"), NULL, 10));
         } else if (!strcmp(step, "unload"))
             error = cuModuleUnload(module);
+        else if (!strcmp(step, "unload-late"))
+            error = atexit(unload_late);
         else if (!strcmp(step, "unlibrary"))
             error = cuLibraryUnload(library);
         else if (!strcmp(step, "destroy"))

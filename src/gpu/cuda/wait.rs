@@ -7,6 +7,7 @@ use crate::support::diagnostics;
 use crate::support::unlimited;
 use crate::support::wait_limit::{self, Waiting};
 use cuda_abi::driver::CUcontext;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,15 @@ struct CudaWait {
     limit: Duration,
 }
 
-/// Begins to wait for the contexts that have instrumented modules.
+/// At the end of the process, a drain did not wait because of a stream capture. It has reported that all later counts are
+/// lost.
+static GAVE_UP: AtomicBool = AtomicBool::new(false);
+
+/// Begins to wait for the contexts that have instrumented modules, for a drain.
 pub fn begin(driver: &'static Driver, limit: Duration) -> Box<dyn Wait> {
+    if wait_limit::is_ending() && registry::is_capturing() {
+        GAVE_UP.store(true, Ordering::Relaxed);
+    }
     let contexts = registry().instrumented_contexts();
     begin_contexts(driver, contexts, limit)
 }
@@ -50,7 +58,8 @@ pub fn before_unloading(modules: &[ExecutableId]) {
     };
     let waiting = Waiting::begin();
     let waited = begin_contexts(driver, contexts, waiting.limit).kernels();
-    if waited != Waited::Done {
+    let is_reported = waited == Waited::Capturing && GAVE_UP.load(Ordering::Relaxed);
+    if waited != Waited::Done && !is_reported {
         ids.sort_unstable();
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
         diagnostics::lost(format_args!(
