@@ -1,5 +1,6 @@
-//! Man pages and shell completions, generated from the definition of the command line. `tools/install` installs them.
+//! Man pages and shell completions, generated from the definition of the command line, and JSON schemas. `tools/install` installs them.
 
+mod schemas;
 mod sections;
 
 use crate::Cli;
@@ -49,6 +50,14 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         generate_to(shell, &mut Cli::command(), "devprof", &dir)
             .and_then(|_| fs::rename(&generated, dir.join(name)))
             .with_context(|| format!("cannot write {}", generated.display()))?;
+    }
+    let dir = options.share.join("devprof/schemas");
+    create_directory(&dir)?;
+    for (name, schema) in schemas::all() {
+        let path = dir.join(format!("{name}.schema.json"));
+        let text = serde_json::to_string_pretty(&schema).context("cannot write JSON")?;
+        fs::write(&path, text + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(Outcome::Complete)
 }

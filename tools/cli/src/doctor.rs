@@ -14,6 +14,7 @@ use crate::locate::find_in_path;
 use crate::{Console, llvm};
 use anyhow::Context;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -32,7 +33,7 @@ pub struct Options {
     llvm: llvm::Options,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum State {
     /// No problem.
@@ -44,7 +45,7 @@ enum State {
 }
 
 /// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 struct Finding {
     topic: &'static str,
     state: State,
@@ -80,11 +81,18 @@ impl Finding {
     }
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
+/// The version of the JSON format. Incremented with every incompatible change.
+const VERSION: u32 = 1;
+
+/// The result of each check. New fields may be added without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof doctor --json")]
+pub struct Report<'a> {
+    #[schemars(extend("const" = "devprof doctor"))]
     format: &'static str,
-    /// The version of this JSON format, which tools/cli/schemas/doctor.schema.json describes.
+    #[schemars(extend("const" = VERSION))]
     version: u32,
+    /// Number of required components that are missing. If it is not 0, the exit status is 3.
     missing: usize,
     warnings: usize,
     findings: &'a [Finding],
@@ -123,7 +131,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     };
     let report = Report {
         format: "devprof doctor",
-        version: 1,
+        version: VERSION,
         missing: count(State::Missing),
         warnings: count(State::Warning),
         findings: &findings,

@@ -10,6 +10,8 @@ mod perfetto;
 mod rocpd;
 mod xplane;
 
+pub use json::Object;
+
 use crate::exit::{Outcome, usage};
 use crate::names::Naming;
 use crate::readable::plural;

@@ -11,14 +11,14 @@ use crate::names::Naming;
 use crate::returns;
 use anyhow::Context;
 use clap::Args;
-use code_objects::{Found, Location, Options as WalkOptions, What};
-use serde_json::{Value, json};
+use code_objects::{CodeObject, Found, Kernel, Location, Options as WalkOptions, What};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// The version of the JSON format, which tools/cli/schemas/inspect.schema.json describes. Incremented with every
-/// incompatible change.
-const VERSION: u32 = 1;
+/// The version of the JSON format. Incremented with every incompatible change.
+const VERSION: u32 = 2;
 
 #[derive(Args)]
 pub struct Options {
@@ -62,7 +62,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
             complete += 1;
         }
         if options.json {
-            files.push(contents.json(&options.naming));
+            files.push(contents.into_report(&options.naming));
             continue;
         }
         if contents.found.is_empty() {
@@ -72,7 +72,11 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
         console.print(&format!("{}{text}", if n > 0 { "\n" } else { "" }))?;
     }
     if options.json {
-        let report = json!({ "format": "devprof inspect", "version": VERSION, "files": files });
+        let report = Report {
+            format: "devprof inspect",
+            version: VERSION,
+            files,
+        };
         let text = serde_json::to_string_pretty(&report).context("cannot write JSON")?;
         console.print(&(text + "\n"))?;
     }
@@ -149,27 +153,94 @@ fn bytes(first: &[u8]) -> String {
     format!("{} \"{text}\"", hex.join(" "))
 }
 
+/// The contents of files. New fields may be added without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof inspect --json")]
+pub struct Report {
+    #[schemars(extend("const" = "devprof inspect"))]
+    format: &'static str,
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    files: Vec<FileReport>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FileReport {
+    file: PathBuf,
+    /// All parts could be read.
+    complete: bool,
+    found: Vec<PartReport>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PartReport {
+    #[serde(flatten)]
+    what: WhatReport,
+    location: Location,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum WhatReport {
+    CodeObject(CodeObjectReport),
+    Other(What),
+}
+
+/// GPU code.
+#[derive(Serialize, JsonSchema)]
+struct CodeObjectReport {
+    #[schemars(extend("const" = "code_object"))]
+    what: &'static str,
+    #[serde(flatten)]
+    object: CodeObject,
+    kernels: Vec<KernelReport>,
+    target_id: String,
+    /// The mangled names of device functions that overwrite their return address, because of a defect of LLVM
+    /// (llvm/llvm-project#224205).
+    overwritten_returns: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct KernelReport {
+    demangled: String,
+    #[serde(flatten)]
+    kernel: Kernel,
+}
+
 impl Contents {
-    fn json(&self, naming: &Naming) -> Value {
-        let found: Vec<Value> = self
-            .found
-            .iter()
-            .map(|part| {
-                let mut value = json!(part.what);
-                value["place"] = json!(part.location);
-                if let What::CodeObject(object) = &part.what {
-                    value["overwritten_returns"] = json!(part.overwritten_returns);
-                    value["target_id"] = json!(object.target.to_string());
-                    let kernels = object.kernels.iter().map(|kernel| {
-                        let mut value = json!(kernel);
-                        value["demangled"] = json!(naming.shown(&kernel.name));
-                        value
-                    });
-                    value["kernels"] = kernels.collect();
-                }
-                value
-            })
-            .collect();
-        json!({ "file": self.file, "whole": self.damage == 0, "found": found })
+    fn into_report(self, naming: &Naming) -> FileReport {
+        let found = self.found.into_iter();
+        FileReport {
+            file: self.file,
+            complete: self.damage == 0,
+            found: found.map(|part| part.into_report(naming)).collect(),
+        }
+    }
+}
+
+impl Part {
+    fn into_report(self, naming: &Naming) -> PartReport {
+        let what = match self.what {
+            What::CodeObject(mut object) => {
+                let kernels = std::mem::take(&mut object.kernels).into_iter();
+                WhatReport::CodeObject(CodeObjectReport {
+                    what: "code_object",
+                    kernels: kernels
+                        .map(|kernel| KernelReport {
+                            demangled: naming.shown(&kernel.name),
+                            kernel,
+                        })
+                        .collect(),
+                    target_id: object.target.to_string(),
+                    overwritten_returns: self.overwritten_returns,
+                    object: *object,
+                })
+            }
+            other => WhatReport::Other(other),
+        };
+        PartReport {
+            what,
+            location: self.location,
+        }
     }
 }

@@ -78,7 +78,7 @@ enum Command {
     Doctor(doctor::Options),
     /// Run instrumented kernels on two simulated GPUs and show their counters
     Demo(demo::Options),
-    /// Write man pages and shell completions
+    /// Write man pages, shell completions and JSON schemas
     #[command(hide = true)]
     Docs(docs::Options),
     /// The program that `demo` runs

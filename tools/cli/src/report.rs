@@ -18,7 +18,7 @@ mod llvm_cov;
 mod mapping;
 mod markdown;
 mod matching;
-mod model;
+pub mod model;
 mod notes;
 mod objects;
 mod output;

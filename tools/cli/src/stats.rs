@@ -10,6 +10,8 @@ mod rows;
 mod series;
 mod text;
 
+pub use json::Object;
+
 use crate::exit::{Outcome, usage};
 use crate::export::source::{self, Checks, Summary, Untimed};
 use crate::names::Naming;

@@ -5,13 +5,14 @@
 use super::model::{FunctionCoverage, Ratio, Report, Totals};
 use crate::report::model::Cell;
 use anyhow::{Context, ensure};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Comparison {
     /// The earlier report.
     pub path: String,
@@ -26,7 +27,7 @@ pub struct Comparison {
     pub functions: Vec<FunctionChange>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Change {
     pub lines: Option<f64>,
     pub branches: Option<f64>,
@@ -34,7 +35,7 @@ pub struct Change {
     pub kernels: Option<f64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct FileChange {
     pub path: String,
     /// `None`: the earlier report does not have it.
@@ -43,7 +44,7 @@ pub struct FileChange {
     pub after: Option<Totals>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct FunctionChange {
     pub name: String,
     pub symbol: String,
@@ -53,7 +54,7 @@ pub struct FunctionChange {
     pub change: Kind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It ran before, and does not run now.

@@ -5,6 +5,7 @@ use super::baseline::Comparison;
 use super::lines::Position;
 use super::source::Source;
 use crate::console::Severity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,10 +14,14 @@ use std::sync::Arc;
 /// The version of the JSON format. Incremented with every incompatible change.
 pub const VERSION: u32 = 1;
 
-#[derive(Serialize)]
+/// Coverage of lines, branches and functions, and calls and times of kernels (report.json.md). New fields may be added
+/// without a new version.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "devprof report --format json")]
 pub struct Report {
-    /// `devprof report`
+    #[schemars(extend("const" = "devprof report"))]
     pub format: &'static str,
+    #[schemars(extend("const" = VERSION))]
     pub version: u32,
     /// The binaries.
     pub title: String,
@@ -48,7 +53,7 @@ pub struct Report {
     pub files: Vec<File>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Note {
     pub level: Severity,
     pub text: String,
@@ -56,7 +61,7 @@ pub struct Note {
     pub items: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Column {
     /// The processor (`gfx1100`), `merged` for a merged profile of several architectures, or `host`.
     pub name: String,
@@ -67,13 +72,13 @@ pub struct Column {
     pub totals: Totals,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Ratio {
     pub covered: u64,
     pub total: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct Totals {
     /// Lines with code.
     pub lines: Ratio,
@@ -84,7 +89,7 @@ pub struct Totals {
 }
 
 /// A trace, and all of its dispatches.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct TraceTotals {
     pub path: String,
     pub process: u32,
@@ -96,7 +101,7 @@ pub struct TraceTotals {
 }
 
 /// The dispatches of a kernel in one trace.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct TracedCalls {
     /// The index of the trace in `traces`.
     pub trace: usize,
@@ -106,7 +111,7 @@ pub struct TracedCalls {
 }
 
 /// A kernel in the trace or in an instrumented code object.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Kernel {
     pub name: String,
     pub symbol: String,
@@ -126,7 +131,7 @@ pub struct Kernel {
     pub by_trace: Vec<TracedCalls>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelState {
     Covered,
@@ -159,7 +164,7 @@ pub struct Definition {
 }
 
 /// A function, or an instance of a template.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct FunctionCoverage {
     pub name: String,
     pub symbol: String,
@@ -181,20 +186,20 @@ pub struct FunctionCoverage {
 }
 
 /// A count. `NotRun` if the code object of this architecture has the code, but did not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
     Count(u64),
     NotRun(NotRun),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum NotRun {
     #[serde(rename = "not run")]
     NotRun,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct File {
     pub path: Arc<str>,
     #[serde(flatten)]
@@ -209,7 +214,7 @@ pub struct File {
     pub lines: Vec<Line>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Line {
     pub number: u32,
     /// The sum of the architectures that ran.
@@ -220,7 +225,7 @@ pub struct Line {
 }
 
 /// A condition, which has two branches.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Condition {
     pub column: u32,
     pub end: Position,
