@@ -3,10 +3,9 @@
 mod schemas;
 mod sections;
 
-use crate::Cli;
 use crate::exit::Outcome;
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,10 +34,11 @@ const COMPLETIONS: [(Shell, &str, &str, &str); 3] = [
     ),
 ];
 
-pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+/// `command`: the definition of the command line.
+pub fn run(options: &Options, command: &Command) -> anyhow::Result<Outcome> {
     let man = options.share.join("man/man1");
     create_directory(&man)?;
-    clap_mangen::generate_to(Cli::command(), &man)
+    clap_mangen::generate_to(command.clone(), &man)
         .with_context(|| format!("cannot write man pages to {}", man.display()))?;
     for page in &sections::PAGES {
         complete(&man.join(format!("{}.1", page.name)), page)?;
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         let dir = options.share.join(dir);
         create_directory(&dir)?;
         let generated = dir.join(generated);
-        generate_to(shell, &mut Cli::command(), "devprof", &dir)
+        generate_to(shell, &mut command.clone(), "devprof", &dir)
             .and_then(|_| fs::rename(&generated, dir.join(name)))
             .with_context(|| format!("cannot write {}", generated.display()))?;
     }

@@ -4,16 +4,19 @@
 mod binaries;
 mod cuda;
 mod environment;
+mod finding;
 mod libraries;
 mod machine;
 mod toolchain;
 
 use crate::color::Paint;
+use crate::console::Console;
 use crate::exit::Outcome;
+use crate::llvm;
 use crate::locate::find_in_path;
-use crate::{Console, llvm};
 use anyhow::Context;
 use clap::Args;
+use finding::{Finding, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsStr;
@@ -31,54 +34,6 @@ pub struct Options {
     json: bool,
     #[command(flatten)]
     llvm: llvm::Options,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    /// No problem.
-    Ok,
-    /// Something may not work as expected, or a component is missing that only some programs need.
-    Warning,
-    /// A required component is missing.
-    Missing,
-}
-
-/// The result of one check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-struct Finding {
-    topic: &'static str,
-    state: State,
-    what: String,
-    /// How to fix the problem: a command, in most cases.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
-}
-
-impl Finding {
-    fn ok(topic: &'static str, what: impl Into<String>) -> Finding {
-        Finding {
-            topic,
-            state: State::Ok,
-            what: what.into(),
-            fix: None,
-        }
-    }
-
-    fn warning(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding {
-            state: State::Warning,
-            fix: Some(fix.into()),
-            ..Finding::ok(topic, what)
-        }
-    }
-
-    fn missing(topic: &'static str, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding {
-            state: State::Missing,
-            ..Finding::warning(topic, what, fix)
-        }
-    }
 }
 
 /// The version of the JSON format. Incremented with every incompatible change.

@@ -4,7 +4,9 @@
 mod clang;
 mod color;
 mod console;
+mod csv;
 mod cuda_installation;
+mod cuda_registers;
 mod demo;
 mod docs;
 mod doctor;
@@ -24,8 +26,10 @@ mod readable;
 mod report;
 mod returns;
 mod run;
+mod run_log;
 mod stats;
 mod table;
+mod trace_reader;
 mod traces;
 
 pub use color::{ColorWhen, Colors};
@@ -107,7 +111,7 @@ pub fn run(cli: &Cli, console: &mut Console) -> u8 {
         Command::Export(options) => export::run(options, console),
         Command::Doctor(options) => doctor::run(options, console),
         Command::Demo(options) => demo::run(options, console),
-        Command::Docs(options) => docs::run(options),
+        Command::Docs(options) => docs::run(options, &Cli::command()),
         Command::DemoProgram => demo::program::run(),
     };
     if let Err(error) = &result {

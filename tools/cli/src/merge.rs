@@ -13,11 +13,11 @@ mod profile;
 
 pub use profile::{Arch, is_profile};
 
-use crate::console::Diagnostic;
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, usage};
 use crate::llvm::{self, Llvm, Tool};
 use crate::readable::plural;
-use crate::{Console, outfile, progress};
+use crate::{outfile, progress};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use indicatif::ProgressBar;

@@ -30,11 +30,12 @@ mod text;
 mod thresholds;
 mod trace;
 
+use crate::console::Console;
 use crate::exit::{Outcome, usage};
 use crate::merge::{self, Arch};
 use crate::names::Naming;
-use crate::run::saved_log;
-use crate::{Console, gpus, llvm, outfile, progress};
+use crate::run_log::saved;
+use crate::{gpus, llvm, outfile, progress};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use code_objects::Sampling;
@@ -43,7 +44,7 @@ use counts::Which;
 use llvm::{Llvm, Tool};
 use model::Report;
 use notes::Notes;
-use objects::{Object, Objects};
+use objects::{Object, ObjectGroup, Objects};
 use source::Finder;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -261,7 +262,7 @@ fn binaries(options: &Options) -> anyhow::Result<Cow<'_, [PathBuf]>> {
         return Ok(Cow::Borrowed(&options.binaries));
     }
     let dirs = merge::directories(&options.profile)?;
-    let found = saved_log::binaries(dirs.iter().map(PathBuf::as_path))?;
+    let found = saved::binaries(dirs.iter().map(PathBuf::as_path))?;
     if found.is_empty() {
         return Err(usage(
             "name the binaries that ran; they can be left out only if `devprof run` has saved its log (a .runlog file) next to the profiles",
@@ -381,7 +382,7 @@ fn create(
         true => binaries.iter().map(|path| Object::host(path)).collect(),
         false => Vec::new(),
     };
-    let plan = plan::columns(&objects.found, &hosts, &profiles, &mut notes)?;
+    let plan = plan::groups(&objects.found, &hosts, &profiles, &mut notes)?;
     if let Some(tool) = tool {
         matching::check(&plan, tool, binaries)?;
     }
@@ -472,7 +473,7 @@ fn llvm_cov(llvm: &Llvm, merged: &merge::Merged) -> anyhow::Result<Tool> {
 
 /// # Errors
 /// Code objects that ran count only some of their blocks.
-fn check_sampled(plan: &[plan::Column]) -> anyhow::Result<()> {
+fn check_sampled(plan: &[ObjectGroup]) -> anyhow::Result<()> {
     let ran = plan.iter().filter(|column| column.profile.is_some());
     let mut objects = ran.flat_map(|column| &column.objects);
     match objects.find(|object| object.sampling == Sampling::Yes) {

@@ -1,21 +1,21 @@
 //! `devprof run`: runs a program with the runtime loaded, and then summarizes what was collected.
 
 mod child;
-mod device_code;
-mod journal;
+mod links;
 mod model;
 mod preload;
-pub mod saved_log;
 mod summary;
 
-use crate::Console;
-use crate::console::Diagnostic;
+pub use links::Links;
+
+use crate::console::{Console, Diagnostic};
 use crate::exit::{Outcome, StartError, usage};
 use crate::gpus;
 use crate::locate::{Component, find_in_path};
+use crate::run_log::journal::Journal;
+use crate::run_log::saved;
 use anyhow::{Context, bail};
 use clap::Args;
-use journal::Journal;
 use model::Model;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -164,7 +164,7 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     }
     if let Some(dir) = log_directory(options, &directory, &journal) {
         for (_, log) in &records {
-            if let Err(error) = saved_log::save(dir, log) {
+            if let Err(error) = saved::save(dir, log) {
                 console.warn(format!(
                     "{error:#}: `devprof report` needs the names of the binaries"
                 ));
@@ -430,48 +430,6 @@ fn with_tool(old: &OsStr, library: &Path) -> OsString {
     }
     list.push(library);
     list
-}
-
-/// Symbolic links to libraries whose paths the dynamic linker and ROCr would split into several.
-#[derive(Default)]
-pub struct Links(std::cell::OnceCell<TempDir>);
-
-impl Links {
-    /// The path, or, if it has a separator in it, a link to it without one.
-    pub fn without_separators(&self, path: &Path) -> anyhow::Result<PathBuf> {
-        let has_separator = |path: &Path| {
-            let separators = b" :;\"$";
-            let mut bytes = path.as_os_str().as_bytes().iter();
-            bytes.any(|byte| separators.contains(byte))
-        };
-        if !has_separator(path) {
-            return Ok(path.to_owned());
-        }
-        let failed = || {
-            format!(
-                "{}: the dynamic linker cannot load a library whose path has a space, colon, semicolon, quote or dollar sign, and a link to it could not be created",
-                path.display()
-            )
-        };
-        let dir = match self.0.get() {
-            Some(dir) => dir,
-            None => {
-                let created = tempfile::Builder::new().prefix("devprof-run-").tempdir();
-                let created = created.with_context(failed)?;
-                self.0.get_or_init(|| created)
-            }
-        };
-        let name = path.file_name().unwrap_or_default();
-        let link = dir.path().join(name);
-        if has_separator(&link) {
-            bail!(
-                "{}: the file name contains one of these characters, too",
-                failed()
-            );
-        }
-        std::os::unix::fs::symlink(path, &link).with_context(failed)?;
-        Ok(link)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The environment variables that the runtime reads, and how it interprets their values.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::locate::Component;
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
@@ -238,7 +238,7 @@ fn injected(value: &OsStr) -> Meaning {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::finding::State;
     use super::*;
 
     fn finding(name: &str, value: &str) -> (State, String) {

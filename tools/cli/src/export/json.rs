@@ -10,8 +10,8 @@
 //! including `started`, are those of the common time line ([`super::inputs`]).
 
 use super::inputs::Input;
-use super::source::{Record, Trace, clock, direction, has};
-use super::{Writer, flush};
+use super::writer::{Writer, flush};
+use crate::trace_reader::{Record, Trace, clock, direction, has};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::File;

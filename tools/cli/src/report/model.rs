@@ -1,7 +1,6 @@
 //! The data of a report, which all formats show and `--format json` writes: coverage of lines, branches and functions on
 //! each architecture and on the host, and calls and times of kernels.
 
-use super::baseline::Comparison;
 use super::lines::Position;
 use super::source::Source;
 use crate::console::Severity;
@@ -232,6 +231,70 @@ pub struct Condition {
     /// How often it was true and how often false: the sum of the architectures that ran.
     pub device: Option<(u64, u64)>,
     pub columns: Vec<Option<(u64, u64)>>,
+}
+
+/// The differences from an earlier report.
+#[derive(Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The earlier report.
+    pub path: String,
+    /// Its totals.
+    pub totals: Totals,
+    pub kernel_coverage: Ratio,
+    /// The change of the percentages, in percentage points. `None` if there is nothing to compare.
+    pub change: Change,
+    /// The files whose totals differ.
+    pub files: Vec<FileChange>,
+    /// The functions that run now and did not, or do not run now and did, or are new and do not run.
+    pub functions: Vec<FunctionChange>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Change {
+    pub lines: Option<f64>,
+    pub branches: Option<f64>,
+    pub functions: Option<f64>,
+    pub kernels: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FileChange {
+    pub path: String,
+    /// `None`: the earlier report does not have it.
+    pub before: Option<Totals>,
+    /// `None`: this report does not have it.
+    pub after: Option<Totals>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct FunctionChange {
+    pub name: String,
+    pub symbol: String,
+    pub path: String,
+    pub line: u32,
+    pub kernel: bool,
+    pub change: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It ran before, and does not run now.
+    NoLongerRuns,
+    /// It did not exist before, and does not run.
+    NewNeverRan,
+    /// It did not run before, and runs now.
+    RunsNow,
+}
+
+impl Kind {
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::NoLongerRuns => "no longer runs",
+            Kind::NewNeverRan => "new, never ran",
+            Kind::RunsNow => "runs now",
+        }
+    }
 }
 
 impl Report {

@@ -3,7 +3,7 @@
 use super::column_data::ColumnData;
 use super::lcov;
 use super::model::{KernelState, Note, Report};
-use super::plan::Column;
+use super::objects::ObjectGroup;
 use super::source::Source;
 use crate::console::{Console, Diagnostic, Severity};
 use crate::names;
@@ -97,7 +97,7 @@ impl Notes {
     }
 
     /// Adds notes about code objects in which not every block is counted.
-    pub fn sampled(&mut self, columns: &[Column]) {
+    pub fn sampled(&mut self, columns: &[ObjectGroup]) {
         let ran = columns
             .iter()
             .filter(|column| column.profile.is_some() && !column.host);

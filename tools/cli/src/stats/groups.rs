@@ -1,8 +1,8 @@
 //! `--by`: what rows are kept apart by, and how it is named.
 
-use super::rows::Part;
+use super::part::Part;
 use crate::exit::usage;
-use crate::export::source::Trace;
+use crate::trace_reader::Trace;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;

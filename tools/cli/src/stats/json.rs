@@ -1,8 +1,8 @@
 //! The statistics as one JSON object. Times are in nanoseconds, shares in percent.
 
-use super::Report;
 use super::groups::{Agent, Group, Process};
-use super::rows::{Part, QueueGaps, Row, Section};
+use super::part::Part;
+use super::rows::{QueueGaps, Report, Row, Section};
 use super::series::Statistics;
 use anyhow::Context;
 use schemars::JsonSchema;
