@@ -3,7 +3,6 @@
 use crate::console::Console;
 use crate::names::Naming;
 use crate::trace_reader::{self, Checks, Record};
-use crate::traces;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -40,9 +39,7 @@ impl Dispatches {
     }
 }
 
-/// Reads traces: files, directories and patterns.
-pub fn read_all(arguments: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
-    let paths = traces::expand(arguments)?;
+pub fn read_all(paths: &[PathBuf], console: &mut Console) -> anyhow::Result<Vec<Trace>> {
     paths.iter().map(|path| read(path, console)).collect()
 }
 
