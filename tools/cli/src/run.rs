@@ -113,8 +113,8 @@ pub fn run(options: &Options, console: &mut Console) -> anyhow::Result<Outcome> 
     if let Some(model) = model.as_ref().filter(|_| !options.quiet) {
         console.report(&Diagnostic::note(model.to_string()));
     }
-    let outer = env::var_os("DEVPROF_LOG").filter(|name| !name.is_empty());
-    command.env("DEVPROF_LOG", log.path());
+    let outer = env::var_os(settings::LOG.name).filter(|name| !name.is_empty());
+    command.env(settings::LOG.name, log.path());
 
     let since = SystemTime::now();
     let ended = child::run(&mut command);
@@ -254,7 +254,8 @@ struct Directory(Option<PathBuf>);
 
 impl Directory {
     fn new(options: &Options) -> anyhow::Result<Directory> {
-        let is_set = env::var_os("LLVM_PROFILE_FILE").is_some_and(|pattern| !pattern.is_empty());
+        let is_set =
+            env::var_os(settings::PROFILE_FILE.name).is_some_and(|pattern| !pattern.is_empty());
         if options.profile.is_some() || is_set {
             return Ok(Directory(None));
         }
@@ -286,7 +287,7 @@ fn pattern(options: &Options, default: &Directory) -> Option<PathBuf> {
     let pattern = match (&options.profile, &default.0) {
         (Some(given), _) => profile_pattern(given),
         (None, Some(dir)) => dir.join(DEFAULT_NAME).into_os_string(),
-        (None, None) => env::var_os("LLVM_PROFILE_FILE")?,
+        (None, None) => env::var_os(settings::PROFILE_FILE.name)?,
     };
     let absolute = PathBuf::from(absolute(&pattern).ok()?);
     absolute.is_absolute().then_some(absolute)
@@ -367,31 +368,34 @@ fn environment(
     }
     match (&options.profile, &directory.0) {
         (Some(pattern), _) => {
-            command.env("LLVM_PROFILE_FILE", absolute(&profile_pattern(pattern))?);
+            command.env(
+                settings::PROFILE_FILE.name,
+                absolute(&profile_pattern(pattern))?,
+            );
         }
         (None, Some(directory)) => {
-            command.env("LLVM_PROFILE_FILE", directory.join(DEFAULT_NAME));
+            command.env(settings::PROFILE_FILE.name, directory.join(DEFAULT_NAME));
         }
         (None, None) => {}
     }
     if let Some(pattern) = &options.trace {
-        command.env("DEVPROF_TRACE", absolute(pattern)?);
+        command.env(settings::TRACE.name, absolute(pattern)?);
     }
     for (name, is_on) in [
-        ("DEVPROF_TRACE_API", options.trace_api),
-        ("DEVPROF_TRACE_COPIES", options.trace_copies),
-        ("DEVPROF_TRACE_MARKERS", options.trace_markers),
-        ("DEVPROF_TRACE_STOPPED", options.trace_stopped),
+        (settings::TRACE_API.name, options.trace_api),
+        (settings::TRACE_COPIES.name, options.trace_copies),
+        (settings::TRACE_MARKERS.name, options.trace_markers),
+        (settings::TRACE_STOPPED.name, options.trace_stopped),
     ] {
         if is_on {
             command.env(name, "1");
         }
     }
     for (name, value) in [
-        ("DEVPROF_SNAPSHOT_MS", options.snapshot),
-        ("DEVPROF_SYNC_MS", options.sync),
-        ("DEVPROF_TRACE_START_AFTER", options.trace_start_after),
-        ("DEVPROF_TRACE_DURATION", options.trace_duration),
+        (settings::SNAPSHOT.name, options.snapshot),
+        (settings::SYNC.name, options.sync),
+        (settings::TRACE_START_AFTER.name, options.trace_start_after),
+        (settings::TRACE_DURATION.name, options.trace_duration),
     ] {
         if let Some(value) = value {
             command.env(name, value.to_string());
